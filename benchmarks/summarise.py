@@ -22,16 +22,16 @@ from typing import Final
 import numpy as np
 
 from evaltools.configuration import Configuration
-from evaltools.engine import Example, Finished, Journal, NotMeasured, PassOptions, Prepared, Record
+from evaltools.engine import Example, Finished, NotMeasured, PassOptions, Prepared, Record
 from evaltools.engine.describe import Role, describe_entry
-from evaltools.engine.journal import open_journal
+from evaltools.engine.journal import TaskJournal, open_journal
 from evaltools.engine.run import settle
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
 from evaltools.runtime.session import Array
 from evaltools.tasks.imagenet.figures import imagenet_figures
 from evaltools.tasks.imagenet.task import TOP_K, TopKObservation
-from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.one_pass import latency_comparisons, with_conditions
 
 PARAMETERS = (
@@ -69,8 +69,8 @@ def main(arguments: list[str]) -> int:
 def write_journal(folder: Path, examples: list[Example], names: list[str]) -> None:
     """Records as real classifiers give them: about 70 % right, tests that mostly answer like the reference."""
     chance = np.random.default_rng(0)
-    journal: Journal[TopKObservation] = open_journal(folder)
-    journal.expect(examples, TopKObservation)
+    journal = open_journal(folder)
+    rows = TaskJournal(journal, examples, TopKObservation)
     for example in examples:
         observation = observed(chance)
         records = []
@@ -79,8 +79,8 @@ def write_journal(folder: Path, examples: list[Example], names: list[str]) -> No
                 observation = observed(chance)
             invoke_us = 4000 + int(chance.integers(2000))
             records.append(Record(example, name, (invoke_us,), observation, None, 5))
-        journal.add(Finished(example, 2000, records))
-    journal.flush()
+        rows.add(Finished(example, 2000, records))
+    rows.flush()
     journal.close()
 
 
@@ -98,13 +98,13 @@ def sum_up(folder: Path, examples: list[Example], names: list[str]) -> tuple[flo
         replace(describe_entry(NotMeasured(Configuration(name), ""), role_of(name)), status="measured", reason=None)
         for name in names
     ]
-    journal: Journal[TopKObservation] = open_journal(folder)
+    journal = open_journal(folder)
     before = peak_memory_mb()
     start = time.perf_counter()
     outcome = settle(RecordedTask(examples), names, journal, names[0], PassOptions())
     settled = time.perf_counter()
     figures = imagenet_figures(
-        described, Measured(outcome), TOP_K, [str(number) for number in range(CLASSES)], ["0"] * len(examples)
+        described, MeasuredPass(outcome), TOP_K, [str(number) for number in range(CLASSES)], ["0"] * len(examples)
     )
     configurations = with_conditions(figures.configurations, figures.sums)
     latency_comparisons(figures.sums)

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from PIL import Image
@@ -30,7 +30,7 @@ from PIL import Image
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.datasets.labels import read_labels
-from evaltools.engine import Journal, Opened, available_cores, open_all, run_pass, sessions_of_workers
+from evaltools.engine import Opened, available_cores, open_all, run_pass, sessions_of_workers
 from evaltools.engine.journal import temporary_journal
 from evaltools.engine.preparation import preparers
 from evaltools.errors import UsageError
@@ -196,7 +196,7 @@ def pass_rate(model: ModelFile, configuration: Configuration, task: PictureTask,
     with open_all([(model, configuration)], open_isolated, allow_fallback=False) as entries:
         opened = [entry for entry in entries.values() if isinstance(entry, Opened)]
         sessions = sessions_of_workers(opened, workers, open_isolated)
-        journal: Journal[Any] = temporary_journal()
+        journal = temporary_journal()
         start = time.perf_counter()
         with preparers(task, opened[0].session.inputs, workers, 60.0, len(task.examples)) as makers:
             outcome = run_pass(task, sessions, journal, makers=makers)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from evaltools.api.files import load as load
     from evaltools.api.gates import GateReport as GateReport
     from evaltools.api.gates import gate as gate
+    from evaltools.api.locating import Located as Located
+    from evaltools.api.locating import locate as locate
     from evaltools.api.progress import Progress as Progress
     from evaltools.api.result import Result as Result
     from evaltools.errors import ConfigurationUnavailable as ConfigurationUnavailable
@@ -49,6 +51,7 @@ _MODULES = {
     "evaltools.api.evaluations": ("coco", "diff", "imagenet", "run"),
     "evaltools.api.files": ("inspect", "load"),
     "evaltools.api.gates": ("GateReport", "gate"),
+    "evaltools.api.locating": ("Located", "locate"),
     "evaltools.api.progress": ("Progress",),
     "evaltools.api.result": ("Result",),
     "evaltools.errors": (
@@ -72,7 +75,7 @@ __all__ = sorted(_PLACES)
 
 
 class _Package(ModuleType):
-    """The package, in which ``benchmark`` is the function, also once the package of that name was imported."""
+    """The package, in which ``benchmark`` and ``locate`` are functions, also once their packages were imported."""
 
     @property
     def benchmark(self) -> Any:
@@ -80,6 +83,13 @@ class _Package(ModuleType):
 
     @benchmark.setter
     def benchmark(self, _package: ModuleType) -> None: ...
+
+    @property
+    def locate(self) -> Any:
+        return importlib.import_module(_PLACES["locate"]).locate
+
+    @locate.setter
+    def locate(self, _package: ModuleType) -> None: ...
 
 
 sys.modules[__name__].__class__ = _Package

@@ -118,12 +118,12 @@ class Configuration:
 
     @property
     def xnnpack(self) -> bool | None:
-        """``use_xnnpack`` with its three meanings: must run, must not run, the runtime decides (None)."""
+        """The value of ``use_xnnpack``: True: it must run; False: it must not; None: the runtime decides."""
         return bool(self.delegates.value("use_xnnpack")) if self.delegates.is_given("use_xnnpack") else None
 
     @property
     def flags_from_outside(self) -> list[str]:
-        """The flags that ask for what packages beside evaltools bring."""
+        """The flags that belong to delegates or runtimes of other packages."""
         ours = {delegate.enabled_by for delegate in OURS}
         others = [f"--{each.enabled_by}" for each in self.delegates.requested if each.enabled_by not in ours]
         return others if self.runtime in (AUTO, *OUR_RUNTIMES) else [*others, f"--runtime={self.runtime}"]
@@ -214,7 +214,7 @@ def _kind(value: Any) -> str:
 
 
 def _named_delegate(key: str, native: bool) -> list[tuple[str, str]]:
-    """The flags that ``--delegate=KEY`` stands for; they rank before every ``--use_*``."""
+    """The flags that ``--delegate=KEY`` stands for; they come before every ``--use_*``."""
     if not key:
         return []
     flags = [(_DELEGATE_KEYS[key].enabled_by, "true")]

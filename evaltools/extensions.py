@@ -1,7 +1,7 @@
-"""What other packages add: entry points of ``evaltools.delegates``, ``.runtimes``, ``.metrics`` and ``.tasks``.
+"""Entry points of other packages, in the groups ``evaltools.delegates``, ``.runtimes``, ``.metrics`` and ``.tasks``.
 
-Each is one object; what it has to be stands where evaltools' own are listed. One that cannot be used costs itself
-alone: it is left out, and ``evaltools doctor`` says why.
+Each is one object; the modules that list evaltools' own objects say what it must have. One that cannot be used is left
+out, and does not disturb the others; ``evaltools doctor`` says why.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ def package_of(entry: EntryPoint) -> str:
 def installed(
     group: str, kind: type[Extension], check: Callable[[Extension, dict[str, Extension]], str] = lambda *_: ""
 ) -> Installed[Extension]:
-    """Import all of a group; ``check`` says what is wrong with one beside those before it, empty for nothing."""
+    """Import all entry points of a group.
+
+    ``check`` returns what is wrong with one, given those before it; empty for nothing.
+    """
     usable: dict[str, Extension] = {}
     problems = []
     for entry in entries(group):
@@ -61,7 +64,10 @@ def installed(
 
 
 def load(entry: EntryPoint, kind: type[Extension]) -> Extension:
-    """What an entry point names; raises :class:`UsageError` where it cannot be imported or is something else."""
+    """The object that an entry point names.
+
+    Raises :class:`UsageError` where it cannot be imported or has another type.
+    """
     found = imported(entry)
     if not isinstance(found, kind):
         raise unusable(entry, f"is a {type(found).__name__} and no {kind.__name__}")
@@ -69,7 +75,7 @@ def load(entry: EntryPoint, kind: type[Extension]) -> Extension:
 
 
 def imported(entry: EntryPoint) -> Any:
-    """What an entry point names, whatever it is; raises :class:`UsageError` where it cannot be imported."""
+    """The object that an entry point names, of any type; raises :class:`UsageError` where it cannot be imported."""
     try:
         return entry.load()
     except (Exception, SystemExit) as error:
@@ -77,7 +83,7 @@ def imported(entry: EntryPoint) -> Any:
 
 
 def reason_and_place(error: BaseException) -> str:
-    """What was raised, and where in the code of a package, if it was there."""
+    """An exception in words, with the place in the code of a package where it was raised, if it was there."""
     reason = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
     files = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
     theirs = [frame for frame in files if not frame.filename.startswith(("<", _IMPORTLIB))]
@@ -85,7 +91,7 @@ def reason_and_place(error: BaseException) -> str:
 
 
 def unusable(entry: EntryPoint, problem: str) -> UsageError:
-    """What is wrong with an entry point, where it is from, and the next step."""
+    """A message on an entry point that cannot be used: what is wrong, where it comes from, and the next step."""
     return UsageError(
         f"{entry.group}: {entry.name} ({entry.value}) of the package {package_of(entry)} {problem}; mend or update it, "
         f"or pip uninstall {package_of(entry)}"

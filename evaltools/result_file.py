@@ -17,7 +17,7 @@ from evaltools.task_kind import kind_of, registered_kinds, with_task_figures
 _WHAT: Final = "evaltools result"
 
 
-class _Head(msgspec.Struct):
+class _ResultHead(msgspec.Struct):
     """What a result says of itself before anything else is read."""
 
     schema_version: str
@@ -29,7 +29,7 @@ def read_result(path: Path) -> EvaluationResult:
 
     Raises :class:`DataError` naming the field that does not fit, or the version or the task that is not known.
     """
-    head = read_json(path, _Head, _WHAT)
+    head = read_json(path, _ResultHead, _WHAT)
     try:
         kind = kind_of(head.task)
     except UsageError as error:

@@ -1,7 +1,7 @@
-"""What engine, report, gates, devices and command line know of a task, and where the tasks are found.
+"""Tasks as the rest of evaltools sees them, and where they are found.
 
-A task is an object that follows :class:`TaskKind`, the ``KIND`` of a folder of its own under ``tasks``; or it comes
-from outside, by an entry point of the group ``evaltools.tasks``. Nothing else names a task.
+A task is an object that implements :class:`TaskKind`. It is the ``KIND`` of a folder under ``tasks``, or an entry point
+of the group ``evaltools.tasks`` of another package. Nothing else names a task.
 """
 
 from __future__ import annotations
@@ -57,26 +57,26 @@ class TaskReport(Protocol):
         """What a page has besides the figures of all tasks."""
 
     def next_step(self, result: EvaluationResult, configuration: ConfigurationResult) -> str:
-        """What answers the question that a verdict, which is no good one, leaves open; empty for nothing."""
+        """The command that answers the question which a bad or open verdict leaves; empty for nothing."""
 
 
 class TaskEvidence(Protocol):
-    """What a task's part of a result says in the words of limits: a module or an object with these functions."""
+    """How limits and baselines read a task's part of a result: a module or an object with these functions."""
 
     def subject(self, result: EvaluationResult) -> str:
-        """What the task is called: one that is a function has a name of its own beside that of its kind."""
+        """The name of the task. A task that is a function has a name of its own beside that of its kind."""
 
     def setup(self, result: EvaluationResult) -> dict[str, str]:
-        """What decided the figures beside model, examples and configurations, as texts by what they are."""
+        """Everything that decides the figures beside model, examples and configurations, as texts by name."""
 
     def figures(self, result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
         """The figures of a measured configuration by the names that limits use."""
 
     def judged(self, result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
-        """What limits and baselines need of a measured configuration beside its figures."""
+        """What limits and baselines need about a measured configuration beside its figures."""
 
     def examples(self, result: EvaluationResult) -> list[str]:
-        """Texts that are the same for two results of the same examples, for a baseline."""
+        """Texts that identify the examples: two results with the same texts are of the same examples."""
 
 
 @dataclass(frozen=True)
@@ -88,15 +88,15 @@ class Accuracy:
 
 
 class RequestKind(Protocol):
-    """What a request is about: a task, or a benchmark. At hand without NumPy or a runtime."""
+    """The kind of a request: a task, or a benchmark. Its attributes need neither NumPy nor a runtime."""
 
     @property
     def name(self) -> str:
-        """As in results, such as ``inference_diff``."""
+        """The name in results, such as ``inference_diff``."""
 
     @property
     def command(self) -> str:
-        """As on the command line, such as ``inference-diff``."""
+        """The name on the command line, such as ``inference-diff``."""
 
     @property
     def groups(self) -> Mapping[str, Sequence[Parameter]]:
@@ -108,17 +108,17 @@ class RequestKind(Protocol):
 
     @property
     def modules_on_devices(self) -> Sequence[str]:
-        """What is imported there, at the latest when there are figures."""
+        """The modules that a device must be able to import."""
 
     def moved(self, task: str, take: Callable[[Path], str]) -> str:
-        """How a request names it where its own files are called what ``take`` says."""
+        """The name in a request for another folder or machine, where ``take`` gives the new names of files."""
 
     def files_beside(self) -> Sequence[Path]:
-        """What must lie beside its own file, in the same folders below, where that is moved."""
+        """The files that must be sent along with the task's own file, in the same folders relative to it."""
 
 
 class TaskKind(RequestKind, Protocol):
-    """One task. Attributes are at hand without NumPy or a runtime; methods import what they need."""
+    """A task. Its attributes need neither NumPy nor a runtime; its methods import what they need."""
 
     @property
     def summary(self) -> str:
@@ -130,7 +130,7 @@ class TaskKind(RequestKind, Protocol):
 
     @property
     def place(self) -> int:
-        """Where help lists it among those that come with evaltools; equal ones by their names."""
+        """Its place among evaltools' own tasks in ``--help``, ascending; equal ones are ordered by name."""
 
     @property
     def description(self) -> str:
@@ -142,23 +142,23 @@ class TaskKind(RequestKind, Protocol):
 
     @property
     def accuracy(self) -> Accuracy | None:
-        """What is the accuracy of a configuration, None for a task without a ground truth."""
+        """The figure that is the accuracy, None for a task without a ground truth."""
 
     @property
     def part_type(self) -> type:
-        """The type of its part of the result, a dataclass."""
+        """The dataclass of the task's part of a result."""
 
     @property
     def report(self) -> TaskReport:
-        """How its figures are shown."""
+        """How the task's figures are shown."""
 
     @property
     def metrics(self) -> Sequence[Metric]:
-        """What is known of its figures, beside those that all tasks have."""
+        """The metrics of the task's own figures, without those that all tasks have."""
 
     @property
     def evidence(self) -> TaskEvidence:
-        """What its part of a result says in the words of limits."""
+        """How limits and baselines read the task's part of a result."""
 
 
 @cache
@@ -176,7 +176,7 @@ def kind_names() -> list[str]:
 
 
 def kind_of(name: str) -> TaskKind:
-    """The task of that name; raises :class:`UsageError` for a name that is none."""
+    """The task of that name; raises :class:`UsageError` for an unknown name."""
     kind = tree_kinds().get(name)
     if kind is not None:
         return kind
@@ -185,7 +185,7 @@ def kind_of(name: str) -> TaskKind:
 
 
 def request_kind(name: str) -> RequestKind:
-    """What a request of that name is about; raises :class:`UsageError` for a name that is none."""
+    """The task or benchmark of that name; raises :class:`UsageError` for an unknown name."""
     if name == _BENCHMARK[0]:
         kind: RequestKind = _at(_BENCHMARK[1])
         return kind
@@ -203,7 +203,7 @@ def registered_kinds() -> Iterator[TaskKind]:
 
 
 def other_kinds() -> Installed[TaskKind]:
-    """The tasks of other packages; one that cannot be used costs itself alone."""
+    """The tasks of other packages, without those that cannot be used."""
     usable: dict[str, TaskKind] = {}
     problems = []
     for entry in entries(TASKS):
@@ -222,7 +222,10 @@ def usable_kinds() -> list[TaskKind]:
 
 
 def all_metrics() -> dict[str, Metric]:
-    """The metrics of all tasks by name, those that all of them have last; names of evaltools' own are its own."""
+    """The metrics of all tasks by name, with those that all tasks share last.
+
+    A name of evaltools' own cannot be replaced.
+    """
     from evaltools.result.metrics import METRICS
 
     known: dict[str, Metric] = {}
@@ -234,7 +237,7 @@ def all_metrics() -> dict[str, Metric]:
 
 @cache
 def other_metrics() -> Installed[Metric]:
-    """The metrics of other packages; the names of evaltools' own are taken."""
+    """The metrics of other packages, without those whose names are taken."""
     from evaltools.metrics.metric import Metric
     from evaltools.result.metrics import METRICS
 
@@ -247,7 +250,7 @@ def other_metrics() -> Installed[Metric]:
 
 
 def with_task_figures(result: EvaluationResult) -> EvaluationResult:
-    """The same with the figures of every measured configuration, taken from the task's part."""
+    """The result with the figures of every measured configuration, read from the task's part."""
     evidence = kind_of(result.task).evidence
     configurations = []
     warnings = list(result.warnings)
@@ -263,7 +266,7 @@ def with_task_figures(result: EvaluationResult) -> EvaluationResult:
 def _other_figures(
     result: EvaluationResult, configuration: ConfigurationResult
 ) -> tuple[dict[str, float | None], list[str]]:
-    """Those of metrics of other packages, no number where a metric fails, and what to say of that."""
+    """The figures of other packages' metrics, with None where a metric fails, and warnings about these."""
     from evaltools.metrics.metric import present
 
     figures: dict[str, Figure] = {}

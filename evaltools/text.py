@@ -1,4 +1,4 @@
-"""Text from elsewhere that is safe to print."""
+"""Makes text from elsewhere safe to print."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def printable(text: str) -> str:
 
 
 def columns_of(stream: TextIO | None) -> int | None:
-    """How wide the terminal is that a stream writes to; None where it writes elsewhere."""
+    """The width of the terminal that a stream writes to; None where it is no terminal."""
     try:
         if stream is None or not stream.isatty():
             return None

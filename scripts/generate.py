@@ -69,10 +69,19 @@ def resize_model() -> bytes:
     return graph.to_bytes([image], [resized])
 
 
+def locate_schema() -> bytes:
+    """The JSON schema of what ``evaltools locate`` finds."""
+    from evaltools.result.json_file import json_schema, schema_text
+    from evaltools.result.locate import LocateResult
+
+    return schema_text(json_schema(LocateResult, "evaltools locate result")).encode()
+
+
 GENERATED: dict[str, Callable[[], bytes]] = {
     "evaltools/proto/native_messages.binpb": native_messages,
     "evaltools/result/result.schema.json": schema_of_results,
     "evaltools/result/benchmark.schema.json": benchmark_schema,
+    "evaltools/result/locate.schema.json": locate_schema,
     "docs/delegate-flags.md": delegate_flags,
     "evaltools/preprocess/resize_bilinear.tflite": resize_model,
 }

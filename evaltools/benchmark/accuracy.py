@@ -23,7 +23,7 @@ _THREADS: Final = "--num_interpreter_threads="
 
 @dataclass(frozen=True)
 class KnownAccuracy:
-    """What a result says of one configuration; ``flags`` give the configuration again."""
+    """The accuracy of one configuration in a result file; ``flags`` are the flags that give the configuration again."""
 
     model_sha256: str
     name: str
@@ -64,7 +64,10 @@ def accuracy_of(known: Iterable[KnownAccuracy], model_sha256: str, flags: Sequen
 
 
 def accuracies_of(flags: Options, request: BenchmarkRequest) -> list[AccuracyGiven | None]:
-    """That of each row; raises :class:`UsageError` where results were given and none fits."""
+    """The accuracy of each row, from the result files that were given.
+
+    Raises :class:`UsageError` where files were given and none of them is about one of the rows.
+    """
     files = [Path(text) for text in flags.texts("accuracy")]
     known = read_accuracies(files)
     found = [
@@ -83,9 +86,9 @@ def _same_models(known: Sequence[KnownAccuracy], request: BenchmarkRequest) -> b
 
 
 def with_accuracies(rows: Sequence[BenchmarkRow], accuracies: Sequence[AccuracyGiven | None]) -> list[BenchmarkRow]:
-    """Each row with its accuracy, where one is known, and whether no other is both as fast and as accurate.
+    """The rows with their accuracies, and with a mark where no other row is both as fast and as accurate.
 
-    A row that fell back to the CPU has none, for it did not run what the accuracy is of.
+    A row that fell back to the CPU gets no accuracy, since the accuracy is that of the delegate.
     """
     found = [
         row if row.fallback else replace(row, accuracy=accuracy) for row, accuracy in zip(rows, accuracies, strict=True)
@@ -100,7 +103,7 @@ def with_accuracies(rows: Sequence[BenchmarkRow], accuracies: Sequence[AccuracyG
 
 
 def _place(row: BenchmarkRow, metric: str) -> tuple[float, float]:
-    """Median latency and accuracy; not a number where the row has no part in the front."""
+    """Median latency and accuracy of a row; NaN for both where the row takes no part in the comparison."""
     shown = shown_figures(row)
     is_measured = row.status == "measured" and shown.runs > 0 and shown.latency_us is not None
     if not is_measured or row.accuracy is None or row.accuracy.metric != metric:

@@ -1,4 +1,4 @@
-"""The machine at one moment, as far as it can be known, and the CPUs that this process may use."""
+"""The state of the machine at one moment, as far as it can be known, and the CPUs that this process may use."""
 
 from __future__ import annotations
 
@@ -58,15 +58,16 @@ def sample_conditions(sysfs: Path = _SYSFS) -> Conditions:
 
 
 def _steal(affinity: Sequence[int], sysfs: Path) -> float | None:
-    """Seconds that the hypervisor took from these CPUs."""
+    """Seconds that the hypervisor took from these CPUs, since the machine was started."""
     times = _of_cpus(psutil.cpu_times(percpu=True), affinity, sysfs)
     return float(sum(each.steal for each in times)) if times else None
 
 
 def _of_cpus(entries: Sequence[Found], affinity: Sequence[int], sysfs: Path) -> list[Found]:
-    """Psutil's entries of the CPUs in ``affinity``; its lists hold the CPUs that are on, without their numbers.
+    """The entries of psutil's list that belong to the CPUs in ``affinity``.
 
-    Empty where the list cannot be of these.
+    Psutil lists only the CPUs that are switched on, and without their numbers. Empty where the list does not match the
+    CPUs that the kernel says are on.
     """
     cpus = _online(sysfs)
     if len(cpus) != len(entries) or not set(affinity) <= set(cpus):
@@ -76,7 +77,7 @@ def _of_cpus(entries: Sequence[Found], affinity: Sequence[int], sysfs: Path) -> 
 
 
 def _or_none(read: Callable[[], Found]) -> Found | None:
-    """What ``read`` gives, None where the platform does not have it."""
+    """The value that ``read`` returns, None on a platform that does not have it."""
     try:
         return read()
     except _SAYS_NOTHING:
@@ -84,7 +85,7 @@ def _or_none(read: Callable[[], Found]) -> Found | None:
 
 
 def _text(path: Path) -> str | None:
-    """The word in a file of sysfs, None without one."""
+    """The text in a file of sysfs without blanks around it, None if it is empty or there is no such file."""
     return _or_none(lambda: path.read_text().strip()) or None
 
 
@@ -93,7 +94,7 @@ def _number(path: Path) -> float | None:
 
 
 def _of_each(values: Sequence[Found | None]) -> list[Found]:
-    """All of them, nothing at all where one is missing: a shorter list would be of other CPUs."""
+    """The values, or an empty list if one of them is None: the values of some CPUs alone would be misread."""
     found = [value for value in values if value is not None]
     return found if len(found) == len(values) else []
 
@@ -108,7 +109,10 @@ def _cpufreq(sysfs: Path, cpu: int) -> Path:
 
 
 def _frequencies(affinity: Sequence[int], sysfs: Path) -> list[float]:
-    """In MHz; only those of ``affinity`` are read where that can be, for each takes its time on large machines."""
+    """The frequencies of CPUs in MHz, in the order of ``affinity``; empty where they are not known.
+
+    Where it can, it reads only the CPUs in ``affinity``, since reading each CPU takes time on large machines.
+    """
     kilohertz = _of_each([_number(_cpufreq(sysfs, cpu) / "scaling_cur_freq") for cpu in affinity])
     if kilohertz:
         return [value / 1000 for value in kilohertz]
@@ -133,7 +137,11 @@ def _sensors() -> dict[str, float]:
 
 
 def _named(readings: Iterable[tuple[str, float | None]]) -> dict[str, float]:
-    """By name; one whose name has been there gets a number, also where the other said nothing this time."""
+    """Temperatures in degrees Celsius by name; readings without a value are left out.
+
+    Names that occur several times are numbered. A reading without a value takes a number as well, so that the others
+    keep theirs.
+    """
     found: dict[str, float] = {}
     seen: Counter[str] = Counter()
     for name, degrees in readings:
@@ -144,7 +152,7 @@ def _named(readings: Iterable[tuple[str, float | None]]) -> dict[str, float]:
 
 
 def require_cpus(cpus: Sequence[int]) -> None:
-    """Raise :class:`UsageError` where a process cannot be bound to CPUs at all, or these are not there."""
+    """Raise :class:`UsageError` where a process cannot be bound to CPUs, or where one of these CPUs does not exist."""
     if not hasattr(psutil.Process(), "cpu_affinity"):
         raise UsageError("this platform does not bind processes to CPUs; leave the CPUs out")
     there_are = _online()
@@ -155,10 +163,11 @@ def require_cpus(cpus: Sequence[int]) -> None:
 
 
 def set_affinity(cpus: Sequence[int]) -> None:
-    """Let this process use only these CPUs. Threads that are there already keep theirs, those started later do not.
+    """Bind this process to these CPUs.
 
-    Raises :class:`UsageError` where the platform cannot do that, and for CPUs that are not there, or that this process
-    may not use; nothing has changed then.
+    Threads that run already keep their CPUs; threads that start later are bound. Raises :class:`UsageError` where the
+    platform cannot bind processes, and for CPUs that do not exist or that this process may not use; nothing has changed
+    then.
     """
     require_cpus(cpus)
     process, wanted = psutil.Process(), sorted(set(cpus))
@@ -177,7 +186,7 @@ def set_affinity(cpus: Sequence[int]) -> None:
 
 
 def _online(sysfs: Path = _SYSFS) -> list[int]:
-    """The CPUs that are on."""
+    """The numbers of the CPUs that are switched on."""
     listed = _text(sysfs / "devices" / "system" / "cpu" / "online")
     return list(parse_affinity(listed)) if listed else list(range(os.cpu_count() or 1))
 
@@ -205,7 +214,7 @@ def parse_affinity(text: str) -> tuple[int, ...]:
 
 
 def _range_of(part: str) -> range:
-    """``2``, ``2-5`` or ``2-9:3``; empty where it is none of them."""
+    """The CPUs of ``2``, ``2-5`` or ``2-9:3``; empty for any other text."""
     match = _RANGE.fullmatch(part)
     if match is None or (match[3] is not None and int(match[3]) == 0):
         return range(0)
@@ -214,7 +223,7 @@ def _range_of(part: str) -> range:
 
 
 def _list_text(cpus: Sequence[int]) -> str:
-    """As ``taskset`` writes them, neighbours as a range.
+    """CPUs as ``taskset`` writes them, with neighbours as a range.
 
     >>> _list_text([0, 1, 2, 5, 7, 8])
     '0-2,5,7-8'

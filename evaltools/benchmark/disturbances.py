@@ -1,4 +1,4 @@
-"""What was not quiet while something was measured, in words."""
+"""What disturbed a measurement, in words."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ _WARM_UP: Final = "warm up longer, as with --warmup_min_secs=5"
 def find_disturbances(
     before: Conditions, after: Conditions, drift: Drift | None, cpu_count: int | None = None, *, threads: int = 1
 ) -> list[str]:
-    """What disturbed the time between two samples: a sentence each, with figures and what to do.
+    """What disturbed a measurement between two samples: one sentence each, with figures and what to do about it.
 
-    Nothing is said of what the samples do not hold. Times that the counters' rounding alone can explain do not count.
-    ``drift`` is that of the times measured in between, ``cpu_count`` the CPUs of the machine, the CPUs in use where it
-    is not given. ``threads`` are those of the configuration, -1 (chosen by the runtime) counts as 1.
+    What the samples do not contain is not judged. CPU times that the rounding of the counters alone can explain do not
+    count. ``drift`` is the trend of the times that were measured, ``cpu_count`` the number of CPUs of the machine, by
+    default that of the CPUs in use. ``threads`` is the configuration's number of threads; -1 (chosen by the runtime)
+    counts as 1.
 
-    Other processes disturb where the measurement's CPUs are not its own. It needs one per thread, as far as it may use
-    them, and leaves ``free = cpu_count - needed``. Others' work counts where it is more than half of the free CPUs can
-    do, for those share caches, memory and often cores with the measured ones, and more than 5 % of one CPU where none
-    is free.
+    Other processes disturb where other CPUs are not free for them. The measurement needs one CPU per thread, as far as
+    it may use them, which leaves ``free = cpu_count - needed``. If CPUs are free, other processes disturb from half of
+    what these can do, since they share caches, memory and often cores with the measurement. If none is free, they
+    disturb from 5 % of one CPU.
 
     >>> start = Conditions(0.5, [0, 1], [], [], {"cpu": 60.0}, 3.0, 100.0, 1.0, 50.0)
     >>> end = Conditions(0.5, [0, 1], [], [], {"cpu": 88.5}, 3.0, 118.0, 11.0, 60.0)
@@ -93,7 +94,7 @@ def _other_work(before: Conditions, after: Conditions, cpu_count: int, threads: 
 
 
 def _frequency(before: Conditions, after: Conditions) -> list[str]:
-    """The highest of the CPUs in use: those that had nothing to do clock down, which slows nothing."""
+    """The highest frequency of the CPUs in use. CPUs without work reduce their frequency, which slows nothing down."""
     if before.affinity != after.affinity or not before.frequencies_mhz or not after.frequencies_mhz:
         return []
     start, end = max(before.frequencies_mhz), max(after.frequencies_mhz)
@@ -124,7 +125,7 @@ def _load(before: Conditions, after: Conditions, cpu_count: int) -> list[str]:
 
 
 def _temperature(before: Conditions, after: Conditions) -> list[str]:
-    """The sensor that is worst: that which rose most, or else the hottest."""
+    """The sensor whose temperature rose most; if none rose, the hottest one."""
     rises = {
         sensor: degrees - before.temperatures[sensor]
         for sensor, degrees in after.temperatures.items()
@@ -151,12 +152,12 @@ def _drift(drift: Drift | None) -> list[str]:
 
 
 def _difference(before: float | None, after: float | None) -> float:
-    """In seconds, to the millisecond; 0 where one is not known."""
+    """The difference in seconds, rounded to milliseconds; 0 where one of the two is not known."""
     return 0.0 if before is None or after is None else round(after - before, 3)
 
 
 def _seconds(seconds: float) -> str:
-    """Three digits, never in scientific notation."""
+    """Seconds with three digits, never in scientific notation."""
     return f"{seconds:.0f} s" if seconds >= 99.95 else f"{seconds:#.3g} s"
 
 

@@ -1,4 +1,4 @@
-"""One round of one candidate: opening, warm-up, regular runs, in a process that is started for it."""
+"""One round of one candidate, in a process that is started for it: opening, warm-up, regular runs."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ Inputs = tuple[Array, ...]
 
 
 class Watcher:
-    """Is told what happens while it happens; this one does nothing."""
+    """Its methods are called while the rounds of a benchmark go on, for instance to show progress; these do nothing."""
 
     def begins(self, candidate: Candidate, round_number: int) -> None:
-        """A round of a candidate begins; rounds count from 0."""
+        """A round of a candidate begins; rounds are counted from 0."""
 
     def opened(self, row: BenchmarkRow, opening: Opening) -> None:
-        """Its model was loaded; ``row`` says with what."""
+        """The candidate's model was loaded; ``row`` says with which runtime and delegates."""
 
     def warmed_up(self, phase: Phase) -> None:
         """The warm-up is over."""
@@ -46,17 +46,17 @@ class Watcher:
         """The round is over."""
 
     def failed(self, candidate: Candidate, reason: str) -> None:
-        """The candidate cannot be measured."""
+        """The candidate cannot be measured, for the reason in its row."""
 
     def profiled(self, profile: OpProfile, opening: Opening) -> None:
         """The operators were profiled."""
 
     def finished(self) -> None:
-        """Nothing more is measured; what follows must not be interrupted."""
+        """Everything is measured; from here on Ctrl-C would lose the result."""
 
 
 @dataclass
-class Progress:
+class CandidateProgress:
     """What is known of a candidate so far, written down as soon as it is known; ``row`` has no figures."""
 
     candidate: Candidate
@@ -70,11 +70,12 @@ class Progress:
 
 
 def measure_in_fresh_process(
-    progress: Progress, inputs: Inputs, options: BenchmarkOptions, turn: int, is_last: bool, watcher: Watcher
+    progress: CandidateProgress, inputs: Inputs, options: BenchmarkOptions, turn: int, is_last: bool, watcher: Watcher
 ) -> None:
-    """Measure one round; ``turn`` is its place among all. Outputs and operators come with the last one.
+    """Measure one round of a candidate; ``turn`` is its place among all rounds.
 
-    Whatever fails makes the row a failed one.
+    The last round also gives the outputs and the profile of operators, where they are asked for. Any failure makes the
+    row a failed one; nothing is raised.
     """
     candidate = progress.candidate
     begun_ns = time.perf_counter_ns()
@@ -105,7 +106,7 @@ def measure_in_fresh_process(
 
 
 def describe_row(candidate: Candidate, opened: Opened | NotMeasured) -> BenchmarkRow:
-    """What was asked for and what runs it, still without figures."""
+    """The row of a candidate before it is measured: its flags, runtime and delegates, and no figures."""
     entry = describe_entry(opened, "test")
     return BenchmarkRow(
         model=candidate.model_number,
@@ -175,7 +176,7 @@ def _require_success(phase: Phase, what: str) -> None:
 
 
 def _change_of_model(candidate: Candidate) -> str | None:
-    """Why the file is not the one any more that was read at the beginning; every round opens it anew."""
+    """Why the model file is not the one that was read at the beginning; every round opens the file again."""
     path = candidate.model.path
     try:
         content = path.read_bytes()
@@ -187,9 +188,9 @@ def _change_of_model(candidate: Candidate) -> str | None:
 
 
 def _add_extras(
-    progress: Progress, opened: Opened, inputs: Inputs, options: BenchmarkOptions, watcher: Watcher
+    progress: CandidateProgress, opened: Opened, inputs: Inputs, options: BenchmarkOptions, watcher: Watcher
 ) -> None:
-    """Outputs and the profile of operators, where they are asked for, after all times were taken."""
+    """Take outputs and the profile of operators, where they are asked for, after all times were measured."""
     session = opened.session
     assert isinstance(session, IsolatedSession)
     last = progress.rounds[-1]

@@ -43,7 +43,10 @@ def read_values(tensor: TensorInfo, file: str) -> Array:
 
 
 def texts(values: Sequence[bytes], shape: tuple[int, ...]) -> Array:
-    """Bytes in an array of objects. Both interpreters misread one without dimensions: that one is of a bytes type."""
+    """An array of objects that holds the texts as bytes.
+
+    One without dimensions has a bytes type instead, since both interpreters misread it otherwise.
+    """
     if not shape:
         return np.array(values[0])
     array = np.empty(len(values), object)
@@ -57,13 +60,13 @@ def array_type(tensor: TensorInfo) -> np.dtype[Any]:
 
 
 def described(tensor: TensorInfo) -> str:
-    """The tensor in messages, with the shape to run with, as in ``image: uint8[1,8,8,3]``."""
+    """The tensor in messages, with the shape that is run, as in ``image: uint8[1,8,8,3]``."""
     stored = f", stored as {_STORED_AS[tensor.dtype]}" if tensor.dtype in _STORED_AS else ""
     return f"{tensor.name or 'unnamed'}: {tensor.dtype}[{sizes(tensor.shape)}]{stored}"
 
 
 def sizes(shape: Sequence[int]) -> str:
-    """A shape as the flags write it."""
+    """A shape as flags write it, such as ``1,8,8,3``."""
     return ",".join(map(str, shape))
 
 

@@ -1,4 +1,4 @@
-"""What the flags of ``--input_layer`` say: names, shapes, ranges and files of all inputs, in the model's order."""
+"""Reads the flags of ``--input_layer``: names, shapes, ranges and files of all inputs, in the model's order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _INT32_LIMIT: Final = 1 << 31
 
 @dataclass(frozen=True)
 class InputLayer:
-    """One input as the flags describe it. ``limits``: lowest and highest value, both reached; ``file``: its values."""
+    """One input as the flags describe it.
+
+    ``limits`` are the lowest and the highest value, both included; ``file`` has its values.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -54,7 +57,7 @@ def _split(text: str, separator: str) -> list[str]:
 
 
 def _fields(text: str) -> list[str]:
-    """What stands between single colons, with double ones made single."""
+    """The parts of a text between single colons; a double colon stands for a colon within a part."""
     fields = [""]
     for token in re.findall("::|:|[^:]+", text):
         if token == ":":
@@ -88,7 +91,7 @@ def _int32(text: str) -> int | None:
 
 
 def _ranges(text: str, names: Sequence[str]) -> dict[int, tuple[int, int]]:
-    """Limits by place of the input."""
+    """The limits of values by the position of the input."""
     found: dict[int, tuple[int, int]] = {}
     for item in _fields(text) if text else []:
         parts = item.split(",")
@@ -109,7 +112,7 @@ def _ranges(text: str, names: Sequence[str]) -> dict[int, tuple[int, int]]:
 
 
 def _files(text: str, names: Sequence[str]) -> dict[int, str]:
-    """Files by place of the input."""
+    """The files of values by the position of the input."""
     found: dict[int, str] = {}
     for item in _split(text, ","):
         parts = _fields(item)
@@ -125,7 +128,7 @@ def _files(text: str, names: Sequence[str]) -> dict[int, str]:
 
 
 def _place(name: str, names: Sequence[str], flag: str, taken: dict[int, str] | dict[int, tuple[int, int]]) -> int:
-    """Where the input of that name stands."""
+    """The position of the input of that name."""
     places = [place for place, known in enumerate(names) if known == name]
     if not places:
         hint = did_you_mean(name, names) or " Name all inputs there, and their shapes with --input_layer_shape"

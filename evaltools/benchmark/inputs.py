@@ -1,4 +1,4 @@
-"""The inputs that a model is measured on, the same in every run: random numbers as the native tool's, or files."""
+"""The inputs that a model is measured on, the same in every run: the native tool's random numbers, or files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ONLY_FROM_FILES: Final = ("uint64", "complex128")
 
 @dataclass(frozen=True)
 class BenchmarkInputOptions:
-    """The texts of ``--input_layer``, ``--input_layer_shape``, ``--input_layer_value_range`` and ``_value_files``."""
+    """The texts of ``--input_layer``, ``--input_layer_shape``, ``--input_layer_value_range``, ``_value_files``."""
 
     layers: str = ""
     shapes: str = ""
@@ -46,10 +46,10 @@ class BenchmarkInputOptions:
 
 
 def with_input_shapes(model: ModelFile, options: BenchmarkInputOptions) -> tuple[ModelFile, list[str]]:
-    """The model to be run with the shapes asked for, and warnings.
+    """The model with the shapes that the flags ask for, and warnings.
 
-    As in the native tool, a name that differs from the tensor's is only warned about, for the order counts; sizes that
-    the model fixes may change, too, and the shapes of texts stay. Raises :class:`UsageError`.
+    As in the native tool, inputs count by their order, so that a name which is not the tensor's only gives a warning.
+    Sizes that the model fixes may change, too; the shapes of texts do not. Raises :class:`UsageError`.
     """
     warnings = []
     inputs = list(model.inputs)
@@ -65,12 +65,12 @@ def with_input_shapes(model: ModelFile, options: BenchmarkInputOptions) -> tuple
 
 
 def make_inputs(model: ModelFile, options: BenchmarkInputOptions) -> tuple[tuple[Array, ...], list[str]]:
-    """One array per input, in the model's order, and warnings; ``model`` has the shapes to run with.
+    """One array per input, in the model's order, and warnings; ``model`` has the shapes that are run.
 
-    Random numbers are the native tool's, drawn in the order of the inputs from one engine that begins anew here. Texts
-    are bytes in an array of objects; bfloat16 is its bits in uint16. For files see
+    Random numbers are those of the native tool: one random engine, started anew for this call, draws the inputs in
+    their order. Texts are bytes in an array of objects; bfloat16 is its bits in uint16. For files see
     :func:`~evaltools.benchmark.input_files.read_values`. Raises :class:`UsageError`, :class:`DataError` for files and
-    :class:`ModelError` for types that no values can be made of.
+    :class:`ModelError` for types for which there are no values.
     """
     layers = _layers(model, options) or tuple(InputLayer(tensor.name, tensor.shape) for tensor in model.inputs)
     engine = NativeUniform()
@@ -83,7 +83,7 @@ def make_inputs(model: ModelFile, options: BenchmarkInputOptions) -> tuple[tuple
 
 
 def _layers(model: ModelFile, options: BenchmarkInputOptions) -> tuple[InputLayer, ...]:
-    """What the flags say about each input of the model; none where they say nothing."""
+    """What the flags say about each input of the model; empty where there are no such flags."""
     layers = read_layers(options.layers, options.shapes, options.value_ranges, options.value_files)
     if layers and len(layers) != len(model.inputs):
         listed = "; ".join(map(described, model.inputs))
@@ -142,7 +142,7 @@ def _values(tensor: TensorInfo, layer: InputLayer, engine: NativeUniform) -> Arr
 
 
 def _require_room(tensor: TensorInfo) -> None:
-    """Ask for the memory before the first number is drawn; raises :class:`MemoryError`."""
+    """Allocate the memory for an input before the first number is drawn; raises :class:`MemoryError`."""
     if tensor.dtype == "string":
         return
     if math.prod(tensor.shape) * array_type(tensor).itemsize > sys.maxsize:

@@ -1,4 +1,4 @@
-"""A benchmark as something that is asked for: its options, and the request that its flags make."""
+"""The benchmark as a kind of request: its options, and the request that its flags make."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ GROUPS: Final = {
 
 
 class _Benchmark:
-    """Follows :class:`evaltools.task_kind.RequestKind`."""
+    """A benchmark; it implements :class:`evaltools.task_kind.RequestKind`."""
 
     name = command = "benchmark"
     groups: Mapping[str, Sequence[Parameter]] = GROUPS
@@ -43,11 +43,11 @@ class _Benchmark:
     modules_on_devices: Sequence[str] = ("evaltools.benchmark.run", "scipy.special")
 
     def moved(self, task: str, take: Callable[[Path], str]) -> str:  # noqa: ARG002
-        """It is in no file of its own."""
+        """The name of the benchmark, which is the same everywhere: it is not in a file of its own."""
         return task
 
     def files_beside(self) -> Sequence[Path]:
-        """Nothing."""
+        """No files: a benchmark is not in a file of its own."""
         return ()
 
 
@@ -57,10 +57,11 @@ KIND: Final = _Benchmark()
 def request_of_flags(
     flags: GivenFlags, command: Sequence[str], folder: Path | None = None, native_tool: bool = False
 ) -> Request:
-    """What a command line asks for; raises :class:`UsageError` for flags that are wrong.
+    """The request that a command line makes; raises :class:`UsageError` for flags that are wrong.
 
-    Flags of configurations stay among the options, for those that a list states anew are told of; what becomes of them
-    are the configurations. ``native_tool``: all options of a list are its.
+    Flags of configurations also stay among the options: messages need those that ``--perf_options_list`` overrules.
+    With ``native_tool``, ``all`` in such a list stands for all options of the native tool, else for those that
+    evaltools has.
     """
     if not any(flags.texts("graph")):
         raise UsageError("Please specify the name of your TF Lite input file with --graph")

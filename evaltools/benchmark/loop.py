@@ -1,4 +1,4 @@
-"""Warm-up and regular runs: the native tool's stopping rule."""
+"""Warm-up and regular runs, by the stopping rule of the native tool."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _NS_PER_S: Final = 1_000_000_000
 
 @dataclass(frozen=True)
 class PhaseLimits:
-    """At least ``min_runs`` runs and ``min_secs`` seconds; no run begins after ``max_secs`` seconds."""
+    """A phase has at least ``min_runs`` runs and lasts at least ``min_secs`` seconds.
+
+    No run begins after ``max_secs`` seconds.
+    """
 
     min_runs: int
     min_secs: float
@@ -27,10 +30,12 @@ class PhaseLimits:
 
 
 @dataclass(frozen=True)
-class Pace:
-    """Rest between runs: ``run_delay`` seconds after each, or so that ``run_frequency`` of them end per second.
+class RunPace:
+    """How long to rest between runs.
 
-    0 or less is none; the frequency goes before the delay.
+    ``run_delay`` seconds after each, or so that ``run_frequency`` of them end per second.
+
+    0 or less means no rest. Where both are given, the frequency counts.
     """
 
     run_delay: float = -1.0
@@ -38,7 +43,7 @@ class Pace:
 
     @property
     def longest_rest_s(self) -> float:
-        """The longest sleep behind one run."""
+        """The longest rest after one run, in seconds."""
         return 1 / self.run_frequency if self.run_frequency > 0 else max(0.0, self.run_delay)
 
 
@@ -46,16 +51,17 @@ def run_phase(
     session: Session,
     inputs: Sequence[Array],
     limits: PhaseLimits,
-    pace: Pace = Pace(),
+    pace: RunPace = RunPace(),
     begun_ns: int = 0,
     clock: Callable[[], int] = time.perf_counter_ns,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Phase:
-    """Run again and again on the same inputs, which are set before every run, outside the time that is taken.
+    """Run again and again on the same inputs; setting the inputs before each run is not part of its time.
 
-    ``for run = 0; (run < min_runs or now < start + min_secs) and now <= start + max_secs; run++``, with ``now`` read
-    after each run and its rest. A run that fails counts with the time that it took. ``clock`` gives nanoseconds, and
-    the phase's ``starts_us`` count from ``begun_ns``. Source: benchmark_model.cc, ``Run``.
+    ``for run = 0; (run < min_runs or now < start + min_secs) and now <= start + max_secs; run++``, where ``now`` is
+    read after each run and its rest. A run that fails counts, with the time that it took. ``clock`` returns
+    nanoseconds. The phase's ``starts_us`` are whole microseconds since ``begun_ns``. Source: benchmark_model.cc,
+    ``Run``.
     """
     phase = Phase()
     failed, failure = 0, None
@@ -64,13 +70,13 @@ def run_phase(
     rest = _Rest(pace, start, sleep)
     with _no_garbage_collection():
         while (len(phase.invokes_us) < limits.min_runs or now < earliest_end) and now <= latest_begin:
-            begun = clock()
+            run_start_ns = clock()
             try:
                 inference = session.run(inputs)
                 invoke_us, read_us = inference.invokes_us[0], inference.read_us
             except InferenceError as error:
                 failed, failure = failed + 1, str(error)
-                invoke_us, read_us = (clock() - begun) / 1000, 0.0
+                invoke_us, read_us = (clock() - run_start_ns) / 1000, 0.0
             now = clock()
             phase.invokes_us.append(invoke_us)
             phase.reads_us.append(read_us)
@@ -81,16 +87,19 @@ def run_phase(
 
 
 class _Rest:
-    """Sleeps between runs."""
+    """The rests between the runs of one phase."""
 
-    def __init__(self, pace: Pace, start_ns: int, sleep: Callable[[float], None]) -> None:
+    def __init__(self, pace: RunPace, start_ns: int, sleep: Callable[[float], None]) -> None:
         self._delay_s = pace.run_delay
         self._period_ns = _NS_PER_S / pace.run_frequency if pace.run_frequency > 0 else 0.0
         self._next_end_ns = start_ns + self._period_ns
         self._sleep = sleep
 
     def after_run(self, now_ns: int) -> bool:
-        """Sleep if it is time to; says whether it did. Runs that are late catch up without rest."""
+        """Sleep if a rest is due, and return whether it slept.
+
+        Runs that are late are followed by no rest until they have caught up.
+        """
         seconds = self._delay_s
         if self._period_ns:
             seconds = (self._next_end_ns - now_ns) / _NS_PER_S
@@ -103,7 +112,7 @@ class _Rest:
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """It would fall into some of the runs."""
+    """A context without Python's garbage collection, which would make some of the runs longer."""
     was_on = gc.isenabled()
     gc.disable()
     try:

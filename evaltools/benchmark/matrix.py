@@ -1,4 +1,4 @@
-"""Many configurations out of a few flags: the native tool's lists of options."""
+"""Many configurations from a few flags: the native tool's lists of options."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def option_configurations(
 
 
 def optional_names(text: str, configurations: Sequence[Configuration]) -> frozenset[str]:
-    """The names of configurations that a list with ``all`` has for whatever machine it is, which may lack them."""
+    """The names of those configurations of a list with ``all`` that a machine may lack without an error."""
     names = {name for options in _OPTIONS.values() for name in options}
     if ALL not in text.replace(" ", "").split(","):
         return frozenset()
@@ -96,7 +96,7 @@ def optional_names(text: str, configurations: Sequence[Configuration]) -> frozen
 
 
 def overruled_flags(text: str, own: Iterable[str]) -> list[str]:
-    """The names of flags of the command line that the options of a list state anew; none without a list.
+    """The names of command-line flags whose values the options of a list replace; empty without a list.
 
     >>> overruled_flags("cpu", ["num_threads", "runtime"])
     ['num_threads']
@@ -105,7 +105,7 @@ def overruled_flags(text: str, own: Iterable[str]) -> list[str]:
 
 
 def unread_flags(text: str, own: Sequence[tuple[str, str]]) -> list[str]:
-    """The flags of the command line that no option of a list reads, for it leaves their delegates switched off.
+    """The command-line flags that no option of a list reads, since each leaves their delegate switched off.
 
     >>> unread_flags("cpu", [("gpu_backend", "cl")])
     ['gpu_backend']

@@ -1,4 +1,4 @@
-"""A benchmark request carried out: from what was asked for to the typed result."""
+"""Carries out a benchmark request, from the options to the typed result."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ from evaltools.result.environment import describe_environment
 
 
 class MeasuredBenchmark(NamedTuple):
-    """The result, and the outputs of each row that were asked for."""
+    """The result, and the outputs of each row for which they were asked for."""
 
     result: BenchmarkResult
     outputs: list[Inputs | None]
 
 
 def measure_benchmark(asked: Request, request: BenchmarkRequest, watcher: Watcher) -> MeasuredBenchmark:
-    """Measure what was asked for; raises :class:`UsageError` before for accuracies that fit nothing."""
+    """Measure what the request asks for.
+
+    Raises :class:`UsageError` before any measurement where the given accuracies fit none of the rows.
+    """
     accuracies = accuracies_of(asked.options, request)
     started, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     measured = run_benchmark(request.candidates, request.options, request.inputs, watcher)
@@ -43,7 +46,7 @@ def measure_benchmark(asked: Request, request: BenchmarkRequest, watcher: Watche
 
 
 def options_in_force(flags: Options, request: BenchmarkRequest) -> dict[str, Value]:
-    """The flags that shape the runs, in force; models and configurations stand with the rows."""
+    """The values of all flags that shape the runs. Models and configurations are not among them: the rows have them."""
     shaping = (*benchmark_flags.PARAMETERS, *benchmark_flags.BEYOND)
     values = {each.name: flags.value(each.name) for each in shaping if each.about == "records"}
     found = {name: value for name, value in values.items() if not isinstance(value, tuple)}

@@ -1,4 +1,4 @@
-"""A session that measures itself; it lives in the process that runs the model."""
+"""A session that measures itself, in the process that runs the model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from evaltools.benchmark.conditions import sample_conditions, set_affinity
 from evaltools.benchmark.footprint import PeakMonitor, anonymous_kb, peak_kb, resident_kb
-from evaltools.benchmark.loop import Pace, PhaseLimits, run_phase
+from evaltools.benchmark.loop import PhaseLimits, RunPace, run_phase
 from evaltools.configuration import Configuration
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.model import ModelFile
@@ -20,7 +20,7 @@ from evaltools.runtime.session import Array, Opening, TimedSession
 
 @dataclass(frozen=True)
 class Regular:
-    """The regular runs, and the process and the machine around them."""
+    """The regular runs, with the state of the process and the machine before and after them."""
 
     phase: Phase
     before: Conditions
@@ -29,7 +29,10 @@ class Regular:
 
 
 class MeasuredSession:
-    """A session with the times and the memory of its opening. The other functions here take it as the session."""
+    """A session with the times and the memory of its opening.
+
+    It is what the functions of this module take as ``session``.
+    """
 
     def __init__(self, session: TimedSession, begun_ns: int, memory: Memory, monitor: PeakMonitor | None) -> None:
         self.facts: Final[RuntimeFacts] = session.facts
@@ -60,10 +63,10 @@ def open_measured(
     affinity: tuple[int, ...] = (),
     memory_interval_ms: int | None = None,
 ) -> MeasuredSession:
-    """Open a session in this process, which belongs to it alone; raises what the opening raises.
+    """Open a session in this process, which runs nothing else; raises what the opening raises.
 
-    The process keeps to the CPUs in ``affinity``, and memory is watched every ``memory_interval_ms``. The ``starts_us``
-    of the runs count from the beginning of this call.
+    The process is bound to the CPUs in ``affinity``, and its memory is read every ``memory_interval_ms``. The
+    ``starts_us`` of the runs count from this call.
     """
     begun_ns = time.perf_counter_ns()
     if affinity:
@@ -79,17 +82,17 @@ def open_measured(
 
 
 def opening_of(session: Session) -> Opening:
-    """What the opening took."""
+    """Times and memory of the opening."""
     return _measured(session).opening
 
 
-def run_warm_up(session: Session, inputs: Sequence[Array], limits: PhaseLimits, pace: Pace) -> Phase:
-    """The warm-up."""
+def run_warm_up(session: Session, inputs: Sequence[Array], limits: PhaseLimits, pace: RunPace) -> Phase:
+    """Run the warm-up; returns its times."""
     return run_phase(_measured(session).session, inputs, limits, pace, _measured(session).begun_ns)
 
 
-def run_regular(session: Session, inputs: Sequence[Array], limits: PhaseLimits, pace: Pace) -> Regular:
-    """The regular runs."""
+def run_regular(session: Session, inputs: Sequence[Array], limits: PhaseLimits, pace: RunPace) -> Regular:
+    """Run the regular runs; returns their times and conditions."""
     measured = _measured(session)
     before = sample_conditions()
     phase = run_phase(measured, inputs, limits, pace, measured.begun_ns)
@@ -107,14 +110,14 @@ def run_regular(session: Session, inputs: Sequence[Array], limits: PhaseLimits, 
 
 
 def outputs_of(session: Session) -> tuple[Array, ...]:
-    """The outputs of the last regular run, none where nothing was run."""
+    """The outputs of the last regular run, empty where nothing was run."""
     return _measured(session).last_outputs
 
 
 def profile_of(
     session: Session, model: ModelFile, configuration: Configuration, inputs: Sequence[Array], runs: int
 ) -> OpProfile:
-    """Profile operators in this process; raises what that raises."""
+    """Profile the operators in this process; raises what the profiler raises."""
     from evaltools.runtime.profiler.opening import profile_operators
 
     session.close()

@@ -1,11 +1,11 @@
-"""What a benchmark is asked to do."""
+"""The options of a benchmark, and a model with a configuration."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from evaltools.benchmark.inputs import BenchmarkInputOptions
-from evaltools.benchmark.loop import Pace, PhaseLimits
+from evaltools.benchmark.loop import PhaseLimits, RunPace
 from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
 
@@ -14,15 +14,16 @@ from evaltools.model import ModelFile
 class BenchmarkOptions:
     """How every model is measured with every configuration.
 
-    ``dry_run`` opens the model and runs nothing. ``affinity`` are the CPUs that the measuring process may use, empty:
-    all. ``memory_interval_ms`` None: peak memory is not watched. ``rounds`` are measurements in fresh processes;
-    configurations take turns in each, in an order of their own where ``shuffle`` is set, ``delay_s`` before each.
-    ``profile_runs`` 0: operators are not profiled. ``timeout_s`` limits opening, and a run beyond its phase.
+    ``dry_run`` opens the model and runs nothing. ``affinity`` are the CPUs that the measuring process may use; empty
+    means all. ``memory_interval_ms`` None: peak memory is not watched. ``rounds`` is the number of measurements of each
+    configuration, each in a fresh process. In a round the configurations take turns, ``delay_s`` before each; with
+    ``shuffle`` every round has an order of its own. ``profile_runs`` 0: operators are not profiled. ``timeout_s``
+    limits the opening, and each run beyond the time of its phase.
     """
 
     warm_up: PhaseLimits
     regular: PhaseLimits
-    pace: Pace = field(default_factory=Pace)
+    pace: RunPace = field(default_factory=RunPace)
     dry_run: bool = False
     inputs: BenchmarkInputOptions = field(default_factory=BenchmarkInputOptions)
     affinity: tuple[int, ...] = ()
@@ -38,7 +39,7 @@ class BenchmarkOptions:
 
     @property
     def phases(self) -> tuple[PhaseLimits, PhaseLimits]:
-        """Warm-up and regular runs; a dry run has neither."""
+        """The limits of warm-up and regular runs; both are empty in a dry run."""
         if self.dry_run:
             none = PhaseLimits(0, -1.0, self.regular.max_secs)
             return none, none

@@ -1,4 +1,4 @@
-"""What the flags of ``evaltools benchmark`` ask for: models, configurations, how they are measured."""
+"""The request of a benchmark: models, configurations, and how they are measured."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from evaltools.benchmark.conditions import parse_affinity, require_cpus
 from evaltools.benchmark.fresh_process import Inputs
 from evaltools.benchmark.inputs import BenchmarkInputOptions, make_inputs, with_input_shapes
-from evaltools.benchmark.loop import Pace, PhaseLimits
+from evaltools.benchmark.loop import PhaseLimits, RunPace
 from evaltools.benchmark.matrix import NONE, optional_names, overruled_flags
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
@@ -25,10 +25,11 @@ _LONGEST_REST_S: Final = 3600.0
 
 @dataclass(frozen=True)
 class BenchmarkRequest:
-    """Everything that is measured. ``inputs`` and ``notes`` are those of each model; ``warnings`` are of all.
+    """Everything that a benchmark measures.
 
-    ``may_be_missing`` are the names of configurations that were asked for as whatever this machine has, so that it is
-    no failure where it does not have them. ``uses_list``: some come from the native tool's list of options.
+    ``inputs`` and ``notes`` have one entry per model; ``warnings`` are about the request as a whole. ``may_be_missing``
+    are the names of configurations that the machine need not have, so that it is no failure if they cannot run.
+    ``uses_list``: some configurations come from the native tool's list of options.
     """
 
     models: tuple[ModelFile, ...]
@@ -50,13 +51,13 @@ class BenchmarkRequest:
         ]
 
 
-def read_request(request: Request, libraries_here: bool = True) -> BenchmarkRequest:
+def read_request(request: Request, libraries_on_host: bool = True) -> BenchmarkRequest:
     """Check the options and read the models; raises :class:`UsageError` and its kinds.
 
-    ``libraries_here``: those of external delegates are on this computer.
+    ``libraries_on_host``: the libraries of external delegates must be on the host, else they are on devices.
     """
     flags, configurations = request.options, request.tests
-    if libraries_here:
+    if libraries_on_host:
         _require_libraries(configurations)
     paths = _model_paths(flags)
     is_one = len(paths) * len(configurations) == 1
@@ -98,7 +99,10 @@ def _model_paths(flags: Options) -> list[Path]:
 
 
 def _model(path: Path, signature: str) -> ModelFile:
-    """The model with its signature; where it has several, one must be named."""
+    """The model of a file, with the signature that is run.
+
+    Raises :class:`UsageError` if it has several and none is named.
+    """
     model = read_model(path)
     if signature in model.signatures or (not signature and len(model.signatures) < 2):
         return read_model(path, signature) if signature else model
@@ -152,8 +156,8 @@ def _options(flags: Options, is_one: bool) -> BenchmarkOptions:
     )
 
 
-def _pace(flags: Options) -> Pace:
-    pace = Pace(flags.real("run_delay"), flags.real("run_frequency"))
+def _pace(flags: Options) -> RunPace:
+    pace = RunPace(flags.real("run_delay"), flags.real("run_frequency"))
     if pace.longest_rest_s > _LONGEST_REST_S:
         flag = "run_frequency" if pace.run_frequency > 0 else "run_delay"
         raise UsageError(f"--{flag}={flags.text(flag)} means a rest of more than an hour behind every run; use less")

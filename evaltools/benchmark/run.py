@@ -1,4 +1,4 @@
-"""Measures every model with every configuration, in turns, each time in a fresh process; what the rounds say."""
+"""Measures every model with every configuration, in turns, each time in a fresh process, and computes the figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import Final
 
-from evaltools.benchmark.fresh_process import Inputs, Progress, Watcher, describe_row, measure_in_fresh_process
+from evaltools.benchmark.fresh_process import CandidateProgress, Inputs, Watcher, describe_row, measure_in_fresh_process
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
 from evaltools.engine import NotMeasured
 from evaltools.metrics.latency import summarise_latency
@@ -24,7 +24,7 @@ _INTERRUPTED: Final = "it was interrupted"
 
 @dataclass(frozen=True)
 class Benchmarked:
-    """The rows in the order of the candidates, and the outputs of each that were asked for."""
+    """The rows in the order of the candidates, and the outputs of each candidate for which they were asked for."""
 
     rows: list[BenchmarkRow]
     outputs: list[Inputs | None]
@@ -34,11 +34,12 @@ class Benchmarked:
 def run_benchmark(
     candidates: Sequence[Candidate], options: BenchmarkOptions, inputs: Sequence[Inputs], watcher: Watcher
 ) -> Benchmarked:
-    """Measure; a candidate that fails costs only itself. Ctrl-C ends it with what was measured so far.
+    """Measure all candidates; ``inputs`` are those of each model, by its number.
 
-    ``inputs`` are those of each model, by its number.
+    A candidate that fails does not end the others. Ctrl-C ends the benchmark, and what was measured until then is
+    returned.
     """
-    entries = [Progress(candidate, _unmeasured(candidate)) for candidate in candidates]
+    entries = [CandidateProgress(candidate, _unmeasured(candidate)) for candidate in candidates]
     interrupted = False
     turns = count()
     try:
@@ -66,12 +67,15 @@ def _unmeasured(candidate: Candidate) -> BenchmarkRow:
     return describe_row(candidate, NotMeasured(candidate.configuration, _INTERRUPTED))
 
 
-def _finished(entry: Progress) -> BenchmarkRow:
+def _finished(entry: CandidateProgress) -> BenchmarkRow:
     return replace(entry.row, rounds=entry.rounds, figures=figures_of(entry.rounds) if entry.rounds else None)
 
 
 def _with_ratios(rows: Sequence[BenchmarkRow]) -> list[BenchmarkRow]:
-    """Each measured row against the first one of its model; rounds are paired as they took turns."""
+    """Each measured row with its time as a multiple of the first row's of the same model.
+
+    The rounds of both are paired in their order.
+    """
     first: dict[int, BenchmarkRow] = {}
     found = []
     for row in rows:
@@ -84,7 +88,7 @@ def _with_ratios(rows: Sequence[BenchmarkRow]) -> list[BenchmarkRow]:
 
 
 def figures_of(rounds: Sequence[Round]) -> BenchmarkFigures:
-    """Figures over the runs of all rounds, one after the other; at least one round."""
+    """Figures over the runs of all rounds together; there must be at least one round."""
     series = [entry.regular.invokes_us for entry in rounds]
     runs = list(chain.from_iterable(series))
     reads = list(chain.from_iterable(entry.regular.reads_us for entry in rounds))
@@ -103,5 +107,5 @@ def figures_of(rounds: Sequence[Round]) -> BenchmarkFigures:
 
 
 def _first_run_us(warm_up: Phase, regular: Phase) -> float | None:
-    """The very first invocation in its process; None in a dry run."""
+    """The time of the first invocation in the process, in microseconds; None in a dry run."""
     return next(iter([*warm_up.invokes_us[:1], *regular.invokes_us[:1]]), None)

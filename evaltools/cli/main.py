@@ -34,7 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def exit_code_of(act: Callable[[], int], when_interrupted: str) -> int:
-    """The exit code of what is done; errors of ours, and what an interrupt means, are said on stderr."""
+    """Call ``act`` and return its exit code.
+
+    Our errors are printed on stderr, and so is ``when_interrupted`` after Ctrl-C.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -108,7 +111,7 @@ def _help_text() -> str:
 
 
 def _summary(task: str) -> tuple[str, str]:
-    """The command of a task and its summary; an installed one may be broken, or have a name that is taken."""
+    """The command of a task and its summary; an installed task may be broken, or have a name that is taken."""
     if task in COMMANDS or task in task_aliases():
         return f"run {task}", f"cannot be used: {task} is a command of evaltools; its package must give another name"
     try:

@@ -28,7 +28,9 @@ HELP: Final = ("-h", "--help", "--help=true", "--help=1")
 
 
 def parse(word: str, rest: Sequence[str], folder: Path | None = None) -> Request:
-    """What the command line of a task on devices asks for; relative paths are meant from ``folder``, None: from here.
+    """The request that a command line for devices makes.
+
+    Relative paths start at ``folder``, by default at the working directory.
 
     Raises :class:`UsageError` for flags that are wrong.
     """
@@ -46,7 +48,7 @@ def parse(word: str, rest: Sequence[str], folder: Path | None = None) -> Request
 
 
 def kind_on_devices(word: str) -> RequestKind:
-    """What can be run on devices under that name; raises :class:`UsageError` for a name that is none."""
+    """The task or benchmark of that name; raises :class:`UsageError` for a name that devices cannot run."""
     if word == KIND.command:
         return KIND
     task = word if ".py:" in word else task_of(word)
@@ -78,12 +80,15 @@ def _read_request(kind: RequestKind, flags: GivenFlags, command: Sequence[str], 
 
 
 def tasks_on_devices() -> dict[str, str]:
-    """The commands of the tasks that can run there, with what each is for."""
+    """The commands of the tasks that can run on devices, with their summaries."""
     return {kind.command: kind.summary for kind in usable_kinds()}
 
 
 def _with_effect(groups: Mapping[str, Sequence[Parameter]]) -> dict[str, Sequence[Parameter]]:
-    """The flags that help lists: those that are refused on devices are parsed all the same, to say why."""
+    """The flags that ``--help`` lists.
+
+    The others are parsed, too, so that a message can say why devices refuse them.
+    """
     return {
         title: tuple(parameter for parameter in group if not parameter.refused_on_devices)
         for title, group in groups.items()
@@ -99,7 +104,7 @@ def _refuse(flags: GivenFlags) -> None:
 
 
 def _require_json(flags: GivenFlags) -> None:
-    """Refuse files per configuration where every place has its own; raises :class:`UsageError`."""
+    """Raise :class:`UsageError` for formats with a file per configuration: every place has its own configurations."""
     if flags.text("split") != "each":
         return
     output = flags.path("output_file_path")

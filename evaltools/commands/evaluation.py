@@ -12,7 +12,9 @@ from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
 
 
 def parse(task: str, arguments: Sequence[str], folder: Path | None = None) -> Request:
-    """What the command line of a task asks for; relative paths are meant from ``folder``, None: from here.
+    """The request that the command line of a task makes.
+
+    Relative paths start at ``folder``, by default at the working directory.
 
     Raises :class:`UsageError` for flags that are wrong.
     """

@@ -8,7 +8,7 @@ from evaltools.task_kind import kind_names, tree_kinds
 
 
 class Command(NamedTuple):
-    """Its module in ``evaltools.cli``, and what it is for."""
+    """The module of a command in ``evaltools.cli``, and its summary."""
 
     module: str
     summary: str
@@ -18,6 +18,7 @@ COMMANDS: Final = {
     "benchmark": Command(
         "benchmark.command", "How fast: load, first run, steady state, memory, operators; many options in one run"
     ),
+    "locate": Command("locate.command", "Which operator makes the difference, and why: cause, proof, smallest model"),
     "run": Command("evaluate.own_task", "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."),
     "resume": Command("runs.resume", "Go on with an interrupted run, from the journal of its --run_dir"),
     "merge": Command("runs.merge", "One result from the shards of a run"),
@@ -46,10 +47,10 @@ def task_of(command: str) -> str | None:
 
 
 def task_aliases() -> dict[str, str]:
-    """The tasks that have a shorter command, by that; only tasks that come with evaltools may."""
+    """The tasks that have a shorter command, by that command; only tasks of evaltools itself may have one."""
     return {kind.alias: name for name, kind in tree_kinds().items() if kind.alias}
 
 
 def command_names() -> list[str]:
-    """Every command, those of tasks first."""
+    """All commands, tasks first."""
     return [*(name.replace("_", "-") for name in kind_names()), *task_aliases(), *COMMANDS]

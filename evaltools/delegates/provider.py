@@ -1,4 +1,4 @@
-"""What a delegate is to evaltools: a set of parameters and a statement of where it can be created."""
+"""What a delegate is to evaltools: its parameters, and where it can be created."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ class Delegate:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether a configuration may have several of them."""
+        """Whether a configuration may have several delegates of this kind."""
         return any(parameter.repeatable for parameter in self.parameters if parameter.name == self.enabled_by)
 
     def numbered(self, number: int) -> Delegate:
-        """The second, the third, ... of several; the first is the delegate itself."""
+        """The delegate as the second, third, ... of several of its kind; number 1 is the delegate itself."""
         if number == self.number:
             return self
         return replace(self, name=f"{self.name}#{number}", number=number)

@@ -65,7 +65,7 @@ class DelegateSettings:
 
     @cached_property
     def _values(self) -> Mapping[str, Value]:
-        """Of several delegates of a kind, those of the first."""
+        """The flags of a delegate by name; of several delegates of a kind, those of the first."""
         return {
             place.name: value
             for place, value in self._all.items()
@@ -73,7 +73,7 @@ class DelegateSettings:
         }
 
     def is_given(self, name: str) -> bool:
-        """Whether the flag was stated; ``use_xnnpack`` means three different things: true, false, not given."""
+        """Whether the flag was stated. For ``use_xnnpack``, not stated means something else than true and false."""
         return name in self._values
 
     def value(self, name: str) -> Value:
@@ -81,11 +81,11 @@ class DelegateSettings:
         return self._values.get(name, PARAMETERS[name].default)
 
     def values(self, name: str) -> list[Value]:
-        """Every value given, also those of further delegates of a kind."""
+        """All flags that were given, with those of further delegates of a kind."""
         return [value for given, value in self.given if given == name]
 
     def values_of(self, delegate: Delegate) -> dict[str, Value]:
-        """The flags given for a delegate itself."""
+        """The flags that were given for one delegate."""
         own = {parameter.name for parameter in delegate.parameters}
         return {at.name: value for at, value in self._all.items() if at.name in own and at.number == delegate.number}
 
@@ -100,7 +100,7 @@ class DelegateSettings:
 
     @property
     def one_session(self) -> bool:
-        """Whether a delegate owns its device, so that only one session may use it."""
+        """Whether only one session may use a delegate's device at a time."""
         return any(
             delegate.owns_device and not self.values_of(delegate).get(delegate.per_worker_flag)
             for delegate in self.requested
@@ -116,7 +116,7 @@ class DelegateSettings:
         return own | {name: self.value(name) for name in PARAMETERS if name in delegate.common}
 
     def without(self, delegate: Delegate) -> DelegateSettings:
-        """The same without a delegate: its flags, and common flags that no other delegate reads, are dropped."""
+        """The settings without one delegate: its flags are dropped, and common flags that no other delegate reads."""
         own = {parameter.name for parameter in delegate.parameters}
         read = frozenset().union(*(other.common for other in self.requested if other != delegate))
         kept = tuple(
@@ -142,7 +142,7 @@ class DelegateSettings:
 
 
 class _NumberedFlag(NamedTuple):
-    """A flag, and which of several delegates of a kind it belongs to, counted from 1."""
+    """A flag with the number, from 1, of the delegate that it belongs to, where several are of one kind."""
 
     name: str
     number: int

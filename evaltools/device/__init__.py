@@ -1,1 +1,1 @@
-"""Phones and boards over adb: the ``adb`` binary as a subprocess, and nothing believed that was not proven."""
+"""Phones and boards over adb: the ``adb`` binary as a subprocess, whose every answer is checked."""

@@ -5,7 +5,7 @@ from evaltools.engine.journal import Finished, Journal
 from evaltools.engine.ledger import GivenUp, Stop, Tally
 from evaltools.engine.opening import NotMeasured, Open, Opened, open_all, open_configuration
 from evaltools.engine.quiet import QuietTime, QuietTimes, examples_for_latency, measure_in_quiet, pooled
-from evaltools.engine.run import Outcome, PassOptions, run_pass
+from evaltools.engine.run import PassOptions, PassOutcome, run_pass
 from evaltools.engine.run_folder import run_journal
 from evaltools.engine.stages import StageTimes
 from evaltools.engine.task import Example, Failure, PortableTask, Prepared, Record, Task
@@ -20,8 +20,8 @@ __all__ = [
     "NotMeasured",
     "Open",
     "Opened",
-    "Outcome",
     "PassOptions",
+    "PassOutcome",
     "PortableTask",
     "Prepared",
     "QuietTime",

@@ -1,4 +1,4 @@
-"""Records as bytes and back, without pickle: what another machine's file holds is never run."""
+"""Records as bytes and back, without pickle: a file of another machine can contain no code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Microseconds = Annotated[float, msgspec.Meta(ge=0, le=2**53)]
 
 
 class Stored(msgspec.Struct, Generic[Observation], frozen=True, array_like=True):
-    """What is written of a record; the example and the configuration stand beside it."""
+    """The content of a record in the journal; example and configuration are columns of their own."""
 
     invokes_us: tuple[_Microseconds, ...]
     read_us: _Microseconds | None
@@ -48,7 +48,7 @@ class Codec(Generic[Observation]):
         return self._encoder.encode(stored)
 
     def decode(self, content: bytes) -> Stored[Observation]:
-        """The record again; raises :class:`DataError` for bytes that are none."""
+        """The record in some bytes; raises :class:`DataError` for bytes that hold none."""
         try:
             decoded: Stored[Observation] = self._decoder.decode(content)
         except (msgspec.DecodeError, ValueError, TypeError, OverflowError, RecursionError) as error:

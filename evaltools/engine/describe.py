@@ -1,4 +1,4 @@
-"""Puts what was measured together to one typed result."""
+"""Describes models and configurations as parts of a typed result."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def describe_tensor(tensor: TensorInfo) -> Tensor:
 
 
 def describe_entry(entry: Opened | NotMeasured, role: Role) -> ConfigurationResult:
-    """What a configuration asked for and what runs it, still without figures."""
+    """A configuration as the result has it before it is measured: its flags, runtime and delegates, and no figures."""
     configuration = entry.configuration
     opened = entry if isinstance(entry, Opened) else None
     return ConfigurationResult(
@@ -77,7 +77,7 @@ def comparison_pairs(configurations: Sequence[ConfigurationResult]) -> list[tupl
 
 
 def _is_namesake(one: ConfigurationResult, other: ConfigurationResult) -> bool:
-    """Whether both are the same configuration at different places; without places, whether both are tests."""
+    """Whether both are the same configuration at different places; or, without places, whether both are tests."""
     if not one.place and not other.place:
         return one.role == other.role
     return one.place != other.place and _name_anywhere(one) == _name_anywhere(other)
@@ -96,7 +96,10 @@ def _proof(delegation: Delegation) -> DelegationProof:
 
 
 def _delegates_used(configuration: Configuration, opened: Opened | None) -> list[DelegateUsed]:
-    """Those asked for, in order, then those that the runtime added; nodes only for those that the session has."""
+    """The delegates that were asked for, in order, then those that the runtime added.
+
+    Only those that the session has state their nodes.
+    """
     requested = configuration.delegates.requested
     if opened is None:
         return [_delegate_used(delegate, True, configuration, None) for delegate in requested]

@@ -1,4 +1,4 @@
-"""How an evaluation is carried out: its speed and its safety."""
+"""How an evaluation is carried out: workers, shards, limits for crashes and hangs."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Shard:
     count: int = 1
 
     def of(self, examples: Sequence[Example]) -> list[Example]:
-        """Its examples."""
+        """The examples of this shard."""
         return list(examples[self.index :: self.count])
 
     def size_of(self, examples: int) -> int:
-        """How many of so many are its own."""
+        """How many of ``count`` examples belong to this shard."""
         return len(range(self.index, examples, self.count))
 
     def __str__(self) -> str:
@@ -104,7 +104,7 @@ def sessions_of_workers(opened: Sequence[Opened], count: int, open_with: Open) -
 
 
 def _open_unchanged(open_with: Open, entry: Opened, stamps: Mapping[Path, Stamp]) -> Session:
-    """Open once more; raises :class:`ConfigurationUnavailable` where that would be another model or library."""
+    """Open a session again; raises :class:`ConfigurationUnavailable` if the model or library is no longer the same."""
     for path, stamp in _stamps(entry).items():
         if stamp != stamps[path]:
             raise ConfigurationUnavailable(f"{path} was changed during the run; put it back and start anew")
@@ -112,7 +112,7 @@ def _open_unchanged(open_with: Open, entry: Opened, stamps: Mapping[Path, Stamp]
 
 
 def _stamps(entry: Opened) -> dict[Path, Stamp]:
-    """What tells whether the model, or the library of an external delegate, is still the same file."""
+    """Identity, size and time of change of the model and of the libraries of external delegates."""
     return {path: _stamp(path) for path in (entry.model.path, *entry.running.libraries)}
 
 

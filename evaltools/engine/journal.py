@@ -34,43 +34,32 @@ CREATE TABLE IF NOT EXISTS records (
 
 @dataclass(frozen=True)
 class Finished(Generic[Observation]):
-    """An example with the records of the configurations that were tried; ``preprocessing_us`` None: no input."""
+    """A finished example with the records of the configurations that were tried.
+
+    ``preprocessing_us`` is the time of making its input in microseconds, None if it has no input.
+    """
 
     example: Example
     preprocessing_us: int | None
     records: Sequence[Record[Observation]]
 
 
-class Journal(Generic[Observation]):
-    """Rows of one task's examples. Without a folder the rows lie in a temporary file that goes away with the journal.
+class Journal:
+    """The journal of any task: facts about the run, and rows that can be counted and copied.
+
+    :class:`TaskJournal` reads and writes the records. Without a folder the rows are in a temporary file, which is
+    deleted when the journal is closed.
 
     Every method may raise :class:`OutputError` where the file cannot be written, :class:`DataError` where it cannot be
     read.
     """
 
-    def __init__(self, connection: sqlite3.Connection, folder: Path | None, examples: Sequence[Example]) -> None:
+    def __init__(self, connection: sqlite3.Connection, folder: Path | None) -> None:
         self.folder: Final = folder
         self._connection = connection
-        self._examples = examples
-        self._codec: Codec[Observation] | None = None
-        self._waiting: list[Finished[Observation]] = []
-        self._rows_waiting = 0
-        self._written_at = time.monotonic()
-
-    @property
-    def codec(self) -> Codec[Observation]:
-        """How records are written; known once the task is."""
-        if self._codec is None:
-            raise ValueError("call expect() first")
-        return self._codec
-
-    def expect(self, examples: Sequence[Example], observation_type: type[Observation]) -> None:
-        """Say which examples there are, and what is observed of each."""
-        self._examples = examples
-        self._codec = Codec(observation_type)
 
     def fact(self, name: str) -> str | None:
-        """Something said once about the whole run."""
+        """A fact about the whole run, None if no such fact was written."""
         with self._reading():
             row = self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
@@ -80,64 +69,11 @@ class Journal(Generic[Observation]):
         with self._writing():
             self._connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
 
-    def add(self, finished: Finished[Observation]) -> None:
-        """Write an example, with the next batch."""
-        self._waiting.append(finished)
-        self._rows_waiting += len(finished.records)
-        if self._rows_waiting >= _ROWS_PER_BATCH or time.monotonic() - self._written_at >= _SECONDS_PER_BATCH:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write what waits."""
-        inputs = [(entry.example.index, entry.preprocessing_us) for entry in self._waiting]
-        rows = [
-            (record.configuration, record.example.index, record.failure is not None, self._content(record))
-            for entry in self._waiting
-            for record in entry.records
-        ]
-        with self._writing():
-            self._connection.executemany("INSERT OR REPLACE INTO inputs VALUES (?, ?)", inputs)
-            self._connection.executemany("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)", rows)
-        self._waiting.clear()
-        self._rows_waiting = 0
-        self._written_at = time.monotonic()
-
-    def fates(self) -> Iterator[tuple[int, dict[str, Failure | None]]]:
-        """Every written example in order, with the failure of each configuration, None where there was none."""
-        query = (
-            "SELECT example, configuration, CASE WHEN failed THEN content END FROM records "
-            "ORDER BY example, configuration"
-        )
-        current, fates = -1, dict[str, Failure | None]()
-        for example, configuration, content in self._rows(query):
-            if example != current and fates:
-                yield current, fates
-                fates = {}
-            current = example
-            fates[configuration] = None if content is None else self.codec.decode(content).failure
-        if fates:
-            yield current, fates
-
-    def records(self, configuration: str, last_example: int) -> JournalRecords[Observation]:
-        """The records of one configuration up to an example, in order."""
-        return JournalRecords(self, configuration, last_example)
-
-    def read(self, configuration: str, last_example: int) -> Iterator[Record[Observation]]:
-        """Decode them one by one."""
-        query = "SELECT example, content FROM records WHERE configuration = ? AND example <= ? ORDER BY example"
-        for example, content in self._rows(query, (configuration, last_example)):
-            stored = self.codec.decode(content)
-            yield Record(
-                self._example(example),
-                configuration,
-                stored.invokes_us,
-                stored.observation,
-                stored.failure,
-                stored.read_us,
-            )
-
     def read_plainly(self, configuration: str) -> Iterator[Stored[Any]]:
-        """All records of one configuration, in order, with what was observed as plain values: of whatever task."""
+        """All records of one configuration, in order, without knowing its task.
+
+        Observations are decoded to dictionaries, lists, numbers and texts.
+        """
         codec: Codec[Any] = Codec(Any)
         for (content,) in self._rows(
             "SELECT content FROM records WHERE configuration = ? ORDER BY example", (configuration,)
@@ -145,21 +81,21 @@ class Journal(Generic[Observation]):
             yield codec.decode(content)
 
     def count(self, configuration: str, last_example: int) -> int:
-        """How many there are."""
+        """The number of records of one configuration up to an example."""
         query = "SELECT count(*) FROM records WHERE configuration = ? AND example <= ?"
         return next(int(row[0]) for row in self._rows(query, (configuration, last_example)))
 
     def preprocessing_us(self, last_example: int) -> list[int]:
-        """Per example whose input could be made, in order."""
+        """Microseconds of preprocessing of each example up to ``last_example`` whose input could be made, in order."""
         query = (
             "SELECT preprocessing_us FROM inputs WHERE preprocessing_us IS NOT NULL AND example <= ? ORDER BY example"
         )
         return [int(row[0]) for row in self._rows(query, (last_example,))]
 
-    def take_over(self, other: Journal[Observation], suffix: str = "") -> None:
-        """Copy all rows of another journal, with ``suffix`` behind the names of its configurations.
+    def take_over(self, other: Journal, suffix: str = "") -> None:
+        """Copy all rows of another journal, with ``suffix`` appended to the names of its configurations.
 
-        An example whose input was made for several copied journals counts as the first of them says.
+        If several copied journals have the same example, the time of its preprocessing is that of the first.
         """
         with (
             closing(other._rows("SELECT example, preprocessing_us FROM inputs")) as inputs,
@@ -172,20 +108,12 @@ class Journal(Generic[Observation]):
             self._connection.executemany("INSERT INTO records VALUES (?, ?, ?, ?)", records)
 
     def examples(self) -> set[int]:
-        """Which examples have rows."""
+        """The numbers of the examples that have rows."""
         return {int(row[0]) for row in self._rows("SELECT example FROM inputs")}
 
     def close(self) -> None:
-        """Let go of the file; what waits and was not flushed is lost."""
+        """Close the file; examples that wait in a :class:`TaskJournal` and were not flushed are lost."""
         self._connection.close()
-
-    def _content(self, record: Record[Observation]) -> bytes:
-        return self.codec.encode(Stored(record.invokes_us, record.read_us, record.observation, record.failure))
-
-    def _example(self, index: int) -> Example:
-        if not 0 <= index < len(self._examples):
-            raise DataError(f"{self._place} names example {index} of {len(self._examples)}; start the run anew")
-        return self._examples[index]
 
     def _rows(self, query: str, values: Sequence[object] = ()) -> Generator[tuple[Any, ...]]:
         with self._reading():
@@ -217,10 +145,90 @@ class Journal(Generic[Observation]):
         return f"What was written before is kept: mend it, then evaltools resume {self.folder}"
 
 
-class JournalRecords(Collection[Record[Observation]]):
-    """Records that are read from the journal each time that they are gone through."""
+class TaskJournal(Journal, Generic[Observation]):
+    """A journal whose task is known, so that its records can be read and written.
 
-    def __init__(self, journal: Journal[Observation], configuration: str, last_example: int) -> None:
+    ``examples`` are all examples of the task, whose records are found by their number; ``observation_type`` is the type
+    of what is observed of each. It uses the file of ``journal``, and closes it like that.
+    """
+
+    def __init__(self, journal: Journal, examples: Sequence[Example], observation_type: type[Observation]) -> None:
+        super().__init__(journal._connection, journal.folder)
+        self._examples = examples
+        self._codec: Codec[Observation] = Codec(observation_type)
+        self._waiting: list[Finished[Observation]] = []
+        self._rows_waiting = 0
+        self._written_at = time.monotonic()
+
+    def add(self, finished: Finished[Observation]) -> None:
+        """Take an example, which is written with the next batch."""
+        self._waiting.append(finished)
+        self._rows_waiting += len(finished.records)
+        if self._rows_waiting >= _ROWS_PER_BATCH or time.monotonic() - self._written_at >= _SECONDS_PER_BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the examples that wait for the next batch."""
+        inputs = [(entry.example.index, entry.preprocessing_us) for entry in self._waiting]
+        rows = [
+            (record.configuration, record.example.index, record.failure is not None, self._content(record))
+            for entry in self._waiting
+            for record in entry.records
+        ]
+        with self._writing():
+            self._connection.executemany("INSERT OR REPLACE INTO inputs VALUES (?, ?)", inputs)
+            self._connection.executemany("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)", rows)
+        self._waiting.clear()
+        self._rows_waiting = 0
+        self._written_at = time.monotonic()
+
+    def fates(self) -> Iterator[tuple[int, dict[str, Failure | None]]]:
+        """Every written example in order, with the failure of each configuration; None where it did not fail."""
+        query = (
+            "SELECT example, configuration, CASE WHEN failed THEN content END FROM records "
+            "ORDER BY example, configuration"
+        )
+        current, fates = -1, dict[str, Failure | None]()
+        for example, configuration, content in self._rows(query):
+            if example != current and fates:
+                yield current, fates
+                fates = {}
+            current = example
+            fates[configuration] = None if content is None else self._codec.decode(content).failure
+        if fates:
+            yield current, fates
+
+    def records(self, configuration: str, last_example: int) -> JournalRecords[Observation]:
+        """The records of one configuration up to an example, in order; they are read when they are gone through."""
+        return JournalRecords(self, configuration, last_example)
+
+    def read(self, configuration: str, last_example: int) -> Iterator[Record[Observation]]:
+        """Read the records of one configuration up to an example one by one, in order."""
+        query = "SELECT example, content FROM records WHERE configuration = ? AND example <= ? ORDER BY example"
+        for example, content in self._rows(query, (configuration, last_example)):
+            stored = self._codec.decode(content)
+            yield Record(
+                self._example(example),
+                configuration,
+                stored.invokes_us,
+                stored.observation,
+                stored.failure,
+                stored.read_us,
+            )
+
+    def _content(self, record: Record[Observation]) -> bytes:
+        return self._codec.encode(Stored(record.invokes_us, record.read_us, record.observation, record.failure))
+
+    def _example(self, index: int) -> Example:
+        if not 0 <= index < len(self._examples):
+            raise DataError(f"{self._place} names example {index} of {len(self._examples)}; start the run anew")
+        return self._examples[index]
+
+
+class JournalRecords(Collection[Record[Observation]]):
+    """Records of one configuration, which are read from the journal each time that they are gone through."""
+
+    def __init__(self, journal: TaskJournal[Observation], configuration: str, last_example: int) -> None:
         self._journal = journal
         self._place = (configuration, last_example)
 
@@ -234,12 +242,12 @@ class JournalRecords(Collection[Record[Observation]]):
         return any(record == own for own in self)
 
 
-def temporary_journal() -> Journal[Observation]:
-    """A journal for a run that nobody will resume."""
+def temporary_journal() -> Journal:
+    """A journal in a temporary file, for a run that cannot be resumed."""
     return _with_tables(sqlite3.connect(""), None)
 
 
-def open_journal(folder: Path) -> Journal[Observation]:
+def open_journal(folder: Path) -> Journal:
     """Open the journal of a run folder, or begin one there.
 
     Raises :class:`UsageError` where the folder cannot be used, or another run uses it.
@@ -265,7 +273,7 @@ def open_journal(folder: Path) -> Journal[Observation]:
         raise UsageError(f"--run_dir={folder}: {_why_unusable(path, error)}") from error
 
 
-def existing_journal(folder: Path) -> Journal[Observation]:
+def existing_journal(folder: Path) -> Journal:
     """Open the journal of a run folder to read it; raises :class:`UsageError` where there is none."""
     path = folder / JOURNAL_NAME
     if not path.is_file():
@@ -277,15 +285,15 @@ def existing_journal(folder: Path) -> Journal[Observation]:
         raise UsageError(
             f"{folder} cannot be written, and its run was killed; copy it to where its journal can be mended"
         )
-    return Journal(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True), folder, ())
+    return Journal(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True), folder)
 
 
-def _with_tables(connection: sqlite3.Connection, folder: Path | None) -> Journal[Observation]:
+def _with_tables(connection: sqlite3.Connection, folder: Path | None) -> Journal:
     connection.execute("PRAGMA cache_size = -256")  # KiB: rows are written once and read in order
     with connection:
         for statement in _TABLES.strip().split(";\n"):
             connection.execute(statement)
-    return Journal(connection, folder, ())
+    return Journal(connection, folder)
 
 
 def _why_unusable(path: Path, error: sqlite3.DatabaseError) -> str:

@@ -1,4 +1,4 @@
-"""What finished examples mean for the run, in the order of the examples, however the workers finish them."""
+"""Settles finished examples in the order of the examples, however the workers finish them."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ class Tally:
 
 
 class Ledger:
-    """Takes fates in any order and settles them in that of the examples, so that the outcome is the same each time.
+    """Settles examples in their own order, however they are finished, so that the outcome is always the same.
 
-    After ``max_crashes`` examples in a row at which its process died or hung, a configuration is given up. With more
-    than ``max_failed_examples`` failed examples, or without a configuration of ``needed`` left, the run stops.
+    A fate is the failure of each configuration, None where it did not fail. A configuration is given up after
+    ``max_crashes`` examples in a row at which its process died or hung. The run stops with more than
+    ``max_failed_examples`` failed examples, or when all configurations of ``needed`` are given up.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Ledger:
         self._last_reason: dict[str, str] = {}
 
     def add(self, example: int, fates: Fates) -> None:
-        """Take the fates of an example, and settle what can be settled."""
+        """Take the fates of an example, and settle all examples that can be settled now."""
         self._waiting[example] = fates
         while self.stopped is None and self.tally.done < len(self._order):
             following = self._order[self.tally.done]

@@ -1,4 +1,4 @@
-"""Opens the sessions of configurations, and measures none whose delegates did not run."""
+"""Opens the sessions of configurations. A configuration whose delegates did not run is not measured."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ class Opened:
 
 @dataclass(frozen=True)
 class NotMeasured:
-    """A configuration that cannot be measured here, and why; ``cannot_exist`` as in the error that says so."""
+    """A configuration that cannot be measured here, and why.
+
+    ``cannot_exist`` as in :class:`ConfigurationUnavailable`.
+    """
 
     configuration: Configuration
     reason: str
@@ -43,7 +46,7 @@ class NotMeasured:
 def open_all(
     wanted: Iterable[tuple[ModelFile, Configuration]], open_session: Open, allow_fallback: bool
 ) -> Iterator[dict[str, Opened | NotMeasured]]:
-    """Open every configuration with its model, by name; the sessions are closed at the end, whatever happens."""
+    """A context that opens every configuration with its model, by name; all sessions are closed at its end."""
     with ExitStack() as stack:
         entries = {}
         for model, configuration in wanted:

@@ -1,7 +1,7 @@
-"""Makes inputs: in this process, or in processes of their own, which decode pictures on every core.
+"""Makes inputs in this process, or in other processes, which decode pictures on every core.
 
-Processes, not threads: two threads that decode and resize gain 1.75 on two cores, two processes 2.0, because much of
-the work on small arrays holds the interpreter's lock.
+Processes, not threads: on two cores, two threads that decode and resize are 1.75 times as fast as one, two processes
+2.0 times, because much of the work on small arrays holds the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -32,8 +32,11 @@ _SECONDS_TO_START: Final = 60.0
 
 
 @dataclass(frozen=True)
-class Ready:
-    """An example with its inputs, or why it has none; it was made from ``start_ns`` on, ``time.perf_counter_ns``."""
+class ReadyExample:
+    """An example with its inputs, or with the failure of making them.
+
+    ``start_ns`` is when that began, by ``time.perf_counter_ns``, ``duration_us`` how long it took.
+    """
 
     example: Example
     prepared: Prepared | Failure
@@ -42,31 +45,31 @@ class Ready:
 
 
 class Preparer(Protocol):
-    """What makes the inputs of one worker."""
+    """Makes the inputs of one worker."""
 
-    def make(self, examples: Sequence[Example]) -> list[Ready]:
-        """Make inputs; they are valid until the next are asked for."""
+    def make(self, examples: Sequence[Example]) -> list[ReadyExample]:
+        """Make the inputs of some examples; they are valid until the next call."""
 
     def stop(self) -> None:
-        """Give up what is under way in other processes."""
+        """End what is still running in other processes."""
 
 
 class InThisProcess:
-    """Makes inputs where it is called."""
+    """Makes inputs in the process, and the thread, that calls it."""
 
     def __init__(self, task: Task[Any]) -> None:
         self._task = task
 
-    def make(self, examples: Sequence[Example]) -> list[Ready]:
+    def make(self, examples: Sequence[Example]) -> list[ReadyExample]:
         """Make them one after the other."""
         return [prepare_one(self._task, example) for example in examples]
 
     def stop(self) -> None:
-        """Nothing."""
+        """Do nothing: no other process is at work."""
 
 
 class InOtherProcess:
-    """Has inputs made by a process of a pool, which leaves them in memory that both see."""
+    """Lets a process of a pool make the inputs, which it puts into shared memory."""
 
     def __init__(self, task: PortableTask, pool: DecodingPool, number: int, timeout_s: float) -> None:
         self._task = task
@@ -74,8 +77,11 @@ class InOtherProcess:
         self._number = number
         self._timeout_s = timeout_s
 
-    def make(self, examples: Sequence[Example]) -> list[Ready]:
-        """Have a process make them; where it dies or hangs, find out at which example."""
+    def make(self, examples: Sequence[Example]) -> list[ReadyExample]:
+        """Make inputs in another process.
+
+        If that dies or hangs, each example is tried by itself to find out which one it was.
+        """
         start_ns = time.perf_counter_ns()
         recipes = [self._task.recipe(example) for example in examples]
         try:
@@ -84,7 +90,7 @@ class InOtherProcess:
             if len(examples) > 1:
                 return [self._detached(self.make([example])[0]) for example in examples]
             duration_us = (time.perf_counter_ns() - start_ns) // 1000
-            return [Ready(examples[0], Failure("input", str(error)), start_ns, duration_us)]
+            return [ReadyExample(examples[0], Failure("input", str(error)), start_ns, duration_us)]
         memory = self._pool.memories[self._number]
         return [_unpacked(example, entry, memory) for example, entry in zip(examples, sent, strict=True)]
 
@@ -92,21 +98,21 @@ class InOtherProcess:
         """End the processes of all workers."""
         self._pool.stop()
 
-    def _detached(self, ready: Ready) -> Ready:
-        """With inputs of its own, for the next call uses the same memory."""
+    def _detached(self, ready: ReadyExample) -> ReadyExample:
+        """A copy with inputs of its own, since the next call uses the same shared memory."""
         if isinstance(ready.prepared, Failure):
             return ready
         copies = tuple(array.copy() for array in ready.prepared.inputs)
         return replace(ready, prepared=replace(ready.prepared, inputs=copies))
 
 
-def prepare_one(task: Task[Any], example: Example) -> Ready:
-    """Make the inputs of an example here."""
-    return Ready(example, *_made(partial(task.prepare, example)))
+def prepare_one(task: Task[Any], example: Example) -> ReadyExample:
+    """Make the inputs of an example in this process."""
+    return ReadyExample(example, *_made(partial(task.prepare, example)))
 
 
 def _made(recipe: Callable[[], Prepared]) -> tuple[Prepared | Failure, int, int]:
-    """What it gives, when it was begun, and how many microseconds it took."""
+    """What a recipe gives, when it was begun (``time.perf_counter_ns``), and how many microseconds it took."""
     start_ns = time.perf_counter_ns()
     prepared: Prepared | Failure
     try:
@@ -120,9 +126,11 @@ def _made(recipe: Callable[[], Prepared]) -> tuple[Prepared | Failure, int, int]
 def preparers(
     task: Task[Any], inputs: Sequence[TensorSpec], count: int, timeout_s: float, examples: int
 ) -> Iterator[Sequence[Preparer]]:
-    """One preparer per worker, each with a process where the task can travel, and ``examples`` are worth its start.
+    """A context that yields one preparer per worker.
 
-    ``inputs`` are the tensors that are made. ``timeout_s`` limits the making of one example's inputs elsewhere.
+    Each has a process of its own if the task can be sent to another process, and if there are enough ``examples`` to be
+    worth it. ``inputs`` are the tensors that are made. ``timeout_s`` limits how long another process may take for one
+    example.
     """
     elsewhere = SharedArrays.can_travel and examples >= _WORTH_A_PROCESS
     memories = _shared_memories(inputs, count) if elsewhere else []
@@ -141,7 +149,7 @@ def preparers(
 
 
 def _shared_memories(inputs: Sequence[TensorSpec], count: int) -> list[SharedArrays]:
-    """Room for as many blocks of inputs, or none where there is no memory to share."""
+    """Shared memory for the inputs of ``count`` workers, empty where there is none to be had."""
     memories = []
     try:
         for _ in range(count):
@@ -153,11 +161,11 @@ def _shared_memories(inputs: Sequence[TensorSpec], count: int) -> list[SharedArr
 
 
 class _NotMade(Exception):
-    """Inputs that a process died of, or did not make in time."""
+    """The process that made some inputs died, or did not finish in time."""
 
 
 class DecodingPool:
-    """Processes that make inputs; a pool that breaks, as when an idle process is killed, is replaced."""
+    """Processes that make inputs. A pool that breaks, as when an idle process is killed, is replaced."""
 
     def __init__(self, memories: Sequence[SharedArrays], processes: int) -> None:
         self.memories: Final = memories
@@ -203,7 +211,7 @@ class DecodingPool:
 
 
 def _scheduled(pool: ProcessPool, place: int, recipes: Recipes, timeout_s: float) -> Future[list[_Sent]] | None:
-    """None where the pool is broken."""
+    """The future of a call in the pool, None where the pool is broken."""
     try:
         future: Future[list[_Sent]] = pool.schedule(_make_all, args=(place, recipes), timeout=timeout_s)
     except RuntimeError:
@@ -212,7 +220,7 @@ def _scheduled(pool: ProcessPool, place: int, recipes: Recipes, timeout_s: float
 
 
 def _result(pool: ProcessPool, future: Future[list[_Sent]] | None) -> list[_Sent]:
-    """Wait for it; a broken pool may leave what it was given without an answer."""
+    """Wait for a future; raises :class:`BrokenExecutor` where the pool breaks without giving an answer."""
     if future is None:
         raise BrokenExecutor
     unanswered = 0
@@ -225,7 +233,10 @@ def _result(pool: ProcessPool, future: Future[list[_Sent]] | None) -> list[_Sent
 
 @dataclass(frozen=True)
 class _Sent:
-    """What a :class:`Ready` has beside the example; the inputs lie in shared memory."""
+    """A :class:`ReadyExample` as it is sent between processes.
+
+    Without the example, and with the inputs in shared memory.
+    """
 
     prepared: Prepared | Failure
     parcel: Parcel | None
@@ -253,8 +264,8 @@ def _packed(slot: int, recipe: Callable[[], Prepared], memory: SharedArrays) -> 
     return _Sent(replace(prepared, inputs=()), memory.put_inputs(slot, prepared.inputs), *times)
 
 
-def _unpacked(example: Example, sent: _Sent, memory: SharedArrays) -> Ready:
+def _unpacked(example: Example, sent: _Sent, memory: SharedArrays) -> ReadyExample:
     prepared = sent.prepared
     if isinstance(prepared, Prepared) and sent.parcel is not None:
         prepared = replace(prepared, inputs=memory.inputs(sent.parcel))
-    return Ready(example, prepared, sent.start_ns, sent.duration_us)
+    return ReadyExample(example, prepared, sent.start_ns, sent.duration_us)

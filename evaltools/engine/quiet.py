@@ -1,4 +1,4 @@
-"""Latency in quiet: one worker, nothing else of ours running, the configurations in turns."""
+"""Measures latency on a quiet machine: one worker, nothing else of evaltools running, the configurations in turns."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _MOST: Final = 100
 
 @dataclass(frozen=True)
 class QuietTime:
-    """What the example of a number took in microseconds: each ``invoke``, and the last one with its reading.
+    """The times of one example in microseconds: each ``invoke``, and the last one with the reading of its outputs.
 
-    ``process`` numbers the processes of the configuration that ran examples in quiet.
+    ``number`` is the example's. ``process`` numbers the processes of the configuration that ran examples in the quiet
+    phase.
     """
 
     example: int
@@ -60,9 +61,10 @@ def examples_for_latency(examples: Sequence[Example], wanted: int | None) -> lis
 def pooled(
     parts: Sequence[QuietTimes], are_same: Callable[[str, int], bool] = lambda _name, _part: False
 ) -> QuietTimes:
-    """The times of several processes, one after the other.
+    """The times of several processes as one series, one process after the other.
 
-    ``are_same`` says of a configuration whether it ran in a part in the process that it ran in in the first one.
+    ``are_same`` takes a configuration's name and the number of a part, and says whether it ran there in the same
+    process as in the first part.
     """
     together = QuietTimes(sum(part.examples for part in parts), {}, any(part.interrupted for part in parts))
     for number, part in enumerate(parts):
@@ -80,9 +82,9 @@ def measure_in_quiet(
     invocations: int,
     on_example: Callable[[], None] = lambda: None,
 ) -> QuietTimes:
-    """Run each example on every session, after one run of each that does not count; failures are left out.
+    """Run each example on every session, after one run of each that does not count. Failures are left out.
 
-    ``maker`` makes the inputs, between the runs. Ctrl-C ends it, and what was measured until then is kept.
+    ``maker`` makes the inputs between the runs. Ctrl-C ends it; what was measured until then is returned.
     """
     taken: dict[str, list[QuietTime]] = {name: [] for name in sessions}
     names = list(sessions)

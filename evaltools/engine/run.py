@@ -9,13 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Final, Generic
 
-from evaltools.engine.journal import Journal
+from evaltools.engine.journal import Journal, TaskJournal
 from evaltools.engine.ledger import GivenUp, Ledger, Stop, Tally
-from evaltools.engine.preparation import InThisProcess, Preparer, Ready
+from evaltools.engine.preparation import InThisProcess, Preparer, ReadyExample
 from evaltools.engine.stages import JOURNAL, Span, StageTimes
 from evaltools.engine.task import Example, Observation, Record, Task
 from evaltools.engine.worker import FinishedBlock, Worker
@@ -45,14 +45,14 @@ class PassOptions:
 
 
 @dataclass(frozen=True)
-class Outcome(Generic[Observation]):
+class PassOutcome(Generic[Observation]):
     """Everything measured in a pass.
 
     ``records`` holds the records of each configuration in the order of the examples. ``preprocessing_us`` has one value
     per example whose input could be made. ``examples_done`` counts finished examples, failed ones included, up to the
     first that is not finished; ``examples_run`` those that were finished now and not in an earlier part of the run.
-    ``stopped`` says why the pass ended before the last example, if it did. ``given_up`` are configurations whose
-    process died or hung too often.
+    ``stopped`` says why the pass, or what was measured after it, ended too early, if it did. ``given_up`` are
+    configurations whose process died or hung too often.
     """
 
     records: Mapping[str, Collection[Record[Observation]]]
@@ -65,13 +65,17 @@ class Outcome(Generic[Observation]):
     given_up: Mapping[str, GivenUp] = field(default_factory=dict)
     stages: StageTimes = field(default_factory=StageTimes)
 
+    def interrupted(self) -> PassOutcome[Observation]:
+        """The same after Ctrl-C, which is why the pass stopped unless it had stopped before."""
+        return self if self.stopped is not None else replace(self, stopped="interrupted")
+
     def by_example(self) -> Iterator[dict[str, Record[Observation]]]:
         """The records of each example by configuration, all of them in one go, in the order of the examples.
 
         >>> first, second = Example(0, "a.jpg"), Example(1, "b.jpg")
         >>> cpu = [Record(first, "cpu", (7,), 0.5), Record(second, "cpu", (8,), 0.25)]
         >>> gpu = [Record(second, "gpu", (2,), 0.25)]
-        >>> [list(together) for together in Outcome({"cpu": cpu, "gpu": gpu}).by_example()]
+        >>> [list(together) for together in PassOutcome({"cpu": cpu, "gpu": gpu}).by_example()]
         [['cpu'], ['cpu', 'gpu']]
         """
         in_order = heapq.merge(*self.records.values(), key=_number)
@@ -86,58 +90,58 @@ def _number(record: Record[Any]) -> int:
 def run_pass(
     task: Task[Observation],
     workers: Sequence[Mapping[str, Session]],
-    journal: Journal[Observation],
+    journal: Journal,
     reference: str | None = None,
     options: PassOptions = PassOptions(),
     examples: Sequence[Example] | None = None,
     on_progress: OnProgress = lambda _tally: None,
     on_spans: Callable[[Sequence[Span]], None] = lambda _spans: None,
     makers: Sequence[Preparer] = (),
-) -> Outcome[Observation]:
-    """Run examples on all configurations; ``reference`` names the one that the others are observed against.
+) -> PassOutcome[Observation]:
+    """Run examples on all configurations, and write their records to the journal.
 
-    ``workers`` has the sessions of each worker by configuration, ``makers`` what makes its inputs, this process where
-    there are none. ``examples`` are those to run, None for all; what the
-    journal holds of them already is not run again. An example that fails is recorded and the pass goes on. Ctrl-C ends
-    the pass after turns that end within a second.
+    ``reference`` names the configuration that the others are compared with. ``workers`` has the sessions of each worker
+    by configuration, ``makers`` the preparer of each worker's inputs; without ``makers`` this process prepares them.
+    ``examples`` are those to run, None for all; those with records in the journal are not run again. An example that
+    fails is recorded, and the pass goes on. Ctrl-C ends the pass; turns that end within a second are still recorded.
     """
     wanted = task.examples if examples is None else examples
-    journal.expect(task.examples, task.observation_type)
+    records = TaskJournal(journal, task.examples, task.observation_type)
     names = list(workers[0])
     tests = [name for name in names if name != reference]
     ledger = Ledger(wanted, names, tests, options.max_crashes, options.max_failed_examples)
     makers = makers or [InThisProcess(task) for _ in workers]
-    return _Pass(task, workers, makers, journal, reference, options, wanted, ledger, on_progress, on_spans).run()
+    return _Pass(task, workers, makers, records, reference, options, wanted, ledger, on_progress, on_spans).run()
 
 
 def settle(
     task: Task[Observation],
     configurations: Sequence[str],
-    journal: Journal[Observation],
+    journal: Journal,
     reference: str | None,
     options: PassOptions,
-) -> Outcome[Observation]:
-    """The outcome of what a journal holds; nothing is run.
+) -> PassOutcome[Observation]:
+    """The outcome of the records in a journal; nothing is run.
 
-    Where an example lacks a configuration, that was given up elsewhere.
+    A configuration that has no record of an example counts as given up before it.
     """
-    journal.expect(task.examples, task.observation_type)
+    records = TaskJournal(journal, task.examples, task.observation_type)
     tests = [name for name in configurations if name != reference]
     ledger = Ledger(task.examples, configurations, tests, options.max_crashes, options.max_failed_examples)
-    for example, fates in journal.fates():
+    for example, fates in records.fates():
         ledger.add(example, fates)
-    return _outcome(journal, ledger, configurations)
+    return _outcome(records, ledger, configurations)
 
 
 class _Pass(Generic[Observation]):
-    """One pass; only the thread that calls :meth:`run` touches journal and ledger."""
+    """One pass. Only the thread that calls :meth:`run` uses the journal and the ledger."""
 
     def __init__(
         self,
         task: Task[Observation],
         sessions: Sequence[Mapping[str, Session]],
         makers: Sequence[Preparer],
-        journal: Journal[Observation],
+        journal: TaskJournal[Observation],
         reference: str | None,
         options: PassOptions,
         examples: Sequence[Example],
@@ -167,29 +171,29 @@ class _Pass(Generic[Observation]):
             for number, own in enumerate(sessions)
         ]
 
-    def run(self) -> Outcome[Observation]:
-        """The whole pass."""
+    def run(self) -> PassOutcome[Observation]:
+        """Run the whole pass; returns its outcome."""
         start = time.perf_counter()
-        interrupted = False
+        is_interrupted = False
         try:
             self._take_from_journal()
             if self._todo and self._ledger.stopped is None:
                 self._run_workers()
         except KeyboardInterrupt:
-            interrupted = True
+            is_interrupted = True
         self._journal.flush()
-        return _outcome(
+        outcome = _outcome(
             self._journal,
             self._ledger,
             self._sessions[0],
-            interrupted,
             examples_run=self._tally.done - self._known,
             elapsed_s=time.perf_counter() - start,
             stages=self._stages,
         )
+        return outcome.interrupted() if is_interrupted else outcome
 
     def _take_from_journal(self) -> None:
-        """What was finished before."""
+        """Count the examples that the journal has from an earlier part of the run; the others are to be run."""
         names, known = set(self._sessions[0]), set()
         written = dict(self._journal.fates())
         if self._task.keeps_state and len(written) < len(self._examples):
@@ -227,7 +231,7 @@ class _Pass(Generic[Observation]):
             self._finish_turns(threads)
 
     def _finish_turns(self, threads: Sequence[threading.Thread]) -> None:
-        """Let turns end that are nearly done, then end their processes; what was finished is kept."""
+        """Wait a second for turns to end, then end their processes. What was finished is kept."""
         deadline = time.monotonic() + _SECONDS_TO_FINISH_TURN
         while any(thread.is_alive() for thread in threads):
             if time.monotonic() > deadline:
@@ -251,7 +255,7 @@ class _Pass(Generic[Observation]):
                 self._take(result)
 
     def _work(self, worker: Worker[Observation], maker: Preparer) -> None:
-        """The life of a worker's thread. It takes turns with its decoding, so that both need one core together."""
+        """The thread of a worker. It decodes and runs in turns, so that both together need one core."""
         try:
             while block := self._next_block(worker, maker):
                 self._results.put(worker.run(block))
@@ -259,8 +263,11 @@ class _Pass(Generic[Observation]):
             self._results.put(error)
         self._results.put(None)
 
-    def _next_block(self, worker: Worker[Observation], maker: Preparer) -> Sequence[Ready]:
-        """Empty at the end. Blocks become shorter towards it, so that all workers end at the same time."""
+    def _next_block(self, worker: Worker[Observation], maker: Preparer) -> Sequence[ReadyExample]:
+        """The next inputs for a worker, empty at the end.
+
+        Blocks become shorter towards the end, so that all workers end together.
+        """
         with self._choosing:
             chosen = self._choose(worker.block_size)
             if self._task.in_order:
@@ -274,7 +281,7 @@ class _Pass(Generic[Observation]):
         return [self._todo.pop() for _ in range(min(block_size, share))]
 
     def _next_result(self) -> FinishedBlock[Observation] | BaseException | None:
-        """Wait for one; in short waits, so that Ctrl-C is seen everywhere."""
+        """Wait for a result, in short waits, so that Ctrl-C is noticed on every platform."""
         while True:
             try:
                 return self._results.get(timeout=_SECONDS_BETWEEN_LOOKS)
@@ -282,7 +289,7 @@ class _Pass(Generic[Observation]):
                 continue
 
     def _take(self, result: FinishedBlock[Observation] | BaseException | None) -> bool:
-        """Write a block down and settle it; true where a worker has ended."""
+        """Write a block to the journal and settle it; returns True where a worker has ended."""
         if isinstance(result, BaseException):
             raise result
         if result is None:
@@ -304,22 +311,21 @@ class _Pass(Generic[Observation]):
 
 
 def _outcome(
-    journal: Journal[Observation],
+    journal: TaskJournal[Observation],
     ledger: Ledger,
     configurations: Iterable[str],
-    interrupted: bool = False,
     **carried_out: Any,
-) -> Outcome[Observation]:
-    """What was settled; records of a configuration end where it was given up."""
+) -> PassOutcome[Observation]:
+    """The outcome of the examples that the ledger has settled; records of a configuration end where it was given up."""
     ends = {
         name: ledger.given_up[name].after if name in ledger.given_up else ledger.last_settled for name in configurations
     }
-    return Outcome(
+    return PassOutcome(
         records={name: journal.records(name, end) for name, end in ends.items()},
         preprocessing_us=journal.preprocessing_us(ledger.last_settled),
         examples_done=ledger.tally.done,
         failed_examples=ledger.tally.failed_examples,
-        stopped=ledger.stopped or ("interrupted" if interrupted else None),
+        stopped=ledger.stopped,
         given_up=ledger.given_up,
         **carried_out,
     )

@@ -1,4 +1,4 @@
-"""Whether a run folder belongs to the run that wants to go on in it, and what several of them make together."""
+"""Checks whether a run folder belongs to the run that is to go on in it, and opens the journals of run folders."""
 
 from __future__ import annotations
 
@@ -24,12 +24,11 @@ _LONGEST_SHOWN: Final = 80
 
 @dataclass(frozen=True)
 class RunIdentity:
-    """What a run is made of: nothing of it may change between its parts.
+    """What must stay the same for a run to be resumed, and for shards to be merged.
 
-    ``inputs`` are model, data, labels and the like by what they are, ``written`` the times of change of files among
-    them, which copies elsewhere do not share. ``options`` are by their flags, ``libraries`` by their paths,
-    ``configurations`` by their names, each with a text for whatever about it could be another. ``shard`` is empty for
-    a whole run.
+    ``inputs`` describe model, data, labels and the like by their content, ``written`` by the files' times of change,
+    which differ on another machine. ``options`` are by their flags, ``libraries`` by their paths, ``configurations`` by
+    their names, each with a text for everything about it that could change. ``shard`` is empty for a whole run.
     """
 
     inputs: dict[str, str]
@@ -41,11 +40,11 @@ class RunIdentity:
     evaltools: str = field(default_factory=lambda: version("evaltools"))
 
     def portable(self) -> RunIdentity:
-        """What is the same for all shards of a run, wherever they were done."""
+        """The part that is the same for all shards of a run, on whatever machine they were done."""
         return replace(self, written={}, shard="")
 
     def changes(self, now: RunIdentity) -> list[str]:
-        """In words, what is not the same any more.
+        """In words, what has changed.
 
         >>> RunIdentity({"the model": "a"}, {"the photos": "8:00"}).changes(RunIdentity({"the model": "b"}))
         ['the model was a, now it is b', 'the photos were written anew since']
@@ -88,9 +87,9 @@ def run_folder(stated: Path | None) -> Iterator[Path]:
 
 
 @contextmanager
-def run_journal(run_dir: Path | None) -> Iterator[Journal[Any]]:
-    """The journal of a run: in its folder, or a temporary one."""
-    journal: Journal[Any] = temporary_journal() if run_dir is None else open_journal(run_dir)
+def run_journal(run_dir: Path | None) -> Iterator[Journal]:
+    """A context with the journal of a run: in its folder, or a temporary one without a folder."""
+    journal: Journal = temporary_journal() if run_dir is None else open_journal(run_dir)
     try:
         yield journal
     finally:
@@ -98,9 +97,9 @@ def run_journal(run_dir: Path | None) -> Iterator[Journal[Any]]:
 
 
 @contextmanager
-def journals_of(folders: Sequence[Path]) -> Iterator[list[Journal[Any]]]:
-    """The journals of finished runs."""
-    opened: list[Journal[Any]] = []
+def journals_of(folders: Sequence[Path]) -> Iterator[list[Journal]]:
+    """A context with the journals of finished runs."""
+    opened: list[Journal] = []
     try:
         for folder in folders:
             opened.append(existing_journal(folder))
@@ -110,15 +109,17 @@ def journals_of(folders: Sequence[Path]) -> Iterator[list[Journal[Any]]]:
             journal.close()
 
 
-def require_same_run(journal: Journal[Any], identity: RunIdentity, begun: bool = False) -> None:
-    """Write down what a new run is made of; raises :class:`UsageError` where an earlier one was made of something else.
+def require_same_run(journal: Journal, identity: RunIdentity, has_begun: bool = False) -> None:
+    """Write the identity of a new run to its journal.
 
-    A run without a single example has not begun, unless ``begun`` says so.
+    Raises :class:`UsageError` where the folder has a run of another identity.
+
+    A run without a single example has not begun, unless ``has_begun`` says so.
     """
     if journal.folder is None:
         return
     stated = identity_of(journal)
-    if stated is None or not (begun or journal.examples()):
+    if stated is None or not (has_begun or journal.examples()):
         journal.state({IDENTITY: encode(identity)})
         return
     changed = stated.changes(identity)
@@ -129,8 +130,8 @@ def require_same_run(journal: Journal[Any], identity: RunIdentity, begun: bool =
         )
 
 
-def identity_of(journal: Journal[Any]) -> RunIdentity | None:
-    """What the run in a folder is made of, None where it has not begun."""
+def identity_of(journal: Journal) -> RunIdentity | None:
+    """The identity in a journal, None where the run has not begun."""
     text = journal.fact(IDENTITY)
     return None if text is None else decode(text, RunIdentity, journal.folder)
 
@@ -144,12 +145,12 @@ def digest(texts: Iterable[str]) -> str:
 
 
 def encode(value: object) -> str:
-    """JSON for a fact; file names that are no Unicode are kept."""
+    """A fact as JSON; file names that are no Unicode are kept."""
     return json.dumps(msgspec.to_builtins(value))
 
 
 def decode(text: str, wanted: Any, folder: Path | None) -> Any:
-    """A fact again; raises :class:`DataError` for what is none."""
+    """The fact in JSON; raises :class:`DataError` for a text that holds none."""
     try:
         return msgspec.convert(json.loads(text), type=wanted)
     except (ValueError, RecursionError, msgspec.DecodeError) as error:

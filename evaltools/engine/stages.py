@@ -1,4 +1,4 @@
-"""Where the time of a pass goes."""
+"""Measures how much time each stage of a pass takes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ STAGES: Final = (*INPUT_STAGES, INFERENCE, METRICS, JOURNAL)
 
 
 class Span(NamedTuple):
-    """One piece of work: its stage, when it began and how long it took by ``time.perf_counter_ns``, and who did it."""
+    """One piece of work.
+
+    ``stage`` is its kind, ``start_ns`` when it began and ``duration_ns`` how long it took, both by
+    ``time.perf_counter_ns``; ``worker`` is the number of the worker that did it.
+    """
 
     stage: str
     start_ns: int
@@ -36,13 +40,13 @@ class StageTimes:
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
 
     def add(self, spans: Iterable[Span]) -> None:
-        """Count work."""
+        """Add pieces of work."""
         for span in spans:
             self.seconds[span.stage] = self.seconds.get(span.stage, 0.0) + span.duration_ns / 1e9
 
     @property
     def bound(self) -> Bound | None:
-        """Which kind of work takes most of the time; None where none was done."""
+        """The kind of work that takes most of the time; None where none was done."""
         work: dict[Bound, float] = {
             "input": sum(self.seconds[stage] for stage in INPUT_STAGES),
             "inference": self.seconds[INFERENCE],

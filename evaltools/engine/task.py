@@ -1,4 +1,4 @@
-"""What the engine knows of a task, and the record that it keeps."""
+"""A task as the engine sees it, and the record that it writes for each example."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Example:
 
 @dataclass(frozen=True)
 class Prepared:
-    """An example ready to run: the model's inputs, and what the task needs later to make sense of the outputs.
+    """An example that is ready to run: the model's inputs, and a context that the task needs to interpret the outputs.
 
-    ``steps`` are the steps of its making in order, such as ``("decode", 1200)``, in whole microseconds.
+    ``steps`` are the steps of making the input, in order, such as ``("decode", 1200)``, in whole microseconds.
     """
 
     inputs: tuple[Array, ...]
@@ -34,7 +34,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an example has no observation: its input could not be made, inference failed, or scoring its outputs did.
+    """Why an example has no observation: making its input failed, or inference, or scoring the outputs.
 
     ``crashed``: the process that ran it died or hung.
     """
@@ -61,7 +61,7 @@ class Record(Generic[Observation]):
 
 
 class Task(Protocol[Observed]):
-    """Which examples there are, how one becomes inputs, and what outputs mean."""
+    """A task: which examples there are, how one becomes inputs, and what is observed of the outputs."""
 
     @property
     def examples(self) -> Sequence[Example]:
@@ -69,15 +69,18 @@ class Task(Protocol[Observed]):
 
     @property
     def observation_type(self) -> type[Observed]:
-        """What :meth:`observe` gives: a dataclass of numbers, texts, tuples and NumPy arrays, which can be written."""
+        """The type that :meth:`observe` returns.
+
+        A dataclass of numbers, texts, tuples and NumPy arrays, which can be stored.
+        """
 
     @property
     def in_order(self) -> bool:
-        """Whether examples must be prepared one after the other: random numbers, saved files."""
+        """Whether examples must be prepared one after the other, as for random numbers and saved files."""
 
     @property
     def keeps_state(self) -> bool:
-        """Whether what an example gives depends on those before it, so that all must run on one session in order."""
+        """Whether outputs depend on the examples before, so that all must run in order on one session."""
 
     def prepare(self, example: Example) -> Prepared:
         """Make the model's inputs, once for all configurations.
@@ -87,16 +90,17 @@ class Task(Protocol[Observed]):
         """
 
     def observe(self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None) -> Observed:
-        """What to remember of the outputs: small, and enough for every metric.
+        """What is kept of the outputs: it is small, and enough for every metric.
 
-        ``reference`` are the reference's outputs for the same inputs, None where there is none (no reference, it
-        failed, or this is the reference itself). Raises :class:`~evaltools.errors.TaskError` as :meth:`prepare` does.
+        ``reference`` are the reference's outputs for the same inputs. It is None if there is no reference, if the
+        reference failed, or if the outputs are the reference's own. Raises :class:`~evaltools.errors.TaskError` as
+        :meth:`prepare` does.
         """
 
 
 @runtime_checkable
 class PortableTask(Protocol):
-    """A task whose inputs can be made by other processes."""
+    """A task whose inputs other processes can make."""
 
     def recipe(self, example: Example) -> Callable[[], Prepared]:
-        """What :meth:`Task.prepare` does for an example, as something small that can be pickled."""
+        """A small function that can be pickled, and does what :meth:`Task.prepare` does for an example."""

@@ -1,4 +1,4 @@
-"""Writes where the time went as a trace for chrome://tracing and ui.perfetto.dev (Trace Event Format, JSON)."""
+"""Writes a trace of a pass, for chrome://tracing and ui.perfetto.dev (Trace Event Format, JSON)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _JOURNAL: Final = -1
 
 
 class Trace:
-    """A trace file that is written as the work goes on; without a path nothing is written.
+    """A trace file that is written during the pass; without a path nothing is written.
 
-    A file that cannot be written must not end the run: nothing more is written then, and ``failure`` says why.
+    A file that cannot be written does not end the run: nothing more is written then, and ``failure`` says why.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -70,7 +70,7 @@ class Trace:
 
 
 def _track(worker: int) -> Track:
-    """All are threads of one process; the journal's is the first."""
+    """The row of a worker in the trace. All are threads of one process; the journal's comes first."""
     return Track(1, max(_JOURNAL, worker) + 1, "evaltools")
 
 

@@ -1,4 +1,4 @@
-"""A worker: takes a block of examples, makes the inputs, runs every configuration, observes the outputs."""
+"""A worker: it runs every configuration on a block of examples, and observes the outputs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic
 
 from evaltools.engine.journal import Finished
-from evaltools.engine.preparation import Ready
+from evaltools.engine.preparation import ReadyExample
 from evaltools.engine.stages import INFERENCE, METRICS, PREPARATION, Span
 from evaltools.engine.task import Failure, Observation, Prepared, Record, Task
 from evaltools.errors import InferenceError, SessionEnded, TaskError
@@ -22,14 +22,16 @@ Runs = dict[str, Inference | Failure]
 
 @dataclass(frozen=True)
 class FinishedBlock(Generic[Observation]):
-    """What a worker did in one turn, and when."""
+    """The examples that a worker finished in one turn, and the times that it took."""
 
     examples: Sequence[Finished[Observation]]
     spans: Sequence[Span]
 
 
 class Worker(Generic[Observation]):
-    """Runs blocks of as many examples as take 0.2 s, to run or to score, where all of its sessions can run blocks.
+    """Runs blocks of examples.
+
+    A block has as many examples as take 0.2 s, if all sessions can run blocks; otherwise one.
 
     ``given_up`` holds configurations that are not run any more; another thread may add to it.
     """
@@ -54,8 +56,8 @@ class Worker(Generic[Observation]):
         self._turn = number
         self._spans: list[Span] = []
 
-    def run(self, block: Sequence[Ready]) -> FinishedBlock[Observation]:
-        """Run a block on every session, each turn beginning with another one, so that none always has warm caches."""
+    def run(self, block: Sequence[ReadyExample]) -> FinishedBlock[Observation]:
+        """Run a block on every session. Each turn begins with another session, so that none always has warm caches."""
         self._note_preparation(block)
         names = [name for name in self._sessions if name not in self._given_up]
         first = self._turn % max(1, len(names))
@@ -77,7 +79,7 @@ class Worker(Generic[Observation]):
         spans, self._spans = self._spans, []
         return FinishedBlock(finished, spans)
 
-    def _finish(self, ready: Ready, runs: Runs, names: Sequence[str]) -> Finished[Observation]:
+    def _finish(self, ready: ReadyExample, runs: Runs, names: Sequence[str]) -> Finished[Observation]:
         if isinstance(ready.prepared, Failure):
             failed = [Record[Observation](ready.example, name, (), None, ready.prepared) for name in names]
             return Finished(ready.example, None, failed)
@@ -103,8 +105,8 @@ class Worker(Generic[Observation]):
         self._spans.append(Span(stage, start_ns, duration_ns, self._number, label))
         return duration_ns
 
-    def _note_preparation(self, block: Sequence[Ready]) -> None:
-        """The steps that the task names, and the rest of the time that its example took."""
+    def _note_preparation(self, block: Sequence[ReadyExample]) -> None:
+        """Record the steps of making each input that the task names, and the rest of its time as preparation."""
         for ready in block:
             start_ns = ready.start_ns
             steps = ready.prepared.steps if isinstance(ready.prepared, Prepared) else ()

@@ -1,1 +1,1 @@
-"""Judgement of what was measured: verdicts with reasons, and limits that the user sets."""
+"""Judges what was measured: verdicts with reasons, and limits that the user sets."""

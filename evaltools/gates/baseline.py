@@ -1,4 +1,4 @@
-"""A baseline: what a released result found, small enough to be kept in a repository."""
+"""A baseline: the figures of a released result, small enough to be kept in a repository."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from msgspec import Meta
 from evaltools.errors import DataError
 from evaltools.gates.hold import evidence_of
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.evidence import Mean
+from evaltools.result.evidence import ScoreMean
 from evaltools.result.json_file import read_json
 from evaltools.task_kind import kind_of
 
@@ -46,15 +46,16 @@ class BaselineConfiguration:
     ranks: Annotated[str, Meta(pattern="^[0-9-]*$")] = ""
     resampled: dict[str, list[Annotated[int, Meta(ge=0, le=100_000)] | None]] = field(default_factory=dict)
     answered: Annotated[int, Meta(ge=0, le=_MOST_EXAMPLES)] = 0
-    means: dict[str, Mean] = field(default_factory=dict)
+    means: dict[str, ScoreMean] = field(default_factory=dict)
     times_us: list[Annotated[float, Meta(ge=0)]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """What a result found. ``examples_sha256`` is that of the names and labels of its examples, in order.
+    """The figures of a result.
 
-    ``setup`` is what decided the figures beside them, ``subject`` what the task is called.
+    ``examples_sha256`` is the sha256 of the names and labels of its examples, in order. ``setup`` describes everything
+    else that decides the figures, ``subject`` is the task's name.
     """
 
     baseline_version: Literal["1"]
@@ -71,14 +72,14 @@ class Baseline:
 
     @property
     def about(self) -> str:
-        """The task by the name that a person knows, and the model's file."""
+        """The task, by the name that users know, and the model's file."""
         return f"{self.subject or self.task} of {self.model}"
 
 
 def make_baseline(result: EvaluationResult) -> Baseline:
-    """The figures of every configuration that was measured.
+    """A baseline of every configuration that was measured.
 
-    Raises :class:`DataError` for a result in which none was, and for one of a run that ended early.
+    Raises :class:`DataError` for a result in which none was measured, and for a run that ended early.
     """
     measured = [entry for entry in result.configurations if entry.status == "measured" and entry.fallback is None]
     if not result.complete or not measured:
@@ -120,7 +121,7 @@ def _configuration(result: EvaluationResult, entry: ConfigurationResult) -> Base
 
 
 def _spread(times_us: Sequence[float]) -> list[float]:
-    """So many of them that the file stays small.
+    """At most 500 of the values, spread evenly, so that the file stays small.
 
     >>> len(_spread(range(40))), len(_spread(range(1200))), _spread(range(1500))[:3]
     (40, 500, [0, 3, 6])
@@ -130,7 +131,7 @@ def _spread(times_us: Sequence[float]) -> list[float]:
 
 
 def _numbers(figures: Mapping[str, float | None]) -> dict[str, float | None]:
-    """The same with None for what is no finite number."""
+    """The values with None for what is no finite number."""
     return {name: value if value is not None and math.isfinite(value) else None for name, value in figures.items()}
 
 
@@ -139,12 +140,12 @@ def _whole_numbers(values: Sequence[float | None]) -> list[int | None]:
 
 
 def resampled_values(values: list[int | None]) -> list[float | None]:
-    """Shares, 0..1, of the whole numbers that a baseline keeps."""
+    """The shares, 0..1, that the whole numbers in a baseline stand for."""
     return [None if value is None else value / 10**_RESAMPLED_DIGITS for value in values]
 
 
 def _digest_of_examples(result: EvaluationResult) -> str:
-    """Of what says which examples were taken, and of all that the task knows of them."""
+    """A checksum of the options that select examples, and of what the task knows about them."""
     shard = result.execution.shard if result.execution is not None else None
     parts = [result.task, str(result.examples_done), shard or "", result.pictures_digest]
     parts += kind_of(result.task).evidence.examples(result)

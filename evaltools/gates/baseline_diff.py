@@ -1,4 +1,4 @@
-"""A result held against a baseline."""
+"""Compares a result with a baseline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evaltools.gates.accuracy_verdict import accuracy_verdict, change_verdict
 from evaltools.gates.baseline import Baseline, BaselineConfiguration, resampled_values
 from evaltools.gates.mean_verdict import mean_verdict, unpaired_mean_verdict
 from evaltools.metrics.metric import Metric, metric_of_own_task
-from evaltools.result.evidence import Mean
+from evaltools.result.evidence import ScoreMean
 from evaltools.result.verdict import Reason, Verdict, VerdictKind
 from evaltools.stats.interval import Interval
 from evaltools.stats.means import mean_change
@@ -79,7 +79,10 @@ class BaselineComparison:
 
 
 def compare_with_baseline(before: Baseline, now: Baseline, margin: float) -> BaselineComparison:
-    """Figures of the configurations that both have; ``margin`` is the change of accuracy, 0..1, that counts as none."""
+    """Compare the figures of the configurations that both have.
+
+    ``margin`` is the change of accuracy, 0..1, that counts as none.
+    """
     paired = before.task == now.task and before.examples_sha256 == now.examples_sha256
     current = {entry.name: entry for entry in now.configurations}
     pairs = [(entry, current[entry.name]) for entry in before.configurations if entry.name in current]
@@ -150,7 +153,10 @@ def _changes(old: BaselineConfiguration, new: BaselineConfiguration, conditions:
 
 
 def _judged(change: FigureChange, metric: Metric | None, margin: float) -> FigureChange:
-    """With whether it became worse, and what it is held to; a figure that no metric is named after is only shown."""
+    """The change of a figure, with whether it became worse and what it is held to.
+
+    A figure without a metric is only shown.
+    """
     before, now = change.before, change.now
     if now is None:
         gone = Verdict("worse", change.figure, reasons=[Reason(NO_NUMBER)])
@@ -179,7 +185,7 @@ def _verdict(
     new: BaselineConfiguration,
     conditions: _Conditions,
 ) -> Verdict | None:
-    """The verdict on a figure that differs, None where it does not or nothing tells."""
+    """The verdict on a figure that differs; None where it does not differ, or nothing can test it."""
     figure = metric.name
     if metric.ranked is not None:
         if conditions.paired and old.ranks and len(old.ranks) == len(new.ranks):
@@ -199,8 +205,11 @@ def _verdict(
     return None
 
 
-def _of_means(figure: str, before: Mean, now: Mean, conditions: _Conditions) -> Verdict | None:
-    """On the same examples where both recorded all scores, else by what is known of both means."""
+def _of_means(figure: str, before: ScoreMean, now: ScoreMean, conditions: _Conditions) -> Verdict | None:
+    """The verdict on a mean.
+
+    It is on the same examples where both recorded all scores, else from both means and deviations.
+    """
     if conditions.paired and before.scores and len(before.scores) == len(now.scores):
         margin = conditions.margin if now.margin is None else now.margin
         return mean_verdict(figure, mean_change(before.scores, now.scores), now.better, margin)
@@ -209,7 +218,7 @@ def _of_means(figure: str, before: Mean, now: Mean, conditions: _Conditions) -> 
 
 
 def _unpaired(figure: str, before: float, now: float, answered: tuple[int, int]) -> Verdict | None:
-    """Fisher's exact test of two shares of the examples that each answered."""
+    """The verdict on two shares of different examples, by Fisher's exact test."""
     if before == now or not all(answered) or not all(0 <= share <= 1 for share in (before, now)):
         return None
     from scipy import stats

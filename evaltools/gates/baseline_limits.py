@@ -1,4 +1,7 @@
-"""Limits on what changed since a baseline: drops and ratios are against it, all else is about the later result."""
+"""Limits on what changed since a baseline.
+
+Drops and ratios are against the baseline, all else is about the later result.
+"""
 
 from __future__ import annotations
 
@@ -22,25 +25,25 @@ from evaltools.task_kind import all_metrics
 
 @dataclass(frozen=True)
 class PlainChange:
-    """A change of which nothing is known but its size."""
+    """A change of which only the size is known, and no bounds."""
 
     change: float
 
     def bound(self, confidence: float, upper: bool) -> float:  # noqa: ARG002
-        """None is known."""
+        """NaN: no bound is known."""
         return math.nan
 
     def examples_to_decide(self, limit: float, confidence: float, tests: int = 1) -> None:  # noqa: ARG002
-        """None is known."""
+        """None: it is not known."""
         return
 
 
 def hold_limits(
     limits: Sequence[Criterion], before: Baseline, now: Baseline, result: EvaluationResult
 ) -> tuple[Decision, ...]:
-    """Hold limits against every configuration that both have; the reference counts where there is no other.
+    """Check limits against every configuration that both have; the reference is checked only where there is no other.
 
-    ``now`` is what :func:`make_baseline` makes of ``result``. Limits with a confidence are corrected for their number.
+    ``now`` is the :func:`make_baseline` of ``result``. Limits with a confidence are corrected for their number.
     """
     old = {entry.name: entry for entry in before.configurations}
     new = {entry.name: entry for entry in now.configurations}
@@ -66,7 +69,7 @@ def _since(
     new: BaselineConfiguration,
     is_paired: bool,
 ) -> Evidence:
-    """What is known of a configuration, with the baseline in the place of the reference."""
+    """The evidence on a configuration, with the baseline in the place of the reference."""
     own = evidence_of(result, entry)
     changes = {figure: _change(figure, old, new, is_paired) for figure in new.figures if figure in old.figures}
     known = {figure: change for figure, change in changes.items() if change is not None}
@@ -74,7 +77,10 @@ def _since(
 
 
 def _change(figure: str, old: BaselineConfiguration, new: BaselineConfiguration, is_paired: bool) -> Change | None:
-    """By the same examples where both know them, else by the two figures alone; a loss is negative."""
+    """The change of a figure: on the same examples where both recorded them, else from the two figures alone.
+
+    A loss is negative.
+    """
     before, now = old.figures[figure], new.figures[figure]
     if before is None or now is None:
         return None
@@ -94,7 +100,7 @@ def _change(figure: str, old: BaselineConfiguration, new: BaselineConfiguration,
 
 
 def _ratio(old: BaselineConfiguration, new: BaselineConfiguration, is_paired: bool) -> LatencyRatio | None:
-    """Of the times on the same examples where both keep them, else of the medians: then of no pairs."""
+    """The latency ratio: of the times on the same examples where both have them, else of the medians, with no pairs."""
     if is_paired and new.times_us and len(old.times_us) == len(new.times_us):
         return latency_ratio(old.times_us, new.times_us)
     before, now = (entry.figures.get("latency_ms") for entry in (old, new))
@@ -102,7 +108,7 @@ def _ratio(old: BaselineConfiguration, new: BaselineConfiguration, is_paired: bo
 
 
 def _with_interval(decision: Decision, criterion: Criterion, ratio: LatencyRatio | None) -> Decision:
-    """A ratio is shown with its interval, also where the limit is about the ratio as it was found."""
+    """The decision with the interval of a ratio, which is shown even if the limit is on the ratio itself."""
     found = decision.found
     if criterion.kind != "ratio" or found is None or found.low is not None or ratio is None or ratio.interval is None:
         return decision

@@ -52,7 +52,7 @@ class Criterion:
 
     @property
     def is_relative(self) -> bool:
-        """Whether it is about a comparison with the reference."""
+        """Whether the limit is on a comparison with the reference."""
         return self.kind != "value" or self.metric.of_reference
 
 
@@ -97,7 +97,7 @@ def parse_criterion(text: str, of_own_task: bool = False, against_baseline: bool
 
 
 def _value(number: str, unit: str) -> float:
-    """The number as a user means it: 70 % is the 0.7 that 7 of 10 give, to the last bit."""
+    """The number in a limit; ``70 %`` gives exactly the float of 7 / 10."""
     return float(Decimal(number) / 100) if unit in _HUNDREDTHS else float(number)
 
 
@@ -146,7 +146,7 @@ def _require_unit(criterion: Criterion, unit: str) -> None:
 
 
 def _require_possible(criterion: Criterion) -> None:
-    """Refuse a number that the figure can never be on the right side of, or that lies outside what it can be."""
+    """Raise :class:`UsageError` for a number that the figure can never satisfy, or that is outside its range."""
     text, figure, value = criterion.text, criterion.figure, criterion.value
     if not math.isfinite(value):
         raise UsageError(f"{text!r}: {value:g} limits nothing; give a finite number")

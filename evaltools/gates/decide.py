@@ -1,4 +1,4 @@
-"""From a limit and what was measured to a verdict."""
+"""Decides limits: from a limit and what was measured to a verdict."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _no_such_figure(criterion: Criterion, evidence: Evidence) -> Reason:
 
 
 def _decide_change(criterion: Criterion, evidence: Evidence, tests: int) -> Decision:
-    """A drop, or of a mean that is better when lower a rise."""
+    """Decide a limit on a drop, or on a rise of a mean that is better when lower."""
     if criterion.metric.is_of_own_task and criterion.figure not in evidence.figures:
         return _missing(criterion, evidence, _no_such_figure(criterion, evidence))
     mean = evidence.means.get(criterion.figure)
@@ -181,7 +181,7 @@ def _decide_ratio(criterion: Criterion, evidence: Evidence, tests: int) -> Decis
 
 
 def _decide_outputs(criterion: Criterion, evidence: Evidence) -> Decision:
-    """The worst of the outputs that the limit is about and that have such a figure."""
+    """Decide a limit on outputs, by the worst of those that it names and that have the figure."""
     named = [
         Found(criterion.figure, values[criterion.figure], output=names[0], unit=criterion.unit or criterion.metric.unit)
         for names, values in evidence.outputs
@@ -224,7 +224,11 @@ def _bounded(
     tests: int,
     how_many: Callable[[], int | None] | None = None,
 ) -> Decision:
-    """``bounds`` are one-sided ones by their confidence; ``how_many`` examples would do, None if nobody knows."""
+    """Decide a limit with a confidence.
+
+    ``bounds`` are the one-sided bounds by their confidence. ``how_many`` gives the number of examples that would decide
+    it, None where that is not known.
+    """
     assert criterion.confidence is not None
     interval = bounds(criterion.confidence)
     if math.isnan(interval.low) or math.isnan(interval.high):
@@ -252,5 +256,5 @@ def _missing(criterion: Criterion, evidence: Evidence, reason: Reason) -> Decisi
 
 
 def worst_verdict(decisions: Sequence[Decision]) -> GateVerdict:
-    """The worst verdict; ``not measured`` for none at all, because nothing was shown."""
+    """The worst verdict; ``not measured`` if there are none, since nothing was shown."""
     return max((decision.verdict for decision in decisions), key=GATE_VERDICTS.index, default="not measured")

@@ -1,11 +1,11 @@
-"""What is known of one configuration, in the words of limits."""
+"""What is known of one configuration, as limits need it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from evaltools.result.evidence import Mean, OutputFigures
+from evaltools.result.evidence import OutputFigures, ScoreMean
 from evaltools.result.verdict import Reason
 from evaltools.stats.changes import Change, Share
 from evaltools.stats.latency_ratio import LatencyRatio
@@ -29,6 +29,6 @@ class Evidence:
     figures: Mapping[str, float | None] = field(default_factory=dict)
     outputs: Sequence[OutputFigures] = ()
     shares: Mapping[str, Share] = field(default_factory=dict)
-    means: Mapping[str, Mean] = field(default_factory=dict)
+    means: Mapping[str, ScoreMean] = field(default_factory=dict)
     changes: Mapping[str, Change] = field(default_factory=dict)
     ratio: LatencyRatio | None = None

@@ -81,7 +81,7 @@ class GateFile:
     gates: tuple[Gate, ...]
 
 
-class _Run(msgspec.Struct, forbid_unknown_fields=True):
+class _RunEntry(msgspec.Struct, forbid_unknown_fields=True):
     command: str = ""
     result: str = ""
 
@@ -96,7 +96,7 @@ class _Gate(msgspec.Struct, forbid_unknown_fields=True):
 
 class _Document(msgspec.Struct, forbid_unknown_fields=True):
     gates: list[_Gate] = []
-    runs: dict[str, _Run] = {}
+    runs: dict[str, _RunEntry] = {}
 
 
 def read_gate_file(path: Path) -> GateFile:
@@ -144,7 +144,7 @@ def _own_table(document: Any, path: Path) -> Any:
     return tools["evaltools"]
 
 
-def _run(name: str, run: _Run, path: Path) -> RunSource:
+def _run(name: str, run: _RunEntry, path: Path) -> RunSource:
     if bool(run.command) == bool(run.result):
         raise UsageError(f"{path}: runs.{name}: give either command or result")
     if "\0" in run.command + run.result:
@@ -175,12 +175,12 @@ def _may_be_of_own_task(gate: _Gate, runs: Sequence[RunSource]) -> bool:
 
 
 def _commands_of_tree() -> set[str]:
-    """The commands whose figures are known before they run."""
+    """The commands of evaltools' own tasks, whose figures are known before they run."""
     return {command for kind in tree_kinds().values() for command in (kind.command, kind.alias) if command}
 
 
 def _own_tasks(runs: Sequence[RunSource]) -> list[str]:
-    """What tasks of one's own are called: those that are installed, and the functions that runs name."""
+    """The names of tasks of one's own: those that are installed, and the functions that runs name."""
     named = [run.command[1].rpartition(":")[2] for run in runs if run.command[:1] == ("run",) and len(run.command) > 1]
     return [OWN, *(name for name in kind_names() if name not in tree_kinds()), *named]
 

@@ -1,4 +1,4 @@
-"""Gates held against results."""
+"""Checks gates against results."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from evaltools.task_kind import kind_of
 
 
 @dataclass(frozen=True)
-class GateReport:
-    """What came of one gate for one result; ``run`` names where the result is from.
+class GateDecisions:
+    """The decisions of one gate on one result; ``run`` is the name of the run that gave the result.
 
-    ``elapsed_s`` is how long the run took, in seconds; 0 where there is none. ``own_s`` is what its configurations took
-    of that, as far as they were timed.
+    ``elapsed_s`` is how long the run took, in seconds, 0 if there was none. ``own_s`` is the time of each configuration
+    in it, as far as they were timed.
     """
 
     run: str
@@ -35,10 +35,10 @@ class GateReport:
     own_s: dict[str, float] = field(default_factory=dict)
 
 
-def hold_gates(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateReport]:
-    """Hold every gate against every result that it is about, by the name of the run.
+def hold_gates(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateDecisions]:
+    """Check every gate against every result that it is about; results are by the name of the run.
 
-    A gate that is about none of the results, or names no configuration of one, shows nothing: ``not measured``. Raises
+    A gate that is about none of the results, or that names no configuration of one, is ``not measured``. Raises
     :class:`DataError` for results whose figures contradict each other.
     """
     try:
@@ -50,7 +50,7 @@ def hold_gates(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -
         raise DataError(message) from error
 
 
-def _held(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateReport]:
+def _held(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateDecisions]:
     reports = []
     for gate in gates:
         about = {run: result for run, result in results.items() if _is_about(gate, run, result)}
@@ -58,12 +58,12 @@ def _held(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> lis
         if not about:
             there_are = ", ".join(_described(*entry) for entry in results.items()) or "none"
             nothing = _nothing_shown(gate, Reason("no_result", names={"there_are": there_are}))
-            reports.append(GateReport(gate.run, gate.model, nothing))
+            reports.append(GateDecisions(gate.run, gate.model, nothing))
     return reports
 
 
-def report_unjudged(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateReport]:
-    """A report for each result that none of all gates is about, of which nothing is shown."""
+def report_unjudged(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateDecisions]:
+    """Decisions for the results that no gate is about: each is ``not measured``."""
     reports = []
     for run, result in results.items():
         if not any(_is_about(gate, run, result) for gate in gates):
@@ -85,7 +85,7 @@ def _described(run: str, result: EvaluationResult) -> str:
     return f"{run} ({kind_of(result.task).evidence.subject(result)} of {_model_name(result)})"
 
 
-def _hold(gate: Gate, run: str, result: EvaluationResult) -> GateReport:
+def _hold(gate: Gate, run: str, result: EvaluationResult) -> GateDecisions:
     tests = [entry for entry in result.configurations if entry.role == "test"]
     named = [entry for entry in tests if gate.names(entry.name)]
     if not named:
@@ -97,12 +97,12 @@ def _hold(gate: Gate, run: str, result: EvaluationResult) -> GateReport:
     return _report(run, result, tuple(decide_together(held)))
 
 
-def _report(run: str, result: EvaluationResult, decisions: tuple[Decision, ...]) -> GateReport:
-    return GateReport(run, _model_name(result), decisions, result.environment.elapsed_s, seconds_of(result))
+def _report(run: str, result: EvaluationResult, decisions: tuple[Decision, ...]) -> GateDecisions:
+    return GateDecisions(run, _model_name(result), decisions, result.environment.elapsed_s, seconds_of(result))
 
 
 def seconds_of(result: EvaluationResult) -> dict[str, float]:
-    """What the inferences of each configuration took together, in seconds."""
+    """The time of all inferences of each configuration, in seconds."""
     return {
         entry.name: latency.avg_us * max(entry.finished_examples, latency.count) / 1e6
         for entry in result.configurations
@@ -129,7 +129,7 @@ def decide_together(held: Sequence[tuple[Criterion, Evidence]]) -> list[Decision
 
 
 def _broken(held: Sequence[tuple[Criterion, Evidence]], decisions: Sequence[Decision]) -> int:
-    """How many limits with a confidence are."""
+    """How many limits with a confidence are broken."""
     together = zip(held, decisions, strict=True)
     return sum(criterion.confidence is not None and each.verdict == "fail" for (criterion, _), each in together)
 
@@ -139,7 +139,7 @@ def _nothing_shown(gate: Gate, reason: Reason) -> tuple[Decision, ...]:
 
 
 def evidence_of(result: EvaluationResult, configuration: ConfigurationResult) -> Evidence:
-    """What a result says of one of its configurations, in the words of limits."""
+    """The evidence in a result on one of its configurations, as limits need it."""
     obstacle = _why_not_its_own(result, configuration)
     if obstacle is not None:
         return Evidence(configuration.name, obstacle, configuration.cannot_exist)

@@ -1,4 +1,4 @@
-"""What came of all gates: the typed outcome that every rendering shows."""
+"""The typed outcome of all gates, which every rendering shows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaltools.gates.decide import Decision, GateVerdict, worst_verdict
-from evaltools.gates.hold import GateReport
+from evaltools.gates.hold import GateDecisions
 
 
 @dataclass(frozen=True)
@@ -19,16 +19,16 @@ class GateOutcome:
     evaltools: str
     gates: str
     verdict: GateVerdict
-    reports: list[GateReport]
+    reports: list[GateDecisions]
     command: str = "gate"
 
     @property
     def decisions(self) -> list[Decision]:
-        """Those of all reports, in order."""
+        """The decisions of all reports, in order."""
         return [decision for report in self.reports for decision in report.decisions]
 
 
-def outcome_of(version: str, gates: str, reports: Sequence[GateReport], command: str = "gate") -> GateOutcome:
+def outcome_of(version: str, gates: str, reports: Sequence[GateDecisions], command: str = "gate") -> GateOutcome:
     """Put reports together; ``gates`` names the file, ``version`` is that of evaltools."""
     verdict = worst_verdict([decision for report in reports for decision in report.decisions])
     return GateOutcome(version, gates, verdict, list(reports), command)

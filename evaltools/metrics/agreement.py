@@ -1,4 +1,4 @@
-"""How two configurations answer the same examples."""
+"""Counts how far two configurations agree on the same examples."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from evaltools.stats.proportions import PairedCounts
 
 @dataclass(frozen=True)
 class Agreement:
-    """Paired answers over the examples that both configurations finished.
+    """Agreement over the examples that both configurations finished.
 
-    ``same_top1``: both put the same class first. ``right_to_wrong``: the first is right (top-1), the second wrong;
-    ``wrong_to_right`` the other way round.
+    ``same_top1``: both put the same class first. ``right_to_wrong``: the first is right (top-1) and the second wrong;
+    ``wrong_to_right``: the other way round.
     """
 
     example_count: int
@@ -27,35 +27,35 @@ class Agreement:
         return self.same_top1 / self.example_count if self.example_count else None
 
 
-class Answer(Protocol):
-    """One configuration's answer to one example."""
+class ClassifierAnswer(Protocol):
+    """The answer of one configuration to one example of a classification."""
 
     @property
     def top1(self) -> int:
-        """The class that it put first."""
+        """The class that the configuration put first."""
 
     @property
     def rank(self) -> int | None:
-        """The place of the right label from 0, None where it is not among the best."""
+        """The place of the right label, from 0; None where it is not among the best classes."""
 
 
 @dataclass(frozen=True)
 class ComparedAnswers:
-    """What two configurations' answers have in common; ``topk[k - 1]`` has the flips of Top-k."""
+    """Agreement of two configurations; ``topk[k - 1]`` has the examples that changed sides in Top-k."""
 
     agreement: Agreement
     topk: tuple[PairedCounts, ...]
 
 
 class AnswerPairs:
-    """Counts agreement and flips of Top-1 to Top-``most`` between two configurations."""
+    """Counts the agreement of two configurations, and the changes of Top-1 to Top-``most``."""
 
     def __init__(self, most: int) -> None:
         self._count = self._same = 0
         self._lost, self._gained = [0] * most, [0] * most
 
-    def add(self, baseline: Answer, other: Answer) -> None:
-        """Take both answers to one example."""
+    def add(self, baseline: ClassifierAnswer, other: ClassifierAnswer) -> None:
+        """Add both answers to one example."""
         self._count += 1
         self._same += baseline.top1 == other.top1
         most = len(self._lost)
@@ -65,7 +65,7 @@ class AnswerPairs:
             flipped[rank] += 1
 
     def merge(self, more: AnswerPairs) -> None:
-        """Take what was counted of other examples."""
+        """Add the counts of other examples."""
         self._count += more._count
         self._same += more._same
         self._lost, self._gained = (

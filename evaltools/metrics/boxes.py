@@ -1,4 +1,4 @@
-"""Whether two detectors find the same boxes; needs no ground truth."""
+"""Compares the boxes of two detectors; needs no ground truth."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Detections:
 
 @dataclass(frozen=True)
 class BoxAgreement:
-    """Boxes of two detectors, matched one to one where they overlap by an IoU of 0.5 or more; adds up over examples.
+    """How far the boxes of two detectors agree. Boxes are matched one to one where their IoU is 0.5 or more.
 
-    ``lost`` are the reference's without a partner, ``new`` the test's. ``moved`` is the largest ``1 - IoU`` of a pair,
-    ``score_shift`` the largest change of a score, ``sum_score_shift`` the sum of the pairs' absolute changes.
-    ``worst_example`` is the largest share of boxes of one example that have no partner of the same class, of examples
-    with at least six boxes of both sides together.
+    ``lost`` are boxes of the reference without a partner, ``new`` those of the test. ``moved`` is the largest ``1 -
+    IoU`` of a pair, ``score_shift`` the largest change of a score, ``sum_score_shift`` the sum of all absolute changes.
+    ``worst_example`` is the largest share, 0..1, of boxes in one example that have no partner of the same class, over
+    the examples with at least six boxes of both sides together. Objects of several examples can be added.
     """
 
     matched: int
@@ -62,7 +62,7 @@ class BoxAgreement:
 
     @staticmethod
     def nothing() -> BoxAgreement:
-        """That of no examples."""
+        """The agreement over no examples, to which others are added."""
         return BoxAgreement(0, 0, 0, 0, 0.0, 0.0, 0.0)
 
     def __add__(self, other: BoxAgreement) -> BoxAgreement:
@@ -80,12 +80,12 @@ class BoxAgreement:
 
     @property
     def mean_iou(self) -> float | None:
-        """Mean IoU of the pairs, None without one."""
+        """The mean IoU of the pairs, 0.5..1; None without a pair."""
         return self.sum_iou / self.matched if self.matched else None
 
     @property
     def mean_score_shift(self) -> float | None:
-        """Mean absolute change of a score over the pairs, None without one."""
+        """The mean absolute change of a score over the pairs; None without a pair."""
         return self.sum_score_shift / self.matched if self.matched else None
 
     @property
@@ -96,9 +96,10 @@ class BoxAgreement:
 
 
 def detections(boxes: Any, classes: Any, scores: Any, count: Any) -> Detections:
-    """From the outputs of ``TFLite_Detection_PostProcess``; entries from ``count`` on, and empty ones, are left out.
+    """The detections in the outputs of ``TFLite_Detection_PostProcess``.
 
-    Boxes with NaN, or such a score, are kept: they match nothing.
+    Entries from number ``count`` on, and those with a score of 0, are left out. Boxes or scores with NaN are kept: they
+    match nothing.
     """
     flat = np.asarray(scores, np.float64).reshape(-1)
     stated = float(np.asarray(count, np.float64).sum())
@@ -138,7 +139,7 @@ def compare_boxes(test: Detections, reference: Detections) -> BoxAgreement:
 
 @dataclass(frozen=True)
 class BoxPair:
-    """Two boxes that are partners, by their numbers."""
+    """Two boxes that are partners, by their positions in both lists."""
 
     test: int
     reference: int
@@ -172,7 +173,7 @@ class _Candidates:
 
 
 def _candidates(test: Detections, reference: Detections) -> _Candidates:
-    """Found in blocks of rows, so that memory does not grow with the product of both numbers."""
+    """All pairs of boxes that overlap enough, computed in blocks of rows to keep memory small."""
     rows = max(_BLOCK // max(len(reference.boxes), 1), 1)
     scored = np.isfinite(reference.scores)
     tests, references, ious = [np.empty(0, np.intp)], [np.empty(0, np.intp)], [np.empty(0, np.float64)]

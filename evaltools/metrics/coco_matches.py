@@ -1,4 +1,4 @@
-"""The matches of pycocotools' evaluation, image by image, as arrays from which figures can be taken again."""
+"""The matches of a pycocotools evaluation, image by image, as arrays from which figures can be computed again."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def image_matches(run: Any) -> ImageMatches:
 
 
 def _of_category(category: int, by_area: Sequence[Sequence[ImageEvaluation | None]]) -> ImageMatches:
-    """Matches of one category; an image without detection and ground truth has no evaluation, in any area range."""
+    """The matches of one category. An image without detection and ground truth has no evaluation, in any area range."""
     known = [image for image, evaluation in enumerate(by_area[0]) if evaluation is not None]
     found = [[evaluation for evaluation in evaluations if evaluation is not None] for evaluations in by_area]
     numbers = np.array(known, np.int32)
@@ -57,7 +57,7 @@ def _of_category(category: int, by_area: Sequence[Sequence[ImageEvaluation | Non
 
 
 def _bits(flags: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.uint16]:
-    """One number for each column of arrays (10, D); bit t is set where row t is not 0."""
+    """One number for each column of an array ``(10, D)``; bit t is set where row t is not 0."""
     joined = np.concatenate([np.zeros((IOU_THRESHOLDS, 0)), *flags], axis=1) != 0
     numbers: npt.NDArray[np.uint16] = _BITS @ joined
     return numbers

@@ -80,7 +80,7 @@ class CategoryPrecision:
 
 @dataclass(frozen=True)
 class CocoEvaluation:
-    """What one evaluation gives; ``evaluator`` names the package and its version."""
+    """The figures of one evaluation; ``evaluator`` is the name and version of the package that computed them."""
 
     evaluator: str
     stats: CocoStats
@@ -89,7 +89,7 @@ class CocoEvaluation:
 
 @dataclass(frozen=True)
 class EvaluatedSet:
-    """The pictures and categories over which figures are taken; ``truths`` are objects of these alone."""
+    """The pictures and categories that are evaluated; ``truths`` are the objects of these alone."""
 
     image_ids: Sequence[int]
     categories: Sequence[tuple[int, str]]
@@ -117,11 +117,11 @@ def evaluate_detections(
 def evaluate_with_matches(
     evaluated: EvaluatedSet, detections: Sequence[DetectedObject], evaluator: CocoEvaluator = "pycocotools"
 ) -> tuple[CocoEvaluation, ImageMatches]:
-    """As :func:`evaluate_detections`, and what was matched in each image.
+    """The figures of :func:`evaluate_detections`, and the matches in each image.
 
     Images stand in the order of ``sorted(set(evaluated.image_ids))``. The matches are always those of pycocotools:
-    those that faster-coco-eval finds stay in its C++ part, which gives out sums alone. So with faster-coco-eval the
-    matching is done twice, once by each.
+    faster-coco-eval keeps its own inside its C++ part. So with faster-coco-eval the matching is done twice, once by
+    each.
 
     >>> truth = TrueObject(1, 7, (10.0, 10.0, 50.0, 50.0), 2500.0, False)
     >>> found = DetectedObject(1, 7, (10.0, 10.0, 50.0, 30.0), 0.9)
@@ -137,9 +137,9 @@ def evaluate_with_matches(
 
 
 def _evaluate(
-    evaluated: EvaluatedSet, detections: Sequence[DetectedObject], package: _Package
+    evaluated: EvaluatedSet, detections: Sequence[DetectedObject], package: _EvaluatorPackage
 ) -> tuple[CocoEvaluation, Any]:
-    """The figures, and the ``COCOeval`` that gave them."""
+    """The figures, and the ``COCOeval`` that computed them."""
     run = _matched(evaluated, detections, package)
     with contextlib.redirect_stdout(io.StringIO()):
         run.accumulate()
@@ -148,7 +148,7 @@ def _evaluate(
     return CocoEvaluation(package.version, CocoStats(*values), _by_category(run, evaluated, _numbers(evaluated))), run
 
 
-def _matched(evaluated: EvaluatedSet, detections: Sequence[DetectedObject], package: _Package) -> Any:
+def _matched(evaluated: EvaluatedSet, detections: Sequence[DetectedObject], package: _EvaluatorPackage) -> Any:
     """A ``COCOeval`` after ``evaluate()``."""
     numbers = _numbers(evaluated)
     truth_set = _filled(package.COCO, numbers, _truths(evaluated.truths, numbers))
@@ -188,20 +188,20 @@ def require_evaluator(evaluator: CocoEvaluator) -> None:
 
 
 @dataclass(frozen=True)
-class _Package:
+class _EvaluatorPackage:
     version: str
     COCO: Any
     COCOeval: Any
 
 
-def _load(evaluator: CocoEvaluator) -> _Package:
+def _load(evaluator: CocoEvaluator) -> _EvaluatorPackage:
     from importlib.metadata import version
 
     if evaluator == "pycocotools":
         from pycocotools.coco import COCO
         from pycocotools.cocoeval import COCOeval
 
-        return _Package(f"pycocotools {version('pycocotools')}", COCO, COCOeval)
+        return _EvaluatorPackage(f"pycocotools {version('pycocotools')}", COCO, COCOeval)
     try:
         import faster_coco_eval as faster
     except ImportError as error:
@@ -209,7 +209,7 @@ def _load(evaluator: CocoEvaluator) -> _Package:
             f"--coco_evaluator=faster-coco-eval is not installed here ({error}); "
             "pip install 'evaltools[fast]', or leave the flag out for pycocotools, which gives the same figures"
         ) from error
-    return _Package(f"faster-coco-eval {version('faster-coco-eval')}", faster.COCO, faster.COCOeval_faster)
+    return _EvaluatorPackage(f"faster-coco-eval {version('faster-coco-eval')}", faster.COCO, faster.COCOeval_faster)
 
 
 def _filled(make: Any, numbers: _Numbers, annotations: list[dict[str, Any]]) -> Any:

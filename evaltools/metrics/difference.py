@@ -1,4 +1,4 @@
-"""How far apart two tensors are: the figures of one output of one example, which add up over examples."""
+"""How far apart two tensors are: the figures of one output of one example, which can be added over examples."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _LEAST_DISPLACED: Final = 8
 
 @dataclass(frozen=True)
 class Scale:
-    """What whole numbers stand for: ``real = (quantised - zero_point) * scale``."""
+    """The quantisation of whole numbers: ``real = (quantised - zero_point) * scale``."""
 
     scale: float
     zero_point: int
 
     def real(self, values: Array) -> Float64s:
-        """Dequantise."""
+        """The real numbers that quantised ones stand for."""
         return (values.astype(np.float64) - self.zero_point) * self.scale
 
 
@@ -61,7 +61,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Sums:
+class DifferenceSums:
     """Sums and maxima over the elements that are finite on both sides, in real units.
 
     ``signed``, ``absolute`` and ``squared`` are sums of the difference, test less reference; ``max_relative`` is its
@@ -95,7 +95,7 @@ class TensorDifference:
     same_not_finite: int
     different: int
     native_error: float
-    sums: Sums
+    sums: DifferenceSums
     regions: RegionSums
     magnitudes: Magnitudes
     quanta: tuple[int, int, int, int] | None
@@ -204,7 +204,7 @@ def _compare_real(
 
 
 def _is_displaced(test: Float64s, reference: Float64s, errors: Float64s) -> bool:
-    """Whether a tensor is nearer to the other one moved by one element: a quarter of the difference at most."""
+    """Whether a tensor is the other one moved by one element: moved, it differs by at most a quarter as much."""
     if test.size < _LEAST_DISPLACED or not errors.any():
         return False
     largest = _dot(errors, errors) / 16
@@ -213,13 +213,13 @@ def _is_displaced(test: Float64s, reference: Float64s, errors: Float64s) -> bool
 
 
 def _exact_errors(test: Array, reference: Array) -> Float64s:
-    """Of whole numbers that float64 does not tell apart; the distance of any two fits into uint64."""
+    """The absolute differences of whole numbers that float64 cannot represent exactly; any of them fits into uint64."""
     high, low = np.maximum(test, reference), np.minimum(test, reference)
     return (high.astype(np.uint64) - low.astype(np.uint64)).ravel().astype(np.float64)
 
 
-def _sums(test: Float64s, reference: Float64s, errors: Float64s) -> Sums:
-    return Sums(
+def _sums(test: Float64s, reference: Float64s, errors: Float64s) -> DifferenceSums:
+    return DifferenceSums(
         signed=float((test - reference).sum()),
         absolute=float(errors.sum()),
         max_absolute=float(errors.max(initial=0.0)),
@@ -232,7 +232,7 @@ def _sums(test: Float64s, reference: Float64s, errors: Float64s) -> Sums:
 
 
 def _dot(first: Float64s, second: Float64s) -> float:
-    """The same on every machine, as BLAS is not, which sums in another order for another kind of CPU."""
+    """The sum of products, with the same bits on every machine. BLAS sums in another order on another kind of CPU."""
     with np.errstate(over="ignore", invalid="ignore"):
         return float(np.einsum("i,i->", first, second))
 
@@ -277,13 +277,16 @@ def _bytes(values: Array) -> memoryview | bytes:
 
 
 def _denormal(values: Array, real: Float64s) -> npt.NDArray[np.bool_] | None:
-    """Which elements are denormal; None where none is."""
+    """A mask of the elements that are denormal; None where none is."""
     small: npt.NDArray[np.bool_] = np.abs(real) < _SMALLEST_NORMAL[values.dtype.itemsize]
     return small & (real != 0) if small.any() else None
 
 
 def _never_written(values: Array, real: Float64s, other: Float64s) -> int:
-    """In float16, denormal numbers are ordinary values themselves (up to 6e-5)."""
+    """Count denormal numbers that face an ordinary value.
+
+    float16 has none: its denormals are ordinary values (up to 6e-5).
+    """
     if values.dtype.kind != "f" or values.dtype.itemsize <= _ORDINARY_WIDTH:
         return 0
     denormal = _denormal(values, real)

@@ -1,4 +1,4 @@
-"""Latency figures from raw times, those of the native tools as they count: in whole microseconds."""
+"""Latency figures from raw times, computed as the native tools do: in whole microseconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A metric: everything that limits, baselines and documents know of a figure, in one object.
+"""A metric: everything that limits, baselines and documents need to know about a figure, in one object.
 
 A task lists its own in ``tasks/NAME/metrics.py``; those of any configuration are in ``evaltools/result/metrics.py``. A
 new one is an object, and one line in such a list.
@@ -71,12 +71,12 @@ class Metric:
 
     @property
     def can_drop(self) -> bool:
-        """Whether its change against the reference has an interval."""
+        """Whether the change against the reference has an interval, so that a limit on a drop can have a confidence."""
         return self.change is not None
 
 
 def metric_of_own_task(name: str) -> Metric:
-    """A metric that a task of one's own may give.
+    """A metric of that name which a task of one's own may have.
 
     >>> metric_of_own_task("iou").is_of_own_task
     True
@@ -87,7 +87,7 @@ def metric_of_own_task(name: str) -> Metric:
 
 
 def present(figures: Mapping[str, Figure]) -> dict[str, float | None]:
-    """Without those that a result does not have.
+    """The figures that a result has, without those that are :data:`ABSENT`.
 
     >>> present({"top1": 0.5, "agreement": ABSENT, "ap": None})
     {'top1': 0.5, 'ap': None}

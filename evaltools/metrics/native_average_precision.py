@@ -80,7 +80,7 @@ def native_average_precision(truths: Sequence[Objects], detections: Sequence[Obj
 
 
 def _mean(values: Floats) -> np.float32:
-    """Summed one after the other in float32, as a loop does; NumPy's ``sum`` adds in pairs."""
+    """The mean in float32, summed one after the other as a loop does; NumPy's ``sum`` adds in pairs."""
     return np.float32(np.cumsum(values, dtype=np.float32)[-1] / np.float32(len(values)))
 
 

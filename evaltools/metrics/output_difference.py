@@ -1,4 +1,4 @@
-"""The difference of one output over a whole run: what is reported and judged."""
+"""The difference of one output over a whole run, as it is reported and judged."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Quanta:
 
     @property
     def shares(self) -> tuple[float, float, float, float]:
-        """The same as shares, 0..1."""
+        """The counts as shares of all elements, 0..1."""
         counts = (self.off_by_0, self.off_by_1, self.off_by_2, self.off_by_more)
         total = max(1, sum(counts))
         zero, one, two, more = (count / total for count in counts)
@@ -93,9 +93,10 @@ class Scores:
 
 @dataclass(frozen=True)
 class JudgedFigure:
-    """A figure that is held against the same one of the CPU variants; the smaller, the better.
+    """A figure that is compared with the same one of the CPU variants; the smaller, the better.
 
-    ``of``: it is a share of so many, 0..1, one more of which is granted; else ``at_least`` is granted.
+    ``of``: the figure is a share of so many, 0..1, and one more of them is tolerated. Without it, ``at_least`` is
+    tolerated.
     """
 
     name: str
@@ -185,12 +186,12 @@ class OutputDifference:
 
     @property
     def identical(self) -> bool:
-        """Equal in every element of every run."""
+        """Whether every element of every run is equal."""
         return self.different == 0
 
     @property
     def judged_figures(self) -> dict[str, JudgedFigure]:
-        """What is judged besides the sizes of differences, by name."""
+        """The figures that are judged besides the sizes of differences, by name."""
         found = list(self.of_kind.judged) if self.of_kind is not None else []
         if self.scores is not None:
             found.append(JudgedFigure(BEST_CLASS, self.scores.changed_share, of=self.scores.positions))
@@ -267,7 +268,10 @@ def summarise_differences(
 
 
 def _farthest_run(parts: Sequence[TensorDifference], is_real: bool, quantum: float) -> Farthest | None:
-    """Whole numbers and texts have no size: there it is the share of elements that differ."""
+    """The run that differs most.
+
+    Whole numbers and texts have no size: for them the share of elements that differ counts.
+    """
     if not is_real:
         shares = [part.different / max(1, part.elements) for part in parts]
         index = max(range(len(parts)), key=shares.__getitem__)
@@ -279,7 +283,7 @@ def _farthest_run(parts: Sequence[TensorDifference], is_real: bool, quantum: flo
 def _farthest_place(
     parts: Sequence[TensorDifference], regions: Callable[[TensorDifference], Float64s], has_size: bool, quantum: float
 ) -> Farthest | None:
-    """Of whole numbers by the share that differs, where that was counted."""
+    """The channel or block that differs most; for whole numbers, by the share that differs, where that was counted."""
     found = [regions(part) for part in parts]
     if has_size:
         return farthest_region(found, quantum)
@@ -362,7 +366,7 @@ def _repeats(pairs: Sequence[tuple[int, int]]) -> set[int]:
 
 
 def _percentile(magnitudes: Magnitudes, percent: float, quantum: float, largest: float) -> float | None:
-    """Bins stand for their middle, which may lie above the largest of all."""
+    """The middle of a bin, but no more than the largest magnitude of all."""
     value = _finite(magnitudes.percentile(percent) * quantum)
     return None if value is None else shortest(min(value, largest))
 
@@ -374,7 +378,7 @@ def _relative_rms(squared: float, reference_squared: float) -> float | None:
 
 
 def _cosine(parts: Sequence[TensorDifference], squared: float, reference_squared: float) -> float | None:
-    """1 for identical outputs, null where one side is all zero."""
+    """The cosine of both sides: 1 for identical outputs, null where one side is all zero."""
     if squared == 0:
         return 1.0
     norm = math.sqrt(sum(part.sums.test_squared for part in parts)) * math.sqrt(reference_squared)
@@ -382,7 +386,7 @@ def _cosine(parts: Sequence[TensorDifference], squared: float, reference_squared
 
 
 def _quantum(parts: Sequence[TensorDifference]) -> float:
-    """Real size of a quantum where magnitudes are counted in quanta, else 1."""
+    """The real size of a quantum where magnitudes are counted in quanta, else 1."""
     for part in parts:
         if part.quanta is not None and part.max_quanta:
             return part.sums.max_absolute / part.max_quanta

@@ -1,4 +1,4 @@
-"""Whether two score vectors put the same classes first."""
+"""Compares score vectors: whether both sides put the same classes first."""
 
 from __future__ import annotations
 

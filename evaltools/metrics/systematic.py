@@ -1,4 +1,4 @@
-"""What a difference has in common in all elements: a factor, and an offset. Rounding has little of both."""
+"""The part of a difference that is the same in all elements: a factor and an offset. Rounding has little of both."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _FREE: Final = -1
 
 
 @dataclass(frozen=True)
-class Tensor:
+class GraphTensor:
     """One tensor of a graph.
 
     ``shape_signature`` has -1 where the size may change. ``scales`` and ``zero_points`` are the quantisation: one each
@@ -40,14 +40,14 @@ class Tensor:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether a size is left open."""
+        """Whether the file leaves a size open."""
         return _FREE in self.shape_signature
 
     @property
     def quantization(self) -> str:
         """The quantisation in words, empty where there is none.
 
-        >>> Tensor(0, "x", "int8", (2,), (2,), (0.5,), (-3,)).quantization
+        >>> GraphTensor(0, "x", "int8", (2,), (2,), (0.5,), (-3,)).quantization
         'real = 0.5 * (q + 3)'
         """
         if not any(self.scales):
@@ -78,19 +78,20 @@ class Operation:
 class Graph:
     """One graph of a model; the first is the main one."""
 
-    tensors: tuple[Tensor, ...]
+    tensors: tuple[GraphTensor, ...]
     nodes: tuple[Operation, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
-    def tensor(self, index: int) -> Tensor | None:
+    def tensor(self, index: int) -> GraphTensor | None:
         """The tensor of that index, None for an input that is left out."""
         return self.tensors[index] if 0 <= index < len(self.tensors) else None
 
     def types_of(self, node: Operation) -> str:
-        """What a node computes with: types of what is fed, of its constants in brackets, and of what it gives.
+        """The types that a node computes with: those of its inputs, of its constants in brackets, and of its outputs.
 
-        >>> fed, weights = Tensor(0, "", "float32", (), ()), Tensor(1, "", "int8", (), (), constant=memoryview(b"1"))
+        >>> fed, weights = GraphTensor(0, "", "float32", (), ()), GraphTensor(1, "", "int8", (), (),
+        constant=memoryview(b"1"))
         >>> Graph((fed, weights), (), (), ()).types_of(Operation(0, "CONV_2D", (0, 1), (0,)))
         'float32 [int8] -> float32'
         """
@@ -181,11 +182,11 @@ def _graph(root: Table, subgraph: Table, constants: Mapping[int, memoryview]) ->
     )
 
 
-def _tensor(index: int, tensor: Table, constants: Mapping[int, memoryview]) -> Tensor:
+def _tensor(index: int, tensor: Table, constants: Mapping[int, memoryview]) -> GraphTensor:
     kind = tensor.integer(1, "b")
     shape = tuple(tensor.numbers(0, "int32").tolist())
     quantization = tensor.table(4)
-    return Tensor(
+    return GraphTensor(
         index=index,
         name=tensor.text(3),
         dtype=TENSOR_TYPES[kind] if 0 <= kind < len(TENSOR_TYPES) else f"type {kind}",

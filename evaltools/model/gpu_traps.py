@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final
 
-from evaltools.model.contents import Graph, Operation, Tensor
+from evaltools.model.contents import Graph, GraphTensor, Operation
 
 DOCUMENT: Final = 'TensorFlow Lite, "GPU delegates for LiteRT"'
 MESSAGES: Final = "messages of the native GPU delegate"
@@ -32,7 +32,7 @@ def gpu_traps(graph: Graph) -> tuple[GpuTrap, ...]:
     Each has its source: a document, the native delegate's own messages, or a measurement, which
     ``tests/model/test_gpu_traps.py`` repeats where there is a GPU.
 
-    >>> fed = Tensor(0, "x", "float32", (2, 8), (2, 8))
+    >>> fed = GraphTensor(0, "x", "float32", (2, 8), (2, 8))
     >>> [trap.found for trap in gpu_traps(Graph((fed,), (), (0,), (0,)))]
     ["'x' [2,8]"]
     """
@@ -89,7 +89,10 @@ def _flattening(graph: Graph) -> Iterator[GpuTrap]:
 
 
 def _flattens(graph: Graph, node: Operation) -> bool:
-    """Whether the last dimension of the input is not yet that of the weights; measured with float32 constants alone."""
+    """Whether a FULLY_CONNECTED flattens its input, whose last dimension is not that of the weights.
+
+    Measured with float32 constants only.
+    """
     fed, weights = (graph.tensor(index) for index in (*node.inputs, -1, -1)[:2])
     if fed is None or weights is None or len(fed.shape) < 2 or len(weights.shape) != 2:
         return False
@@ -97,7 +100,7 @@ def _flattens(graph: Graph, node: Operation) -> bool:
     return is_float and 0 < fed.shape[-1] != weights.shape[1]
 
 
-def _is_image(tensor: Tensor) -> bool:
+def _is_image(tensor: GraphTensor) -> bool:
     return len(tensor.shape) == 4 and min(tensor.shape) > 0
 
 
@@ -106,9 +109,9 @@ def _counts(nodes: Sequence[Operation], operators: Sequence[str]) -> str:
     return ", ".join(f"{name} x{count}" for name, count in counts.items() if count)
 
 
-def _shown(tensor: Tensor) -> str:
+def _shown(tensor: GraphTensor) -> str:
     return f"{tensor.name!r} [{','.join(map(str, tensor.shape_signature))}]"
 
 
-def _some(tensors: Sequence[Tensor]) -> str:
+def _some(tensors: Sequence[GraphTensor]) -> str:
     return _shown(tensors[0]) + (f" and {len(tensors) - 1} more" if len(tensors) > 1 else "")

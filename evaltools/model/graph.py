@@ -1,4 +1,4 @@
-"""What the nodes of a graph tell about its inputs and outputs."""
+"""What the nodes of a graph say about its inputs and outputs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ def read_nodes(model: Table, subgraph: Table) -> tuple[Node, ...]:
 
 
 def find_detection_outputs(nodes: Sequence[Node], outputs: Sequence[int]) -> DetectionOutputs | None:
-    """Where the graph's outputs are those of one ``TFLite_Detection_PostProcess``, in whatever order."""
+    """The positions of the outputs of a ``TFLite_Detection_PostProcess``, in whatever order the graph has them.
+
+    None where the graph's outputs are not those of one such operator.
+    """
     for node in nodes:
         if node.custom == DETECTION_OP and len(node.outputs) == 4 and set(node.outputs) <= set(outputs):
             return DetectionOutputs(*(list(outputs).index(tensor) for tensor in node.outputs))
@@ -72,7 +75,7 @@ def find_detection_outputs(nodes: Sequence[Node], outputs: Sequence[int]) -> Det
 
 
 def keeps_state(subgraphs: Sequence[Table]) -> bool:
-    """Whether a graph has variable tensors or resources, which live on from one run to the next."""
+    """Whether a graph has variable tensors or resources, which keep values from one run to the next."""
     return any(
         tensor.integer(_TENSOR_IS_VARIABLE, "B") or tensor.integer(_TENSOR_TYPE, "b") == _RESOURCE
         for subgraph in subgraphs
@@ -81,7 +84,7 @@ def keeps_state(subgraphs: Sequence[Table]) -> bool:
 
 
 def maker_of(nodes: Sequence[Node], output: int) -> str:
-    """The operator that makes an output's values, perhaps reshaped or quantised afterwards; empty for none."""
+    """The operator that computes an output's values, which may be reshaped or quantised afterwards; empty for none."""
     producers = {tensor: node for node in nodes for tensor in node.outputs}
     seen = set()
     tensor = output

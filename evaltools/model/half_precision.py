@@ -36,7 +36,7 @@ class HalfCount:
 
     @property
     def outside(self) -> int:
-        """Numbers that come out as infinity, 0, or with fewer digits."""
+        """How many numbers become infinity, 0, or lose digits in fp16."""
         return self.too_large + self.vanish + self.subnormal
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evaltools.model.contents import Graph, Operation, Tensor
+from evaltools.model.contents import Graph, GraphTensor, Operation
 
 FLOAT32: Final = "float32"
 FLOAT16_WEIGHTS: Final = "float16 weights"
@@ -50,7 +50,7 @@ class ModelKind:
 class _Weights:
     """The constant behind an input of a node, and whether a DEQUANTIZE stands between."""
 
-    tensor: Tensor
+    tensor: GraphTensor
     dequantized: bool
 
 
@@ -79,7 +79,7 @@ def quantization_kind(graphs: Sequence[Graph]) -> ModelKind:
 
     Source: TensorFlow Lite's documents "Post-training quantization" and "8-bit quantization specification".
 
-    >>> fed = Tensor(0, "x", "float32", (4,), (4,))
+    >>> fed = GraphTensor(0, "x", "float32", (4,), (4,))
     >>> kind = quantization_kind([Graph((fed,), (Operation(0, "ADD", (0, 0), (0,)),), (0,), (0,))])
     >>> kind.kind, kind.reason
     ('float32', '1 of 1 operators: float32')

@@ -101,7 +101,7 @@ class ModelFile:
     content: bytes | None = None
 
     def read(self) -> bytes:
-        """What is run: ``content``, or that of the file."""
+        """The content that is run: ``content``, or that of the file."""
         return self.path.read_bytes() if self.content is None else self.content
 
     def source(self) -> str | bytes:

@@ -95,7 +95,7 @@ def disturb_constants(content: bytes, precision: str) -> tuple[bytes, int]:
 
 
 def _disturbed(constants: npt.NDArray[Any], precision: str, random: np.random.Generator) -> npt.NDArray[Any]:
-    """Constants of the same type and shape."""
+    """A constant's values after disturbing, in the same type and shape."""
     if constants.dtype.kind != "f":
         return shake(constants, _MOVED_CONSTANTS, random)
     if precision == "int8":
@@ -107,7 +107,7 @@ def _disturbed(constants: npt.NDArray[Any], precision: str, random: np.random.Ge
 
 
 def _one_step(constants: Floats, random: np.random.Generator) -> Floats:
-    """For constants that are fp16 already, which rounding leaves alone: some move to a neighbour."""
+    """Constants that are fp16 already, which rounding would not change: some move to a neighbouring number."""
     direction = np.where(random.random(constants.shape) < 0.5, -np.inf, np.inf).astype(constants.dtype)
     moved = random.random(constants.shape) < _MOVED_CONSTANTS
     stepped: Floats = np.where(moved, np.nextafter(constants, direction), constants)
@@ -115,7 +115,7 @@ def _one_step(constants: Floats, random: np.random.Generator) -> Floats:
 
 
 def _per_channel(constants: Floats) -> Floats:
-    """To 8 bits per output channel: the first axis, for the weights of a depthwise convolution the last."""
+    """Round to 8 bits per output channel: the first axis, or the last for the weights of a depthwise convolution."""
     if constants.ndim < 2:
         return constants
     channel = 3 if constants.ndim == 4 and constants.shape[0] == 1 else 0

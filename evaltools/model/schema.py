@@ -1,7 +1,7 @@
-"""What the TensorFlow Lite schema says about fields that point somewhere.
+"""The fields of the TensorFlow Lite schema that point to something.
 
-A table is described by the numbers of such fields: :class:`Vector` (of numbers), :class:`Text`, :class:`Nested` (a
-table), :class:`NestedList` (a vector of tables) or :class:`Union`. Plain numbers lie inside their table and need no
+A table is described by the numbers of such fields: :class:`NumberVector` (of numbers), :class:`Text`, :class:`Nested`
+(a table), :class:`NestedList` (a vector of tables) or :class:`Union`. Plain numbers lie inside their table and need no
 check. Source of the field numbers: the public ``schema.fbs``, version 3c.
 """
 
@@ -13,7 +13,7 @@ from typing import Final
 
 
 @dataclass(frozen=True)
-class Vector:
+class NumberVector:
     """A vector of numbers of ``item_bytes`` each."""
 
     item_bytes: int
@@ -28,7 +28,7 @@ class Text:
 class TableSchema:
     """The pointing fields of a table, by number."""
 
-    fields: Mapping[int, Vector | Text | Nested | NestedList | Union] = field(default_factory=dict)
+    fields: Mapping[int, NumberVector | Text | Nested | NestedList | Union] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,12 @@ class Union:
     schemas: Mapping[int, TableSchema]
 
 
-def _vectors(item_bytes: int, *numbers: int) -> dict[int, Vector | Text | Nested | NestedList | Union]:
-    return {number: Vector(item_bytes) for number in numbers}
+def _vectors(item_bytes: int, *numbers: int) -> dict[int, NumberVector | Text | Nested | NestedList | Union]:
+    return {number: NumberVector(item_bytes) for number in numbers}
 
 
-_BYTES: Final = Vector(1)
-_INT32S: Final = Vector(4)
+_BYTES: Final = NumberVector(1)
+_INT32S: Final = NumberVector(4)
 
 
 BUILTIN_OPTIONS: Final = {
@@ -88,7 +88,11 @@ BUILTIN_OPTIONS_2: Final = {
     23: TableSchema({0: _INT32S}),  # StablehloCaseOptions
 }
 
-_SPARSE_INDICES: Final = {1: TableSchema({0: _INT32S}), 2: TableSchema({0: Vector(2)}), 3: TableSchema({0: _BYTES})}
+_SPARSE_INDICES: Final = {
+    1: TableSchema({0: _INT32S}),
+    2: TableSchema({0: NumberVector(2)}),
+    3: TableSchema({0: _BYTES}),
+}
 _DIMENSION: Final = TableSchema({3: Union(2, _SPARSE_INDICES), 5: Union(4, _SPARSE_INDICES)})
 _SPARSITY: Final = TableSchema({0: _INT32S, 1: _INT32S, 2: NestedList(_DIMENSION)})
 _QUANTIZATION_DETAILS: Final = {1: TableSchema({0: _BYTES}), 2: TableSchema({3: _INT32S}), 3: TableSchema({3: _INT32S})}

@@ -1,4 +1,4 @@
-"""Which values a float input is made for, told from what the graph does with it first."""
+"""Finds out which values a float input is made for, from what the graph does with it first."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ _SYMMETRIC: Final = ValueRange(-1, 1)
 
 
 @dataclass(frozen=True)
-class _Line:
-    """``value = factor * input + term`` per channel, after the operators named."""
+class _LinearChain:
+    """``value = factor * input + term`` per channel: the effect of the operators named on an input."""
 
     factor: Floats
     term: Floats
     operators: tuple[str, ...] = ()
 
-    def after(self, operator: str, constant: Floats) -> _Line:
+    def after(self, operator: str, constant: Floats) -> _LinearChain:
         operators = (*self.operators, operator)
         if operator in ("ADD", "SUB"):
             change = constant if operator == "ADD" else -constant
-            return _Line(self.factor, self.term + change, operators)
+            return _LinearChain(self.factor, self.term + change, operators)
         scale = constant if operator == "MUL" else 1 / constant
-        return _Line(self.factor * scale, self.term * scale, operators)
+        return _LinearChain(self.factor * scale, self.term * scale, operators)
 
     def image(self, inputs: ValueRange) -> tuple[Floats, Floats]:
-        """What the lowest and the highest input become, smallest first."""
+        """What the lowest and the highest input become, the smaller one first."""
         ends = self.factor * inputs.low + self.term, self.factor * inputs.high + self.term
         return np.minimum(*ends), np.maximum(*ends)
 
@@ -94,7 +94,7 @@ def range_by_graph(constants: Constants, tensor: int) -> ValueRange | None:
 
 
 def _range_by_graph(constants: Constants, tensor: int) -> ValueRange | None:
-    line = _Line(np.ones(1), np.zeros(1))
+    line = _LinearChain(np.ones(1), np.zeros(1))
     for node, constant in _first_nodes(constants, tensor):
         if node.code == _QUANTIZE:
             held = quantized_range(constants.tensors[node.outputs[0]])
@@ -109,7 +109,7 @@ def _range_by_graph(constants: Constants, tensor: int) -> ValueRange | None:
 
 
 def quantized_range(tensor: Table) -> ValueRange | None:
-    """The real values that a tensor of a whole type with one scale holds."""
+    """The real values that a tensor of a whole type with one scale can hold."""
     dtype, quantization = _WHOLE_TYPES.get(tensor.integer(_TENSOR_TYPE, "b")), tensor.table(_TENSOR_QUANTIZATION)
     if dtype is None or quantization is None:
         return None
@@ -151,8 +151,8 @@ def _first_nodes(constants: Constants, tensor: int) -> Iterator[tuple[Node, Any]
         current = node.outputs[0]
 
 
-def _made_for(line: _Line) -> ValueRange | None:
-    """The range whose values a chain of operators normalises: pixels of 0..255, of 0..1, of -1..1."""
+def _made_for(line: _LinearChain) -> ValueRange | None:
+    """The range of pixels that a chain of operators normalises: 0..255, 0..1 or -1..1; None for others."""
     low, high = line.image(PIXELS)
     mean_taken = bool(((low > -140) & (low < -90) & (np.abs(high - low - 255) < 1)).all())
     if mean_taken or (_is_normalised(low, high) and bool((low < 0.05).all())):

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
-from evaltools.model.schema import MODEL, Nested, NestedList, TableSchema, Text, Union, Vector
+from evaltools.model.schema import MODEL, Nested, NestedList, NumberVector, TableSchema, Text, Union
 
 _MOST_TABLES: Final = 1_000_000
 """A sound file has far fewer; one that refers to the same tables over and over is refused."""
@@ -31,7 +31,7 @@ class _Walk:
         if self._visited > _MOST_TABLES:
             raise DamagedFlatbuffer(f"it holds more than {_MOST_TABLES} tables")
         for number, kind in schema.fields.items():
-            if isinstance(kind, Vector):
+            if isinstance(kind, NumberVector):
                 table.check_vector(number, kind.item_bytes)
             elif isinstance(kind, Text):
                 table.text(number)
@@ -98,7 +98,10 @@ def _has_data(buffers: list[Table], index: int) -> bool:
 
 
 def _check_quantization(tensor: Table) -> None:
-    """The runtimes trust that there is a zero point per scale, and stop the process at a scale that is no number."""
+    """Raise where a tensor has zero points but not one per scale, or a scale that is negative or no number.
+
+    The runtimes do not check this, and crash.
+    """
     quantization = tensor.table(4)
     if quantization is None:
         return
@@ -111,7 +114,7 @@ def _check_quantization(tensor: Table) -> None:
 
 
 def _check_range(offset: int, size: int, file_bytes: int) -> None:
-    """Weights and options may lie behind the FlatBuffer; offsets 0 and 1 mean that they do not."""
+    """Check constants and options that lie behind the FlatBuffer; offsets 0 and 1 mean that they do not."""
     if offset > 1 and offset + size > file_bytes:
         raise DamagedFlatbuffer("weights or options lie behind the end of the file")
 

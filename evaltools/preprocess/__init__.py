@@ -15,7 +15,7 @@ from evaltools.preprocess.decode import (
 )
 from evaltools.preprocess.letterbox import Letterbox, Placement
 from evaltools.preprocess.normalization import NATIVE, NORMALIZATION_NAMES, Normalization, parse_normalization
-from evaltools.preprocess.resize import central_crop_box, legacy_bilinear, use_reference_kernel
+from evaltools.preprocess.resize import central_crop_box, legacy_bilinear, resizing_by_kernel
 from evaltools.preprocess.tensor import ImageToTensor, Quantization
 
 __all__ = [
@@ -35,5 +35,5 @@ __all__ = [
     "parse_normalization",
     "picture_header",
     "read_picture",
-    "use_reference_kernel",
+    "resizing_by_kernel",
 ]

@@ -6,6 +6,9 @@ Both differ from what image libraries do: rounding is half away from zero, and t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -68,25 +71,33 @@ def legacy_bilinear(image: npt.NDArray[np.uint8], height: int, width: int) -> Fl
     >>> legacy_bilinear(np.array([[[0], [100]]], np.uint8), 1, 4)[0, :, 0].tolist()
     [0.0, 50.0, 100.0, 100.0]
     """
-    kernel = _kernel(height, width) if _kernel_is_wanted and image.shape[2] == _RGB else None
+    kernel = _kernel(height, width) if _uses_kernel.get() and image.shape[2] == _RGB else None
     return _bilinear_by_numpy(image, height, width) if kernel is None else kernel(image)
 
 
-def use_reference_kernel() -> None:
-    """Resize with :mod:`evaltools.preprocess.kernel_resize` in this process, as far as that gives the same bits.
+@contextmanager
+def resizing_by_kernel() -> Iterator[None]:
+    """A context in which :func:`legacy_bilinear` uses the kernel, if that gives the same bits as NumPy.
 
-    It loads native code, so that it is for processes that do nothing but prepare pictures.
+    The kernel is twice as fast, see :mod:`evaltools.preprocess.kernel_resize`. It loads native code, so use it only in
+    processes that do nothing but prepare pictures.
     """
-    global _kernel_is_wanted
-    _kernel_is_wanted = True
+    before = _uses_kernel.set(True)
+    try:
+        yield
+    finally:
+        _uses_kernel.reset(before)
 
 
-_kernel_is_wanted = False
+_uses_kernel: Final[ContextVar[bool]] = ContextVar("uses_kernel", default=False)
 
 
 @lru_cache(maxsize=4)
 def _kernel(height: int, width: int) -> KernelResize | None:
-    """The kernel for a size, where it was seen to give what NumPy gives."""
+    """The kernel that resizes to this size.
+
+    None where it cannot be loaded, or gave other bits than NumPy in a trial.
+    """
     try:
         kernel = KernelResize(height, width)
         for rows, columns in _SIZES_TRIED:
@@ -99,7 +110,7 @@ def _kernel(height: int, width: int) -> KernelResize | None:
 
 
 def _bilinear_by_numpy(image: npt.NDArray[np.uint8], height: int, width: int) -> Float32Array:
-    """Columns are picked first, while values are still bytes, and rows are done in blocks that fit the cache."""
+    """Resize with NumPy. It picks columns first, while values are bytes, and does rows in blocks that fit the cache."""
     rows, columns = _axis_plan(image.shape[0], height), _axis_plan(image.shape[1], width)
     channels = image.shape[2]
     flat = np.ascontiguousarray(image).reshape(image.shape[0], -1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from evaltools.gates.decide import Decision
-from evaltools.gates.hold import GateReport
+from evaltools.gates.hold import GateDecisions
 from evaltools.pytest_plugin.settings import Settings
 from evaltools.report.words.gates import found_in_words, reason_in_words
 from evaltools.text import printable
@@ -23,7 +23,7 @@ class Outcome:
     text: str = ""
 
 
-def judge(reports: Sequence[GateReport], settings: Settings) -> Outcome:
+def judge(reports: Sequence[GateDecisions], settings: Settings) -> Outcome:
     """The outcome of one limit over everything that it is held against.
 
     A configuration that cannot exist here is left out, unless ``strict``; where nothing else is left, nothing was
@@ -42,7 +42,7 @@ def judge(reports: Sequence[GateReport], settings: Settings) -> Outcome:
     return Outcome("pass")
 
 
-def properties(reports: Sequence[GateReport]) -> list[tuple[str, str]]:
+def properties(reports: Sequence[GateDecisions]) -> list[tuple[str, str]]:
     """The figures of a test by name, as they stand in a report of JUnit's form."""
     found = []
     for report in reports:
@@ -63,11 +63,11 @@ def _is_left_out(decision: Decision, strict: bool) -> bool:
     return decision.verdict == "not measured" and decision.cannot_exist and not strict
 
 
-def _place(report: GateReport, decision: Decision) -> str:
+def _place(report: GateDecisions, decision: Decision) -> str:
     return "/".join(word for word in (report.run, decision.configuration) if word)
 
 
-def _line(entries: Sequence[tuple[GateReport, Decision]]) -> str:
+def _line(entries: Sequence[tuple[GateDecisions, Decision]]) -> str:
     return printable(
         "; ".join(
             _headline(report, decision)
@@ -77,12 +77,12 @@ def _line(entries: Sequence[tuple[GateReport, Decision]]) -> str:
     )
 
 
-def _headline(report: GateReport, decision: Decision) -> str:
+def _headline(report: GateDecisions, decision: Decision) -> str:
     said = found_in_words(decision.found) or reason_in_words(decision)
     return f"{_place(report, decision)}: {decision.verdict}: {said}"
 
 
-def _block(report: GateReport, decision: Decision) -> str:
+def _block(report: GateDecisions, decision: Decision) -> str:
     reason = reason_in_words(decision) if decision.found else ""
     if decision.verdict == "inconclusive":
         reason += ". That is no proof: the limit may be broken"

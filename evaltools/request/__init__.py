@@ -1,4 +1,4 @@
-"""What is to be measured, as a value: the unit of work that everything makes, stores and hands on.
+"""A request: what is to be measured, as a value that every part of evaltools makes, stores and passes on.
 
 The command line, Python, YAML, pytest and gate files make a :class:`Request`; a run folder keeps it; resume, shards,
 Ray and devices read it. Nothing else carries work.
@@ -58,7 +58,7 @@ class Values(ABC):
 
 @dataclass(frozen=True)
 class Options(Values):
-    """What was stated, parsed, by the names of parameters; all else has its default.
+    """The options that were stated, parsed, by the names of parameters; all others have their defaults.
 
     >>> known = {"workers": Parameter("workers", "", default=1), "progress": Parameter("progress", "", default=True)}
     >>> options = Options.of({"workers": "4"}, known)
@@ -94,15 +94,15 @@ class Options(Values):
         return [Path(text) for text in self.texts(name)]
 
     def stating(self, values: Mapping[str, object]) -> Options:
-        """The same with other values in the place of those that it had."""
+        """The options with other values for some of them."""
         return replace(self, stated={**self.stated, **Options.of(values, self.parameters).stated})
 
     def without(self, names: Collection[str]) -> Options:
-        """The same with some options at their defaults."""
+        """The options with some of them at their defaults."""
         return replace(self, stated={name: value for name, value in self.stated.items() if name not in names})
 
     def rewritten(self, rewrite: Callable[[Parameter, Stated], Stated]) -> Options:
-        """The same with every value stated as ``rewrite`` gives it."""
+        """The options with every stated value replaced by what ``rewrite`` returns for it."""
         return replace(
             self, stated={name: rewrite(self.parameters[name], value) for name, value in self.stated.items()}
         )
@@ -148,7 +148,7 @@ class Request:
 
     @property
     def is_native(self) -> bool:
-        """Whether it is to do what the native tool does, also where that is a trap."""
+        """Whether the run does exactly what the native tool does, even where that misleads."""
         return self.options.text("compat") == "native"
 
     @property
@@ -157,7 +157,7 @@ class Request:
         return ((self.reference,) if self.reference else ()) + self.tests
 
     def stating(self, **values: object) -> Request:
-        """The same with other values of options."""
+        """The request with other values of options."""
         return replace(self, options=self.options.stating(values))
 
     @property
@@ -167,11 +167,11 @@ class Request:
         return of_options + [path for configuration in self.configurations for path in configuration.files]
 
     def without(self, *names: str) -> Request:
-        """The same with some options at their defaults."""
+        """The request with some options at their defaults."""
         return replace(self, options=self.options.without(names))
 
     def of_no_run(self) -> Request:
-        """The same for records that are there: without where they are kept, which part they are, and who makes them."""
+        """The request for records that exist: without the options about the run folder, the shard and the executor."""
         known = self.options.parameters
         of_run = {name: each for name, each in known.items() if each.about == "run"}
         lost = [name for name, each in known.items() if any(_needs_one_of(of_run, words) for words in each.only_with)]
@@ -179,7 +179,7 @@ class Request:
 
 
 def _needs_one_of(left_out: Mapping[str, Parameter], condition: str) -> bool:
-    """Whether an option with that condition has no effect where these are at their defaults."""
+    """Whether an option with that condition has no effect where these options are at their defaults."""
     name, has_values, texts = condition.partition("=")
     if name not in left_out:
         return False

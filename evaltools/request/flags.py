@@ -1,6 +1,6 @@
-"""Words become flags, and flags the options and configurations of a request.
+"""Parses command lines: words become flags, and flags become the options and configurations of a request.
 
-Configurations are the command line's own and those of ``--sweep``, ``--config`` and ``--configs``.
+The configurations are the command line's own, and those of ``--sweep``, ``--config`` and ``--configs``.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _TerminalHelp(argparse.RawDescriptionHelpFormatter):
-    """Help that breaks lines at spaces alone."""
+    """Help text whose lines break at spaces only."""
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         return textwrap.wrap(" ".join(text.split()), width, break_long_words=False, break_on_hyphens=False)
@@ -142,7 +142,7 @@ def parse_flags(
 
 
 def _in_paragraphs(text: str) -> str:
-    """With the lines joined that were only broken to fit into the source, which are the long ones."""
+    """The text with lines joined that were only broken to fit into the source: the long ones."""
     return re.sub(rf"(?m)^(.{{{_LONG_LINE},}})\n(?=\S)", r"\1 ", text)
 
 
@@ -210,7 +210,7 @@ def read_tests(flags: GivenFlags, native: bool, folder: Path) -> list[Configurat
 def configurations_of_files_and_texts(
     flags: GivenFlags, native: bool = False, folder: Path = _HERE
 ) -> list[Configuration]:
-    """Those of ``--config`` and ``--configs``; raises :class:`UsageError` for wrong flags."""
+    """The configurations of ``--config`` and ``--configs``; raises :class:`UsageError` for wrong flags."""
     found = [_from_config_text(text, native) for text in flags.texts("config")]
     for file in flags.texts("configs"):
         found.extend(_from_yaml_file(folder / file, native))

@@ -57,7 +57,10 @@ def _parsed(name: str, values: Sequence[str]) -> set[Value]:
 
 
 def _swept(kept: list[tuple[str, str]], combination: list[tuple[str, str]]) -> Configuration:
-    """Named after its values; of a path the last part, for a name has 60 characters at most."""
+    """The configuration of a combination, named after its values.
+
+    Of a path only the last part is in the name, which has 60 characters at most.
+    """
     name = " ".join(f"{flag}={PurePath(value).name or value}" for flag, value in combination)
     if len(name) > _LONGEST_NAME:
         raise UsageError(f"--sweep: the name {name!r} is too long; state it with --config NAME: flags instead")

@@ -10,7 +10,7 @@ from evaltools.stats.changes import Change, Share
 
 
 @dataclass(frozen=True)
-class Mean:
+class ScoreMean:
     """The mean of ``count`` scores with their standard deviation; ``better`` is the direction that is wished for.
 
     ``scores`` are those of each example in order, where all were recorded. ``margin`` is the change that counts as none
@@ -42,7 +42,7 @@ class Judged:
 
     outputs: Sequence[OutputFigures] = ()
     shares: Mapping[str, Share] = field(default_factory=dict)
-    means: Mapping[str, Mean] = field(default_factory=dict)
+    means: Mapping[str, ScoreMean] = field(default_factory=dict)
     changes: Mapping[str, Change] = field(default_factory=dict)
     ranks: Sequence[int | None] = ()
     resampled: Mapping[str, Sequence[float | None]] = field(default_factory=dict)

@@ -1,1 +1,1 @@
-"""From a request to its result: measured here, resumed, merged from shards, done on a cluster."""
+"""Carries out requests: measures here, resumes, merges shards, and runs on a cluster."""

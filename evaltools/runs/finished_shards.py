@@ -1,4 +1,4 @@
-"""Shards of a run that are done and are to be made one result."""
+"""The finished shards of a run, and how they are merged into one result."""
 
 from __future__ import annotations
 
@@ -10,36 +10,37 @@ from evaltools.configuration import Configuration
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.tasks.shared.evaluation import merge
+from evaltools.tasks.shared.host_names import HostNames
 from evaltools.tasks.shared.kind import EvaluationKind
 from evaltools.tasks.shared.measuring import Observer
-from evaltools.tasks.shared.names_here import NamesHere
 from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.run_identity import RunAtPlace
 
 
 @dataclass(frozen=True)
 class FinishedShards:
-    """Where the shards are; where devices did them also how, and by which command.
+    """The folders of finished shards, as ``places``. The other fields are for shards that devices did.
 
-    ``whole`` is the result where one device gave it and nothing is to be merged. ``names_here`` are those of files and
-    folders that devices knew by others. ``started_at``, ISO 8601, and ``elapsed_s`` are those of the run on devices.
+    ``device_run`` says how devices did them, ``command`` is the user's command, ``started_at`` (ISO 8601) and
+    ``elapsed_s`` are the times of the run on devices. ``whole`` is the result where one device gave all of it, so that
+    nothing is merged. ``host_names`` are the names of files on the host, by those on devices.
     """
 
     places: tuple[RunAtPlace, ...]
     device_run: DeviceRun | None = None
     command: tuple[str, ...] = ()
     whole: EvaluationResult | None = None
-    names_here: NamesHere = field(default_factory=NamesHere)
+    host_names: HostNames = field(default_factory=HostNames)
     started_at: str = ""
     elapsed_s: float = 0.0
 
     @classmethod
     def of_one_run(cls, folders: Sequence[Path]) -> FinishedShards:
-        """Those of one run, in the folders of its shards."""
+        """The shards of a run on the host, which lie in ``folders``."""
         return cls((RunAtPlace(tuple(folders)),))
 
     def complete(self, merged: EvaluationResult, configurations: Sequence[Configuration]) -> EvaluationResult:
-        """The merged result of ``configurations``, with what is to be said of devices."""
+        """The merged result of ``configurations``, with facts about devices, and the host's names of files."""
         environment = merged.environment
         if self.device_run is not None:
             environment = replace(
@@ -51,11 +52,11 @@ class FinishedShards:
             device_run=self.device_run,
             environment=environment,
             configurations=[self._named(entry, flags) for entry in merged.configurations],
-            failed=[replace(entry, reason=self.names_here.text(entry.reason)) for entry in merged.failed],
+            failed=[replace(entry, reason=self.host_names.text(entry.reason)) for entry in merged.failed],
         )
 
     def _named(self, entry: ConfigurationResult, flags: Mapping[str, list[str]]) -> ConfigurationResult:
-        names = self.names_here
+        names = self.host_names
         place = f"@{entry.place}" if entry.place else ""
         return replace(
             entry,
@@ -68,11 +69,11 @@ class FinishedShards:
 def merge_shards(
     kind: EvaluationKind, asked: TaskRequest, shards: FinishedShards, observer: Observer
 ) -> EvaluationResult:
-    """The result of finished ``shards``, as if this computer had evaluated every example.
+    """The result of finished ``shards``, as if the host had evaluated every example.
 
     Raises :class:`~evaltools.errors.UsageError` where they are not all the shards of this run, each finished.
     """
     if shards.whole is not None:
         observer.opened(shards.whole.configurations)
     whole = shards.whole or merge(kind.prepare, asked, shards.places, observer)
-    return kind.named_here(shards.complete(whole, asked.configurations), shards.names_here)
+    return kind.with_host_names(shards.complete(whole, asked.configurations), shards.host_names)

@@ -47,9 +47,9 @@ class ShardDone:
 
 @contextlib.contextmanager
 def shards_on_ray(kind: EvaluationKind, request: Request, progress: OnProgress) -> Iterator[FinishedShards]:
-    """The shards of a request, done on a cluster; ``progress`` is entered with their number.
+    """The shards of a request, done on a cluster; ``progress`` is a context that is entered with their number.
 
-    Raises :class:`UsageError` where Ray is not installed, the cluster is not there, or the request is wrong.
+    Raises :class:`UsageError` where Ray is not installed, the cluster is not reachable, or the request is wrong.
     """
     options = request.options
     tasks = options.number("ray_tasks")
@@ -71,14 +71,17 @@ def shards_on_ray(kind: EvaluationKind, request: Request, progress: OnProgress) 
 
 
 def _begin(folder: Path, request: Request) -> int:
-    """Refuse the folder of another run; the number of shards that an earlier part of this one had, else 0."""
+    """Raise :class:`UsageError` for the folder of another run.
+
+    Returns the number of shards that the run has in it, else 0.
+    """
     identity = RunIdentity(
         {"the executor": "ray", "the task": request.task},
         options=flags_to_repeat(request.options),
         configurations={each.name: {"its setting": " ".join(each.to_flags())} for each in request.configurations},
     )
     with run_journal(folder) as journal:
-        require_same_run(journal, identity, begun=any(folder.glob("shard-*")))
+        require_same_run(journal, identity, has_begun=any(folder.glob("shard-*")))
         journal.state({REQUEST: encode(to_plain(request))})
         return int(journal.fact(_TASKS) or 0)
 
@@ -91,7 +94,7 @@ def _ray() -> Any:
 
 
 def _start(ray: Any, address: str) -> None:
-    """Join the cluster at that address; without one, start Ray on this machine."""
+    """Connect to the cluster at an address; without an address, start Ray on this machine."""
     _require_listening(address)
     try:
         ray.init(address=address or "local", log_to_driver=False, include_dashboard=False, logging_level="ERROR")
@@ -103,7 +106,7 @@ def _start(ray: Any, address: str) -> None:
 
 
 def _require_listening(address: str) -> None:
-    """Ray waits for minutes for an address where nobody is."""
+    """Raise :class:`UsageError` where nobody listens at an address, for which Ray would wait for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():
         return
@@ -114,7 +117,7 @@ def _require_listening(address: str) -> None:
 
 
 def _collect(ray: Any, request: Request, count: int, folder: Path, progress: OnProgress) -> list[Path]:
-    """Have the shards that are missing done; the folders of all of them."""
+    """Do the missing shards; returns the folders of all shards."""
     folders = [folder / f"shard-{index}-of-{count}" for index in range(count)]
     missing = [index for index, shard in enumerate(folders) if not (shard / JOURNAL_NAME).exists()]
     task = ray.remote(num_cpus=1, max_retries=_RETRIES)(run_shard)

@@ -1,4 +1,4 @@
-"""The request of a run, as its folder keeps it."""
+"""The request that a run folder keeps."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter]) ->
         raise UsageError(f"{run_dir} is a part of the run on devices in {outer}; give evaltools resume that folder")
     with journals_of([run_dir]) as (journal,):
         text, words = journal.fact(REQUEST), journal.fact(_COMMAND_LINE)
-        begun = bool(journal.examples())
+        has_examples = bool(journal.examples())
     if words is not None:
         raise UsageError(
             f"the run in {run_dir} is of version 1, made by an earlier evaltools; this one goes on with runs of "
             f"version {REQUEST_VERSION}. Finish it with that evaltools, or start it anew in another folder"
         )
-    if text is None and begun:
+    if text is None and has_examples:
         raise UsageError(f"the run in {run_dir} was started from a program of its own; start it from there")
     if text is None:
         raise UsageError(f"the run in {run_dir} ended before its first example; give its command again")
@@ -52,7 +52,7 @@ def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter]) ->
 
 
 def _as_typed(request: Request, run_dir: Path) -> str:
-    """The name that the run was given for its folder, where that still leads there."""
+    """The folder's name as the user typed it, if it still leads to the folder."""
     stated = request.options.text("run_dir")
     return stated if stated and (Path.cwd() / stated).resolve() == run_dir.resolve() else str(run_dir.resolve())
 
@@ -100,7 +100,7 @@ def _run_on_devices_around(run_dir: Path) -> Path | None:
 
 
 def changed(request: Request, given: Options, allowed: Callable[[Parameter], bool]) -> Request:
-    """The request with some options given anew; raises :class:`UsageError` for those that may not be."""
+    """The request with some options given anew; raises :class:`UsageError` for options that may not change."""
     names = sorted(parameter.name for parameter in given.parameters.values() if allowed(parameter))
     for name, value in given.stated.items():
         if name not in names:

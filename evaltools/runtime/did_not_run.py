@@ -1,4 +1,4 @@
-"""What decides that a delegate did not run: the nodes that it took, as the session proves them."""
+"""Decides whether a delegate ran, from the nodes that it took, which the session proves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def require_delegates_ran(delegation: Delegation) -> None:
 
 
 def _who_has_them(delegation: Delegation) -> list[str]:
-    """Where the nodes are that a delegate did not take."""
+    """Who has the nodes that a delegate did not take."""
     others = [f"{entry.delegate} took {entry.nodes}" for entry in delegation.delegates if entry.nodes]
     kinds = [f"{name} x{count}" for name, count in delegation.cpu_operators.items()]
     if not kinds:
@@ -33,7 +33,10 @@ def _who_has_them(delegation: Delegation) -> list[str]:
 
 
 def require_full_delegation(delegation: Delegation) -> None:
-    """As the native tool: some delegate was asked for, and each that was runs everything in one piece."""
+    """Raise unless delegates run the whole model, by the native tool's rule.
+
+    Some delegate was asked for, and each one takes everything in one piece.
+    """
     asked_for = [entry for entry in delegation.delegates if entry.requested]
     part = [entry for entry in asked_for if entry.partitions != 1 or entry.nodes != delegation.total_nodes]
     if asked_for and not part:

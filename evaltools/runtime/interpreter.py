@@ -117,7 +117,7 @@ class InterpreterRuntime:
 
 
 class InterpreterSession:
-    """One interpreter; used by one thread at a time, and not after ``close``."""
+    """A session with one interpreter. One thread uses it at a time, and nobody after ``close``."""
 
     def __init__(self, interpreter: Any, facts: RuntimeFacts, delegation: Delegation, opening: Opening) -> None:
         self._interpreter = interpreter
@@ -164,20 +164,20 @@ class InterpreterSession:
 
 
 class _Laps:
-    """What the parts of an opening take; a part may come in several pieces."""
+    """Measures how long each part of an opening takes; a part may come in several pieces."""
 
     def __init__(self) -> None:
         self._parts: Counter[str] = Counter()
         self._last = time.perf_counter_ns()
 
     def end(self, part: str) -> None:
-        """What passed since the last part ended is of this one."""
+        """End a piece of a part: the time since the last end is added to this part."""
         now = time.perf_counter_ns()
         self._parts[part] += (now - self._last) // 1000
         self._last = now
 
     def opening(self) -> Opening:
-        """All parts together."""
+        """The times of all parts."""
         load, delegates, allocate = (self._parts[part] for part in ("load", "delegates", "allocate"))
         return Opening(self._parts["import"], load + delegates + allocate, load, delegates, allocate)
 
@@ -200,7 +200,7 @@ def _require_order(configuration: Configuration) -> None:
 
 
 def _load_externals(library: ModuleType, configuration: Configuration) -> list[tuple[Delegate, Any]]:
-    """Those asked for, in order, each with the runtime's own object."""
+    """The external delegates that were asked for, in order, each with the runtime's object for it."""
     settings = configuration.delegates
     return [
         (
@@ -213,7 +213,7 @@ def _load_externals(library: ModuleType, configuration: Configuration) -> list[t
 
 
 def _named(configuration: Configuration, delegate: Delegate) -> str:
-    """A delegate with a library in a message: of several external ones, one library may give more than one."""
+    """The name of a delegate with a library, for messages; one library may give several external delegates."""
     if delegate.enabled_by != EXTERNAL.enabled_by:
         return f"the {delegate.name} delegate"
     path = str(configuration.delegates.values_of(delegate)[EXTERNAL.enabled_by])
@@ -233,7 +233,7 @@ def _load_external(library: ModuleType, delegate: Delegate, named: str, own: Lib
 
 
 def _require_delegate_library(delegate: Delegate, path: str, library_path: str) -> None:
-    """Check what ``load_delegate`` relies on; it prints a traceback of its own where something is missing."""
+    """Raise where the library or its function is missing; ``load_delegate`` would print a traceback of its own."""
     is_typed = delegate.enabled_by == EXTERNAL.enabled_by
     shown = f"--{EXTERNAL.enabled_by}={path}" if is_typed else f"the {delegate.name} delegate: its library {path}"
     if not os.path.isfile(path):
@@ -262,7 +262,7 @@ def _load_failure(facts: RuntimeFacts, configuration: Configuration, culprit: De
 
 
 def _one_line(error: Exception | str) -> str:
-    """The text in one line; the runtimes join a delegate's words and their own without a gap."""
+    """A text in one line; the runtimes join a delegate's words and their own without a space."""
     text = re.sub(r"(?<=\S)(?=Node number \d|Restored original)", ". ", str(error))
     return " ".join(text.split())[:_LONGEST_REASON]
 

@@ -1,4 +1,4 @@
-"""Finds the runtime of a configuration."""
+"""Chooses the runtime of a configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every runtime gives: a session that runs a model, with proof of what ran where."""
+"""A session: the object that every runtime opens, which runs a model and proves what ran where."""
 
 from __future__ import annotations
 

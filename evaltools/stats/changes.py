@@ -1,4 +1,4 @@
-"""How a figure of one configuration differs from that of another, and how sure that is."""
+"""The change of a figure from one configuration to another, and how sure it is."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from evaltools.stats.proportions import PairedCounts, change_bound
 
 
 class Change(Protocol):
-    """How a figure of a configuration differs from the reference's."""
+    """The change of a figure from the reference to another configuration."""
 
     @property
     def change(self) -> float:
         """The figure minus the reference's."""
 
     def bound(self, confidence: float, upper: bool) -> float:
-        """With this confidence the true change is not above (``upper``), or not below, this."""
+        """A one-sided bound: with this confidence the true change is not above (``upper``), or not below, it."""
 
     def examples_to_decide(self, limit: float, confidence: float, tests: int = 1) -> int | None:
         """How many examples decide whether the drop is at most ``limit`` in 80 % of cases, None where none is known.
@@ -28,7 +28,7 @@ class Change(Protocol):
 
 @dataclass(frozen=True)
 class CountedChange:
-    """That of a share of examples, by how many changed sides."""
+    """The change of a share of examples, from the number of examples that changed sides."""
 
     counts: PairedCounts
 
@@ -42,7 +42,7 @@ class CountedChange:
         return change_bound(self.counts, confidence, upper)
 
     def examples_to_decide(self, limit: float, confidence: float, tests: int = 1) -> int | None:
-        """At the same rates."""
+        """How many examples with the same rates decide whether the drop is at most ``limit``."""
         return examples_to_decide(self.counts, limit, confidence, tests)
 
 

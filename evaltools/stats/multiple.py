@@ -1,4 +1,4 @@
-"""Several tests at once."""
+"""Corrections for several tests at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values that hold for all tests together, in the order given.
+    """Corrected p-values, in the order given, which hold for all tests together.
 
     Of ``m`` tests the k-th smallest p (from 0) is multiplied by ``m - k``, and none becomes smaller than one before it.
     Source: S. Holm 1979. Comparing each with 0.05 errs in at most 5 % of the families in which nothing differs.

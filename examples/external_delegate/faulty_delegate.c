@@ -1,8 +1,9 @@
 /* A delegate that is wrong on purpose: does a check notice?
  *
  * It takes over the nodes that give the model's outputs, lets the CPU's own kernels compute them,
- * and then spoils what they gave, as its options ask. So any model will do whose last nodes
- * have shapes that are known; what is not spoiled is bit for bit the CPU's.
+ * and then spoils what they gave, as its options ask. With option tensor it takes over every node
+ * that it can, and spoils the one whose first output has that name. So any model will do whose
+ * shapes are known; what is not spoiled is bit for bit the CPU's.
  *
  * The functions are in the order of rounding_delegate.c, whose first comment says who calls what.
  */
@@ -22,6 +23,7 @@ typedef enum {
     FAULT_NONE,
     FAULT_SCALE,
     FAULT_OFFSET,
+    FAULT_STEP,
     FAULT_SATURATE,
     FAULT_ZERO,
     FAULT_STALE,
@@ -34,16 +36,28 @@ typedef struct {
     float amount; /* NAN: that of the fault */
     int channel;  /* only this index of the last axis; -1: all */
     int every;    /* only in each inference whose number, from 1, is a multiple of this */
+    char *tensor; /* only nodes whose first output is called so; NULL: what gives the model's outputs */
 } Options;
 
 static const Options DEFAULT_OPTIONS = {
-    .fault = FAULT_NONE, .amount = NAN, .channel = -1, .every = 1};
+    .fault = FAULT_NONE, .amount = NAN, .channel = -1, .every = 1, .tensor = NULL};
 
 static const Choice FAULTS[] = {{"none", FAULT_NONE},         {"scale", FAULT_SCALE},
-                                {"offset", FAULT_OFFSET},     {"saturate", FAULT_SATURATE},
-                                {"zero", FAULT_ZERO},         {"stale", FAULT_STALE},
-                                {"frozen", FAULT_FROZEN},     {"nan", FAULT_NAN},
-                                {NULL, 0}};
+                                {"offset", FAULT_OFFSET},     {"step", FAULT_STEP},
+                                {"saturate", FAULT_SATURATE}, {"zero", FAULT_ZERO},
+                                {"stale", FAULT_STALE},       {"frozen", FAULT_FROZEN},
+                                {"nan", FAULT_NAN},           {NULL, 0}};
+
+/* The name belongs to the options: the text of the caller's may be gone later. */
+static bool parse_name(const char *value, char **name) {
+    const size_t size = strlen(value) + 1;
+    free(*name);
+    *name = size > 1 ? malloc(size) : NULL;
+    if (*name != NULL) {
+        memcpy(*name, value, size);
+    }
+    return *name != NULL;
+}
 
 static bool parse_option(const char *key, const char *value, Options *options) {
     if (strcmp(key, "fault") == 0) {
@@ -59,7 +73,23 @@ static bool parse_option(const char *key, const char *value, Options *options) {
     if (strcmp(key, "channel") == 0) {
         return parse_count(value, &options->channel);
     }
+    if (strcmp(key, "tensor") == 0) {
+        return parse_name(value, &options->tensor);
+    }
     return strcmp(key, "every") == 0 && parse_count(value, &options->every) && options->every > 0;
+}
+
+static float default_amount(Fault fault) {
+    switch (fault) {
+    case FAULT_SATURATE:
+        return 100.0f / 127.0f;
+    case FAULT_OFFSET:
+        return 0.1f;
+    case FAULT_STEP:
+        return 1.0f;
+    default:
+        return 1.1f;
+    }
 }
 
 static bool parse_options(const char *const *keys, const char *const *values, size_t count,
@@ -69,16 +99,15 @@ static bool parse_options(const char *const *keys, const char *const *values, si
         if (!parse_option(keys[i], values[i], options)) {
             report(report_error,
                    "faulty_delegate: option '%s' is '%s', expected fault (none, scale, offset, "
-                   "saturate, zero, stale, frozen or nan), amount (a number), channel (0 or more) "
-                   "or every (1 or more)",
+                   "step, saturate, zero, stale, frozen or nan), amount (a number), channel (0 or "
+                   "more), every (1 or more) or tensor (a name)",
                    keys[i], values[i]);
+            free(options->tensor);
             return false;
         }
     }
     if (isnan(options->amount)) {
-        options->amount = options->fault == FAULT_SATURATE ? 100.0f / 127.0f
-                          : options->fault == FAULT_OFFSET ? 0.1f
-                                                           : 1.1f;
+        options->amount = default_amount(options->fault);
     }
     return true;
 }
@@ -154,12 +183,25 @@ typedef struct {
     double largest; /* absolute value of the first output, 0 before it */
 } Output;
 
-static double spoiled(const Options *options, double value, double span, double largest) {
+/* What the fault adds to each number, all of which lie from low to high. */
+static double added(const Options *options, int32_t type, double low, double high) {
+    switch (options->fault) {
+    case FAULT_OFFSET:
+        return options->amount * (high - low);
+    case FAULT_STEP: /* the whole number next to one is one quantisation step away */
+        return options->amount * (type == kTfLiteFloat32 ? fmax(fabs(low), fabs(high)) : 1);
+    default:
+        return 0;
+    }
+}
+
+static double spoiled(const Options *options, double value, double more, double largest) {
     switch (options->fault) {
     case FAULT_SCALE:
         return value * options->amount;
     case FAULT_OFFSET:
-        return value + options->amount * span;
+    case FAULT_STEP:
+        return value + more;
     case FAULT_SATURATE:
         return fmin(fmax(value, -options->amount * largest), options->amount * largest);
     case FAULT_ZERO:
@@ -185,10 +227,11 @@ static void spoil_numbers(const Options *options, const TfLiteTensor *tensor, Ou
     if (output->largest == 0) {
         output->largest = fmax(fabs(low), fabs(high));
     }
+    const double more = added(options, tensor->type, low, high);
     for (size_t i = 0; i < count; i++) {
         if (options->channel < 0 || i % channels == (size_t)options->channel) {
             const double value = read_number(tensor->type, tensor->data, i) - zero;
-            const double changed = spoiled(options, value, high - low, output->largest);
+            const double changed = spoiled(options, value, more, output->largest);
             write_number(tensor->type, tensor->data, i, changed + zero);
         }
     }
@@ -215,10 +258,12 @@ static void give_another(const Options *options, const TfLiteTensor *tensor, Out
 
 /* ---- The kernel: runs one partition --------------------------------------------------- */
 
-/* A node with the CPU's functions for it. */
+/* A node with the CPU's functions for it, and those of its outputs that are to be spoiled. */
 typedef struct {
     TfLiteNode node;
     TfLiteRegistration registration;
+    int output_count;
+    Output *outputs;
 } Inner;
 
 typedef struct {
@@ -226,9 +271,17 @@ typedef struct {
     long inferences;
     int inner_count;
     Inner *inner;
-    int output_count;
-    Output *outputs;
+    TfLiteIntArray *within; /* tensors that nothing outside of the partition reads */
 } Kernel;
+
+static bool contains(const TfLiteIntArray *array, int value) {
+    for (int i = 0; i < array->size; i++) {
+        if (array->data[i] == value) {
+            return true;
+        }
+    }
+    return false;
+}
 
 static TfLiteIntArray *copied(const TfLiteIntArray *array, int more) {
     const int size = array == NULL ? 0 : array->size;
@@ -242,6 +295,21 @@ static TfLiteIntArray *copied(const TfLiteIntArray *array, int more) {
     return copy;
 }
 
+/* Whether a fault can be put into these numbers. */
+static bool holds(const Options *options, int32_t type) {
+    return options->fault == FAULT_NAN ? type == kTfLiteFloat32 : size_of(type) > 0;
+}
+
+static bool has_name(const TfLiteTensor *tensor, const char *name) {
+    return tensor->name != NULL && strcmp(tensor->name, name) == 0;
+}
+
+/* Whether what a node gives is to be spoiled. */
+static bool is_chosen(const TfLiteContext *context, const Options *options, const TfLiteNode *node) {
+    return options->tensor == NULL ||
+           has_name(&context->tensors[node->outputs->data[0]], options->tensor);
+}
+
 static void kernel_free(TfLiteContext *context, void *user_data) {
     (void)context;
     Kernel *kernel = user_data;
@@ -249,14 +317,67 @@ static void kernel_free(TfLiteContext *context, void *user_data) {
         return;
     }
     for (int i = 0; i < kernel->inner_count; i++) {
-        free(kernel->inner[i].node.temporaries);
-    }
-    for (int i = 0; i < kernel->output_count; i++) {
-        free(kernel->outputs[i].kept);
+        Inner *inner = &kernel->inner[i];
+        free(inner->node.temporaries);
+        for (int j = 0; j < inner->output_count; j++) {
+            free(inner->outputs[j].kept);
+        }
+        free(inner->outputs);
     }
     free(kernel->inner);
-    free(kernel->outputs);
+    free(kernel->within);
     free(kernel);
+}
+
+/* Notes which outputs of a node are to be spoiled. */
+static bool note_outputs(const TfLiteContext *context, const Options *options, Inner *inner) {
+    const TfLiteIntArray *outputs = inner->node.outputs;
+    if (!is_chosen(context, options, &inner->node)) {
+        return true;
+    }
+    inner->outputs = calloc((size_t)outputs->size, sizeof *inner->outputs);
+    for (int i = 0; inner->outputs != NULL && i < outputs->size; i++) {
+        if (holds(options, context->tensors[outputs->data[i]].type)) {
+            inner->outputs[inner->output_count++].tensor = outputs->data[i];
+        }
+    }
+    return inner->outputs != NULL;
+}
+
+/* Notes which outputs of a node are read within the partition alone, or not at all. */
+static bool note_within(const TfLiteIntArray *partition_outputs, const TfLiteNode *node,
+                        TfLiteIntArray **within) {
+    TfLiteIntArray *joined = copied(*within, node->outputs->size);
+    if (joined == NULL) {
+        return false;
+    }
+    for (int i = 0; i < node->outputs->size; i++) {
+        if (!contains(partition_outputs, node->outputs->data[i])) {
+            joined->data[joined->size++] = node->outputs->data[i];
+        }
+    }
+    free(*within);
+    *within = joined;
+    return true;
+}
+
+/* Copies a node of the partition into the kernel. */
+static bool append_node(TfLiteContext *context, Kernel *kernel, int node_index,
+                        const TfLiteIntArray *partition_outputs) {
+    TfLiteNode *node;
+    TfLiteRegistration *registration;
+    if (context->GetNodeAndRegistration(context, node_index, &node, &registration) != kTfLiteOk) {
+        return false;
+    }
+    Inner *inner = &kernel->inner[kernel->inner_count++];
+    inner->node = *node;
+    inner->registration = *registration;
+    inner->node.temporaries = copied(node->temporaries, 0); /* prepare may replace it */
+    if (node->temporaries != NULL) {
+        node->temporaries->size = 0; /* else TensorFlow Lite takes their memory once the node is replaced */
+    }
+    return inner->node.temporaries != NULL && note_outputs(context, &kernel->options, inner) &&
+           note_within(partition_outputs, node, &kernel->within);
 }
 
 static void *kernel_init(TfLiteContext *context, const char *buffer, size_t length) {
@@ -269,34 +390,18 @@ static void *kernel_init(TfLiteContext *context, const char *buffer, size_t leng
     }
     kernel->options = *(const Options *)params->delegate->data_;
     kernel->inner = calloc((size_t)nodes->size, sizeof *kernel->inner);
-    kernel->outputs = calloc((size_t)params->output_tensors->size, sizeof *kernel->outputs);
-    if (kernel->inner == NULL || kernel->outputs == NULL) {
-        kernel_free(context, kernel);
-        return NULL;
-    }
     for (int i = 0; i < nodes->size; i++) {
-        TfLiteNode *node;
-        TfLiteRegistration *registration;
-        if (context->GetNodeAndRegistration(context, nodes->data[i], &node, &registration) !=
-            kTfLiteOk) {
+        if (kernel->inner == NULL ||
+            !append_node(context, kernel, nodes->data[i], params->output_tensors)) {
             kernel_free(context, kernel);
             return NULL;
         }
-        Inner *inner = &kernel->inner[kernel->inner_count++];
-        inner->node = *node;
-        inner->registration = *registration;
-        inner->node.temporaries = copied(node->temporaries, 0); /* prepare may replace it */
-        if (node->temporaries != NULL) {
-            node->temporaries->size = 0; /* else TensorFlow Lite takes their memory once the node is replaced */
-        }
-    }
-    for (int i = 0; i < params->output_tensors->size; i++) {
-        kernel->outputs[kernel->output_count++].tensor = params->output_tensors->data[i];
     }
     return kernel;
 }
 
-/* TensorFlow Lite gives memory to the temporary tensors of the nodes that it runs: of this one. */
+/* TensorFlow Lite gives memory to the temporary tensors of the nodes that it runs: of this one.
+ * So tensors within the partition, which would have none, are made such ones, too. */
 static TfLiteStatus take_temporaries(TfLiteNode *node, const TfLiteIntArray *more) {
     if (more == NULL || more->size == 0) {
         return kTfLiteOk;
@@ -334,45 +439,36 @@ static TfLiteStatus kernel_prepare(TfLiteContext *context, TfLiteNode *node) {
             return status;
         }
     }
-    return kTfLiteOk;
+    return take_temporaries(node, kernel->within);
+}
+
+static void spoil(const Options *options, const TfLiteContext *context, Output *output,
+                  bool strikes) {
+    const TfLiteTensor *tensor = &context->tensors[output->tensor];
+    if (options->fault == FAULT_STALE || options->fault == FAULT_FROZEN) {
+        give_another(options, tensor, output, strikes);
+    } else if (options->fault != FAULT_NONE && strikes) {
+        spoil_numbers(options, tensor, output);
+    }
 }
 
 static TfLiteStatus kernel_invoke(TfLiteContext *context, TfLiteNode *node) {
     Kernel *kernel = node->user_data;
+    const bool strikes = ++kernel->inferences % kernel->options.every == 0;
     for (int i = 0; i < kernel->inner_count; i++) {
         Inner *inner = &kernel->inner[i];
         const TfLiteStatus status = inner->registration.invoke(context, &inner->node);
         if (status != kTfLiteOk) {
             return status;
         }
-    }
-    const Options *options = &kernel->options;
-    const bool strikes = ++kernel->inferences % options->every == 0;
-    for (int i = 0; i < kernel->output_count; i++) {
-        Output *output = &kernel->outputs[i];
-        const TfLiteTensor *tensor = &context->tensors[output->tensor];
-        if (size_of(tensor->type) == 0) {
-            continue;
-        }
-        if (options->fault == FAULT_STALE || options->fault == FAULT_FROZEN) {
-            give_another(options, tensor, output, strikes);
-        } else if (options->fault != FAULT_NONE && strikes) {
-            spoil_numbers(options, tensor, output);
+        for (int j = 0; j < inner->output_count; j++) {
+            spoil(&kernel->options, context, &inner->outputs[j], strikes);
         }
     }
     return kTfLiteOk;
 }
 
 /* ---- The delegate: chooses nodes ------------------------------------------------------ */
-
-static bool contains(const TfLiteIntArray *array, int value) {
-    for (int i = 0; i < array->size; i++) {
-        if (array->data[i] == value) {
-            return true;
-        }
-    }
-    return false;
-}
 
 static bool is_read(TfLiteContext *context, const TfLiteIntArray *plan, int tensor) {
     for (int i = 0; i < plan->size; i++) {
@@ -387,9 +483,10 @@ static bool is_read(TfLiteContext *context, const TfLiteIntArray *plan, int tens
     return false;
 }
 
-/* Whether a node gives outputs of the graph alone, all of which have a type and a shape that is known. */
-static bool is_wanted(TfLiteContext *context, const Options *options, const TfLiteIntArray *plan,
-                      const TfLiteNode *node, const TfLiteRegistration *registration) {
+/* Whether the node's functions can be called from here, with outputs of a shape that is known and
+ * that are computed anew in every inference. */
+static bool can_run(const TfLiteContext *context, const TfLiteNode *node,
+                    const TfLiteRegistration *registration) {
     const bool runs_graphs = registration->builtin_code == kTfLiteBuiltinIf ||
                              registration->builtin_code == kTfLiteBuiltinWhile ||
                              registration->builtin_code == kTfLiteBuiltinCallOnce;
@@ -397,14 +494,30 @@ static bool is_wanted(TfLiteContext *context, const Options *options, const TfLi
         return false;
     }
     for (int i = 0; i < node->outputs->size; i++) {
-        const TfLiteTensor *tensor = &context->tensors[node->outputs->data[i]];
-        const bool holds = options->fault != FAULT_NAN || tensor->type == kTfLiteFloat32;
-        if (size_of(tensor->type) == 0 || tensor->allocation_type == kTfLiteDynamic || !holds ||
-            is_read(context, plan, node->outputs->data[i])) {
+        if (node->outputs->data[i] == kTfLiteOptionalTensor ||
+            context->tensors[node->outputs->data[i]].allocation_type != kTfLiteArenaRw) {
             return false;
         }
     }
     return node->outputs->size > 0;
+}
+
+/* Whether a node gives outputs of the graph alone, all of which can be spoiled. */
+static bool ends_graph(TfLiteContext *context, const Options *options, const TfLiteIntArray *plan,
+                       const TfLiteNode *node) {
+    for (int i = 0; i < node->outputs->size; i++) {
+        const int output = node->outputs->data[i];
+        if (!holds(options, context->tensors[output].type) || is_read(context, plan, output)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_wanted(TfLiteContext *context, const Options *options, const TfLiteIntArray *plan,
+                      const TfLiteNode *node, const TfLiteRegistration *registration) {
+    return can_run(context, node, registration) &&
+           (options->tensor != NULL || ends_graph(context, options, plan, node));
 }
 
 static TfLiteStatus delegate_prepare(TfLiteContext *context, TfLiteDelegate *delegate) {
@@ -451,6 +564,7 @@ static TfLiteStatus delegate_prepare(TfLiteContext *context, TfLiteDelegate *del
 
 void tflite_plugin_destroy_delegate(TfLiteDelegate *delegate) {
     if (delegate != NULL) {
+        free(((Options *)delegate->data_)->tensor);
         free(delegate->data_);
         free(delegate);
     }
@@ -466,6 +580,7 @@ TfLiteDelegate *tflite_plugin_create_delegate(const char *const *keys, const cha
     TfLiteDelegate *delegate = calloc(1, sizeof *delegate);
     Options *stored = malloc(sizeof *stored);
     if (delegate == NULL || stored == NULL) {
+        free(options.tensor);
         free(delegate);
         free(stored);
         report(report_error, "faulty_delegate: out of memory");

@@ -30,6 +30,7 @@ enum {
 /* TfLiteAllocationType: who owns a tensor's memory and when its content is known. */
 enum {
     kTfLiteMmapRo = 1,  /* a constant of the model: data is valid from the start */
+    kTfLiteArenaRw = 2, /* computed in every inference, in memory that is planned before */
     kTfLiteDynamic = 4  /* shape and memory are only known while the model runs */
 };
 

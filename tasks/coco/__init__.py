@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evaltools.metrics.metric import Metric
     from evaltools.request import Options, Request
     from evaltools.result.evaluation import EvaluationResult
-    from evaltools.tasks.coco.evaluation import CocoEvaluation
+    from evaltools.tasks.coco.evaluation import DetectionEvaluation
     from evaltools.tasks.coco.request import CocoRequest
 
 
@@ -54,7 +54,7 @@ class _Coco(EvaluationKind):
 
         return read_request(request)
 
-    def prepare(self, asked: CocoRequest) -> CocoEvaluation:
+    def prepare(self, asked: CocoRequest) -> DetectionEvaluation:
         from evaltools.tasks.coco.evaluation import prepare
 
         return prepare(asked)

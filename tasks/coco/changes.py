@@ -27,9 +27,9 @@ _ONE_SIDE: Final = 0.975
 
 
 def resampled_figures(matches: ImageMatches, resamples: int) -> dict[str, list[float | None]]:
-    """Each of the twelve figures over ``resamples`` draws of the pictures.
+    """Each of the twelve COCO figures over ``resamples`` draws of the pictures, 0..1.
 
-    None where no object of that kind was drawn.
+    A figure is None in a draw without an object of that kind. Returns an empty mapping without resamples.
     """
     if resamples == 0 or matches.image_count == 0:
         return {}
@@ -42,14 +42,14 @@ def resampled_figures(matches: ImageMatches, resamples: int) -> dict[str, list[f
 
 @dataclass(frozen=True)
 class CategoryDraws:
-    """AP of each category over draws of the pictures (R, K), and how many pictures have an object of it (K,)."""
+    """AP of K categories over R draws of the pictures ``(R, K)``, and the pictures with an object of each ``(K,)``."""
 
     precisions: npt.NDArray[np.float64]
     pictures: npt.NDArray[np.int64]
 
 
 def resampled_categories(matches: ImageMatches, resamples: int) -> CategoryDraws | None:
-    """Over the draws of :func:`resampled_figures`; None where there are none."""
+    """AP by category over the same draws as :func:`resampled_figures`; None where there are none."""
     if resamples == 0 or matches.image_count == 0:
         return None
     present = matches.truth_categories[matches.truth_counts[0] > 0]
@@ -62,7 +62,10 @@ def resampled_categories(matches: ImageMatches, resamples: int) -> CategoryDraws
 def changes_of_categories(
     baseline: DetectionFigures, other: DetectionFigures, draws: tuple[CategoryDraws | None, CategoryDraws | None]
 ) -> list[CategoryChange]:
-    """The categories whose AP differs; both must be of the same pictures. None for too few pictures."""
+    """The changes of the categories whose AP differs; both sides must have evaluated the same pictures.
+
+    None for too few pictures.
+    """
     before, after = draws
     if not (baseline.evaluation and other.evaluation and before and after) or baseline.pictures < FEWEST_EXAMPLES:
         return []
@@ -84,9 +87,9 @@ def changes_of_categories(
 
 
 def changes_of_figures(baseline: DetectionFigures, other: DetectionFigures) -> list[StatChange]:
-    """The figures that both have, with the 95 % interval of their change; both must be of the same pictures.
+    """The changes of the figures that both sides have, with their 95 % intervals.
 
-    None for too few pictures.
+    Both sides must have evaluated the same pictures. None for too few pictures.
     """
     if baseline.evaluation is None or other.evaluation is None or baseline.pictures < FEWEST_EXAMPLES:
         return []
@@ -104,9 +107,9 @@ def changes_of_figures(baseline: DetectionFigures, other: DetectionFigures) -> l
 
 
 def corrected(comparisons: Sequence[BoxComparison]) -> list[BoxComparison]:
-    """With Holm's p-values over all that are held against the same baseline.
+    """The comparisons with p-values that Holm's method corrects for everything that is compared with the same baseline.
 
-    mAP is one family, the other figures another, and the categories a third.
+    The corrections are separate for mAP, for the other figures and for the categories.
     """
     families: dict[tuple[str, str], list[tuple[float, int, str]]] = {}
     for number, comparison in enumerate(comparisons):
@@ -142,9 +145,9 @@ def _family(change: StatChange) -> str:
 def verdicts_on_map(
     comparisons: Sequence[BoxComparison], figures: Sequence[DetectionFigures], margin: float
 ) -> dict[str, list[Verdict]]:
-    """The verdict on mAP of each comparison, by configuration; by the p that is corrected.
+    """The verdict on mAP of each comparison, by configuration, from the corrected p-value.
 
-    One whose change has no interval is not decided, and its reason says why.
+    If the change has no interval, the verdict is "not decided", with the reason.
     """
     found: dict[str, list[Verdict]] = {}
     of = {entry.configuration: entry for entry in figures}
@@ -160,7 +163,11 @@ def verdicts_on_map(
 
 
 def _by_interval(comparison: BoxComparison, change: StatChange, margin: float, tests: int) -> Verdict:
-    """How many pictures would decide is not known where fewer than 10 make the change: they do not tell of others."""
+    """The verdict from the interval of the change.
+
+    How many pictures would decide is left open where fewer than 10 pictures make the change: they say nothing about
+    others.
+    """
     verdict = change_verdict("ap", change.change, change.interval, margin, change.p_value_holm <= LEVEL)
     reasons = unchanged_reasons(
         comparison.example_count, comparison.identical, is_unchanged=change.change == change.differing == 0
@@ -182,7 +189,7 @@ def _by_interval(comparison: BoxComparison, change: StatChange, margin: float, t
 def _without_interval(
     comparison: BoxComparison, baseline: DetectionFigures | None, other: DetectionFigures | None, margin: float
 ) -> Verdict:
-    """Not decided; with the change of mAP where both have one."""
+    """The verdict "not decided", with the change of mAP where both sides have one."""
     before, after = (entry.evaluation.stats.ap if entry and entry.evaluation else None for entry in (baseline, other))
     change = None if before is None or after is None else after - before
     reasons = unchanged_reasons(comparison.example_count, comparison.identical, is_unchanged=False)

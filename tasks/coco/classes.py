@@ -1,4 +1,4 @@
-"""Which category of the ground truth each class of a detector is."""
+"""Finds out which category of the ground truth each class of a detector is."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ClassMapping:
 
 
 def candidates(category_ids: Sequence[int]) -> list[ClassMapping]:
-    """The mappings in use, the native one first; one that equals another one on these categories is left out.
+    """The mappings to try, the native one first. One that equals another one on these categories is left out.
 
     ``+1``: classes count from 0 and category 0 is the background. ``0``: classes are category ids. ``dense``: class k
     is the k-th category that exists (in COCO, where ids have gaps, 80 classes to ids up to 90).
@@ -99,7 +99,7 @@ def choose_mapping(
 
 
 def _commonest_offset(classes: Ints, categories: Ints) -> ClassMapping | None:
-    """The offset that is right most often, whatever it is."""
+    """The offset that is right for most pairs, whatever its value."""
     if not len(classes):
         return None
     offsets, counts = np.unique(categories - classes, return_counts=True)

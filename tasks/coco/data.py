@@ -1,4 +1,4 @@
-"""The facts about pictures and ground truth that the result of a detection evaluation states."""
+"""The facts about pictures and ground truth in the result of a detection evaluation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def coco_data(
     preprocessing_latency: Latency,
     head: HeadUsed | None = None,
 ) -> CocoData:
-    """What was evaluated and how it was read, by the options; ``output_map`` and the like are those found."""
+    """What was evaluated and how it was read; the outputs' map, class mapping and head are those found."""
     return CocoData(
         images=str(options.ground_truth_images_path),
         example_count=len(pictures.paths),

@@ -45,7 +45,7 @@ class Disagreement:
 
     @property
     def unequal(self) -> int:
-        """Lonely boxes of both sides."""
+        """The number of boxes without a partner, of both sides."""
         return sum(map(len, self.lonely.values()))
 
 
@@ -147,7 +147,7 @@ class _Panel:
 
 
 def _panels(row: Disagreement, names: Mapping[int, str], has_truth: bool) -> list[_Panel]:
-    """Ground truth if there is one, reference, test."""
+    """The panels of a row: ground truth if there is one, reference, test."""
     truth = [
         _Box(Detection(entry.category_id, 1.0, entry.box), _name(entry.category_id, names), is_lonely=False)
         for entry in row.picture.objects
@@ -188,7 +188,7 @@ def _draw_panel(pixels: npt.NDArray[np.uint8], boxes: Sequence[_Box]) -> Image.I
 
 
 def _place(entry: Detection, width: int, height: int) -> PixelBox:
-    """Corners in pixels, inside the panel and the right way round."""
+    """A box's corners in pixels, kept inside the panel and in ascending order."""
     top, left, bottom, right = np.clip(entry.box, 0, 1).tolist()
     x = sorted((int(left * (width - 1)), int(right * (width - 1))))
     y = sorted((int(top * (height - 1)), int(bottom * (height - 1))))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.datasets.labels import LabelFile, read_labels
-from evaltools.engine import Journal, Outcome, Record
+from evaltools.engine import Journal, PassOutcome, Record
 from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.run_folder import RunIdentity, encode
 from evaltools.errors import DataError, InferenceError
@@ -43,8 +43,8 @@ from evaltools.tasks.coco.task import (
 )
 from evaltools.tasks.coco.truth import EvaluatedPictures, dense_category_ids, load_pictures
 from evaltools.tasks.coco.warnings import OddPictures, general_warnings
-from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
-from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
+from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import (
     OpenConfigurations,
     PassSetup,
@@ -65,7 +65,7 @@ class _Notes:
     trouble: str | None = None
 
 
-class CocoEvaluation(Evaluation[FoundObjects]):
+class DetectionEvaluation(Evaluation[FoundObjects]):
     """An evaluation over annotated pictures; make it with :func:`prepare`."""
 
     name = "coco"
@@ -77,7 +77,7 @@ class CocoEvaluation(Evaluation[FoundObjects]):
 
     @property
     def example_count(self) -> int:
-        """One per picture."""
+        """The number of pictures."""
         return len(self.pictures)
 
     @property
@@ -86,19 +86,22 @@ class CocoEvaluation(Evaluation[FoundObjects]):
         return self.material.pictures.paths
 
     def identity(self) -> RunIdentity:
-        """Model, pictures, annotations, labels."""
+        """The identity of a run: model, pictures, annotations and labels."""
         truth, labels = self.material.pictures.truth, self.material.labels
         files = {"the ground truth": truth.sha256 if truth else "", "the labels": labels.sha256 if labels else ""}
         return with_files(self.identity_with(files), "the pictures", self.pictures)
 
     def check_sessions(self, opened: OpenConfigurations) -> None:
-        """One picture in; the outputs of detectors may have other shapes than the file states."""
+        """Raise :class:`ModelError` for a model whose input is another in the runtime.
+
+        Outputs are not checked: those of detectors may have other shapes than the file states.
+        """
         stated = self.model.inputs[0]
         for session in opened.sessions.values():
             require_stated(self.model, session, "input", stated, session.inputs[0], "convert the model again")
 
-    def ready(self, opened: OpenConfigurations, journal: Journal[object]) -> Ready[FoundObjects]:
-        """The task, after a few pictures have told the outputs apart."""
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> ReadyTask[FoundObjects]:
+        """The task, after a few pictures were run to find out how to read the outputs."""
         notes = _Notes(None)
         if opened.runnable:
             try:
@@ -114,20 +117,22 @@ class CocoEvaluation(Evaluation[FoundObjects]):
         )
         return self._ready(notes)
 
-    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> Ready[FoundObjects]:
-        """The task as the shards had it."""
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[FoundObjects]:
+        """The task, which reads outputs as the shards did."""
         folder = places[0].folders[0]
         outputs: OutputMap | None = fact_in(folder, _OUTPUTS, OutputMap | None)
         return self._ready(_Notes(outputs or fact_in(folder, _HEAD, HeadUsed | None)))
 
-    def _ready(self, notes: _Notes) -> Ready[FoundObjects]:
+    def _ready(self, notes: _Notes) -> ReadyTask[FoundObjects]:
         task = _task(self.request, self.material, notes.reading)
-        return Ready(task, PassSetup(self.request.reference_name, self.pass_options), notes, notes.reading is not None)
+        return ReadyTask(
+            task, PassSetup(self.request.reference_name, self.pass_options), notes, notes.reading is not None
+        )
 
     def findings(
-        self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[FoundObjects]
+        self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[FoundObjects]
     ) -> Findings:
-        """Latency, the figures of COCO, and how far boxes agree."""
+        """Latency, the COCO figures, and how far boxes agree."""
         outcome, material = measured.outcome, self.material
         truth = material.pictures.truth
         judged = [_judged(entry, outcome, ready.notes.trouble) for entry in described]
@@ -151,7 +156,7 @@ class CocoEvaluation(Evaluation[FoundObjects]):
         )
 
 
-def prepare(request: CocoRequest) -> CocoEvaluation:
+def prepare(request: CocoRequest) -> DetectionEvaluation:
     """Read and check model, labels, pictures and ground truth; raises :class:`~evaltools.errors.UsageError`."""
     options = request.options
     model = read_model(request.model_file)
@@ -184,11 +189,11 @@ def prepare(request: CocoRequest) -> CocoEvaluation:
         "1" if options.native and options.class_offset == "auto" else options.class_offset, category_ids
     )
     material = CocoMaterial(model, labels, pictures, to_tensor, outputs, mapping, category_ids, candidates)
-    return CocoEvaluation(request, material)
+    return DetectionEvaluation(request, material)
 
 
 def _require_valid_ids(pictures: EvaluatedPictures, labels: LabelFile | None) -> None:
-    """What makes the native tool stop with ``Encountered invalid class ID``."""
+    """Raise for class ids at which the native tool stops with ``Encountered invalid class ID``."""
     if labels is None:
         raise DataError("--compat=native needs --model_output_labels: its lines give the number of classes")
     for picture in pictures.truth.native if pictures.truth else ():
@@ -202,7 +207,7 @@ def _require_valid_ids(pictures: EvaluatedPictures, labels: LabelFile | None) ->
 
 
 def _task(request: CocoRequest, material: CocoMaterial, reading: Reading | None) -> CocoTask:
-    """The one that reads outputs like this; with None nothing will be read."""
+    """The task with this reading of the outputs. With None nothing is run, so that any reading will do."""
     if isinstance(reading, HeadUsed):
         candidate = material.candidate(reading.decoder)
         found = partial(candidate.found, coordinates=reading.coordinates)
@@ -221,7 +226,9 @@ def _task(request: CocoRequest, material: CocoMaterial, reading: Reading | None)
     )
 
 
-def _judged(described: ConfigurationResult, outcome: Outcome[FoundObjects], trouble: str | None) -> ConfigurationResult:
+def _judged(
+    described: ConfigurationResult, outcome: PassOutcome[FoundObjects], trouble: str | None
+) -> ConfigurationResult:
     judged = judge_records(described, outcome)
     is_lost = judged.status != described.status
     return replace(judged, reason=trouble) if trouble and is_lost else judged
@@ -266,7 +273,7 @@ def _detection(
 def _as_read(
     material: CocoMaterial, options: CocoOptions, reading: Reading | None
 ) -> tuple[CocoOptions, ImageToTensor]:
-    """The options and the transform of pictures that were used, with what a decoder takes where nothing was stated."""
+    """The options and the picture transform that were used, with the decoder's values where none were stated."""
     if not isinstance(reading, HeadUsed):
         return options, material.to_tensor
     used = material.candidate(reading.decoder)

@@ -1,4 +1,4 @@
-"""What limits and baselines need of a detection evaluation."""
+"""How limits and baselines read a detection evaluation."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ setup = no_setup
 
 
 def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
-    """Those of the task's metrics."""
+    """The figures of the task's metrics."""
     return figures_by(metrics.METRICS, result, configuration)
 
 
 def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
-    """Figures over resamples of the pictures, and their changes against the reference."""
+    """The figures over resamples of the pictures, and their changes against the reference."""
     return judged_by(metrics.METRICS, result, configuration)
 
 
 def examples(result: EvaluationResult) -> list[str]:
-    """The same for two results of the same pictures and annotations."""
+    """Texts that identify the pictures and annotations that were evaluated."""
     part: CocoDetection = result.part
     truth = part.data.ground_truth
     return [truth.sha256 if truth else "", str(part.data.unlisted_pictures)]

@@ -1,4 +1,4 @@
-"""From what configurations found to figures."""
+"""Computes the figures of a detection evaluation from what configurations found."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ Measured = Mapping[str, Records]
 
 
 def finished(records: Records) -> Iterator[tuple[int, FoundObjects]]:
-    """Number of the picture and what was found, for pictures that did not fail."""
+    """The number of each picture that did not fail, with what was found in it."""
     for record in records:
         if record.observation is not None:
             yield record.example.index, record.observation
 
 
 class OverlappingObjects:
-    """Collects ``pairs``: (class, category) of each detection and the object that it overlaps most.
+    """Collects in ``pairs`` the class of each detection, and the category of the object that it overlaps most.
 
-    Those with an IoU of 0.5 or more.
+    Only overlaps with an IoU of 0.5 or more count.
     """
 
     def __init__(self, truth: Truth | None) -> None:
@@ -69,7 +69,7 @@ class OverlappingObjects:
         self._truth = truth
 
     def add(self, example: Example, observation: FoundObjects) -> None:
-        """Take one picture."""
+        """Add what was found in one picture."""
         if self._truth is None:
             return
         objects = self._truth.native[example.index]
@@ -82,14 +82,14 @@ class OverlappingObjects:
 
 
 class BoxPairs:
-    """Adds up how the boxes of two configurations agree, over the ``pictures`` that both finished."""
+    """Sums up how far the boxes of two configurations agree, over the ``pictures`` that both finished."""
 
     def __init__(self) -> None:
         self.pictures = self.identical = 0
         self.agreement = BoxAgreement.nothing()
 
     def add(self, _example: Example, baseline: FoundObjects, other: FoundObjects) -> None:
-        """Take one picture."""
+        """Add what both found in one picture."""
         self.pictures += 1
         self.identical += all(
             np.array_equal(own, theirs)
@@ -105,9 +105,11 @@ class BoxPairs:
 def figures_of(
     name: str, records: Records, truth: Truth | None, mapping: ClassMapping, evaluator: CocoEvaluator, resamples: int
 ) -> tuple[DetectionFigures, CategoryDraws | None]:
-    """Accuracy, where there is a ground truth, and signs of trouble; over the pictures that did not fail.
+    """The figures of a configuration over the pictures that did not fail.
 
-    The figures of COCO are also taken over ``resamples`` draws of the pictures, 0 for none, and AP by category.
+    Accuracy, if there is a ground truth, and signs of trouble.
+
+    The COCO figures and the AP of each category are also computed over ``resamples`` draws of the pictures, 0 for none.
     """
     pictures = list(finished(records))
     evaluation, resampled, categories = None, {}, None
@@ -164,7 +166,7 @@ def _native(
 
 
 def detections_of(found: FoundObjects, mapping: ClassMapping) -> list[Detection]:
-    """With categories for classes."""
+    """The detections in a picture, with category ids in the place of the model's classes."""
     categories = mapping.apply(found.classes).tolist()
     return [
         Detection(category, score, (top, left, bottom, right))
@@ -179,7 +181,7 @@ def compare_configurations(
     figures: Sequence[DetectionFigures],
     categories: Mapping[str, CategoryDraws | None],
 ) -> list[BoxComparison]:
-    """The comparison of each pair; ``categories`` has AP over draws by configuration."""
+    """The comparison of each pair of configurations; ``categories`` has the AP over draws by configuration."""
     by_name = {entry.configuration: entry for entry in figures}
     return corrected(
         [
@@ -209,7 +211,10 @@ def _comparison(
 
 
 def detected_pictures(pictures: EvaluatedPictures, measured: Measured, mapping: ClassMapping) -> list[DetectedPicture]:
-    """Every picture that a configuration finished, with its detections; size and number from the ground truth."""
+    """Every picture that some configuration finished, with all detections.
+
+    Sizes and ids are those of the ground truth.
+    """
     by_index: dict[int, dict[str, FoundObjects]] = {}
     for name, records in measured.items():
         for index, found in finished(records):

@@ -1,4 +1,4 @@
-"""Signs that the outputs of a detector are not what they are taken for."""
+"""Finds signs that the outputs of a detector are read in a wrong way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the raw head of a model to what was found: which decoders fit, and how one is used."""
+"""Reads the raw head of a model: which decoders fit it, and what a decoder finds in a picture."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SSD = "ssd"
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A decoder that fits the output, the options that it makes of those given, and how pictures become inputs."""
+class DecoderCandidate:
+    """A decoder that fits the output, with the options and the picture transform that it leads to."""
 
     decoder: Decoder
     head: Head
@@ -30,17 +30,17 @@ class Candidate:
 
     @property
     def score_threshold(self) -> float:
-        """The one stated, else that of the decoder."""
+        """The stated threshold, else the decoder's."""
         stated = self.options.score_threshold
         return self.decoder.score_threshold if stated is None else stated
 
     @property
     def nms_iou(self) -> float | None:
-        """The one stated, else that of the decoder; None where the model suppresses boxes itself."""
+        """The stated IoU, else the decoder's; None where the model suppresses boxes itself."""
         return self.options.nms_iou or self.decoder.nms_iou
 
     def found(self, outputs: Sequence[Floats], coordinates: Coordinates, picture: PictureFrame) -> FoundObjects:
-        """The detections in a picture, best first, with boxes in shares of it."""
+        """The detections in a picture, best first, with boxes as shares of the picture."""
         rows = self.head.rows(outputs[0])
         finite = np.isfinite(rows).all(axis=1)
         if not finite.all():
@@ -72,11 +72,11 @@ def _best_first(boxes: Boxes) -> Boxes:
     return Boxes(boxes.corners[order], boxes.scores[order], boxes.classes[order])
 
 
-def candidates_of(model: ModelFile, options: CocoOptions) -> tuple[Candidate, ...]:
-    """The decoders that fit a model's output, that stated first; none where it has boxes, classes and scores already.
+def candidates_of(model: ModelFile, options: CocoOptions) -> tuple[DecoderCandidate, ...]:
+    """The decoders that fit a model's output, the stated one first.
 
-    Raises :class:`ModelError` where a decoder that was stated does not fit, and :class:`UsageError` for flags that have
-    no effect on a raw head, or none but on one.
+    There are none for a model that outputs boxes, classes and scores. Raises :class:`ModelError` where a stated decoder
+    does not fit, and :class:`UsageError` for flags that have no effect on such an output.
     """
     fitting = _fitting(model) if options.decoder != SSD and not options.native else {}
     if options.decoder not in ("auto", SSD):
@@ -135,7 +135,7 @@ def _refuse_without_head(options: CocoOptions) -> None:
         raise UsageError("--letterbox_fill has no effect without --resize=letterbox; add that, or leave it out")
 
 
-def _candidate(model: ModelFile, options: CocoOptions, name: str, head: Head) -> Candidate:
+def _candidate(model: ModelFile, options: CocoOptions, name: str, head: Head) -> DecoderCandidate:
     decoder = decoder_named(name)
     if options.nms_iou and decoder.nms_iou is None and options.decoder in ("auto", name):
         raise UsageError(
@@ -154,4 +154,4 @@ def _candidate(model: ModelFile, options: CocoOptions, name: str, head: Head) ->
     if options.normalization == "auto" and model.normalization is None and is_known:
         normalization = replace(parse_normalization(decoder.normalization), source=f"as {name} is trained")
         to_tensor = replace(to_tensor, normalization=normalization)
-    return Candidate(decoder, head, chosen, to_tensor)
+    return DecoderCandidate(decoder, head, chosen, to_tensor)

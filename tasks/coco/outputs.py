@@ -1,4 +1,4 @@
-"""Which output of a detector holds what."""
+"""Finds out which output of a detector holds boxes, classes, scores and the count."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ def stated_output_map(text: str, model: ModelFile) -> OutputMap:
 
 
 def operator_output_map(model: ModelFile) -> OutputMap | None:
-    """The positions where the outputs are those of one ``TFLite_Detection_PostProcess``: there is nothing to guess."""
+    """The positions of the outputs of one ``TFLite_Detection_PostProcess``, which need not be guessed.
+
+    None where the outputs are not those of this operator.
+    """
     if model.detection is None:
         return None
     places = model.detection
@@ -124,7 +127,7 @@ def _boxes_places(shapes: Sequence[tuple[int, ...]]) -> list[int]:
 
 
 def column_by_name(name: str) -> Column | None:
-    """What a name says.
+    """What an output holds by its name: scores, classes, or None where the name does not say it.
 
     >>> column_by_name("detection_scores"), column_by_name("labels"), column_by_name("StatefulPartitionedCall:1")
     ('scores', 'classes', None)

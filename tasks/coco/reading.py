@@ -1,4 +1,4 @@
-"""How the outputs of a detector are to be read: known beforehand, or shown by a few pictures."""
+"""Finds out how to read the outputs of a detector: it is known beforehand, or a few pictures show it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evaltools.preprocess import ImageToTensor
 from evaltools.runtime import Session
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping
 from evaltools.tasks.coco.decoders.kind import Coordinates
-from evaltools.tasks.coco.heads import Candidate
+from evaltools.tasks.coco.heads import DecoderCandidate
 from evaltools.tasks.coco.outputs import recognised_output_map, require_fitting
 from evaltools.tasks.coco.result import HeadUsed, OutputMap
 from evaltools.tasks.coco.task import Floats, FoundObjects, real_outputs
@@ -46,16 +46,16 @@ class CocoMaterial:
     outputs: OutputMap | None
     mapping: ClassMapping | None
     category_ids: tuple[int, ...]
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[DecoderCandidate, ...] = ()
 
-    def candidate(self, name: str) -> Candidate:
-        """The one with the decoder of that name."""
+    def candidate(self, name: str) -> DecoderCandidate:
+        """The candidate with the decoder of that name."""
         return next(each for each in self.candidates if each.decoder.name == name)
 
 
 @dataclass(frozen=True)
 class _Probe:
-    """The outputs for one of the pictures, by its number."""
+    """The outputs for one picture, which is given by its number."""
 
     index: int
     outputs: list[Floats]
@@ -63,10 +63,10 @@ class _Probe:
 
 
 def reading_of(material: CocoMaterial, sessions: Sequence[Session]) -> Reading:
-    """What is known, checked against real outputs, or what they show.
+    """How to read the outputs: as known beforehand and checked against real outputs, or as these show.
 
-    Pictures are tried on the first session that can run them, which is the reference if there is one. Where none can,
-    and the reading is not known, that is the last session's :class:`InferenceError`.
+    Pictures are tried on the first session that can run them, which is the reference if there is one. If none can, and
+    the reading is not known, the last session's :class:`InferenceError` is raised.
     """
     for number, session in enumerate(sessions, start=1):
         try:
@@ -86,7 +86,7 @@ def reading_of(material: CocoMaterial, sessions: Sequence[Session]) -> Reading:
 
 
 def _recognised(material: CocoMaterial, session: Session) -> OutputMap:
-    """From a few pictures, or from more where nothing may have been found in those."""
+    """The reading that a few pictures show; more pictures are tried if nothing may have been found in these."""
     try:
         return _recognised_from(material, session, PICTURES_TRIED)
     except ModelError:
@@ -99,7 +99,7 @@ def _recognised_from(material: CocoMaterial, session: Session, count: int) -> Ou
 
 
 def _probes(material: CocoMaterial, session: Session, count: int, to_tensor: ImageToTensor) -> list[_Probe]:
-    """What the session gives for the first pictures that can be read."""
+    """The outputs for the first pictures that can be read."""
     found: list[_Probe] = []
     unreadable = ""
     for index, path in enumerate(material.pictures.paths):
@@ -120,7 +120,7 @@ def _probes(material: CocoMaterial, session: Session, count: int, to_tensor: Ima
 
 
 def _head_used(material: CocoMaterial, session: Session) -> HeadUsed:
-    """The decoder that was stated, or that shape, values and ground truth show."""
+    """The decoder that was stated, else the one that shape, values and ground truth show."""
     probes = {
         each.decoder.name: _probes(material, session, PICTURES_TRIED, each.to_tensor) for each in material.candidates
     }
@@ -147,8 +147,8 @@ def _head_used(material: CocoMaterial, session: Session) -> HeadUsed:
     return HeadUsed(name, shape, coordinates, source, compared, right, better)
 
 
-def _coordinates(material: CocoMaterial, candidate: Candidate, probes: Sequence[_Probe]) -> Coordinates:
-    """In what the boxes are given, by all the rows of finite numbers; unknown where there are none."""
+def _coordinates(material: CocoMaterial, candidate: DecoderCandidate, probes: Sequence[_Probe]) -> Coordinates:
+    """What unit the boxes are in, from all rows with finite numbers; unknown where there are none."""
     for probe in probes:
         if probe.outputs[0].shape != candidate.head.shape:
             raise ModelError(
@@ -184,9 +184,9 @@ def right_boxes(
 
 
 def _choice(
-    material: CocoMaterial, possible: Sequence[Candidate], stated: str, right: Mapping[str, int]
+    material: CocoMaterial, possible: Sequence[DecoderCandidate], stated: str, right: Mapping[str, int]
 ) -> tuple[str, Source, str | None]:
-    """The decoder to take, why, and one that is clearly better than one that was stated."""
+    """The decoder to use, the reason, and a clearly better one if the decoder was stated."""
     names = [each.decoder.name for each in possible]
     winner = _clear_winner(right) if len(names) > 1 else None
     if stated in names:

@@ -1,4 +1,4 @@
-"""What a detection evaluation is asked for, checked."""
+"""The request of a detection evaluation, checked."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CocoRequest(TaskRequest):
 
 
 def read_request(request: Request) -> CocoRequest:
-    """What the flags ask for; raises :class:`UsageError` for values that make no sense."""
+    """Parse and check the options of a request; raises :class:`UsageError` for values that make no sense."""
     flags, native = request.options, request.is_native
     options = CocoOptions(
         ground_truth_images_path=Path(flags.text("ground_truth_images_path")),

@@ -31,7 +31,7 @@ _MOST_CATEGORIES: Final = 5
 
 
 def print_figures(result: EvaluationResult, console: Console, detail: Detail) -> None:
-    """What was read how, accuracy, agreement of boxes and speed, the categories that changed most."""
+    """Print how outputs were read, accuracy, agreement of boxes, speed, and the categories that changed most."""
     coco: CocoDetection = result.part
     measured = [entry for entry in result.configurations if entry.status == "measured"]
     if measured:
@@ -46,7 +46,7 @@ def print_figures(result: EvaluationResult, console: Console, detail: Detail) ->
 
 
 def _print_data(data: CocoData, detail: Detail, console: Console) -> None:
-    """How outputs were read is told in full with all detail, and where little shows that it is right."""
+    """Print how outputs were read: with all detail, or where there is little evidence that it is right."""
     truth = data.ground_truth
     if truth is None:
         console.print(f"{data.example_count} pictures without ground truth")
@@ -74,7 +74,7 @@ def _print_data(data: CocoData, detail: Detail, console: Console) -> None:
 
 
 def _print_accuracy(result: EvaluationResult, figures: Sequence[DetectionFigures], console: Console) -> None:
-    """In percent, with the number of pictures where configurations finished different ones."""
+    """Print accuracies in percent, with the number of pictures where configurations finished different ones."""
     of = {entry.configuration: entry for entry in figures}
 
     def native(configuration: ConfigurationResult) -> str:
@@ -104,7 +104,7 @@ def _print_boxes_and_speed(result: EvaluationResult, coco: CocoDetection, consol
 
 
 def _changes_of_boxes(against: Mapping[str, BoxComparison]) -> list[Column[ConfigurationResult]]:
-    """Empty cells where there is nothing to compare with."""
+    """The cells about changed boxes; empty where there is nothing to compare with."""
 
     def column(heading: str, cell: Callable[[BoxAgreement], str]) -> Column[ConfigurationResult]:
         def of(configuration: ConfigurationResult) -> str:
@@ -129,7 +129,7 @@ def _score_shift(boxes: BoxAgreement) -> str:
 
 
 def _print_clear_changes(coco: CocoDetection, console: Console) -> None:
-    """The figures but mAP of which chance alone does not explain the change."""
+    """Print the changes of figures other than mAP that chance alone does not explain."""
     for comparison in coco.comparisons:
         clear = [_change(entry) for entry in comparison.changes if entry.stat != "ap" and entry.p_value_holm <= LEVEL]
         if clear and comparison.baseline == coco.comparisons[0].baseline:
@@ -137,13 +137,13 @@ def _print_clear_changes(coco: CocoDetection, console: Console) -> None:
 
 
 def _change(found: StatChange) -> str:
-    """In percentage points with its interval."""
+    """A change in percentage points with its interval."""
     low, high = 100 * found.interval.low, 100 * found.interval.high
     return f"{_NAMES[found.stat]} {100 * found.change:+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
 def _print_changes(coco: CocoDetection, console: Console) -> None:
-    """The categories whose AP differs most from the first baseline's, of those where chance does not explain it."""
+    """Print the categories whose AP differs most from the first baseline's, if chance does not explain it."""
     for comparison in coco.comparisons:
         clear = [entry for entry in comparison.categories if entry.p_value_holm <= LEVEL]
         if comparison.baseline == coco.comparisons[0].baseline and clear:

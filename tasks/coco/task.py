@@ -18,7 +18,7 @@ from evaltools.metrics.boxes import Detections
 from evaltools.metrics.coco_stats import CocoEvaluator
 from evaltools.metrics.difference import Scale
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.preprocess import ImageToTensor, Letterbox, use_reference_kernel
+from evaltools.preprocess import ImageToTensor, Letterbox, resizing_by_kernel
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.result import OutputMap
 from evaltools.tasks.coco.truth import EvaluatedPictures
@@ -42,10 +42,11 @@ OUTPUT_TYPES: Final = (
 
 @dataclass(frozen=True)
 class CocoOptions:
-    """What the user asked for; names as on the command line. ``native`` is ``--compat=native``.
+    """The options of a detection evaluation, named as on the command line.
 
-    ``letterbox_fill`` is a pixel value, 0..255, None: not stated. ``score_threshold`` 0 keeps every detection; None,
-    and ``nms_iou`` 0, stand for what the validation of the decoder's authors takes.
+    ``native`` is ``--compat=native``. ``letterbox_fill`` is a pixel value, 0..255, None if not stated.
+    ``score_threshold`` 0 keeps every detection; None, and ``nms_iou`` 0, stand for the values that the decoder's
+    authors use for validation.
     """
 
     ground_truth_images_path: Path
@@ -87,7 +88,7 @@ class FoundObjects:
     height: int
 
     def as_detections(self) -> Detections:
-        """For comparing boxes."""
+        """The same in float64, for comparing boxes."""
         return Detections(
             self.boxes.astype(np.float64), self.classes.astype(np.float64), self.scores.astype(np.float64)
         )
@@ -98,7 +99,7 @@ Read = Callable[[Sequence[Floats], PictureFrame], FoundObjects]
 
 
 class CocoTask:
-    """Follows :class:`evaltools.engine.Task`."""
+    """COCO detection over pictures; it implements :class:`evaltools.engine.Task`."""
 
     observation_type: Final = FoundObjects
     in_order: Final = False
@@ -122,7 +123,7 @@ class CocoTask:
         return _prepare(*self._picture(example))
 
     def recipe(self, example: Example) -> Callable[[], Prepared]:
-        """The same, to be done by a process of its own."""
+        """What :meth:`prepare` does, for another process."""
         return partial(_prepare_elsewhere, *self._picture(example))
 
     def _picture(self, example: Example) -> tuple[Path, ImageToTensor]:
@@ -131,13 +132,13 @@ class CocoTask:
     def observe(
         self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None
     ) -> FoundObjects:
-        """Read the boxes, in shares of the picture."""
+        """Read the boxes, as shares of the picture."""
         return self._read(real_outputs(self.model, outputs), prepared.context)
 
 
 def _prepare_elsewhere(path: Path, to_tensor: ImageToTensor) -> Prepared:
-    use_reference_kernel()
-    return _prepare(path, to_tensor)
+    with resizing_by_kernel():
+        return _prepare(path, to_tensor)
 
 
 def _prepare(path: Path, to_tensor: ImageToTensor) -> Prepared:
@@ -151,7 +152,10 @@ def real_outputs(model: ModelFile, outputs: Sequence[Array]) -> list[Floats]:
 
 
 def _real(tensor: TensorInfo, output: Array) -> Floats:
-    """Of 256 values each is computed once, and looked up: a raw head has millions."""
+    """An output as real values.
+
+    For types with 256 values each value is computed once and looked up: a raw head has millions.
+    """
     if not tensor.is_quantized:
         return np.asarray(output, np.float32)
     scale = Scale(tensor.scale or 1.0, tensor.zero_point or 0)

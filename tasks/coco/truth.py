@@ -1,4 +1,4 @@
-"""The pictures of a detection evaluation and what is in them."""
+"""The pictures of a detection evaluation, and the objects in them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class EvaluatedPictures:
 
 @dataclass(frozen=True)
 class _Read:
-    """A ground truth as the file has it, restricted to pictures that are there."""
+    """The ground truth of a file, without the pictures that are not in the folder."""
 
     kind: Literal["COCO annotations", "native proto"]
     sha256: str
@@ -123,12 +123,12 @@ def _read_annotations(path: Path, by_name: Mapping[str, Path]) -> _Read:
             f"--ground_truth_annotations={path} has several pictures named {repeated[0]!r}; pictures are found in one "
             "folder by their names, so each name must be there once"
         )
-    here = tuple(image for image, name in zip(data.images, names, strict=True) if name in by_name)
+    present = tuple(image for image, name in zip(data.images, names, strict=True) if name in by_name)
     return _Read(
         kind="COCO annotations",
         sha256=hashlib.sha256(content).hexdigest(),
-        images=AnnotatedImages(data.categories, here, data.unlisted_annotations),
-        native=from_annotations(here).ground_truth,
+        images=AnnotatedImages(data.categories, present, data.unlisted_annotations),
+        native=from_annotations(present).ground_truth,
         missing=tuple(name for name in names if name not in by_name),
     )
 
@@ -136,19 +136,24 @@ def _read_annotations(path: Path, by_name: Mapping[str, Path]) -> _Read:
 def _read_proto(path: Path, by_name: Mapping[str, Path], labels: Sequence[str], raw_size: tuple[int, int]) -> _Read:
     content = read_bytes(path, "--ground_truth_proto", "a binary ground_truth.pb")
     native = parse_ground_truth(content, f"--ground_truth_proto={path}")
-    here = [picture for picture in native.pictures if picture.name in by_name]
-    sizes = {picture.name: _size(by_name[picture.name], raw_size) for picture in here}
+    present = [picture for picture in native.pictures if picture.name in by_name]
+    sizes = {picture.name: _size(by_name[picture.name], raw_size) for picture in present}
     return _Read(
         kind="native proto",
         sha256=hashlib.sha256(content).hexdigest(),
         images=to_annotations(native, sizes, tuple(labels)),
-        native=NativeGroundTruth(tuple(here)),
+        native=NativeGroundTruth(tuple(present)),
         missing=tuple(picture.name for picture in native.pictures if picture.name not in by_name),
     )
 
 
 def _size(path: Path, raw_size: tuple[int, int]) -> tuple[int, int]:
-    """Width and height; a picture that cannot be read fails later, as an example of its own."""
+    """Width and height of a picture in pixels.
+
+    ``raw_size`` for files without a header, and for those that cannot be read.
+
+    A file that cannot be read fails later, as an example.
+    """
     try:
         header = picture_header(path)
     except ImageError:

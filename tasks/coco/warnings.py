@@ -1,4 +1,4 @@
-"""What a person should know about pictures, ground truth and labels of a detection evaluation."""
+"""Warnings about pictures, ground truth and labels of a detection evaluation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OddPictures:
         self._first_size = self._first_class = ""
 
     def add(self, example: Example, observation: FoundObjects) -> None:
-        """Take what one configuration found in a picture."""
+        """Add what one configuration found in a picture."""
         if self._truth is not None and example.index != self._last_of_other_size:
             image = self._truth.images[example.index]
             if (observation.width, observation.height) != (image.width, image.height):
@@ -37,7 +37,7 @@ class OddPictures:
                 self._first_class = f"{example.id}: Encountered invalid class ID: {invalid[0]}"
 
     def other_sizes(self) -> list[str]:
-        """Pictures that are not what the ground truth is of."""
+        """Warnings about pictures whose size is not that in the ground truth."""
         if not self._other_sizes:
             return []
         return [
@@ -46,7 +46,7 @@ class OddPictures:
         ]
 
     def invalid_classes(self) -> list[str]:
-        """Detections at which the native tool ends without figures."""
+        """Warnings about detections at which the native tool would stop without figures."""
         if self._labels is None or not self._first_class:
             return []
         lines = len(self._labels.lines)

@@ -49,7 +49,7 @@ class _Imagenet(EvaluationKind):
         return evidence
 
     def with_stated_paths(self, options: Options, folder: Path) -> Options:
-        """With the labels of the model that fit the ground truth, where none were given."""
+        """The options with the model's labels that fit the ground truth, where no labels were given."""
         if "model_output_labels" in options or "model_file" not in options:
             return options
         from evaltools.datasets.labels import fitting_labels, labels_beside
@@ -107,7 +107,7 @@ class _Imagenet(EvaluationKind):
 
     def parts(self, asked: ImagenetRequest) -> PartsOfTask:
         evaluation = self.prepare(asked)
-        evaluation.check_here()
+        evaluation.check_labels_on_host()
         return PartsOfTask(evaluation.example_count, {"ground_truth_images_path": evaluation.pictures})
 
 

@@ -1,4 +1,4 @@
-"""What changed: the pictures to which a configuration gives another first answer than the reference."""
+"""The pictures to which a configuration gives another first answer than the reference."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _WORDS: Final[Mapping[str, str]] = {"neither": "wrong both ways"}
 
 
 def worst_first(comparison: Comparison) -> list[ChangedAnswer]:
-    """Lost, gained, neither; in each of them exact ties last."""
+    """The changes with lost answers first, then gained, then neither; in each group exact ties come last."""
     return sorted(comparison.changed, key=lambda found: (_EFFECTS.index(found.effect), found.tie))
 
 
 def effect_in_words(found: ChangedAnswer) -> str:
-    """With a word for exact ties.
+    """What a change did, with a word for exact ties.
 
     >>> effect_in_words(ChangedAnswer("1.png", "cat", FirstAnswer("cat", 0.5), FirstAnswer("dog", 0.5), "lost", True))
     'lost, a tie'
@@ -52,7 +52,7 @@ def answer_in_words(answer: FirstAnswer) -> str:
 
 
 def _score(answer: FirstAnswer) -> str:
-    """Two digits of a share, four of a number above 1."""
+    """A score with two digits for a share, four for a number above 1."""
     if answer.score is None:
         return "no number"
     return f"{answer.score:#.2g}" if abs(answer.score) < 1 else f"{answer.score:.4g}"

@@ -9,7 +9,7 @@ from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, labels_beside, read_labels
-from evaltools.engine import Journal, Open, Opened, Outcome, open_all
+from evaltools.engine import Journal, Open, Opened, PassOutcome, open_all
 from evaltools.engine.run_folder import RunIdentity, digest
 from evaltools.errors import DataError
 from evaltools.metrics.classification import ClassificationMetrics
@@ -35,9 +35,9 @@ from evaltools.tasks.imagenet.task import (
     class_count,
     load_labelled_images,
 )
-from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
+from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
 from evaltools.tasks.shared.image_input import describe_normalization
-from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup
 from evaltools.tasks.shared.run_identity import RunAtPlace, with_files
 
@@ -60,7 +60,7 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
 
     @property
     def example_count(self) -> int:
-        """One per picture."""
+        """The number of pictures."""
         return len(self.images.paths)
 
     @property
@@ -69,29 +69,31 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
         return self.images.paths
 
     def identity(self) -> RunIdentity:
-        """Model, pictures, their labels."""
+        """The identity of a run: model, pictures and their labels."""
         truths = {"the ground truth": digest(self.images.truths), "the labels": self.labels.sha256}
         return with_files(self.identity_with(truths), "the pictures", self.images.paths)
 
     def check_sessions(self, opened: OpenConfigurations) -> None:
-        """One picture in, one vector of scores out."""
+        """Raise :class:`ModelError` unless one picture goes in and one vector of scores comes out."""
         for session in opened.sessions.values():
             check_session(session, self.model)
 
-    def ready(self, opened: OpenConfigurations, journal: Journal[object]) -> Ready[TopKObservation]:
-        """The task, after the labels were tried on the first configuration that runs."""
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> ReadyTask[TopKObservation]:
+        """The task, after a few pictures were run to check that the labels fit."""
         if opened.runnable:
             self.try_labels(next(iter(opened.sessions.values())))
-        return Ready(self.task, PassSetup(self.request.reference_name, self.pass_options), runs=opened.runnable)
+        return ReadyTask(self.task, PassSetup(self.request.reference_name, self.pass_options), runs=opened.runnable)
 
-    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> Ready[TopKObservation]:
-        """The task as it is."""
-        return Ready(self.task, PassSetup(self.request.reference_name, self.pass_options))
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[TopKObservation]:
+        """The task; labels are not tried again."""
+        return ReadyTask(self.task, PassSetup(self.request.reference_name, self.pass_options))
 
-    def check_here(self, open_with: Open = open_isolated) -> None:
-        """Try the labels on the reference here, for a run that is done elsewhere; not where it cannot run here.
+    def check_labels_on_host(self, open_with: Open = open_isolated) -> None:
+        """Try the labels on the reference, on the host, before the run is done elsewhere.
 
-        Raises :class:`DataError` where another reading of them fits far better.
+        Not if the host cannot run it.
+
+        Raises :class:`DataError` where another reading of the labels fits far better.
         """
         request = self.request
         configuration = request.reference or Configuration("label check", kernels="builtin")
@@ -104,7 +106,7 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
                     self.try_labels(entry.session)
 
     def try_labels(self, session: Session) -> None:
-        """Try a few pictures; raises :class:`DataError` where another reading of the labels fits far better."""
+        """Run a few pictures; raises :class:`DataError` where another reading of the labels fits far better."""
         options, task, labels = self.request.options, self.task, self.labels.lines
         if options.label_offset is None and len(labels) != len(task.class_labels):
             explanation = explain_label_count(task, session, labels)
@@ -113,9 +115,9 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
             require_fitting_labels(task, session, labels, options.label_offset or 0)
 
     def findings(
-        self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[TopKObservation]
+        self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[TopKObservation]
     ) -> Findings:
-        """Data, accuracies, comparisons, and every answer where that was asked for."""
+        """Data, accuracies, comparisons, and every answer if that was asked for."""
         outcome = measured.outcome
         task = self.task
         figures = imagenet_figures(
@@ -135,7 +137,7 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
             warnings=self._warnings(part),
         )
 
-    def _data(self, outcome: Outcome[TopKObservation]) -> Data:
+    def _data(self, outcome: PassOutcome[TopKObservation]) -> Data:
         options, images = self.request.options, self.images
         return Data(
             images=str(options.ground_truth_images_path),
@@ -214,7 +216,7 @@ def _signs_of_damage(name: str, metrics: ClassificationMetrics) -> list[str]:
     return found
 
 
-def _example_records(task: ImagenetTask, outcome: Outcome[TopKObservation]) -> list[ExampleRecord]:
+def _example_records(task: ImagenetTask, outcome: PassOutcome[TopKObservation]) -> list[ExampleRecord]:
     found = []
     for together in outcome.by_example():
         answers = {

@@ -1,4 +1,4 @@
-"""What limits and baselines need of an ImageNet evaluation."""
+"""How limits and baselines read an ImageNet evaluation."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ setup = no_setup
 
 
 def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
-    """Those of the task's metrics."""
+    """The figures of the task's metrics."""
     return figures_by(metrics.METRICS, result, configuration)
 
 
 def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
-    """Counts behind the accuracies, flips against the reference, and ranks where every example was answered."""
+    """The counts behind the accuracies, flips against the reference, and ranks if every example has an answer."""
     part: ImagenetPart = result.part
     recorded = [example.answers.get(configuration.name) for example in part.examples or []]
     answers = [answer for answer in recorded if answer is not None]
@@ -30,13 +30,16 @@ def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judg
 
 
 def _is_timed_in_pass(result: EvaluationResult) -> bool:
-    """Whether the latency is of the times that are recorded with the answers, and not measured apart in quiet."""
+    """Whether the latency is computed from the times recorded with the answers, and not from a quiet phase."""
     execution = result.execution
     return execution is not None and execution.workers == 1 and execution.quiet_latency_examples is None
 
 
 def examples(result: EvaluationResult) -> list[str]:
-    """The same for two results of the same examples; names and labels where examples were recorded."""
+    """Texts that identify the pictures and labels that were evaluated.
+
+    Checksums, and names where examples were recorded.
+    """
     part: ImagenetPart = result.part
     recorded = [f"{example.example}\0{example.truth}" for example in part.examples or []]
     return [part.data.ground_truth_sha256, str(part.data.denylisted), *recorded]

@@ -1,4 +1,4 @@
-"""From the answers of a run to the figures of its configurations and pairs, in one pass over the journal."""
+"""Computes the figures of configurations and of pairs from the answers of a run, in one pass over the journal."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.imagenet.paired import classified, topk_comparisons
 from evaltools.tasks.imagenet.result import ChangedAnswer, Classified, Comparison, Effect, FirstAnswer
 from evaltools.tasks.imagenet.task import TopKObservation
-from evaltools.tasks.shared.measured import Measured
-from evaltools.tasks.shared.one_pass import Sums, judge_records, sum_up
+from evaltools.tasks.shared.measured import MeasuredPass
+from evaltools.tasks.shared.one_pass import RunSums, judge_records, sum_up
 
 _MOST_CHANGES: Final = 1000
 
@@ -27,13 +27,13 @@ class ImagenetFigures:
     """Everything that is counted over the examples of a run; ``classified`` by configuration."""
 
     configurations: list[ConfigurationResult]
-    sums: Sums
+    sums: RunSums
     classified: dict[str, Classified]
     comparisons: list[Comparison]
 
 
 class AnswerCounts:
-    """What the answers of one configuration come to."""
+    """Counts the answers of one configuration."""
 
     def __init__(self, most: int) -> None:
         self._topk = TopKCounts(most)
@@ -47,7 +47,7 @@ class AnswerCounts:
         self._nonfinite += observation.nonfinite > 0
 
     def merge(self, other: AnswerCounts) -> None:
-        """Take what was counted of other examples."""
+        """Add the counts of other examples."""
         self._topk.merge(other._topk)
         self._classes |= other._classes
         self._nonfinite += other._nonfinite
@@ -78,7 +78,7 @@ class Changes:
         self.kept: list[ChangedAnswer] = []
 
     def add(self, example: Example, baseline: TopKObservation, other: TopKObservation) -> None:
-        """Take both answers to one example."""
+        """Add both answers to one example."""
         self.pairs.add(baseline, other)
         self.identical += baseline.classes == other.classes and baseline.scores == other.scores
         if baseline.top1 == other.top1:
@@ -107,7 +107,7 @@ def _is_best(answer: TopKObservation, number: int) -> bool:
 
 def imagenet_figures(
     described: Sequence[ConfigurationResult],
-    measured: Measured,
+    measured: MeasuredPass,
     top_k: int,
     labels: Sequence[str | None],
     truths: Sequence[str],

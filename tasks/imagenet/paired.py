@@ -1,4 +1,4 @@
-"""How sure the accuracies of configurations are that classified the same examples."""
+"""Intervals of accuracies, and tests of their changes on the same examples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evaltools.tasks.imagenet.result import Classified, Comparison, TopKChange
 
 
 def classified(metrics: ClassificationMetrics) -> Classified:
-    """With the 95 % interval of each of the top-k accuracies."""
+    """The accuracies of a configuration with the 95 % interval of each."""
     topk = metrics.topk
     intervals = [wilson_interval(round(share * topk.example_count), topk.example_count) for share in topk.accuracies]
     return Classified(metrics, intervals)
@@ -42,9 +42,9 @@ def topk_comparisons(compared: Mapping[tuple[str, str], ComparedAnswers]) -> lis
 
 
 def topk_verdicts(comparisons: Sequence[Comparison], margin: float) -> dict[str, list[Verdict]]:
-    """The verdicts on Top-1 by configuration, by the p that is corrected for the other comparisons.
+    """The verdicts on Top-1 by configuration, from the p-values that are corrected for the other comparisons.
 
-    ``margin`` is a change, 0..1, that counts as none.
+    ``margin`` is the change, 0..1, that counts as none.
     """
     found: dict[str, list[Verdict]] = {}
     tests = Counter(entry.baseline for entry in comparisons if entry.topk)
@@ -65,7 +65,10 @@ def _topk_change(k: int, counts: PairedCounts) -> TopKChange:
 
 
 def _corrected(family: Sequence[Comparison]) -> list[Comparison]:
-    """With Holm's p-values, for each k apart; comparisons without a common example have none."""
+    """The comparisons with p-values corrected by Holm's method, for each k apart.
+
+    Comparisons without a common example have no p-values.
+    """
     tested = [entry for entry in family if entry.topk]
     columns = zip(*([change.p_value for change in entry.topk] for entry in tested), strict=True)
     rows = zip(*map(holm, columns), strict=True)

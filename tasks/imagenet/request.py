@@ -1,4 +1,4 @@
-"""What an ImageNet evaluation is asked for, checked."""
+"""The request of an ImageNet evaluation, checked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ImagenetRequest(TaskRequest):
 
 
 def read_request(request: Request) -> ImagenetRequest:
-    """What a request asks; raises :class:`UsageError` for values that make no sense."""
+    """Parse and check the options of a request; raises :class:`UsageError` for values that make no sense."""
     given = request.options
     options = ImagenetOptions(
         ground_truth_images_path=Path(given.text("ground_truth_images_path")),

@@ -29,7 +29,7 @@ def print_figures(result: EvaluationResult, console: Console, detail: Detail) ->
 
 
 def _print_table(result: EvaluationResult, part: ImagenetPart, baseline: str | None, console: Console) -> None:
-    """What is asked first stands to the left: accuracy, agreement, speed, proof."""
+    """Print the figures, the most important ones on the left: accuracy, agreement, speed, proof."""
     reference = next((entry for entry in result.configurations if entry.name == baseline), None)
     against = {comparison.other: comparison for comparison in part.comparisons if comparison.baseline == baseline}
     best, *others = metric_columns(metrics.METRICS, result)
@@ -39,7 +39,7 @@ def _print_table(result: EvaluationResult, part: ImagenetPart, baseline: str | N
 
 
 def _flips(against: Mapping[str, Comparison]) -> list[Column[ConfigurationResult]]:
-    """Empty cells where there is nothing to compare with."""
+    """The cells about changed answers; empty where there is nothing to compare with."""
 
     def column(heading: str, cell: Callable[[Comparison], str]) -> Column[ConfigurationResult]:
         def of(configuration: ConfigurationResult) -> str:
@@ -57,7 +57,7 @@ def _flips(against: Mapping[str, Comparison]) -> list[Column[ConfigurationResult
 
 
 def _said(part: ImagenetPart, baseline: str | None, detail: Detail) -> Iterator[Said]:
-    """How many first answers changed, and which."""
+    """How many first answers changed, and which ones."""
     for comparison in part.comparisons:
         if comparison.baseline == baseline and comparison.agreement.same_top1 < comparison.agreement.example_count:
             yield Said(comparison.other, f"{_changed(comparison)}{_hint(comparison, detail)}")
@@ -66,7 +66,7 @@ def _said(part: ImagenetPart, baseline: str | None, detail: Detail) -> Iterator[
 
 
 def _changed(comparison: Comparison) -> str:
-    """Of the first answers that changed: how many were right before, or are now, or neither; and exact ties."""
+    """How many of the changed first answers were right before, are right now, or neither, and how many are ties."""
     found = comparison.agreement
     lost, gained, count = found.right_to_wrong, found.wrong_to_right, found.example_count - found.same_top1
     if not count:

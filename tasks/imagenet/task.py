@@ -17,7 +17,7 @@ from evaltools.errors import DataError, ModelError
 from evaltools.metrics.shortest import shortest
 from evaltools.metrics.topk import best_classes, rank_of_label
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.preprocess import ImageToTensor, Normalization, use_reference_kernel
+from evaltools.preprocess import ImageToTensor, Normalization, resizing_by_kernel
 from evaltools.runtime import Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.shared.image_input import (
@@ -34,7 +34,7 @@ TOP_K: Final = 10
 
 @dataclass(frozen=True)
 class ImagenetOptions:
-    """What the user asked for; names as on the command line. ``native`` is ``--compat=native``."""
+    """The options of an ImageNet evaluation, named as on the command line; ``native`` is ``--compat=native``."""
 
     ground_truth_images_path: Path
     ground_truth_labels: Path
@@ -109,7 +109,7 @@ class ImagenetTask:
         return _prepare(*self._picture(example))
 
     def recipe(self, example: Example) -> Callable[[], Prepared]:
-        """The same, to be done by a process of its own."""
+        """What :meth:`prepare` does, for another process."""
         return partial(_prepare_elsewhere, *self._picture(example))
 
     def _picture(self, example: Example) -> tuple[Path, ImageToTensor, str]:
@@ -142,8 +142,8 @@ class ImagenetTask:
 
 
 def _prepare_elsewhere(path: Path, to_tensor: ImageToTensor, truth: str) -> Prepared:
-    use_reference_kernel()
-    return _prepare(path, to_tensor, truth)
+    with resizing_by_kernel():
+        return _prepare(path, to_tensor, truth)
 
 
 def _prepare(path: Path, to_tensor: ImageToTensor, truth: str) -> Prepared:

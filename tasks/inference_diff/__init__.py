@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
     from evaltools.tasks.inference_diff.request import DiffRequest
-    from evaltools.tasks.shared.names_here import NamesHere
+    from evaltools.tasks.shared.host_names import HostNames
 
 
 class _InferenceDiff(EvaluationKind):
@@ -57,7 +57,10 @@ class _InferenceDiff(EvaluationKind):
         return evidence
 
     def reference(self, options: Options, text: str | None, native_tool: bool = False) -> Configuration | None:
-        """The native tool's has the runtime's default kernels, ours builtin ones; none where outputs are loaded."""
+        """The reference; None where its outputs are loaded.
+
+        The native tool's has the runtime's default kernels, ours builtin ones.
+        """
         if text is None and "load_reference" in options:
             return None
         return super().reference(options, text, native_tool or options.text("compat") == "native")
@@ -73,7 +76,7 @@ class _InferenceDiff(EvaluationKind):
         return prepare_diff(asked)
 
     def files_read(self, asked: DiffRequest) -> Iterable[Path | None]:
-        """An input file may stand as ``NAME=PATH``, or be one of a folder."""
+        """The model and the files of inputs, which may be given as ``NAME=PATH``, or lie in a folder."""
         files: list[Path | None] = [asked.model_file, asked.reference_model_file]
         for text in asked.inputs.files:
             words = text.split("=")
@@ -91,7 +94,7 @@ class _InferenceDiff(EvaluationKind):
     def write_more(
         self, result: EvaluationResult, files: Any, asked: DiffRequest, console: Console
     ) -> list[OutputError]:
-        """Outputs are saved while they are measured; this tells where that failed."""
+        """Say where outputs could not be saved, which are written while they are measured."""
         not_saved = result.part.not_saved
         return [] if not_saved is None else [OutputError(not_saved)]
 
@@ -122,19 +125,19 @@ class _InferenceDiff(EvaluationKind):
         return PartsOfTask(len(material.task.examples), pictures, shared=1, in_one_part=material.stateful)
 
     def saving_reference(self, request: Request, folder: Path) -> Request | None:
-        from evaltools.tasks.inference_diff.reference_here import saving_reference
+        from evaltools.tasks.inference_diff.host_reference import saving_reference
 
         return saving_reference(request, folder)
 
     def against_saved(self, request: Request, folder: Path) -> Request:
-        from evaltools.tasks.inference_diff.reference_here import against_saved
+        from evaltools.tasks.inference_diff.host_reference import against_saved
 
         return against_saved(request, folder)
 
-    def named_here(self, result: EvaluationResult, names: NamesHere) -> EvaluationResult:
-        from evaltools.tasks.inference_diff.reference_here import named_here
+    def with_host_names(self, result: EvaluationResult, names: HostNames) -> EvaluationResult:
+        from evaltools.tasks.inference_diff.host_reference import with_host_names
 
-        return replace(result, part=named_here(result.part, names))
+        return replace(result, part=with_host_names(result.part, names))
 
 
 KIND: Final = _InferenceDiff()

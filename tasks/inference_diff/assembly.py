@@ -1,4 +1,4 @@
-"""From what an inference diff measured to its typed result."""
+"""Assembles the typed result of an inference diff from what was measured."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from evaltools.engine import Outcome
+from evaltools.engine import PassOutcome
 from evaltools.engine.describe import comparison_pairs, describe_model, describe_tensor
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import TensorInfo
@@ -48,40 +48,48 @@ from evaltools.tasks.inference_diff.yardsticks import (
     YardstickRuns,
 )
 from evaltools.tasks.shared.evaluation import Findings
-from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.one_pass import judge_records, sum_up
 
 
 @dataclass(frozen=True)
 class DiffNotes:
-    """The times of the very first runs by configuration, and what the yardsticks showed."""
+    """The times of the first runs in microseconds by configuration, and what the yardsticks showed."""
 
     first_run_us: dict[str, float | None] = field(default_factory=dict)
-    look: YardstickRuns = field(default_factory=YardstickRuns)
+    yardsticks: YardstickRuns = field(default_factory=YardstickRuns)
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """The differences of one configuration: over all runs, over those of the yardsticks, over those of each kind."""
+class _MeasuredDifferences:
+    """The differences of one configuration.
+
+    Over all runs, over those of the yardsticks, over those of each kind of inputs.
+    """
 
     summary: DiffSummary | None
     sampled: Sampled
     by_kind: tuple[OfOneKind, ...] = ()
 
 
-_NOTHING_SEEN: Final = _Seen(None, NOTHING_SAMPLED)
+_NO_DIFFERENCES: Final = _MeasuredDifferences(None, NOTHING_SAMPLED)
 
 
 def diff_findings(
     request: DiffRequest,
     material: DiffMaterial,
     described: Sequence[ConfigurationResult],
-    measured: Measured,
+    measured: MeasuredPass,
     notes: DiffNotes,
 ) -> Findings:
-    """Sum up and judge; a reference that was loaded joins the configurations, saved outputs get their manifest."""
-    outcome, look = measured.outcome, notes.look
-    seen = {name: _seen(material, differences_of(outcome, name), look) for name in outcome.records}
+    """Sum up and judge the differences.
+
+    A loaded reference is added to the configurations, and a folder of saved outputs gets its manifest.
+    """
+    outcome, yardsticks = measured.outcome, notes.yardsticks
+    seen = {
+        name: _measured_differences(material, differences_of(outcome, name), yardsticks) for name in outcome.records
+    }
     judged = [_judged(entry, outcome, seen) for entry in described]
     sums = sum_up(measured, comparison_pairs(judged))
     configurations = [sums.with_figures(entry) for entry in judged]
@@ -100,12 +108,12 @@ def diff_findings(
     tested = {test.name: kernels_of(test) for test in request.tests}
     for entry in configurations:
         if entry.role == "test":
-            found = seen.get(entry.name, _NOTHING_SEEN)
-            judge_by = OutputJudge(material.model, look, tested.get(entry.name, ""), material.compares_models)
+            found = seen.get(entry.name, _NO_DIFFERENCES)
+            judge_by = OutputJudge(material.model, yardsticks, tested.get(entry.name, ""), material.compares_models)
             judges.append(judge_by)
             comparison = judge(entry.name, judge_by, found.summary, found.sampled, request.limits)
             sensitivity = _sensitivity(judge_by, material, found.summary)
-            like = look.like_the_cpu.get(entry.name)
+            like = yardsticks.like_the_cpu.get(entry.name)
             by_kind = list(found.by_kind)
             comparisons.append(replace(comparison, by_kind=by_kind, sensitivity=sensitivity, like_the_cpu=like))
     if material.writer is not None:
@@ -113,9 +121,13 @@ def diff_findings(
     return Findings(
         configurations=configurations,
         sums=sums,
-        part=replace(_details(request, material, look, comparisons), times=times),
+        part=replace(_details(request, material, yardsticks, comparisons), times=times),
         verdicts=_verdicts(configurations, comparisons),
-        warnings=[*_warnings(comparisons, look), *broken_yardsticks(judges), *_like_the_cpu(look.like_the_cpu)],
+        warnings=[
+            *_warnings(comparisons, yardsticks),
+            *broken_yardsticks(judges),
+            *_like_the_cpu(yardsticks.like_the_cpu),
+        ],
     )
 
 
@@ -136,20 +148,22 @@ def _verdicts(
     return found
 
 
-def _seen(material: DiffMaterial, differences: Mapping[int, Difference], look: YardstickRuns) -> _Seen:
-    """With whether the runs that differ most are among those of the yardsticks."""
+def _measured_differences(
+    material: DiffMaterial, differences: Mapping[int, Difference], yardsticks: YardstickRuns
+) -> _MeasuredDifferences:
+    """The differences of one configuration, with whether the runs that differ most are among the yardsticks'."""
     summarise = material.comparison.summarise
-    inside = [difference for run, difference in differences.items() if run in look.runs]
+    inside = [difference for run, difference in differences.items() if run in yardsticks.runs]
     summary = summarise(inside) if inside else None
     changes = run_changes(differences)
     farthest = [max(sizes, key=lambda run: sizes[run]) for sizes in changes.outputs if sizes]
     boxes = None
-    if summary is not None and len(look.runs) < len(material.task.examples):
+    if summary is not None and len(yardsticks.runs) < len(material.task.examples):
         most = max(changes.boxes, key=lambda run: changes.boxes[run], default=None)
-        boxes = summary.boxes if most in look.runs else None
-    sampled = Sampled(summary, tuple(run in look.runs for run in farthest), boxes, len(look.runs))
+        boxes = summary.boxes if most in yardsticks.runs else None
+    sampled = Sampled(summary, tuple(run in yardsticks.runs for run in farthest), boxes, len(yardsticks.runs))
     of_all = summarise(list(differences.values())) if differences else None
-    return _Seen(of_all, sampled, _by_kind(material, differences))
+    return _MeasuredDifferences(of_all, sampled, _by_kind(material, differences))
 
 
 def _by_kind(material: DiffMaterial, differences: Mapping[int, Difference]) -> tuple[OfOneKind, ...]:
@@ -166,9 +180,9 @@ def _by_kind(material: DiffMaterial, differences: Mapping[int, Difference]) -> t
 
 
 def _judged(
-    described: ConfigurationResult, outcome: Outcome[DiffObservation], seen: Mapping[str, _Seen]
+    described: ConfigurationResult, outcome: PassOutcome[DiffObservation], seen: Mapping[str, _MeasuredDifferences]
 ) -> ConfigurationResult:
-    """``not measured`` as well for a test that the reference has no outputs for."""
+    """A configuration with its figures. A test for which the reference has no outputs is ``not measured``."""
     judged = judge_records(described, outcome)
     if judged.role == "test" and judged.status == "measured" and seen[judged.name].summary is None:
         reason = f"the reference has no outputs to compare with{_why(outcome)}"
@@ -176,8 +190,8 @@ def _judged(
     return judged
 
 
-def _why(outcome: Outcome[DiffObservation]) -> str:
-    """The first reason why a run of any configuration failed; the reference's, if all of its runs failed."""
+def _why(outcome: PassOutcome[DiffObservation]) -> str:
+    """Why the first run failed, in the first configuration in which it did; empty where it failed in none."""
     first = [next(iter(records)).failure for records in outcome.records.values() if len(records)]
     reasons = [failure.reason for failure in first if failure is not None]
     return f": {reasons[0]}" if reasons else ""
@@ -245,7 +259,7 @@ def _saved_tensor(tensor: TensorInfo) -> Tensor:
 
 
 def _details(
-    request: DiffRequest, material: DiffMaterial, look: YardstickRuns, comparisons: list[DiffComparison]
+    request: DiffRequest, material: DiffMaterial, yardsticks: YardstickRuns, comparisons: list[DiffComparison]
 ) -> InferenceDiff:
     reference = request.reference.name if request.reference else LOCAL_REFERENCE
     return InferenceDiff(
@@ -258,10 +272,10 @@ def _details(
         inputs=_inputs_used(request, material),
         reference_model=describe_model(material.pair.reference) if material.pair else None,
         reference_loaded_from=str(request.load_reference) if request.load_reference else None,
-        yardstick_runs=len(look.runs),
-        noise_floor=[variant(entry) for entry in look.of_kind(NOISE_FLOOR)],
-        precisions=[variant(entry) for entry in look.of_kind(PRECISION)],
-        reference_repeatability=repeatability_of(look.repeated(reference)),
+        yardstick_runs=len(yardsticks.runs),
+        noise_floor=[variant(entry) for entry in yardsticks.of_kind(NOISE_FLOOR)],
+        precisions=[variant(entry) for entry in yardsticks.of_kind(PRECISION)],
+        reference_repeatability=repeatability_of(yardsticks.repeated(reference)),
         not_saved=material.writer.failure if material.writer else None,
         comparisons=comparisons,
     )
@@ -279,26 +293,26 @@ def _inputs_used(request: DiffRequest, material: DiffMaterial) -> list[InputUsed
     return used
 
 
-def _warnings(comparisons: Sequence[DiffComparison], look: YardstickRuns) -> list[str]:
-    found = [look.problem] if look.problem else []
+def _warnings(comparisons: Sequence[DiffComparison], yardsticks: YardstickRuns) -> list[str]:
+    found = [yardsticks.problem] if yardsticks.problem else []
     found += [
         f"{kind}: {entry.rerun.name} not measured: {entry.reason}"
         for kind in (NOISE_FLOOR, PRECISION)
-        for entry in look.of_kind(kind)
+        for entry in yardsticks.of_kind(kind)
         if entry.summary is None
     ]
-    for entry in look.of_kind(REPEAT):
+    for entry in yardsticks.of_kind(REPEAT):
         repeatability = repeatability_of(entry)
         if repeatability is not None and repeatability.identical is False:
             found.append(
                 f"{entry.rerun.name} is not repeatable: a second time, the same inputs gave outputs that "
                 f"differ by up to {repeatability.max if repeatability.max is not None else 'an unknown amount'}"
             )
-    return found + _constant_outputs(comparisons) + coarse_floor(comparisons, look)
+    return found + _constant_outputs(comparisons) + coarse_floor(comparisons, yardsticks)
 
 
 def _like_the_cpu(found: Mapping[str, LikeTheCpu]) -> list[str]:
-    """Warnings about delegates that give what the CPU would give in their place."""
+    """Warnings about delegates whose outputs are exactly those of CPU kernels."""
     warnings = []
     for name, like in found.items():
         text = f"{name}: all outputs are bit for bit those of the CPU's {like.kernels} in {like.runs} runs"
@@ -313,7 +327,7 @@ def _like_the_cpu(found: Mapping[str, LikeTheCpu]) -> list[str]:
 
 
 def _constant_outputs(comparisons: Sequence[DiffComparison]) -> list[str]:
-    """Outputs that agree because they never change; the count of a detector may."""
+    """Warnings about outputs that never change, so that their agreement shows nothing; none for detectors."""
     compared = [comparison for comparison in comparisons if comparison.outputs]
     judged = [entry for comparison in compared[:1] if comparison.boxes is None for entry in comparison.outputs]
     return [

@@ -27,8 +27,8 @@ from evaltools.tasks.inference_diff.yardsticks import (
     YardstickRuns,
     warm_up,
 )
-from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
-from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
+from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import (
     Observer,
     OpenConfigurations,
@@ -56,23 +56,23 @@ class DiffEvaluation(Evaluation[DiffObservation]):
 
     @property
     def example_count(self) -> int:
-        """One per run."""
+        """The number of runs."""
         return len(self.material.task.examples)
 
     @property
     def wanted(self) -> list[tuple[ModelFile, Configuration]]:
-        """The reference may run another model."""
+        """Each configuration with the model that it runs; that of the reference may be another."""
         request, material = self.request, self.material
         tests = [(material.model, configuration) for configuration in request.tests]
         return tests if request.reference is None else [(material.reference_model, request.reference), *tests]
 
     @property
     def pass_options(self) -> PassOptions:
-        """The native tool invokes several times per run."""
+        """When the pass stops, and how often it invokes the model per run: three times with ``--compat=native``."""
         return replace(super().pass_options, invocations=self.request.invocations)
 
     def identity(self) -> RunIdentity:
-        """Both models, and the files that inputs are read from."""
+        """The identity of a run: also that of the reference's model, and of the files that inputs are read from."""
         request = self.request
         files = [Path(text.rpartition("=")[2]) for text in request.inputs.files]
         folders = [path for path in (*files, request.inputs.images, request.load_reference) if path is not None]
@@ -80,7 +80,7 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         return with_files(found, "the inputs", files_below(folders))
 
     def check_sessions(self, opened: OpenConfigurations) -> None:
-        """Every input as the file states it."""
+        """Raise :class:`ModelError` for a model whose inputs are others in the runtime than in its file."""
         advice = "convert the model again, or state the shape with --input_shape"
         for entry in opened.entries:
             is_reference = entry.configuration is self.request.reference
@@ -88,17 +88,17 @@ class DiffEvaluation(Evaluation[DiffObservation]):
             for stated, actual in zip(model.inputs, entry.session.inputs, strict=True):
                 require_stated(model, entry.session, "input", stated, actual, advice)
 
-    def ready(self, opened: OpenConfigurations, journal: Journal[DiffObservation]) -> Ready[DiffObservation]:
-        """The task with sessions that take the planned inputs; the first of their runs warms up."""
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> ReadyTask[DiffObservation]:
+        """The task, on sessions that take the planned inputs; each session warms up before its first run."""
         request, material, sessions = self.request, self.material, opened.sessions
         first_run_us: dict[str, float | None] = {}
         if material.plan is not None and journal.fact(_NARROWED):
-            material.plan.use(material.plan.narrowed())
+            material.plan.source.draw_from(material.plan.narrowed())
 
         def wrap(name: str, session: Session) -> Session:
-            """Sessions take the planned inputs, and save their outputs if asked to."""
+            """The session that takes the planned inputs, and saves its outputs if asked to."""
             fitting = session_wrapper(material, name == request.reference_name)(session)
-            return SavingSession(fitting, name, material.writer) if material.writer else fitting
+            return SavingSession(fitting, name, material.saving) if material.saving else fitting
 
         def warm_up_all(sessions: Mapping[str, Session]) -> None:
             inputs = _first_inputs(material) if request.warmup_runs else None
@@ -115,47 +115,47 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         setup = PassSetup(
             request.reference_name,
             self.pass_options,
-            one_worker=material.stateful or material.writer is not None,
+            one_worker=material.stateful or material.saving is not None,
             wrap=wrap,
             before=warm_up_all,
         )
         has_reference = material.loaded is not None or request.reference_name in sessions
         runs = has_reference and any(configuration.name in sessions for configuration in request.tests)
-        return Ready(material.task, setup, DiffNotes(first_run_us), runs)
+        return ReadyTask(material.task, setup, DiffNotes(first_run_us), runs)
 
-    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> Ready[DiffObservation]:
-        """The task as it is, with the first runs of all places."""
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[DiffObservation]:
+        """The task, with the times of the first runs of all places."""
         first_run_us = {name: time for place in places for name, time in _first_runs_at(place).items()}
         plan = self.material.plan
         if plan is not None and any(_fact_at(place, _NARROWED) for place in places):
-            plan.use(plan.narrowed())
+            plan.source.draw_from(plan.narrowed())
         setup = PassSetup(self.request.reference_name, self.pass_options)
-        return Ready(self.material.task, setup, DiffNotes(first_run_us))
+        return ReadyTask(self.material.task, setup, DiffNotes(first_run_us))
 
     def after_pass(
         self,
-        ready: Ready[DiffObservation],
-        measured: Measured,
+        ready: ReadyTask[DiffObservation],
+        measured: MeasuredPass,
         opened: Sequence[Opened],
         observer: Observer,
         open_with: Open,
-    ) -> Ready[DiffObservation]:
+    ) -> ReadyTask[DiffObservation]:
         """Measure the yardsticks; those of shards are measured once, when they are merged."""
         if self.request.execution.shard.count > 1:
             return ready
         _close(opened)
-        look = self._look(opened, measured, observer, open_with)
-        return replace(ready, notes=replace(ready.notes, look=look), interrupted=look.interrupted)
+        yardsticks = self._measure_yardsticks(opened, measured, observer, open_with)
+        return replace(ready, notes=replace(ready.notes, yardsticks=yardsticks), interrupted=yardsticks.interrupted)
 
     def after_merge(
         self,
-        ready: Ready[DiffObservation],
-        measured: Measured,
+        ready: ReadyTask[DiffObservation],
+        measured: MeasuredPass,
         places: Sequence[RunAtPlace],
         observer: Observer,
         open_with: Open,
-    ) -> Ready[DiffObservation]:
-        """Measure the yardsticks here; where several places are compared, those of the CPU alone."""
+    ) -> ReadyTask[DiffObservation]:
+        """Measure the yardsticks on the host; if several places are compared, those of the host's CPU alone."""
         elsewhere = any(place.name for place in places)
         wanted = self.wanted
         if elsewhere:
@@ -165,26 +165,26 @@ class DiffEvaluation(Evaluation[DiffObservation]):
             _close(opened)
             if not opened:
                 return ready
-            look = self._look(opened, measured, observer, open_with, not elsewhere)
-        return replace(ready, notes=replace(ready.notes, look=look), interrupted=look.interrupted)
+            yardsticks = self._measure_yardsticks(opened, measured, observer, open_with, not elsewhere)
+        return replace(ready, notes=replace(ready.notes, yardsticks=yardsticks), interrupted=yardsticks.interrupted)
 
-    def _look(
+    def _measure_yardsticks(
         self,
         opened: Sequence[Opened],
-        measured: Measured,
+        measured: MeasuredPass,
         observer: Observer,
         open_with: Open,
         with_repeats: bool = True,
     ) -> YardstickRuns:
-        """Measure the yardsticks, where that was asked for and the pass went to its end."""
-        if not self.request.yardstick_runs or measured.stopped is not None:
+        """Measure the yardsticks, if they were asked for and the pass was not stopped."""
+        if not self.request.yardstick_runs or measured.outcome.stopped is not None:
             return YardstickRuns()
         reruns = plan_reruns(self.material, opened, self.request.reference, with_repeats)
         with counted(observer, _YARDSTICKS, len(reruns)) as step:
             return measure_yardsticks(self.request, self.material, opened, reruns, measured.outcome, open_with, step)
 
     def findings(
-        self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[DiffObservation]
+        self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[DiffObservation]
     ) -> Findings:
         """Judge how far outputs differ; the folder of saved outputs gets its manifest."""
         return diff_findings(self.request, self.material, described, measured, ready.notes)
@@ -196,7 +196,7 @@ def prepare_diff(request: DiffRequest) -> DiffEvaluation:
 
 
 def _first_runs_at(place: RunAtPlace) -> dict[str, float | None]:
-    """The times of the very first runs, by configurations with the place behind their names; none where none ran."""
+    """The time of the first run of each configuration in microseconds; names end with the place, None if none ran."""
     text = _fact_at(place, _FIRST_RUNS)
     times: dict[str, float | None] = {} if text is None else decode(text, dict[str, float | None], place.folders[0])
     return {name + place.suffix: time for name, time in times.items()}
@@ -208,9 +208,9 @@ def _fact_at(place: RunAtPlace, name: str) -> str | None:
 
 
 def _first_inputs(material: DiffMaterial) -> tuple[Array, ...] | None:
-    """The inputs of the first run; where they cannot be read, which the pass reports, there is no warm-up.
+    """The inputs of the first run, for the warm-up; None if they cannot be read, which the pass will report.
 
-    They are saved, if at all, when the run counts: until then they may change.
+    They are not saved here, since :func:`_narrow_inputs` may still change them.
     """
     try:
         return (material.source if material.plan is None else material.plan.source).inputs(0)
@@ -219,21 +219,23 @@ def _first_inputs(material: DiffMaterial) -> tuple[Array, ...] | None:
 
 
 def _narrow_inputs(material: DiffMaterial, reference: Session, outputs: Sequence[Array]) -> bool:
-    """Draw floats of which nothing is known from a narrower range, where the reference overflows and that mends it.
+    """Draw random floats from a narrower range, if the reference overflows with the present one and not with that.
 
-    A model with a state keeps what it overflowed to, so that nothing else can be tried with it.
+    ``outputs`` are the reference's first outputs. Only inputs whose range is a guess are changed, as neither the user
+    nor the model states it. Returns whether the range was changed. A model with a state keeps the overflow in its
+    state, so that nothing is tried with it.
     """
     plan = material.plan
     narrowed = plan.narrowed() if plan is not None and not material.stateful and not are_sane(outputs) else {}
     if plan is None or not narrowed:
         return False
-    ranges = dict(plan.ranges)
-    plan.use(narrowed)
+    ranges = plan.ranges
+    plan.source.draw_from(narrowed)
     inputs = _first_inputs(material)
     with suppress(InferenceError):
         if inputs is not None and are_sane(reference.run(inputs).outputs):
             return True
-    plan.use(ranges)
+    plan.source.draw_from(ranges)
     return False
 
 

@@ -1,4 +1,4 @@
-"""What limits and baselines need of an inference diff."""
+"""How limits and baselines read an inference diff."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ setup = no_setup
 
 
 def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
-    """Those of the worst output that has such a figure; null where it is no number, or where nothing differs."""
+    """Each figure of the output in which it is worst; None where it is no number, or where nothing differs."""
     by_output = [values for _, values in _outputs(result, configuration)]
     found: dict[str, float | None] = {}
     for metric in METRICS:
@@ -58,6 +58,6 @@ def _outputs(result: EvaluationResult, configuration: ConfigurationResult) -> li
 
 
 def examples(result: EvaluationResult) -> list[str]:
-    """The same for two results of the same inputs."""
+    """Texts that identify the inputs: the seed, and where each input came from."""
     part: InferenceDiff = result.part
     return [str(part.seed), *(used.source for used in part.inputs)]

@@ -38,12 +38,17 @@ SAVED: Final = "saved"
 _PICTURE_TYPES: Final = ("float32", "float16", "uint8", "int8", "int16")
 _FEWEST_PIXELS: Final = 16
 _GREY: Final = (0.299, 0.587, 0.114)
-Provider = Callable[[int], Array]
+Ranges = Mapping[int, DrawnRange]
+"""The range of the numbers of an input, by position of the input."""
+Provider = Callable[[int, Ranges], Array]
+"""Gives one input of a run by its number; the values lie in the input's range."""
+Words = Callable[[Ranges], str]
+"""Says in words where one input comes from."""
 
 
 @dataclass(frozen=True)
 class InputOptions:
-    """What the user asked for. ``num_runs`` None: 50, or as many as the files or pictures hold.
+    """The options about inputs. ``num_runs`` None means 50, or as many as the files or pictures hold.
 
     ``kind`` is "noise", "photos", "both", or "auto": pictures where ``images`` has them, both for an input that is
     shaped like a picture, else noise; ``native`` is noise alone.
@@ -60,10 +65,14 @@ class InputOptions:
 
 
 class RunInputs:
-    """Inputs run by run. Random ones are drawn in order; those of runs to ``remember`` need not be drawn again.
+    """The inputs of every run.
 
-    ``restart`` begins the random inputs anew. Nothing random is drawn for a run whose files cannot be read. An input
-    that has both kinds gets random numbers in the runs that ``is_noise`` names.
+    ``count`` is the number of inputs. ``stored`` and ``random`` give them by position, from files or by chance; an
+    input in both is random in the runs for which ``is_noise`` is true. ``ranges`` are the ranges of all numbers.
+
+    Random inputs come from one stream, which ``restart`` sets to its beginning, so that the inputs of a run are the
+    same whenever they are asked for. Nothing random is drawn for a run whose files cannot be read. The inputs of the
+    runs to ``remember`` are kept, and not drawn again.
     """
 
     def __init__(
@@ -71,6 +80,7 @@ class RunInputs:
         count: int,
         stored: Mapping[int, Provider],
         random: Mapping[int, Provider],
+        ranges: Ranges,
         restart: Callable[[], None] = lambda: None,
         is_noise: Callable[[int], bool] = lambda _index: False,
         remember: Collection[int] = (),
@@ -78,6 +88,7 @@ class RunInputs:
         self._count = count
         self._stored = stored
         self._random = random
+        self._ranges = dict(ranges)
         self._restart = restart
         self._is_noise = is_noise
         self._next = 0
@@ -95,14 +106,20 @@ class RunInputs:
             self._remembered[index] = values
         return values
 
-    def begin_anew(self) -> None:
-        """Forget what was drawn: from here on, other values are given."""
+    @property
+    def ranges(self) -> dict[int, DrawnRange]:
+        """The range of the numbers of each input, by position."""
+        return dict(self._ranges)
+
+    def draw_from(self, ranges: Ranges) -> None:
+        """Use these ranges from now on, for all runs; an input without one among them keeps its own."""
+        self._ranges.update(ranges)
         self._remembered.clear()
         self._restart()
         self._next = 0
 
     def _go_to(self, index: int) -> None:
-        """Draw what comes before that run, from the beginning where that has been passed."""
+        """Draw the inputs of the runs before run ``index``, if necessary from the beginning of the stream."""
         if index < self._next:
             self._restart()
             self._next = 0
@@ -114,44 +131,46 @@ class RunInputs:
         self._next = index + 1
         is_noise = self._is_noise(index)
         found = {
-            position: provider(index)
+            position: provider(index, self._ranges)
             for position, provider in self._stored.items()
             if not (is_noise and position in self._random)
         }
-        found |= {position: provider(index) for position, provider in self._random.items() if position not in found}
+        found |= {
+            position: provider(index, self._ranges)
+            for position, provider in self._random.items()
+            if position not in found
+        }
         return tuple(found[position] for position in range(self._count))
 
 
 @dataclass(frozen=True)
 class InputPlan:
-    """The inputs of every run: their source, a name and a kind per run.
+    """The inputs of every run: their source, and the name and kind of each run.
 
-    ``ranges`` are those of random numbers and of pictures by position of the input. ``pictures`` are the user's, if
-    any, in the order of the runs.
+    ``tensors`` and ``words`` have one entry per input. ``pictures`` are the user's, if any, in the order of the runs.
     """
 
     source: RunInputs
     example_ids: tuple[str, ...]
     kinds: tuple[str, ...]
     tensors: tuple[TensorInfo, ...]
-    ranges: dict[int, DrawnRange]
-    words: tuple[Callable[[], str], ...] = field(repr=False)
+    words: tuple[Words, ...] = field(repr=False)
     pictures: Sequence[Path] = ()
 
     @property
     def described(self) -> tuple[str, ...]:
         """In words, where each input comes from."""
-        return tuple(say() for say in self.words)
+        return tuple(say(self.ranges) for say in self.words)
+
+    @property
+    def ranges(self) -> dict[int, DrawnRange]:
+        """The range of the numbers of each input, by position: random ones, and those of pictures."""
+        return self.source.ranges
 
     def narrowed(self) -> dict[int, DrawnRange]:
-        """Other ranges to be tried where outputs overflow, by position; empty where there are none."""
+        """Narrower ranges to try if outputs overflow, by position; empty if there are none."""
         tried = {position: narrower(found, self.tensors[position].dtype) for position, found in self.ranges.items()}
         return {position: found for position, found in tried.items() if found is not None}
-
-    def use(self, ranges: Mapping[int, DrawnRange]) -> None:
-        """Draw from these ranges from here on."""
-        self.ranges.update(ranges)
-        self.source.begin_anew()
 
 
 def plan_inputs(
@@ -160,9 +179,9 @@ def plan_inputs(
     options: InputOptions,
     remembered: Callable[[int], Collection[int]] = lambda _total: (),
 ) -> InputPlan:
-    """Decide about every input; ``tensors`` are the model's inputs as they are to be filled.
+    """Decide where every input comes from; ``tensors`` are the model's inputs with the shapes of the runs.
 
-    ``remembered`` gives, for the number of runs, those whose inputs need not be drawn again.
+    ``remembered`` takes the number of runs, and gives the runs whose inputs are kept in memory.
 
     Raises :class:`UsageError` and its kinds for ranges, files and pictures that do not fit.
     """
@@ -175,17 +194,17 @@ def plan_inputs(
     gaussian = GaussianInputs(options.seed)
     stored: dict[int, Provider] = {}
     random: dict[int, Provider] = {}
-    words: list[Callable[[], str]] = []
+    words: list[Words] = []
     for position, tensor in enumerate(tensors):
         if position in files:
             stored[position] = _cycling(files[position])
             words.append(_saying(f"files, {len(files[position])} example{'' if len(files[position]) == 1 else 's'}"))
             continue
-        draw, say = _random(tensor, gaussian, position, ranges, options.native)
+        draw, say = _random(tensor, gaussian, position, options.native)
         gets_pictures = pictures is not None and position == pictures.position
         if pictures is not None and gets_pictures:
-            stored[position] = pictures.provider(ranges)
-            say = _saying_both(say, pictures, kinds, ranges)
+            stored[position] = pictures.provide
+            say = _saying_both(say, pictures, kinds)
         if not gets_pictures or NOISE in kinds:
             random[position] = draw
         words.append(say)
@@ -193,6 +212,7 @@ def plan_inputs(
         len(tensors),
         stored,
         random,
+        ranges,
         gaussian.restart,
         lambda index: kinds[index % len(kinds)] == NOISE,
         remembered(len(kinds)),
@@ -201,7 +221,7 @@ def plan_inputs(
         f"run {index}: {pictures.path(index).name}" if pictures is not None and kind == PHOTOS else f"run {index}"
         for index, kind in enumerate(kinds)
     )
-    return InputPlan(source, names, kinds, tuple(tensors), ranges, tuple(words), _own_pictures(pictures, len(kinds)))
+    return InputPlan(source, names, kinds, tuple(tensors), tuple(words), _own_pictures(pictures, len(kinds)))
 
 
 def _wanted(position: int, tensor: TensorInfo) -> Wanted:
@@ -210,15 +230,15 @@ def _wanted(position: int, tensor: TensorInfo) -> Wanted:
 
 
 def _cycling(arrays: Sequence[Array]) -> Provider:
-    return lambda index: arrays[index % len(arrays)]
+    return lambda index, _ranges: arrays[index % len(arrays)]
 
 
-def _saying(words: str) -> Callable[[], str]:
-    return lambda: words
+def _saying(words: str) -> Words:
+    return lambda _ranges: words
 
 
 @dataclass(frozen=True)
-class _Pictures:
+class _PictureInputs:
     """The pictures of a folder for one input, in every run or, ``with_noise``, in every other one.
 
     ``is_sample``: they are those that come with the package.
@@ -237,17 +257,13 @@ class _Pictures:
         """The picture of a run."""
         return self.paths[(index // 2 if self.with_noise else index) % len(self.paths)]
 
-    def provider(self, ranges: Mapping[int, DrawnRange]) -> Provider:
-        """Gives the picture of each run as an input."""
-
-        def provide(index: int) -> Array:
-            values = load_picture(self.path(index), self._transform(ranges[self.position])).values
-            return values if self.tensor.shape[3] == 3 else _grey(values)
-
-        return provide
+    def provide(self, index: int, ranges: Ranges) -> Array:
+        """The picture of a run as an input."""
+        values = load_picture(self.path(index), self._transform(ranges[self.position])).values
+        return values if self.tensor.shape[3] == 3 else _grey(values)
 
     def words(self, drawn: DrawnRange) -> str:
-        """Which pictures, and what becomes of their pixels."""
+        """In words, which pictures they are, and how their pixels become values of the input."""
         to_tensor = self._transform(drawn)
         place = "the embedded sample" if self.is_sample else str(self.folder)
         cropped = "" if to_tensor.crop_fraction else ", not cropped (detection)"
@@ -261,7 +277,7 @@ class _Pictures:
         return input_transform(self.model, tensor, self._normalization(drawn), crop_fraction=crop)
 
     def _normalization(self, drawn: DrawnRange) -> str:
-        """What the user or the metadata state, else what gives pixels the range of the input."""
+        """The normalisation that the user or the metadata states, else one that gives pixels the range of the input."""
         is_stated = self.normalization != "auto" or is_normalised(self.model, self.tensor)
         if is_stated or drawn.origin in ("default", "native") or not self.tensor.dtype.startswith("float"):
             return self.normalization
@@ -278,8 +294,11 @@ def _grey(values: Array) -> Array:
 
 def _pictures(
     model: ModelFile, tensors: Sequence[TensorInfo], options: InputOptions, given: Mapping[int, DrawnRange]
-) -> _Pictures | None:
-    """The pictures that were asked for, or that suit the model; raises :class:`UsageError` where they suit none."""
+) -> _PictureInputs | None:
+    """The pictures that were asked for, or the sample if it suits the model; None if no input gets pictures.
+
+    Raises :class:`UsageError` for pictures that no input can take.
+    """
     if options.kind == NOISE and options.images is not None:
         raise UsageError("--inputs=noise and --input_images contradict each other; keep one")
     position = _picture_input(model, tensors, options, given)
@@ -292,7 +311,7 @@ def _pictures(
         return None
     own = sample.detection_images_dir() if model.detection else sample.images_dir()
     folder = options.images or own
-    return _Pictures(
+    return _PictureInputs(
         model,
         tensors[position],
         position,
@@ -343,7 +362,7 @@ def _require_one_source(
     options: InputOptions,
     given: Mapping[int, DrawnRange],
     files: Mapping[int, Sequence[Array]],
-    pictures: _Pictures | None,
+    pictures: _PictureInputs | None,
 ) -> None:
     for position, tensor in enumerate(tensors):
         gets_pictures = pictures is not None and position == pictures.position
@@ -363,7 +382,9 @@ def _require_one_source(
             raise UsageError(f"{' and '.join(sources)} are both for the input {tensor}; keep one")
 
 
-def _kinds(options: InputOptions, files: Mapping[int, Sequence[Array]], pictures: _Pictures | None) -> tuple[str, ...]:
+def _kinds(
+    options: InputOptions, files: Mapping[int, Sequence[Array]], pictures: _PictureInputs | None
+) -> tuple[str, ...]:
     """The kind of each run; noise and pictures take turns."""
     available = max((len(arrays) for arrays in files.values()), default=0)
     if pictures is None:
@@ -374,7 +395,7 @@ def _kinds(options: InputOptions, files: Mapping[int, Sequence[Array]], pictures
     return tuple(turns[index % len(turns)] for index in range(count))
 
 
-def _own_pictures(pictures: _Pictures | None, count: int) -> Sequence[Path]:
+def _own_pictures(pictures: _PictureInputs | None, count: int) -> Sequence[Path]:
     if pictures is None or pictures.is_sample:
         return ()
     return tuple(map(pictures.path, range(count))) if pictures.with_noise else pictures.paths
@@ -386,7 +407,7 @@ def _ranges(
     options: InputOptions,
     given: Mapping[int, DrawnRange],
     files: Mapping[int, Sequence[Array]],
-    pictures: _Pictures | None,
+    pictures: _PictureInputs | None,
 ) -> dict[int, DrawnRange]:
     """The range of each input of numbers that is not read from files."""
     found = {}
@@ -404,15 +425,13 @@ def _ranges(
     return found
 
 
-def _saying_both(
-    say_noise: Callable[[], str], pictures: _Pictures, kinds: Sequence[str], ranges: Mapping[int, DrawnRange]
-) -> Callable[[], str]:
-    def say() -> str:
+def _saying_both(say_noise: Words, pictures: _PictureInputs, kinds: Sequence[str]) -> Words:
+    def say(ranges: Ranges) -> str:
         words = pictures.words(ranges[pictures.position])
         if NOISE not in kinds:
             return words
         photos = kinds.count(PHOTOS)
-        return f"{say_noise()} ({_count(kinds.count(NOISE))}); {words} ({_count(photos)})"
+        return f"{say_noise(ranges)} ({_count(kinds.count(NOISE))}); {words} ({_count(photos)})"
 
     return say
 
@@ -421,22 +440,22 @@ def _count(runs: int) -> str:
     return f"{runs} run{'' if runs == 1 else 's'}"
 
 
-def _random(
-    tensor: TensorInfo, gaussian: GaussianInputs, position: int, ranges: Mapping[int, DrawnRange], native: bool
-) -> tuple[Provider, Callable[[], str]]:
-    """How to draw one input, and the same in words."""
+def _random(tensor: TensorInfo, gaussian: GaussianInputs, position: int, native: bool) -> tuple[Provider, Words]:
+    """How to draw one input by chance, as a function and in words."""
     count = int(np.prod(tensor.shape, dtype=np.int64))
     shape, dtype = tensor.shape, tensor.dtype
     if dtype == "string":
-        return lambda _index: gaussian.words(count).reshape(shape), _saying("random words")
+        return lambda _index, _ranges: gaussian.words(count).reshape(shape), _saying("random words")
     if dtype == "bool" and native:
         # Drawn as uint8 between 0 and 1 and cut off: always false, but the stream moves on.
         say = _saying("false, as the native tool")
-        return lambda _index: (gaussian.values("uint8", count, 0, 1) != 0).reshape(shape), say
+        return lambda _index, _ranges: (gaussian.values("uint8", count, 0, 1) != 0).reshape(shape), say
     if dtype == "bool":
-        return lambda _index: gaussian.values("bool", count, 0, 1).reshape(shape), _saying("random true and false")
+        return lambda _index, _ranges: gaussian.values("bool", count, 0, 1).reshape(shape), _saying(
+            "random true and false"
+        )
 
-    def draw(_index: int) -> Array:
+    def draw(_index: int, ranges: Ranges) -> Array:
         drawn = ranges[position]
         if dtype.startswith("complex"):
             pairs = gaussian.values(f"float{int(dtype[7:]) // 2}", 2 * count, drawn.low, drawn.high)
@@ -445,4 +464,4 @@ def _random(
             return gaussian.whole(dtype, count, int(drawn.low), int(drawn.high)).reshape(shape)
         return gaussian.values(dtype, count, drawn.low, drawn.high).reshape(shape)
 
-    return draw, lambda: str(ranges[position])
+    return draw, lambda ranges: str(ranges[position])

@@ -1,4 +1,4 @@
-"""From measured differences to the comparisons of a result."""
+"""Judges measured differences: the comparisons of a result."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Sampled:
     runs: int
 
     def output(self, position: int) -> OutputDifference | None:
-        """What one output is to be judged by, None for all of its runs."""
+        """The difference by which one output is judged; None if all of its runs count."""
         if self.summary is None or not self.farthest_inside[position]:
             return None
         return self.summary.outputs[position]
@@ -61,14 +61,14 @@ NOTHING_SAMPLED: Final = Sampled(None, (), None, 0)
 
 @dataclass(frozen=True)
 class OutputJudge:
-    """Judges the outputs of one configuration; nothing that shares its kernels is a yardstick.
+    """Judges the outputs of one configuration. CPU variants that run the same kernels are not used as yardsticks.
 
-    ``kernels`` are the CPU kernels that it runs, empty where a delegate does. ``other_model`` says that the reference's
-    outputs are those of another model.
+    ``measured`` are the yardsticks, ``kernels`` the CPU kernels that the configuration runs, empty where a delegate
+    does. ``other_model``: the reference's outputs are those of another model.
     """
 
     model: ModelFile
-    look: YardstickRuns
+    measured: YardstickRuns
     kernels: str
     other_model: bool
 
@@ -87,32 +87,32 @@ class OutputJudge:
         if summary.boxes is None:
             return None
         floor = [entry.summary.boxes for entry in self._floor() if entry.summary and entry.summary.boxes]
-        verdict = judge_boxes(sampled.boxes or summary.boxes, floor, _boxes(self.look, PRECISION))
+        verdict = judge_boxes(sampled.boxes or summary.boxes, floor, _boxes(self.measured, PRECISION))
         return verdict if sampled.boxes is None else over_some_runs(verdict, sampled.runs)
 
     def yardsticks(self, position: int) -> Yardsticks:
-        """What one output is held against: variants that are broken on it are none."""
+        """The yardsticks of one output, without CPU variants that are broken on it."""
         floor, precisions = self._measured(position)
         broken = broken_variants(floor, precisions)
         sane = {name: found for name, found in floor.items() if name not in broken}
         return Yardsticks(sane, precisions, self.model.node_count, self.other_model)
 
     def broken(self, position: int) -> list[str]:
-        """The CPU variants that are no yardstick for an output."""
+        """The CPU variants that are broken on an output, so that they are no yardstick for it."""
         return broken_variants(*self._measured(position))
 
     def _measured(self, position: int) -> tuple[dict[str, OutputDifference], dict[str, OutputDifference]]:
         """The differences of the CPU variants and of the precisions by name."""
         floor, precisions = (
             {entry.rerun.name: entry.summary.outputs[position] for entry in entries if entry.summary}
-            for entries in (self._floor(), self.look.of_kind(PRECISION))
+            for entries in (self._floor(), self.measured.of_kind(PRECISION))
         )
         return floor, precisions
 
     def _floor(self) -> list[RerunOutcome]:
         return [
             entry
-            for entry in self.look.of_kind(NOISE_FLOOR)
+            for entry in self.measured.of_kind(NOISE_FLOOR)
             if entry.rerun.name == FEW_ROUNDINGS or entry.rerun.runnable.configuration.kernel_set != self.kernels
         ]
 
@@ -132,7 +132,7 @@ class OutputJudge:
             return [is_small(found, self.yardsticks(position)) for position, found in enumerate(summary.outputs)]
 
         never = {found.output for found in of_all.outputs if found.reference.distinct_outputs == 1}
-        outputs = self.look.remembered or self.look.expected
+        outputs = self.measured.remembered or self.measured.expected
         return measure_sensitivity(outputs, comparison, judge_planted, are_small, never)
 
 
@@ -143,9 +143,9 @@ def judge(
     sampled: Sampled,
     limits: Sequence[Criterion],
 ) -> DiffComparison:
-    """The comparison of one configuration; without a summary it has no outputs, and breaks the limits."""
-    look, model = judge_by.look, judge_by.model
-    repeated = look.repeated(configuration)
+    """The comparison of one configuration. Without a summary it has no outputs, and breaks all limits."""
+    yardsticks, model = judge_by.measured, judge_by.model
+    repeated = yardsticks.repeated(configuration)
     repeatability = repeatability_of(repeated)
     if summary is None:
         kept = False if limits else None
@@ -174,14 +174,17 @@ def judge(
 
 
 def _with_repeat(verdict: OutputVerdict, again: OutputVerdict) -> OutputVerdict:
-    """The worse of the verdict against the reference and that of a second time against the first."""
+    """The worse of two verdicts: against the reference, and of a second time against the first."""
     if GRADES.index(again.grade) <= GRADES.index(verdict.grade):
         return verdict
     return replace(again, reasons=[Reason("not_repeatable"), *again.reasons, *verdict.reasons])
 
 
 def verdict_of(comparison: DiffComparison, against: str, why_not: str | None) -> Verdict:
-    """That of the worst output, or of the boxes; ``why_not`` says why nothing was compared."""
+    """The verdict on a configuration: that of its worst output, or of the boxes.
+
+    ``why_not`` says why nothing was compared.
+    """
     verdicts = _decisive(comparison.outputs, comparison.boxes_verdict)
     if not verdicts:
         return Verdict("not measured", METRIC, against, reasons=[Reason.of_text(why_not or "")])
@@ -191,7 +194,7 @@ def verdict_of(comparison: DiffComparison, against: str, why_not: str | None) ->
 
 
 def _weak(comparison: DiffComparison, grade: Grade) -> list[Reason]:
-    """That outputs which differ got a grade that much noise would get as well."""
+    """A reason for outputs that differ and got a grade which much noise would get as well."""
     noisy = comparison.sensitivity.noisy if comparison.sensitivity is not None else None
     differ = any(not judged.difference.identical for judged in comparison.outputs)
     if not passes(grade) or noisy is None or not differ:
@@ -221,10 +224,10 @@ def _decisive(outputs: Sequence[JudgedOutput], boxes: OutputVerdict | None) -> l
     return found + ([("boxes", boxes, 1.0)] if boxes is not None else [])
 
 
-def _boxes(look: YardstickRuns, kind: RerunKind) -> dict[str, BoxAgreement]:
+def _boxes(yardsticks: YardstickRuns, kind: RerunKind) -> dict[str, BoxAgreement]:
     return {
         entry.rerun.name: entry.summary.boxes
-        for entry in look.of_kind(kind)
+        for entry in yardsticks.of_kind(kind)
         if entry.summary is not None and entry.summary.boxes is not None
     }
 
@@ -233,7 +236,7 @@ def broken_yardsticks(judges: Sequence[OutputJudge]) -> list[str]:
     """Warnings about CPU variants that are no yardstick for an output."""
     found: dict[str, list[str]] = {}
     for judge_by in judges:
-        for entry in judge_by.look.of_kind(NOISE_FLOOR):
+        for entry in judge_by.measured.of_kind(NOISE_FLOOR):
             for position, output in enumerate(entry.summary.outputs if entry.summary else ()):
                 is_named = output.output in found.get(entry.rerun.name, [])
                 if not is_named and entry.rerun.name in judge_by.broken(position):
@@ -245,7 +248,7 @@ def broken_yardsticks(judges: Sequence[OutputJudge]) -> list[str]:
     ]
 
 
-def coarse_floor(comparisons: Sequence[DiffComparison], look: YardstickRuns) -> list[str]:
+def coarse_floor(comparisons: Sequence[DiffComparison], yardsticks: YardstickRuns) -> list[str]:
     """Warnings about outputs for which CPU kernels are so far apart that a difference proves little."""
     coarse: dict[str, str] = {}
     counting = {
@@ -254,10 +257,10 @@ def coarse_floor(comparisons: Sequence[DiffComparison], look: YardstickRuns) -> 
         for judged in entry.outputs
         for name in judged.held_against
     }
-    for entry in look.of_kind(NOISE_FLOOR):
+    for entry in yardsticks.of_kind(NOISE_FLOOR):
         for found in entry.summary.outputs if entry.summary else ():
             counts = (found.output, entry.rerun.name) in counting
-            if counts and is_coarse(found) and found.output not in _box_outputs(look):
+            if counts and is_coarse(found) and found.output not in _box_outputs(yardsticks):
                 coarse.setdefault(found.output, f"{size_in_words(found)} ({entry.rerun.name})")
     return [
         f"output {output!r}: CPU kernels themselves differ from the reference by {text} on these inputs, so that a "
@@ -266,25 +269,25 @@ def coarse_floor(comparisons: Sequence[DiffComparison], look: YardstickRuns) -> 
     ]
 
 
-def _box_outputs(look: YardstickRuns) -> set[str]:
+def _box_outputs(yardsticks: YardstickRuns) -> set[str]:
     """Names of outputs that are compared as boxes."""
     return {
         found.output
-        for entry in look.seen
+        for entry in yardsticks.seen
         if entry.summary is not None and entry.summary.boxes is not None
         for found in entry.summary.outputs
     }
 
 
 def variant(entry: RerunOutcome) -> Variant:
-    """A rerun as it stands in the result."""
+    """A rerun as part of the result."""
     outputs = list(entry.summary.outputs) if entry.summary else []
     boxes = entry.summary.boxes if entry.summary else None
     return Variant(entry.rerun.name, entry.rerun.runnable.configuration.to_flags(), entry.reason, outputs, boxes)
 
 
 def repeatability_of(entry: RerunOutcome | None) -> Repeatability | None:
-    """Whether the second time gave the same."""
+    """Whether a second time gave the same outputs."""
     if entry is None:
         return None
     if entry.summary is None:

@@ -37,7 +37,7 @@ def held_against_the_cpu(
     outputs: Mapping[str, Runs],
     open_with: Open,
 ) -> dict[str, LikeTheCpu]:
-    """The delegates whose ``outputs`` are those of CPU kernels, measured once more with other inputs."""
+    """The delegates whose ``outputs`` are those of CPU kernels; each is run once more with other inputs."""
     found = {}
     if any(tensor.dtype.startswith("float") for tensor in material.model.outputs):
         for entry in opened:
@@ -82,7 +82,7 @@ def _same(first: Runs | str, second: Runs) -> bool:
 
 
 def other_inputs(tensors: Sequence[TensorInfo], runs: Runs) -> list[tuple[Array, ...]]:
-    """The same numbers in another order; floats also by factors between a half and one, which need all their bits.
+    """The same numbers in another order; floats are also multiplied by factors from 0.5 to 1 that need all their bits.
 
     Texts, and numbers that select rows of a table, stay as they are.
     """

@@ -1,4 +1,4 @@
-"""Two models held against each other: their tensors matched, their numbers brought to the same units."""
+"""Compares two models: matches their tensors, and converts their numbers to the same units."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class ModelPair:
         return tuple(self.reference.outputs[position] for position in self.output_order)
 
     def test_session(self, session: Session) -> Session:
-        """The test model's session, to be given ``inputs``."""
+        """A session of the test model that takes ``inputs``."""
         return adapted(session, self.inputs, self.test)
 
     def reference_session(self, session: Session) -> Session:
-        """The reference's session, to be given ``inputs``; its outputs come in the test model's order and shapes."""
+        """A session of the reference that takes ``inputs``; its outputs have the test model's order and shapes."""
         return AdaptedSession(
             session, self.inputs, self.reference.inputs, self.input_order, self.test.outputs, self.output_order
         )
@@ -109,7 +109,7 @@ def match_by_name(own: Sequence[set[str]], others: Sequence[set[str]]) -> tuple[
 
 
 def _filled(open_shape: TensorInfo, other: TensorInfo) -> tuple[int, ...]:
-    """Open sizes as in the other tensor, where that has as many."""
+    """A shape whose open sizes are those of the other tensor, if that has as many."""
     stated = open_shape.shape_signature
     if -1 not in stated or len(other.shape) != len(stated):
         return open_shape.shape
@@ -117,7 +117,7 @@ def _filled(open_shape: TensorInfo, other: TensorInfo) -> tuple[int, ...]:
 
 
 def names_of(tensor: TensorInfo) -> set[str]:
-    """What a tensor may be called by."""
+    """The names by which a tensor may be matched."""
     return {name for name in (tensor.name, tensor.signature_name) if name}
 
 

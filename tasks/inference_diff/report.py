@@ -53,7 +53,7 @@ def fill(message: Any, result: EvaluationResult, configuration: ConfigurationRes
 
 
 def _latencies(result: EvaluationResult, configuration: ConfigurationResult) -> tuple[Latency, Latency]:
-    """Of the reference (nothing where it was not run here) and of the configuration."""
+    """The latencies of the reference, 0 where it was not run here, and of the configuration."""
     reference = reference_of(configuration, result.configurations)
     latency = reference.inference_latency if reference else None
     assert configuration.inference_latency is not None
@@ -61,13 +61,13 @@ def _latencies(result: EvaluationResult, configuration: ConfigurationResult) -> 
 
 
 def _runs(result: EvaluationResult, configuration: ConfigurationResult) -> int:
-    """Those of the reference, where it was run here."""
+    """The number of runs of the reference; of the configuration, if the reference was not run here."""
     reference = reference_of(configuration, result.configurations)
     return (reference.finished_examples if reference else 0) or configuration.finished_examples
 
 
 def _errors(result: EvaluationResult, configuration: ConfigurationResult) -> Iterator[tuple[int, NativeError]]:
-    """Outputs of text have no error, and keep their number."""
+    """The errors of outputs. Outputs of text have none, and still count as outputs, so that numbers stay right."""
     part: InferenceDiff = result.part
     for comparison in part.comparisons:
         if comparison.configuration == configuration.name:
@@ -108,7 +108,7 @@ def _output(judged: JudgedOutput) -> list[str]:
 
 
 def _noticed(compared: list[DiffComparison]) -> Section:
-    """Faults are the same for all configurations, but for those that outputs cannot have."""
+    """A table of the planted faults, with whether each was noticed in each configuration."""
     known = {entry.configuration: entry.sensitivity for entry in compared if entry.sensitivity is not None}
     words = {True: "noticed", False: "not noticed", None: "changes nothing here"}
     names = dict.fromkeys(fault.name for found in known.values() for fault in found.faults)

@@ -1,4 +1,4 @@
-"""What an inference diff is asked to do, checked and made ready."""
+"""The request of an inference diff, checked, and the material for it: models, inputs, comparisons."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.preprocess import parse_normalization
 from evaltools.request import Options, Request
 from evaltools.result.model import Tensor
+from evaltools.result.new_folder import require_new_folder
 from evaltools.tasks.inference_diff.inputs import SAVED, InputOptions, InputPlan, plan_inputs
 from evaltools.tasks.inference_diff.model_pair import ModelPair, match_by_name, names_of, pair_models
 from evaltools.tasks.inference_diff.options import LIMITS
@@ -27,7 +28,6 @@ from evaltools.tasks.inference_diff.saved_outputs import (
     SavedReference,
     SavingInputs,
     read_saved_reference,
-    require_new_folder,
 )
 from evaltools.tasks.inference_diff.task import (
     NATIVE_INVOCATIONS,
@@ -74,7 +74,7 @@ class DiffRequest(TaskRequest):
 
 
 def read_request(request: Request) -> DiffRequest:
-    """What a request asks; raises :class:`UsageError` for values that make no sense."""
+    """Parse and check the options of a request; raises :class:`UsageError` for values that make no sense."""
     options, native = request.options, request.is_native
     if "load_reference" in options and request.reference is not None:
         raise UsageError("--load_reference and --reference both state the reference; keep one")
@@ -130,14 +130,14 @@ def _count(flags: Options, name: str, lowest: int, unless_given: int | None = No
 
 @dataclass(frozen=True)
 class DiffMaterial:
-    """The checked parts of an inference diff. ``source`` gives the inputs that ``inputs`` describes.
+    """The checked parts of an inference diff.
 
-    ``plan`` made them, unless they were ``loaded``.
+    ``inputs`` describes the inputs, and ``source`` gives them. They come from ``plan``, or from ``loaded`` outputs of
+    an earlier run; the other of the two is None. ``saving`` is the source if inputs and outputs are saved.
 
-    ``comparison`` is of test against reference, ``own_comparison`` of the test model against itself,
-    ``reference_comparison`` of the reference model against itself. ``kept`` has the runs whose inputs and outputs are
-    remembered, among which those for the yardsticks are chosen. ``kinds`` says of each run what its inputs are: noise,
-    photos, files, or what was saved.
+    ``comparison`` compares test and reference, ``own_comparison`` the test model with itself, ``reference_comparison``
+    the reference model with itself. ``kept`` are the runs whose inputs and outputs are remembered; the runs for the
+    yardsticks are chosen among them. ``kinds`` is the kind of inputs of each run: noise, photos, files or saved.
     """
 
     model: ModelFile
@@ -153,7 +153,12 @@ class DiffMaterial:
     kept: tuple[int, ...]
     stateful: bool
     loaded: SavedReference | None
-    writer: OutputsWriter | None
+    saving: SavingInputs | None
+
+    @property
+    def writer(self) -> OutputsWriter | None:
+        """What saves inputs and outputs, None if they are not saved."""
+        return self.saving.writer if self.saving is not None else None
 
     @property
     def compares_models(self) -> bool:
@@ -171,7 +176,7 @@ def prepare(request: DiffRequest) -> DiffMaterial:
     """Read and check everything before anything runs; raises :class:`UsageError` and its kinds."""
     if request.save_outputs is not None and request.execution.run_dir is not None:
         raise UsageError("--save_outputs cannot go on where an earlier run ended; leave it or --run_dir out")
-    model = _shaped(read_model(request.model_file, request.signature), request.input_shapes)
+    model = shaped(read_model(request.model_file, request.signature), request.input_shapes)
     if not model.outputs:
         raise ModelError(f"{model.path} has no outputs, so there is nothing to compare; convert it with outputs")
     check_types(model, request.native)
@@ -198,11 +203,10 @@ def prepare(request: DiffRequest) -> DiffMaterial:
         source, runs = loaded, _runs_asked_for(loaded, request.inputs.num_runs)
         names = tuple(f"run {run}" for run in runs)
         kinds = tuple(loaded.manifest.kinds.get(str(run), SAVED) for run in runs)
-    writer = None
+    saving = None
     if request.save_outputs is not None:
-        require_new_folder(request.save_outputs)
-        writer = OutputsWriter(request.save_outputs)
-        source = SavingInputs(source, writer)
+        require_new_folder(request.save_outputs, "save_outputs")
+        source = saving = SavingInputs(source, OutputsWriter(request.save_outputs))
     if stateful and request.execution.shard.count > 1:
         raise UsageError(
             f"--shard_count={request.execution.shard.count}: {model.path} keeps a state from run to run, so that one "
@@ -224,14 +228,15 @@ def prepare(request: DiffRequest) -> DiffMaterial:
         kept=kept,
         stateful=stateful,
         loaded=loaded,
-        writer=writer,
+        saving=saving,
     )
 
 
 def runs_to_keep(total: int, count: int, stateful: bool, bytes_per_run: int) -> tuple[int, ...]:
-    """The runs to be remembered, in order: all that fit into memory, at least ``count``; none for a count of 0.
+    """The numbers of the runs to be remembered, ascending: all that fit into memory, but at least ``count``.
 
-    Of a model with a state they are the first, as only those can be done again.
+    There are none if ``count`` is 0. For a model with a state they are the first runs, since only those can be
+    repeated; otherwise they are spread evenly over all ``total`` runs.
 
     >>> runs_to_keep(5, 3, True, 1), runs_to_keep(50, 3, True, 1 << 40), runs_to_keep(50, 3, False, 1 << 40)
     ((0, 1, 2, 3, 4), (0, 1, 2), (0, 24, 49))
@@ -248,7 +253,7 @@ def spread(total: int, count: int) -> tuple[int, ...]:
 
 
 def _bytes(tensors: Sequence[TensorInfo]) -> int:
-    """Size of some tensors; texts, and sizes that are not known yet, count as one."""
+    """The size of tensors in bytes; a text counts as one byte, an unknown size as 1."""
     return sum(_item_bytes(tensor.dtype) * math.prod(max(1, size) for size in tensor.shape) for tensor in tensors)
 
 
@@ -256,7 +261,8 @@ def _item_bytes(dtype: str) -> int:
     return 1 if dtype == "string" else np.dtype(dtype).itemsize
 
 
-def _shaped(model: ModelFile, texts: tuple[str, ...]) -> ModelFile:
+def shaped(model: ModelFile, texts: tuple[str, ...]) -> ModelFile:
+    """The model with the shapes that ``NAME:SIZE,SIZE`` texts give its inputs; raises :class:`UsageError`."""
     shapes: dict[int, tuple[int, ...]] = {}
     for text in texts:
         name, _, sizes = text.rpartition(":")
@@ -362,7 +368,7 @@ def _runs_asked_for(loaded: SavedReference, num_runs: int | None) -> list[int]:
 
 
 def _check_limits(request: DiffRequest, model: ModelFile, reference: Sequence[TensorInfo]) -> None:
-    """A limit on an output that does not exist, or has no such figure, would say nothing."""
+    """Raise :class:`ModelError` for a limit on an output that does not exist or has no such figure."""
     known = output_names(model)
     for limit in request.limits:
         if limit.output is not None and not any(limit.output in names for names in known):

@@ -1,4 +1,4 @@
-"""Which yardsticks an inference diff measures: CPU variants, lower precisions, every configuration a second time."""
+"""Plans the yardsticks of an inference diff: CPU variants, lower precisions, every configuration a second time."""
 
 from __future__ import annotations
 
@@ -31,9 +31,11 @@ _MOST_THREADS: Final = 4
 def plan_reruns(
     material: DiffMaterial, opened: Sequence[Opened], reference: Configuration | None, with_repeats: bool = True
 ) -> list[Rerun]:
-    """All reruns; CPU variants and precisions are held against the reference, or the CPU where that was loaded.
+    """All reruns.
 
-    Without repeats where the configurations ran elsewhere.
+    CPU variants and precisions are compared with the reference, or with the CPU if its outputs were loaded.
+
+    There are no repeats where the configurations ran elsewhere.
     """
     base = base_configuration(opened, reference)
     leave_out = base if reference is not None else None
@@ -61,7 +63,10 @@ def plan_reruns(
 
 
 def base_configuration(opened: Sequence[Opened], reference: Configuration | None) -> Configuration:
-    """What CPU variants and precisions are compared with: the reference, or builtin kernels where that was loaded."""
+    """The configuration that CPU variants and precisions are compared with.
+
+    It is the reference, or builtin kernels if the reference's outputs were loaded.
+    """
     for entry in opened:
         if entry.configuration is reference:
             return replace(entry.running, runtime=entry.session.facts.name)
@@ -69,14 +74,14 @@ def base_configuration(opened: Sequence[Opened], reference: Configuration | None
 
 
 def session_wrapper(material: DiffMaterial, is_reference: bool) -> Callable[[Session], Session]:
-    """How a session is wrapped so that it takes the planned inputs and gives outputs in the model's order."""
+    """A function that wraps a session, so that it takes the planned inputs and gives outputs in the model's order."""
     if material.pair is None:
         return lambda session: adapted(session, material.inputs, material.model)
     return material.pair.reference_session if is_reference else material.pair.test_session
 
 
 def cpu_variants(runtime: str, leave_out: Configuration | None) -> list[Configuration]:
-    """The CPU configurations that nobody doubts, but for one equal to ``leave_out``.
+    """The CPU configurations that are known to be right, but for one equal to ``leave_out``.
 
     ``runtime`` is the reference's; another one that is installed joins in with its default kernels.
     """

@@ -1,4 +1,4 @@
-"""Inputs and outputs in a folder: saved on one machine, held against another's.
+"""Inputs and outputs saved in a folder, so that another machine's outputs can be compared with them.
 
 The folder has ``manifest.json``, ``inputs/00000.npz`` and, per configuration, ``outputs-0-NAME/00000.npz``. A file
 holds the arrays of one run in the model's order, named ``arr_0``, ``arr_1``, ... The manifest has the sha256 of the
@@ -22,7 +22,7 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
-from evaltools.errors import DataError, ImageError, UsageError
+from evaltools.errors import DataError, ImageError
 from evaltools.result.evaluation import RuntimeUsed
 from evaltools.result.json_file import encode_json
 from evaltools.result.model import Tensor
@@ -36,7 +36,7 @@ _INPUTS: Final = "inputs"
 
 @dataclass(frozen=True)
 class SavedFile:
-    """One run's arrays; ``run`` counts from 0."""
+    """The file with the arrays of one run; ``run`` counts from 0."""
 
     run: int
     file: str
@@ -60,7 +60,7 @@ class SavedConfiguration:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What stands in ``manifest.json``.
+    """The content of ``manifest.json``.
 
     ``invocations_per_run`` and ``warmup_runs`` matter for models that keep a state from one run to the next. ``kinds``
     says what the inputs of a run are, by its number.
@@ -76,21 +76,10 @@ class Manifest:
     kinds: dict[str, str] = field(default_factory=dict)
 
 
-def require_new_folder(folder: Path) -> None:
-    """Raise :class:`UsageError` where a folder cannot be made, or holds files already."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        taken = any(folder.iterdir())
-    except OSError as error:
-        raise UsageError(f"--save_outputs={folder} cannot be made: {error.strerror}") from error
-    if taken:
-        raise UsageError(f"--save_outputs={folder} is not empty; give a new folder")
-
-
 class OutputsWriter:
-    """Writes the arrays of each run as they come, and the manifest at the end.
+    """Writes the arrays of each run to a folder, and the manifest at the end.
 
-    A file that cannot be written must not end the run: nothing more is written then, and ``failure`` says why.
+    A file that cannot be written does not end the run: nothing more is written then, and ``failure`` says why.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -98,25 +87,23 @@ class OutputsWriter:
         self.folder: Final = folder
         self.input_files: Final[list[SavedFile]] = []
         self._outputs: dict[str, list[SavedFile]] = {}
-        self._run = 0
 
     def outputs(self, name: str) -> list[SavedFile]:
-        """The files of a configuration."""
+        """The files with the outputs of a configuration, none if nothing was saved of it."""
         return self._outputs.get(name, [])
 
     def save_inputs(self, run: int, arrays: Sequence[Array]) -> None:
-        """Write the inputs of a run, to which the outputs saved next belong."""
-        self._run = run
+        """Write the inputs of a run, unless they were written before."""
         if run not in [entry.run for entry in self.input_files]:
             self.input_files.append(self._write(_INPUTS, run, arrays))
 
-    def save_outputs(self, name: str, arrays: Sequence[Array]) -> None:
-        """Write the outputs of one configuration."""
+    def save_outputs(self, name: str, run: int, arrays: Sequence[Array]) -> None:
+        """Write the outputs of one configuration in a run."""
         files = self._outputs.setdefault(name, [])
-        files.append(self._write(_folder_name(list(self._outputs).index(name), name), self._run, arrays))
+        files.append(self._write(_folder_name(list(self._outputs).index(name), name), run, arrays))
 
     def finish(self, manifest: Manifest) -> None:
-        """Write the manifest, without which the folder is nothing."""
+        """Write the manifest, without which the folder cannot be read."""
         self._write_bytes(_MANIFEST, encode_json(manifest))
 
     def _write(self, part: str, run: int, arrays: Sequence[Array]) -> SavedFile:
@@ -137,24 +124,26 @@ class OutputsWriter:
 
 
 class SavingInputs:
-    """An input source that saves what it gives."""
+    """An input source that saves the inputs that it gives. ``last_run`` is the run whose inputs it gave last."""
 
     def __init__(self, source: InputSource, writer: OutputsWriter) -> None:
+        self.last_run = 0
+        self.writer: Final = writer
         self._source = source
-        self._writer = writer
 
     def inputs(self, index: int) -> tuple[Array, ...]:
-        """The inputs of a run."""
+        """The inputs of a run, which are saved as well."""
         values = self._source.inputs(index)
-        self._writer.save_inputs(index, values)
+        self.writer.save_inputs(index, values)
+        self.last_run = index
         return values
 
 
 @dataclass(frozen=True)
 class SavedReference:
-    """A folder's inputs and its reference's outputs, checked as they are read.
+    """The inputs in a folder and the outputs of its reference; each file is checked when it is read.
 
-    ``input_order`` and ``output_order`` have the saved positions of the tensors, in the order in which they are given.
+    ``input_order`` and ``output_order`` are the saved positions of the tensors, in the order of this model's tensors.
     """
 
     folder: Path
@@ -170,11 +159,14 @@ class SavedReference:
         return [entry.run for entry in self.configuration.outputs if entry.run in with_inputs]
 
     def inputs(self, index: int) -> tuple[Array, ...]:
-        """Inputs of the run at that place; raises :class:`ImageError` for a file that cannot be read."""
+        """Inputs of the run number ``index`` of :attr:`runs`.
+
+        Raises :class:`ImageError` for a file that cannot be read.
+        """
         return self._arrays(self.manifest.input_files, self.runs[index], self.manifest.inputs, self.input_order)
 
     def __getitem__(self, index: int) -> tuple[Array, ...]:
-        """The reference's outputs of the run at that place."""
+        """The reference's outputs of the run number ``index`` of :attr:`runs`; raises :class:`ImageError` as well."""
         saved = self.configuration
         return self._arrays(saved.outputs, self.runs[index], saved.tensors, self.output_order)
 
@@ -199,9 +191,9 @@ class SavedReference:
 
 
 def read_saved_reference(folder: Path) -> SavedReference:
-    """Open a folder written by ``--save_outputs``; raises :class:`DataError`.
+    """Open a folder written by ``--save_outputs``; raises :class:`DataError` for any other folder.
 
-    The outputs are those of the reference, or of the first configuration where there was none.
+    The outputs are those of the reference, or of the first configuration if there was no reference.
     """
     path = folder / _MANIFEST
     if os.path.exists(path) and not os.path.isfile(path):
@@ -231,21 +223,21 @@ def read_saved_reference(folder: Path) -> SavedReference:
 
 
 class SavingSession:
-    """A session that saves the outputs of every run."""
+    """A session of the configuration ``name`` that saves the outputs of every run; ``inputs`` gives their inputs."""
 
-    def __init__(self, session: Session, name: str, writer: OutputsWriter) -> None:
+    def __init__(self, session: Session, name: str, inputs: SavingInputs) -> None:
         self.inner: Final = session
         self._name = name
-        self._writer = writer
+        self._saving = inputs
         self.facts: Final = session.facts
         self.delegation: Final = session.delegation
         self.inputs: Final = session.inputs
         self.outputs: Final = session.outputs
 
     def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
-        """Run, and write the outputs."""
+        """Run, and save the outputs as those of the run whose inputs were given last."""
         inference = self.inner.run(inputs, invocations)
-        self._writer.save_outputs(self._name, inference.outputs)
+        self._saving.writer.save_outputs(self._name, self._saving.last_run, inference.outputs)
         return inference
 
     def close(self) -> None:
@@ -258,7 +250,7 @@ def _folder_name(number: int, name: str) -> str:
 
 
 def _packed(arrays: Sequence[Array]) -> bytes:
-    """An ``.npz`` file; texts become arrays of bytes."""
+    """The content of an ``.npz`` file with the arrays; texts become arrays of bytes."""
     buffer = io.BytesIO()
     np.savez(buffer, *(array.astype("S") if array.dtype.kind == "O" else array for array in arrays))
     return buffer.getvalue()

@@ -1,6 +1,6 @@
-"""What a verdict would have noticed: known faults, planted in the reference's outputs and judged like the test's.
+"""Measures what a verdict would notice: known faults are planted in the reference's outputs and judged.
 
-A fault counts as noticed where every output that it changes comes out as ``diverged``.
+A fault counts as noticed where every output that it changes is judged ``diverged``.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def unlike_runs(outputs: Sequence[tuple[Array, ...]], count: int) -> list[tuple[
 
 @dataclass(frozen=True)
 class _Series:
-    """One output of the reference over the runs, and what tells its numbers apart."""
+    """One output of the reference over the runs, with its type, quantisation and range."""
 
     runs: list[Array]
     info: TensorInfo
@@ -88,7 +88,7 @@ class _Series:
         return (self.info.zero_point or 0) if self.info.is_quantized else 0
 
     def clipped(self, values: Array) -> Array:
-        """As the output's type holds them."""
+        """Values rounded and cut to what the output's type can hold."""
         dtype = self.runs[0].dtype
         if dtype.kind in "iu":
             limits = np.iinfo(dtype.name)
@@ -114,7 +114,10 @@ class _Planting:
         self._unchanged = [comparison.compare(run, run) for run in runs]
 
     def plant(self, name: str, fault: Callable[[_Series], list[Array]]) -> PlantedFault | None:
-        """None where the fault changes nothing in any output."""
+        """Plant one fault and judge it; None where no output holds numbers.
+
+        ``noticed`` in the result is None where the fault changes nothing.
+        """
         faulty = [fault(series) if _is_numeric(series) else series.runs for series in self._series]
         changed = [
             any(not np.array_equal(now, before) for now, before in zip(values, series.runs, strict=True))
@@ -144,7 +147,7 @@ class _Planting:
         return _NOISE_STEPS[noticed] if noticed >= 0 else None
 
     def grade_with_noise(self) -> Grade | None:
-        """That of the worst output where all have much noise; None for a detector."""
+        """The grade of the worst output if all have much noise; None for a detector."""
         if self._unchanged[0].boxes is not None:
             return None
         return worst([verdict.grade for _, verdict in self._with_noise(MUCH_NOISE)])
@@ -210,7 +213,10 @@ def _one_run_zeroed(series: _Series) -> list[Array]:
 
 
 def _flattest_run_zeroed(series: _Series) -> list[Array]:
-    """That of the smallest numbers, as a sum of squares: where zeros are least far from what they stand for."""
+    """The outputs with one run set to zero.
+
+    It is the run with the smallest sum of squares, where zeros are hardest to notice.
+    """
     sizes = [float(np.square(run.astype(np.float64) - series.zero).sum()) for run in series.runs]
     smallest = int(np.argmin(sizes))
     return [np.full_like(run, series.zero) if place == smallest else run for place, run in enumerate(series.runs)]
@@ -226,13 +232,13 @@ def _stale(series: _Series) -> list[Array]:
 
 
 def _stale_and_rounded(series: _Series) -> list[Array]:
-    """As the run before, with a rounding more: no checksum gives it away."""
+    """The outputs of the run before, with one rounding more, so that no checksum gives them away."""
     random = np.random.default_rng(11)
     return [series.runs[0], *(_rounded(series, run, random) for run in series.runs[:-1])]
 
 
 def _rounded(series: _Series, run: Array, random: np.random.Generator) -> Array:
-    """Floats to the next number, up or down; of whole numbers one, by 1."""
+    """Floats moved to the next number, up or down; of whole numbers, one is moved by 1."""
     if run.dtype.kind == "f":
         ends = np.where(random.random(run.shape) < 0.5, -np.inf, np.inf).astype(run.dtype)
         with np.errstate(over="ignore"):
@@ -261,7 +267,7 @@ def _rolled(series: _Series) -> list[Array]:
 
 
 def _best_swapped(series: _Series) -> list[Array]:
-    """The best and the second of the last axis change places."""
+    """The outputs with the best and the second of the last axis swapped."""
     if not series.runs[0].ndim or series.runs[0].shape[-1] < 2:
         return series.runs
     swapped = []
@@ -304,7 +310,7 @@ def _saturated(series: _Series) -> list[Array]:
 
 
 def _offset(series: _Series) -> list[Array]:
-    """By a tenth of what the values span."""
+    """The outputs moved by a tenth of the range of their values."""
     low, high = min(float(run.min()) for run in series.runs), max(float(run.max()) for run in series.runs)
     return [series.clipped(run.astype(np.float64) + (high - low) / 10) for run in series.runs]
 

@@ -118,7 +118,10 @@ def _print_differences(
 def _floors(
     diff: InferenceDiff, compared: Sequence[DiffComparison], position: int
 ) -> dict[str, list[OutputDifference]]:
-    """The CPU variants that one output is held against, by a name for the row: one, if all configurations share it."""
+    """The CPU variants that one output is compared with, by the row's name.
+
+    There is one row if all configurations share them.
+    """
     measured = {entry.name: entry.outputs[position] for entry in diff.noise_floor if entry.outputs}
     sharing: dict[tuple[str, ...], list[str]] = {}
     for comparison in compared:
@@ -141,7 +144,7 @@ def _runs(count: int) -> str:
 
 
 def _columns(compared: Sequence[DiffComparison]) -> list[str]:
-    """Without the columns that no output has."""
+    """The columns that some output has."""
     found = [judged.difference for comparison in compared for judged in comparison.outputs if not judged.in_boxes]
     left_out = set()
     if all(difference.kind == "exact" for difference in found):
@@ -232,7 +235,7 @@ def _print_figures_of_kind(diff: InferenceDiff, compared: Sequence[DiffCompariso
 
 
 def _print_output_kinds(comparison: DiffComparison, shown: Sequence[int], console: Console) -> None:
-    """As what each output is compared."""
+    """Print the kind that each output is compared as."""
     kinds = [(found.output, _output_kind(found)) for found in (comparison.outputs[one].difference for one in shown)]
     if kinds:
         console.print(
@@ -292,7 +295,7 @@ def _required(judged: JudgedOutput) -> str:
 
 
 def _print_latencies(result: EvaluationResult, diff: InferenceDiff, console: Console) -> None:
-    """Each beside the reference of its own model, where there are two."""
+    """Print latencies; with two models, each beside the reference of its own model."""
 
     def of_times(cell: Callable[[RunTimes], str]) -> Callable[[ConfigurationResult], str]:
         return lambda entry: (
@@ -322,12 +325,12 @@ def _print_latencies(result: EvaluationResult, diff: InferenceDiff, console: Con
 
 
 def _print_native_errors(result: EvaluationResult, comparison: DiffComparison, console: Console) -> None:
-    """What a native tool tells of each output, in raw numbers."""
+    """Print what a native tool states about each output, in raw numbers."""
     for number, error in enumerate(comparison.native_errors[:_MOST_OUTPUTS]):
         names = [tensor.name for tensor in result.model.outputs[number : number + 1]]
         figures = (("avg_error", error.avg_error), ("between runs", error.std_dev), ("largest", error.max_error))
-        told = ", ".join(f"{name} {'no number' if value is None else f'{value:.4g}'}" for name, value in figures)
-        console.print(f"{comparison.configuration}, output {number} {' '.join(names)}: {told}")
+        listed = ", ".join(f"{name} {'no number' if value is None else f'{value:.4g}'}" for name, value in figures)
+        console.print(f"{comparison.configuration}, output {number} {' '.join(names)}: {listed}")
     left_out = len(comparison.native_errors) - _MOST_OUTPUTS
     if left_out > 0:
         console.print(f"... and {left_out} more outputs, listed in the JSON result")
@@ -353,7 +356,7 @@ def _said(comparison: DiffComparison, verdict: Verdict | None) -> Iterator[Said]
 
 
 def _is_larger_than_noise(comparison: DiffComparison, sensitivity: Sensitivity) -> bool:
-    """Whether a difference passed that is larger than the noise that would not have."""
+    """Whether a difference passed although it is larger than noise that would not have passed."""
     passed = [
         judged.difference.relative_rms or 0.0
         for judged in comparison.outputs

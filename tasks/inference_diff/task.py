@@ -24,7 +24,7 @@ NATIVE_INVOCATIONS: Final = 3
 
 
 class InputSource(Protocol):
-    """Gives the inputs of each run; every run may be asked for again."""
+    """Gives the inputs of each run, in any order and as often as asked."""
 
     def inputs(self, index: int) -> tuple[Array, ...]:
         """Inputs of run ``index``, in the model's order.
@@ -35,7 +35,7 @@ class InputSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class KindValues:
-    """What is kept of one output of one run for the figures of its kind."""
+    """What is kept of one output of one run to compute the figures of its kind."""
 
     kind: str
     values: dict[str, npt.NDArray[Any]]
@@ -92,14 +92,14 @@ class OutputComparison:
         self._forced_kinds = forced_kinds
 
     def compare(self, outputs: Sequence[Array], reference: Sequence[Array]) -> Difference:
-        """Compare the outputs of one run."""
+        """Compare the outputs of one run with the reference's."""
         pairs = list(enumerate(zip(outputs, reference, strict=True)))
         tensors = tuple(self._compare(position, test, base) for position, (test, base) in pairs)
         of_kind = tuple(self._compare_kind(position, test, base) for position, (test, base) in pairs)
         return Difference(tensors, self._boxes(outputs, reference), of_kind)
 
     def summarise(self, differences: Sequence[Difference]) -> DiffSummary:
-        """Add up runs, at least one."""
+        """The summary of some runs, at least one."""
         outputs = tuple(
             summarise_differences(
                 name,
@@ -115,7 +115,7 @@ class OutputComparison:
         return DiffSummary(outputs, sum(boxes[1:], start=boxes[0]) if boxes else None)
 
     def _kind(self, position: int, output: Output) -> str:
-        """Elements of a detector's outputs mean nothing by themselves."""
+        """The kind of an output; those of a detector are plain values, since boxes are judged instead."""
         if self._detection is not None and self._detection.holds(position):
             return VALUES
         return self._forced_kinds.get(position) or kind_of(output)
@@ -140,7 +140,10 @@ class OutputComparison:
         return KindValues(kind.name, dict(kind.compare(first, second, output)))
 
     def _kind_figures(self, position: int, differences: Sequence[Difference]) -> KindFigures | None:
-        """None where a run has nothing to tell, as where its shape does not fit."""
+        """The figures of an output's kind over some runs.
+
+        None where a run has none, for instance because its shape does not fit.
+        """
         found = [difference.of_kind[position] for difference in differences if difference.of_kind]
         known = [entry for entry in found if entry is not None]
         kinds = {entry.kind for entry in known}
@@ -170,10 +173,10 @@ class ReferenceOutputs(Protocol):
 
 
 class InferenceDiffTask:
-    """Follows :class:`evaltools.engine.Task`.
+    """Inference diff; it implements :class:`evaltools.engine.Task`.
 
-    Runs in ``keep`` have their outputs remembered. ``loaded`` gives the reference's outputs of a run where they were
-    saved elsewhere. ``keeps_state``: the model does, from run to run.
+    The outputs of the runs in ``keep`` are remembered. ``loaded`` gives the reference's outputs where they were saved
+    elsewhere. ``keeps_state``: the model keeps a state from run to run.
     """
 
     observation_type: Final = DiffObservation
@@ -211,7 +214,7 @@ class InferenceDiffTask:
 
 
 def describe_outputs(model: ModelFile) -> list[Output]:
-    """What tells the kind of each output, as far as the file states its shape."""
+    """The facts that decide the kind of each output, as far as the file states its shape."""
     shapes = tuple(tensor.shape for tensor in model.inputs)
     return [_described(info, info.shape, shapes) for info in model.outputs]
 
@@ -222,7 +225,7 @@ def _described(info: TensorInfo, shape: tuple[int, ...], input_shapes: tuple[tup
 
 
 def check_types(model: ModelFile, native: bool) -> None:
-    """Refuse types that cannot be fed or read; raises :class:`ModelError`."""
+    """Raise :class:`ModelError` for types of inputs or outputs that cannot be fed or read."""
     for kind, tensors, natively in (
         ("input", model.inputs, NATIVE_INPUT_TYPES),
         ("output", model.outputs, NATIVE_OUTPUT_TYPES),

@@ -1,4 +1,4 @@
-"""Between which values random inputs are drawn, and which values pictures get: what the model is made for."""
+"""The ranges of random inputs and of pictures: the values that the model is made for."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ class DrawnRange:
 
 
 def default_range(model: ModelFile, tensor: TensorInfo) -> DrawnRange:
-    """What the model tells about an input of numbers, else -1..1, the range of the type, or small whole numbers."""
+    """The range that the model states or shows for an input of numbers.
+
+    Else -1..1, the type's range, or small whole numbers.
+    """
     if tensor.rows is not None:
         return DrawnRange(0, tensor.rows - 1, "table", f"rows of a table of {tensor.rows}", True)
     if tensor.dtype.startswith(("float", "complex")):
@@ -59,7 +62,7 @@ def native_range(tensor: TensorInfo) -> DrawnRange:
 
 
 def narrower(found: DrawnRange, dtype: str) -> DrawnRange | None:
-    """What is tried where outputs overflow: 0..1 for floats of which nothing is known, None for others."""
+    """The range to try if outputs overflow: 0..1 for floats whose range is only the default; None for others."""
     if found.origin != "default" or not dtype.startswith("float"):
         return None
     return DrawnRange(0, 1, "probe", f"because outputs overflow with {found.low:g}..{found.high:g}")
@@ -99,7 +102,7 @@ def is_normalised(model: ModelFile, tensor: TensorInfo) -> bool:
 
 
 def range_of_pixels(tensor: TensorInfo, normalization: Normalization, model: ModelFile) -> DrawnRange:
-    """What a normalisation that the user states makes of the pixels 0..255; whole numbers keep their own range."""
+    """The range that pixels 0..255 get by a normalisation that the user states; whole numbers keep their own range."""
     if not tensor.dtype.startswith("float"):
         return default_range(model, tensor)
     low, high = _pixels(normalization.mean, normalization.std)
@@ -143,7 +146,7 @@ def is_picture(tensor: TensorInfo) -> bool:
 
 
 def given_ranges(model: ModelFile, tensors: Sequence[TensorInfo], texts: Sequence[str]) -> dict[int, DrawnRange]:
-    """Those of ``--input_range``, by position; raises :class:`UsageError` for what does not fit."""
+    """The ranges of ``--input_range`` by position; raises :class:`UsageError` for what does not fit."""
     found: dict[int, DrawnRange] = {}
     for text in texts:
         name, low, high = _split_range(text)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 
-from evaltools.engine import Open, Opened, Outcome
+from evaltools.engine import Open, Opened, PassOutcome
 from evaltools.errors import ImageError
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.runtime.session import Array
@@ -32,7 +32,7 @@ def measure_yardsticks(
     material: DiffMaterial,
     opened: Sequence[Opened],
     reruns: Sequence[Rerun],
-    outcome: Outcome[DiffObservation],
+    outcome: PassOutcome[DiffObservation],
     open_with: Open,
     on_step: Callable[[], None],
 ) -> YardstickRuns:
@@ -56,23 +56,27 @@ def measure_yardsticks(
             outputs[LOCAL_REFERENCE] = [] if isinstance(local, str) else local
             problem = f"no noise floor, the CPU fails here: {local}" if isinstance(local, str) else None
         of_sample = Sample(inputs, outputs, request.warmup_runs, request.invocations)
-        look = run_on_sample(reruns, of_sample, open_with, on_step)
-        if not look.interrupted:
+        done = run_on_sample(reruns, of_sample, open_with, on_step)
+        if not done.interrupted:
             alike = held_against_the_cpu(request, material, opened, inputs, outputs, open_with)
     except KeyboardInterrupt:
-        look = YardstickRuns(interrupted=True)
+        done = YardstickRuns(interrupted=True)
     against = request.reference.name if request.reference else LOCAL_REFERENCE
     remembered = _kept(outcome, against, material.kept) if request.reference else ()
     return YardstickRuns(
-        look.seen, tuple(sample), outputs.get(against, ()), look.interrupted, problem, alike, tuple(remembered)
+        done.seen, tuple(sample), outputs.get(against, ()), done.interrupted, problem, alike, tuple(remembered)
     )
 
 
-def choose_sample(request: DiffRequest, material: DiffMaterial, outcome: Outcome[DiffObservation]) -> tuple[int, ...]:
-    """The runs for the yardsticks, in order: half of them spread evenly, the others where differences are largest.
+def choose_sample(
+    request: DiffRequest, material: DiffMaterial, outcome: PassOutcome[DiffObservation]
+) -> tuple[int, ...]:
+    """The numbers of the runs for the yardsticks, ascending.
 
-    So what a rare input does to a test is held against what it does to the CPU. Of a model with a state, the first
-    runs.
+    Half of them spread evenly, half where differences are largest.
+
+    So the effect of a rare input on a test is compared with its effect on the CPU. For a model with a state they are
+    the first runs.
     """
     count = request.yardstick_runs
     if material.stateful or len(material.kept) <= count:
@@ -98,7 +102,7 @@ class RunChanges:
     boxes: dict[int, float]
 
 
-def differences_of(outcome: Outcome[DiffObservation], name: str) -> dict[int, Difference]:
+def differences_of(outcome: PassOutcome[DiffObservation], name: str) -> dict[int, Difference]:
     """The differences of one configuration by run, read once."""
     return {
         record.example.index: record.observation.difference
@@ -136,7 +140,7 @@ def _box_change(boxes: BoxAgreement) -> float:
     return boxes.lost + boxes.new + boxes.class_changes + boxes.score_shift + boxes.moved
 
 
-def _rankings(request: DiffRequest, material: DiffMaterial, outcome: Outcome[DiffObservation]) -> list[list[int]]:
+def _rankings(request: DiffRequest, material: DiffMaterial, outcome: PassOutcome[DiffObservation]) -> list[list[int]]:
     """Per test configuration, of boxes and of each output, the kept runs that differ, the farthest first."""
     rankings = []
     for configuration in request.tests:
@@ -160,7 +164,7 @@ def _readable(material: DiffMaterial, sample: Sequence[int]) -> dict[int, tuple[
     return inputs
 
 
-def _kept(outcome: Outcome[DiffObservation], name: str, sample: Sequence[int]) -> list[tuple[Array, ...]]:
+def _kept(outcome: PassOutcome[DiffObservation], name: str, sample: Sequence[int]) -> list[tuple[Array, ...]]:
     """The remembered outputs of a configuration, up to the first failure."""
     wanted = set(sample)
     kept: list[tuple[Array, ...]] = []

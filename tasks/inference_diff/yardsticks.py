@@ -1,4 +1,4 @@
-"""Drives sessions a second time through some runs of a pass, to measure what differences are held against."""
+"""Runs sessions again on some inputs of a pass, to measure the yardsticks that differences are compared with."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Runnable:
 
 @dataclass(frozen=True)
 class Rerun:
-    """A session to be driven through the sampled runs; ``expected_from`` names the outputs that it is held against.
+    """A session to be run again on the sampled runs; ``expected_from`` names the outputs that it is compared with.
 
-    Inputs are changed by ``change_inputs`` where that is given.
+    ``change_inputs`` changes the inputs, if it is given.
     """
 
     kind: RerunKind
@@ -48,7 +48,7 @@ class Rerun:
 
 @dataclass(frozen=True)
 class RerunOutcome:
-    """What came out of a rerun; ``summary`` is None, and ``reason`` says why, where it failed."""
+    """The outcome of a rerun; if it failed, ``summary`` is None and ``reason`` says why."""
 
     rerun: Rerun
     summary: DiffSummary | None
@@ -73,11 +73,11 @@ class YardstickRuns:
     remembered: Runs = ()
 
     def of_kind(self, kind: RerunKind) -> list[RerunOutcome]:
-        """Those of one kind, in order."""
+        """The outcomes of one kind, in order."""
         return [entry for entry in self.seen if entry.rerun.kind == kind]
 
     def repeated(self, name: str) -> RerunOutcome | None:
-        """The second time of a configuration."""
+        """The outcome of running a configuration a second time."""
         return next((entry for entry in self.of_kind(REPEAT) if entry.rerun.name == name), None)
 
 

@@ -1,4 +1,4 @@
-"""What can be measured on this machine: runtimes and delegates, each proven by running a small model."""
+"""Finds out what can be measured on this machine: it runs a small model with each runtime and delegate."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ _PACKAGES: Final = (
 
 
 def findings() -> Iterator[Finding]:
-    """Try everything, one after the other."""
+    """Check everything; yields each finding as soon as it is known."""
     model = read_model(sample.model_file("float32"))
     inputs = _inputs(model)
     expected: Sequence[Array] | None = None
@@ -99,7 +99,7 @@ def findings() -> Iterator[Finding]:
         expected = expected if expected is not None else outputs
         yield found
     for check in PROVEN_DELEGATES:
-        yield replace(_tried("delegate", check, model, inputs, expected)[0], here=_here(check))
+        yield replace(_tried("delegate", check, model, inputs, expected)[0], here=_on_a_computer(check))
     for delegate in DELEGATES:
         if not delegate.runtimes:
             yield Finding("delegate", delegate.name, "elsewhere", f"runs in {delegate.works_in}")
@@ -111,12 +111,12 @@ def findings() -> Iterator[Finding]:
         yield Finding("package", name, "works" if is_there else "missing", "installed" if is_there else "", next_step)
 
 
-def _here(check: Check) -> str:
+def _on_a_computer(check: Check) -> str:
     return " ".join(delegate.here for delegate in Configuration.from_text(check.name, check.flags).delegates.requested)
 
 
 def _extensions() -> Iterator[Finding]:
-    """What other packages bring: it can be used, or why not."""
+    """Findings about other packages' objects: whether they can be used, or why not."""
     problems = [*PROBLEMS, *other_metrics().problems, *other_kinds().problems]
     for group in (extensions.DELEGATES, extensions.RUNTIMES, extensions.METRICS, extensions.TASKS):
         for entry in extensions.entries(group):

@@ -1,4 +1,4 @@
-"""What delegates take of a model, seen by opening it with each of them, in a process of its own."""
+"""Finds out which nodes of a model delegates take, by opening it with each of them in a process of its own."""
 
 from __future__ import annotations
 

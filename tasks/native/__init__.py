@@ -1,1 +1,1 @@
-"""What the native tools' own programs found, as results of evaltools."""
+"""Makes results of evaltools from runs of the native tools' own programs."""

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from evaltools.datasets.image_folder import printable_name
-from evaltools.engine import Example, Outcome, Record
+from evaltools.engine import Example, PassOutcome, Record
 from evaltools.engine.describe import comparison_pairs
 from evaltools.errors import ImageError
 from evaltools.metrics.boxes import Detection
@@ -40,7 +40,7 @@ from evaltools.tasks.coco.warnings import OddPictures, general_warnings
 from evaltools.tasks.native.figures import NOTHING_TIMED, as_latency, first_measured
 from evaltools.tasks.native.inputs import CocoInputs
 from evaltools.tasks.native.outcome import NativeOutcome
-from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.one_pass import sum_up
 
 _CLASS_OFFSET: Final = 1
@@ -97,7 +97,7 @@ def _detection(
     request, pictures = inputs.request, inputs.pictures
     options, truth = request.options, pictures.truth
     objects = OverlappingObjects(truth)
-    sum_up(Measured(Outcome(records)), [], {name: [objects] for name in list(records)[:1]})
+    sum_up(MeasuredPass(PassOutcome(records)), [], {name: [objects] for name in list(records)[:1]})
     mapping, mapping_used = choose_mapping(_MAPPING, dense_category_ids(truth), objects.pairs)
     resamples = request.bootstrap_resamples if len(records) > 1 else 0
     figures, categories = [], {}
@@ -122,7 +122,7 @@ def _detection(
     boxes = {pair: BoxPairs() for pair in comparison_pairs(configurations)}
     odd = OddPictures(truth, None)
     looked_at = {name: [odd] for name in kept}
-    sum_up(Measured(Outcome(kept)), list(boxes), looked_at, {pair: [seen] for pair, seen in boxes.items()})
+    sum_up(MeasuredPass(PassOutcome(kept)), list(boxes), looked_at, {pair: [seen] for pair, seen in boxes.items()})
     detection = CocoDetection(
         data=data,
         figures=figures,
@@ -150,7 +150,7 @@ def _matched(paths: Sequence[Path], logged: Sequence[LoggedPicture]) -> tuple[li
 
 
 def _as_printed(path: Path) -> str:
-    """A picture's name as it is read back from the text."""
+    """A picture's name in the form in which it is printed."""
     return os.fsencode(path.name).decode("utf-8", errors="replace").strip()
 
 
@@ -195,7 +195,10 @@ def _with_figures(described: ConfigurationResult, found: DetectorFigures) -> Con
 
 
 def _unread_truth(found: DetectionFigures, stated: DetectorFigures) -> str | None:
-    """Why the tool's mAP is none of these pictures: it goes on without a word where it cannot read its ground truth."""
+    """Why the tool's mAP is not that of these pictures.
+
+    If it cannot read its ground truth, it goes on without a message.
+    """
     if found.native is None or stated.overall != 0 or found.native.overall < _CLEARLY_ABOVE_NOTHING:
         return None
     return (

@@ -37,7 +37,7 @@ from evaltools.tasks.shared.image_input import describe_normalization
 
 __all__ = ["NativeBinary", "NativeInputs", "NativePart", "assemble_native", "prepare_native"]
 
-_NOT_TOLD: Final = {
+_WHAT_IS_NOT_KNOWN: Final = {
     "imagenet": "the native tool tells no single times and no single answers: there is no median, and nothing is known "
     "of NaN scores, of the number of different answers, and of which pictures changed sides",
     "coco": "the native tool tells no single times: there is no median",
@@ -156,8 +156,8 @@ def _with_difference(
 
 
 def _finished(result: EvaluationResult, warnings: Sequence[str]) -> EvaluationResult:
-    """Examples that a measured configuration finished were done; what a native tool does not tell is said once."""
+    """The result with the number of finished examples, and one warning about what the native tool does not state."""
     measured = [entry for entry in result.configurations if entry.status == "measured"]
-    told = [_NOT_TOLD[result.task]] if measured else []
+    notes = [_WHAT_IS_NOT_KNOWN[result.task]] if measured else []
     done = max((entry.finished_examples for entry in measured), default=0)
-    return replace(result, examples_done=done, warnings=[*result.warnings, *warnings, *told])
+    return replace(result, examples_done=done, warnings=[*result.warnings, *warnings, *notes])

@@ -1,4 +1,4 @@
-"""Figures of native runs as those of one run, and as our own types hold them."""
+"""Merges the figures of native runs, and converts them to our own types."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def merge_classifiers(parts: Sequence[ClassifierFigures]) -> ClassifierFigures:
 
 
 def merge_latencies(parts: Sequence[NativeLatency]) -> NativeLatency:
-    """Of several series as of one, in microseconds; nothing timed where there is none.
+    """Several series of times as one, in microseconds; all 0 where there is none.
 
-    Count, sum, smallest, largest, last and average are exact. The standard deviation is what it should be, or 1 less:
-    those of the parts were cut to whole numbers, and with less than 1 more in each the whole has less than 1 more too.
+    Count, sum, smallest, largest, last and average are exact. The standard deviation is exact or 1 too small: those of
+    the parts were cut to whole numbers, and with less than 1 missing in each, less than 1 is missing in the whole.
 
     >>> merge_latencies([NativeLatency(2, 3, 1, 3, 4, 2.0, 1), NativeLatency(1, 8, 8, 8, 8, 8.0, 0)])
     NativeLatency(count=3, last_us=8, min_us=1, max_us=8, sum_us=12, avg_us=4.0, std_us=2)
@@ -81,7 +81,7 @@ def merge_latencies(parts: Sequence[NativeLatency]) -> NativeLatency:
 
 
 def as_latency(found: NativeLatency) -> Latency:
-    """Times of which no single one is known: there is no first one and no median.
+    """A latency of which no single times are known, so that it has no first time and no median.
 
     Smallest, largest, last, sum, average and standard deviation are the native tool's.
     """
@@ -100,13 +100,16 @@ def as_latency(found: NativeLatency) -> Latency:
 
 
 def as_classification(found: ClassifierFigures) -> ClassificationMetrics:
-    """Accuracies; of NaN scores and of different answers the native tool tells nothing."""
+    """Accuracies of a native run, which says nothing about NaN scores and the number of different answers."""
     counts = whole_counts(found.accuracies, found.runs)
     return ClassificationMetrics(TopKAccuracy(found.runs, tuple(count / found.runs for count in counts)), None, None)
 
 
 def first_measured(configurations: Sequence[ConfigurationResult]) -> str | None:
-    """Whose preprocessing a result states, which has one for all: that of the first test, else of the reference."""
+    """The configuration whose preprocessing stands in the result, which has one for all.
+
+    The first test, else the reference.
+    """
     measured = [entry for entry in configurations if entry.status == "measured"]
     tests = [entry.name for entry in measured if entry.role == "test"]
     return next(iter([*tests, *(entry.name for entry in measured)]), None)

@@ -1,4 +1,4 @@
-"""What a native tool is given to evaluate: the same material that an evaluation here takes, checked for that tool."""
+"""The inputs of a native tool: the same data that evaltools evaluates, checked for that tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came of the runs of one configuration by a native tool: figures, or why there are none."""
+"""The outcome of the runs of one configuration by a native tool: figures, or why there are none."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NativeBinary:
 
     @property
     def version(self) -> str:
-        """Native tools state none; their content tells one from another."""
+        """The first digits of the sha256, since native tools state no version."""
         return f"sha256 {self.sha256[:_DIGITS_OF_SHA256]}"
 
     def as_runtime(self, kernels: str, messages: str = "") -> RuntimeUsed:
@@ -66,7 +66,7 @@ class NativeOutcome:
 def outcomes_of(
     inputs: NativeInputs, runs: Sequence[NativeRun], binary: NativeBinary, allow_fallback: bool
 ) -> list[NativeOutcome]:
-    """What came of each configuration, in the order in which they first occur among the runs.
+    """The outcome of each configuration, in the order in which they first occur among the runs.
 
     Raises :class:`UsageError` for parts of a task whose figures do not add up.
     """
@@ -133,7 +133,7 @@ def unavailable(inputs: NativeInputs, runs: Sequence[NativeRun]) -> str:
 
 
 def delegations(inputs: NativeInputs, runs: Sequence[NativeRun]) -> dict[str, NativeDelegation]:
-    """What ran where, by configuration, in those runs that came to an end with which they are measured."""
+    """What delegates took, by configuration, in the runs that count as measured."""
     found = {run.name: _delegation(inputs, run) for run in runs if not run.failure and run.exit_code in (0, None)}
     return {name: own for name, own in found.items() if inputs.request.allow_fallback or own.why_not is None}
 
@@ -144,7 +144,10 @@ def _delegation(inputs: NativeInputs, run: NativeRun) -> NativeDelegation:
 
 
 def _read(inputs: NativeInputs, run: NativeRun) -> tuple[NativeEvaluationLog, NativeFigures | str]:
-    """What a run printed, and its figures, or why there are none: text and result file may contradict each other."""
+    """The outcome of one run: its figures, or why it has none.
+
+    Its text and its result file may contradict each other.
+    """
     try:
         log = parse_evaluation_log(run.log)
     except DataError as error:

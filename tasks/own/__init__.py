@@ -1,4 +1,4 @@
-"""Tasks of your own: one function with typed parameters gives examples, inputs, scores and metrics."""
+"""Tasks of one's own: a function with typed parameters gives examples, inputs, scores and metrics."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _OTHER_NAMES: Final = ("help", "debug", "task", "model", "tests")
 
 
 class OwnKind(EvaluationKind):
-    """A task of your own; without ``loaded`` it stands for all of them, as results do."""
+    """A task of one's own. Without ``loaded`` it stands for all such tasks, as when a result is read."""
 
     summary = "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."
     modules_on_devices = ("evaltools.tasks.own.evaluation", "scipy.special")
@@ -58,28 +58,28 @@ class OwnKind(EvaluationKind):
 
     @property
     def part_type(self) -> type:
-        """The type of its part of the result."""
+        """The dataclass of the task's part of a result."""
         from evaltools.tasks.own.result import OwnPart
 
         return OwnPart
 
     @property
     def report(self) -> TaskReport:
-        """How its figures are shown."""
+        """How the task's figures are shown."""
         from evaltools.tasks.own import report
 
         return report
 
     @property
     def evidence(self) -> TaskEvidence:
-        """What limits and baselines need of it."""
+        """How limits and baselines read the task's part of a result."""
         from evaltools.tasks.own import evidence
 
         return evidence
 
     @property
     def command(self) -> str:
-        """As on the command line."""
+        """The task's name on the command line."""
         return f"run {self._typed}"
 
     @property
@@ -91,7 +91,10 @@ class OwnKind(EvaluationKind):
 
     @cached_property
     def own_options(self) -> tuple[Option, ...]:
-        """Those that the function's parameters declare; raises :class:`UsageError` for those that cannot be."""
+        """The options that the function's parameters declare.
+
+        Raises :class:`UsageError` for parameters that cannot be options.
+        """
         from evaltools.tasks.own.faults import place_of
         from evaltools.tasks.own.options import options_of
 
@@ -108,25 +111,25 @@ class OwnKind(EvaluationKind):
 
     @property
     def options(self) -> Mapping[str, Sequence[Parameter]]:  # type: ignore[override]
-        """Its own options under their headings."""
+        """The task's own options under their headings."""
         if self._loaded is None:
             return {"evaluation": _SHARED}
         own = {f"options of {self.loaded.function.name}": tuple(option.parameter for option in self.own_options)}
         return {**own, "evaluation": _SHARED}
 
     def with_stated_paths(self, options: Options, folder: Path) -> Options:
-        """With the defaults of the function's parameters that are paths."""
+        """The options, completed with the defaults of the function's parameters that are paths."""
         paths = {each.parameter.name: each.parameter.default for each in self.own_options if each.parameter.is_path}
         return options.stating({name: path for name, path in paths.items() if path and name not in options})
 
     def read(self, request: Request) -> OwnRequest:
-        """What a request asks, checked."""
+        """Parse and check the options of a request."""
         from evaltools.tasks.own.request import read_request
 
         return read_request(request, self.loaded, self.own_options)
 
     def prepare(self, asked: OwnRequest) -> OwnEvaluation:
-        """Read the model, make the task."""
+        """Read the model and make the task."""
         from evaltools.tasks.own.evaluation import prepare
 
         return prepare(asked)
@@ -136,16 +139,19 @@ class OwnKind(EvaluationKind):
         return (asked.model_file, asked.loaded.origin.file if asked.loaded.origin else None)
 
     def example_count(self, result: EvaluationResult) -> int:
-        """As many as the task gives."""
+        """The number of examples of the task."""
         count: int = result.part.example_count
         return count
 
     def is_damaged(self, result: EvaluationResult) -> bool:
-        """Never: a score that is no number fails its example."""
+        """False: a score that is no number fails its example."""
         return False
 
     def moved(self, task: str, take: Callable[[Path], str]) -> str:
-        """A task that lies in a file of its own goes with it; an installed one must be installed there."""
+        """The task's name for another machine.
+
+        A task in a file is sent with it; an installed one must be installed there.
+        """
         origin = self.loaded.origin
         return task if origin is None or origin.module else f"{take(origin.file)}:{origin.name}"
 
@@ -155,12 +161,12 @@ class OwnKind(EvaluationKind):
         return () if origin is None or origin.module else origin.beside
 
     def parts(self, asked: Any) -> PartsOfTask:
-        """Every part gets all files that options name."""
+        """How the examples can be divided; every part gets all files that options name."""
         return PartsOfTask(self.prepare(asked).example_count)
 
 
 def kind_named(text: str) -> EvaluationKind:
-    """The task that ``FILE.py:NAME`` or the name of an installed one stands for; raises :class:`UsageError`."""
+    """The task that ``FILE.py:NAME`` or the name of an installed task stands for; raises :class:`UsageError`."""
     if text == OWN:
         return OwnKind()
     from evaltools.tasks.own.loading import installed_kind, load_task

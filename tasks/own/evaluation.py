@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from evaltools.engine import Example, Journal, Prepared
 from evaltools.engine.describe import comparison_pairs
@@ -18,15 +18,15 @@ from evaltools.tasks.own.faults import place_of
 from evaltools.tasks.own.figures import ScoresByExample, ScoresSeen, comparisons, means, verdicts
 from evaltools.tasks.own.request import OwnRequest
 from evaltools.tasks.own.result import ExampleScores, OwnPart
-from evaltools.tasks.own.task import OwnTask, Scores, build
-from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
-from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.own.task import ObservedScores, OwnTask, build
+from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
+from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup, require_stated
 from evaltools.tasks.shared.one_pass import judge_records, sum_up
 from evaltools.tasks.shared.run_identity import RunAtPlace, files_below, with_files
 
 
-class OwnEvaluation(Evaluation[Scores]):
+class OwnEvaluation(Evaluation[ObservedScores]):
     """An evaluation of the examples that a task gives; make it with :func:`prepare`."""
 
     name = "own"
@@ -38,11 +38,11 @@ class OwnEvaluation(Evaluation[Scores]):
 
     @property
     def example_count(self) -> int:
-        """As many as the task gives."""
+        """The number of examples of the task."""
         return len(self.task.examples)
 
     def identity(self) -> RunIdentity:
-        """The task's file, its options and what they point at, its examples, the model."""
+        """The identity of a run: the task's file, its options and the files that they name, its examples, the model."""
         loaded = self.request.loaded
         found = self.identity_with(
             {
@@ -57,23 +57,28 @@ class OwnEvaluation(Evaluation[Scores]):
         return found
 
     def check_sessions(self, opened: OpenConfigurations) -> None:
-        """Inputs are made for what the file states."""
+        """Raise :class:`ModelError` for a model whose inputs are others in the runtime.
+
+        The task makes inputs for what the file states.
+        """
         for session in opened.sessions.values():
             for stated, actual in zip(self.model.inputs, session.inputs, strict=True):
                 require_stated(self.model, session, "input", stated, actual, "convert the model again")
 
-    def ready(self, opened: OpenConfigurations, journal: Journal[Any]) -> Ready[Scores]:
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> ReadyTask[ObservedScores]:
         """The task, after a few of its examples were tried on the first configuration that runs."""
         if opened.runnable:
             try_examples(self.task, next(iter(opened.sessions.values())))
-        return Ready(self.task, PassSetup(self.request.reference_name, self.pass_options), runs=opened.runnable)
+        return ReadyTask(self.task, PassSetup(self.request.reference_name, self.pass_options), runs=opened.runnable)
 
-    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> Ready[Scores]:
-        """The task as it is."""
-        return Ready(self.task, PassSetup(self.request.reference_name, self.pass_options))
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[ObservedScores]:
+        """The task; its examples are not tried again."""
+        return ReadyTask(self.task, PassSetup(self.request.reference_name, self.pass_options))
 
-    def findings(self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[Scores]) -> Findings:
-        """Means, comparisons, and every score where that was asked for."""
+    def findings(
+        self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[ObservedScores]
+    ) -> Findings:
+        """Means, comparisons, and every score if that was asked for."""
         request, task, outcome = self.request, self.task.task, measured.outcome
         origin = request.loaded.origin
         judged = [judge_records(entry, outcome) for entry in described]
@@ -146,7 +151,7 @@ def try_examples(task: OwnTask, session: Session) -> None:
 
 
 def _fault(task: OwnTask, example: Example, session: Session) -> str | None:
-    """What the task's own code says of an example; None where it is fine, or something else fails."""
+    """The error of the task's own code on an example; None where there is none, or where something else fails."""
     try:
         prepared: Prepared = task.prepare(example)
         task.observe(prepared, session.run(prepared.inputs).outputs)

@@ -1,22 +1,22 @@
-"""What limits and baselines need of a task of your own."""
+"""How limits and baselines read a task of one's own."""
 
 from __future__ import annotations
 
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.evidence import Judged, Mean
+from evaltools.result.evidence import Judged, ScoreMean
 from evaltools.result.places import against_reference
 from evaltools.stats.changes import Change
 from evaltools.tasks.own.result import OwnPart
 
 
 def subject(result: EvaluationResult) -> str:
-    """The name of its function."""
+    """The name of the task's function."""
     part: OwnPart = result.part
     return part.name
 
 
 def setup(result: EvaluationResult) -> dict[str, str]:
-    """The content of its file, and its options."""
+    """The checksum of the task's file, and the task's options."""
     part: OwnPart = result.part
     return {"the task's file": part.sha256[:12], **{f"--{name}": value for name, value in part.options.items()}}
 
@@ -27,7 +27,7 @@ def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dic
 
 
 def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
-    """Means with their deviations, and changes: a loss is negative, also where lower is better."""
+    """Means with their deviations, and changes. A loss is negative, even where lower is better."""
     part: OwnPart = result.part
     changes: dict[str, Change] = {}
     for metric in part.metrics:
@@ -38,7 +38,7 @@ def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judg
     return Judged(means=_means(result, configuration), changes=changes)
 
 
-def _means(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, Mean]:
+def _means(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, ScoreMean]:
     part: OwnPart = result.part
     recorded = [example.scores.get(configuration.name) for example in part.scores or []]
     found = {}
@@ -47,13 +47,13 @@ def _means(result: EvaluationResult, configuration: ConfigurationResult) -> dict
         scores = scores if len(scores) == part.example_count else []
         for entry in part.means:
             if (entry.configuration, entry.metric) == (configuration.name, metric.name):
-                found[metric.name] = Mean(
+                found[metric.name] = ScoreMean(
                     entry.mean, entry.deviation, entry.examples, metric.better, scores, metric.margin
                 )
     return found
 
 
 def examples(result: EvaluationResult) -> list[str]:
-    """The same for two results of the same examples."""
+    """Texts that identify the examples: the task's name, and the checksum of the examples' ids."""
     part: OwnPart = result.part
     return [part.name, part.examples_sha256]

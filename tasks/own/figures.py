@@ -12,20 +12,20 @@ from evaltools.result.verdict import Verdict
 from evaltools.stats.means import mean_change, mean_interval
 from evaltools.tasks.own.definition import Mean
 from evaltools.tasks.own.result import MetricComparison, MetricMean
-from evaltools.tasks.own.task import Scores
+from evaltools.tasks.own.task import ObservedScores
 
 ScoresByExample = Mapping[int, tuple[float, ...]]
 
 
 class ScoresSeen:
-    """Collects the scores of a configuration by the numbers of its examples, and the first names without a metric."""
+    """Collects the scores of a configuration by the number of the example, and the first names that have no metric."""
 
     def __init__(self) -> None:
         self.values: dict[int, tuple[float, ...]] = {}
         self.unknown: tuple[str, ...] = ()
 
-    def add(self, example: Example, observation: Scores) -> None:
-        """Take one example."""
+    def add(self, example: Example, observation: ObservedScores) -> None:
+        """Add the scores of one example."""
         self.values[example.index] = observation.values
         self.unknown = self.unknown or tuple(observation.unknown)
 
@@ -60,9 +60,9 @@ def comparisons(
 
 
 def verdicts(found: Sequence[MetricComparison], metrics: Sequence[Mean], margin: float) -> dict[str, list[Verdict]]:
-    """What the changes mean, by configuration: those of each pair in the order of the metrics.
+    """The verdicts on the changes, by configuration: those of each pair in the order of the metrics.
 
-    ``margin`` is for metrics without one of their own.
+    ``margin`` is that of metrics without one of their own.
     """
     by_name = {metric.name: metric for metric in metrics}
     by_configuration: dict[str, list[Verdict]] = {}

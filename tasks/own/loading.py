@@ -131,7 +131,7 @@ def _entry(name: str) -> EntryPoint:
 
 
 def located(function: TaskFunction[...]) -> Loaded:
-    """The same for a function that is at hand: it has an origin where another process can import or load it."""
+    """The task of a function that this process has. It gets an origin if another process can import or load it."""
     module = sys.modules.get(function.function.__module__)
     name = getattr(function.function, "__qualname__", "")
     if module is None or module.__name__ == "__main__" or getattr(module, name, None) is not function:
@@ -172,7 +172,7 @@ def _imported(name: str) -> ModuleType:
 
 
 def _executed(file: Path) -> ModuleType:
-    """The module that a file is; the same one each time, as long as its content is the same."""
+    """The module of a file; the same object each time, as long as the file's content is the same."""
     try:
         content = file.read_bytes()
     except OSError as error:
@@ -202,7 +202,7 @@ def _executed(file: Path) -> ModuleType:
 
 
 def _forget_modules_beside_tasks() -> None:
-    """Have every task import its own: another one may lie beside one of the same name, or it was changed since."""
+    """Forget modules beside tasks, so that every task imports its own: another task may have one of the same name."""
     known = [[*found, *_packages_of(found, file.parent)] for file, found in _BESIDE.items()]
     for name in {name for names in known for name in names}:
         sys.modules.pop(name, None)
@@ -230,13 +230,13 @@ def _modules_below(folder: Path, names: Iterable[str]) -> dict[str, Path]:
 
 
 def _contents(files: Iterable[Path]) -> list[bytes]:
-    """What stands in files; nothing of those that are gone."""
+    """The contents of files; nothing for files that are gone."""
     return [file.read_bytes() for file in files if file.is_file()]
 
 
 @contextmanager
 def _folder_on_path(folder: Path) -> Iterator[None]:
-    """What lies beside the file can be imported by it, as by a program."""
+    """A context in which modules beside the file can be imported, as by a program."""
     sys.path.insert(0, str(folder))
     try:
         yield

@@ -1,4 +1,4 @@
-"""What ``score`` is given of the model's outputs."""
+"""The outputs of the model as ``score`` gets them."""
 
 from __future__ import annotations
 

@@ -47,10 +47,10 @@ def print_figures(result: EvaluationResult, console: Console, _detail: Detail) -
         for verdict in configuration.verdicts:
             change = differing[verdict.against, configuration.name, verdict.metric]
             against = "" if verdict.against == part.comparisons[0].baseline else f" against {verdict.against}"
-            told = [] if verdict is configuration.verdict else [score_change_in_words(verdict)]
-            told += [f"{change.differing} of {change.count} examples differ"] if change.differing else []
-            if told:
-                console.print(f"{configuration.name}{against}: {verdict.metric} {'; '.join(told)}")
+            sentences = [] if verdict is configuration.verdict else [score_change_in_words(verdict)]
+            sentences += [f"{change.differing} of {change.count} examples differ"] if change.differing else []
+            if sentences:
+                console.print(f"{configuration.name}{against}: {verdict.metric} {'; '.join(sentences)}")
 
 
 def _print_table(result: EvaluationResult, own: OwnPart, console: Console) -> None:

@@ -1,4 +1,4 @@
-"""What an evaluation of a task of your own is asked for, checked."""
+"""The request of an evaluation of one's own task, checked."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class OwnRequest(TaskRequest):
 
 
 def read_request(request: Request, loaded: Loaded, options: Sequence[Option]) -> OwnRequest:
-    """What a request asks; raises :class:`UsageError` for values that make no sense."""
+    """Parse and check the options of a request; raises :class:`UsageError` for values that make no sense."""
     given = request.options
     output = given.path("output_file_path")
     if output is not None and output.suffix.lower() in (".pb", ".bin"):

@@ -1,4 +1,4 @@
-"""A task of your own as the engine knows tasks: every call of its functions is checked."""
+"""A task of one's own as the engine sees tasks: every call of its functions is checked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evaltools.engine import Example as NumberedExample
 from evaltools.engine import Prepared
 from evaltools.errors import DataError, EvaltoolsError, ImageError, TaskError, UsageError
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.preprocess import use_reference_kernel
+from evaltools.preprocess import resizing_by_kernel
 from evaltools.result.metrics import METRICS
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Example, Mean, Task
@@ -36,21 +36,21 @@ _TAKEN_NAMES: Final = frozenset(
 
 
 class _Unfit(Exception):
-    """What a task's function gave is not what it has to give."""
+    """A task's function returned something that it must not return."""
 
 
 @dataclass(frozen=True)
-class Scores:
-    """What ``score`` gave for one example, in the order of the metrics; ``unknown`` are names that no metric has."""
+class ObservedScores:
+    """The scores of one example, in the order of the metrics; ``unknown`` are names that no metric has."""
 
     values: tuple[float, ...]
     unknown: tuple[str, ...] = ()
 
 
 class OwnTask:
-    """Follows :class:`evaltools.engine.Task`; :func:`build` makes it."""
+    """A task of one's own; it implements :class:`evaltools.engine.Task`. Make it with :func:`build`."""
 
-    observation_type: Final = Scores
+    observation_type: Final = ObservedScores
     in_order: Final = False
     keeps_state: Final = False
 
@@ -64,13 +64,15 @@ class OwnTask:
         """The inputs that the task makes, checked; the context is the example's number."""
         return _prepared(self.task, example.index, self.inputs)
 
-    def observe(self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None) -> Scores:
+    def observe(
+        self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None
+    ) -> ObservedScores:
         """Score the outputs; raises :class:`TaskError`."""
         return scores(self.task, self.task.examples[prepared.context], Outputs(outputs, self._outputs))
 
 
 class PortableOwnTask(OwnTask):
-    """One that processes of their own can load again, by where it is from and its options."""
+    """A task that other processes can load again, by its origin and options."""
 
     def __init__(
         self,
@@ -85,7 +87,7 @@ class PortableOwnTask(OwnTask):
         self._options = tuple(options.items())
 
     def recipe(self, example: NumberedExample) -> Callable[[], Prepared]:
-        """What :meth:`prepare` does, to be done by a process of its own."""
+        """What :meth:`prepare` does, for another process."""
         return functools.partial(_prepare_elsewhere, self._origin, self._options, self.inputs, example)
 
 
@@ -165,7 +167,7 @@ def _require_metrics(metrics: Any, place: str) -> None:
 
 
 def tensors_of(model: ModelFile, tensors: Sequence[TensorInfo]) -> tuple[TaskTensor, ...]:
-    """What a task is told of inputs or outputs."""
+    """Inputs or outputs as a task gets them."""
     return tuple(_tensor(model, tensor) for tensor in tensors)
 
 
@@ -180,16 +182,16 @@ def _tensor(model: ModelFile, tensor: TensorInfo) -> TaskTensor:
 
 @functools.lru_cache(maxsize=4)
 def _loaded_again(origin: Origin, options: tuple[tuple[str, Any], ...]) -> Task:
-    """The task in a process that makes inputs, once."""
+    """The task in a process that makes inputs; it is loaded once."""
     return make_task(Loaded(origin.load(), origin), dict(options))
 
 
 def _prepare_elsewhere(
     origin: Origin, options: tuple[tuple[str, Any], ...], inputs: tuple[TaskTensor, ...], example: NumberedExample
 ) -> Prepared:
-    use_reference_kernel()
     try:
-        task = _loaded_again(origin, options)
+        with resizing_by_kernel():
+            task = _loaded_again(origin, options)
     except UsageError as error:
         raise TaskError(str(error)) from error
     known = task.examples[example.index].id if example.index < len(task.examples) else None
@@ -198,7 +200,7 @@ def _prepare_elsewhere(
             f"{origin} gives other examples each time: number {example.index} was {example.id!r}, then {known!r}; "
             "list them in a fixed order"
         )
-    with contextlib.redirect_stdout(sys.stderr):
+    with contextlib.redirect_stdout(sys.stderr), resizing_by_kernel():
         return _prepared(task, example.index, inputs)
 
 
@@ -265,7 +267,7 @@ def _number(name: str, value: Any, example: Example) -> float:
     return float(value)
 
 
-def scores(task: Task, example: Example, outputs: Outputs) -> Scores:
+def scores(task: Task, example: Example, outputs: Outputs) -> ObservedScores:
     """What ``score`` gives, checked; raises :class:`TaskError`."""
     try:
         with calling_task():
@@ -286,7 +288,7 @@ def scores(task: Task, example: Example, outputs: Outputs) -> Scores:
                 f"{_LARGEST_SCORE:g}"
             )
     unknown = tuple(name for name in found if name not in names)
-    return Scores(tuple(found[name] for name in names), unknown[:_MOST_NAMED])
+    return ObservedScores(tuple(found[name] for name in names), unknown[:_MOST_NAMED])
 
 
 def _kind(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What a task is told of the model's inputs and outputs."""
+"""The model's inputs and outputs as a task gets them."""
 
 from __future__ import annotations
 

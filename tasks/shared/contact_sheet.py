@@ -25,7 +25,7 @@ Draw = Callable[[EvaluationResult, LoadPicture], bytes | None]
 
 
 def check_sheet(path: Path, request: Request) -> None:
-    """Raises :class:`UsageError` for a name that cannot be meant."""
+    """Raise :class:`UsageError` for a name that cannot be that of a picture to write."""
     if path.suffix.lower() != ".png":
         raise UsageError(f"--disagreements_path={path}: the picture is a PNG; give a name that ends in .png")
     folder = os.path.realpath(request.options.text("ground_truth_images_path"))

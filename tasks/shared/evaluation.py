@@ -1,4 +1,4 @@
-"""The evaluation that all tasks share, from what was asked to the typed result: see :func:`evaluate`."""
+"""The steps of an evaluation, from the request to the typed result, which all tasks share: see :func:`evaluate`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, Eva
 from evaltools.result.verdict import Verdict
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.task_kind import with_task_figures
-from evaltools.tasks.shared.measured import Measured, describe_execution, nothing_measured
+from evaltools.tasks.shared.measured import MeasuredPass, describe_execution, nothing_measured
 from evaltools.tasks.shared.measuring import Observer, OpenConfigurations, PassSetup, carry_out
-from evaltools.tasks.shared.one_pass import Sums, latency_comparisons, with_conditions
+from evaltools.tasks.shared.one_pass import RunSums, latency_comparisons, with_conditions
 from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.run_identity import RunAtPlace, begin_run, changed_meanwhile, libraries_of, merged_run
 from evaltools.tasks.shared.startup import CHECKS, OPENING, Startup
@@ -32,11 +32,11 @@ Asked = TypeVar("Asked", bound=TaskRequest)
 
 
 @dataclass(frozen=True)
-class Ready(Generic[Observation]):
-    """A task, and how it is run, unless nothing can be measured (``runs`` false).
+class ReadyTask(Generic[Observation]):
+    """A task, and how its pass is set up.
 
-    ``notes`` are what the evaluation found out on the way there. ``interrupted``: Ctrl-C ended what came after the
-    pass.
+    ``runs``: whether the pass is run; it is not where no configuration can run. ``notes`` are what the evaluation
+    remembers for :meth:`Evaluation.findings`. ``interrupted``: Ctrl-C ended what was measured after the pass.
     """
 
     task: Task[Observation]
@@ -48,23 +48,23 @@ class Ready(Generic[Observation]):
 
 @dataclass(frozen=True)
 class Findings:
-    """What all records of a run come to, and what the task says of it.
+    """The figures of a run, and what the task concludes of them.
 
-    ``configurations`` have what every task has; ``sums`` is what one pass over the records gave. ``part`` is the task's
-    part of the result, ``verdicts`` are by configuration, the reference's first.
+    ``configurations`` have the figures that every task has; ``sums`` are the sums over all records. ``part`` is the
+    task's part of the result. ``verdicts`` are by configuration; those against the reference come first.
     """
 
     configurations: list[ConfigurationResult]
-    sums: Sums
+    sums: RunSums
     part: Any
     verdicts: Mapping[str, list[Verdict]] = field(default_factory=dict)
     warnings: Sequence[str] = ()
 
 
 class Evaluation(ABC, Generic[Observation]):
-    """One evaluation of a task: its request and its checked inputs, with what :func:`evaluate` asks in turn.
+    """One evaluation of a task: its request and its checked inputs.
 
-    ``name`` is the task's name in results.
+    :func:`evaluate` calls the methods in the order in which they stand here. ``name`` is the task's name in results.
     """
 
     name: str
@@ -88,15 +88,15 @@ class Evaluation(ABC, Generic[Observation]):
 
     @property
     def pass_options(self) -> PassOptions:
-        """How the pass goes."""
+        """When the pass stops, and how often it runs each example."""
         return PassOptions(self.request.max_failed_examples, max_crashes=self.request.execution.max_crashes)
 
     @abstractmethod
     def identity(self) -> RunIdentity:
-        """What must not change between the parts of a run; reads files again."""
+        """What must not change between the parts of a run. It reads the files again at each call."""
 
     def identity_with(self, inputs: Mapping[str, str]) -> RunIdentity:
-        """Task, model, options, libraries, and what else the task is made of."""
+        """The identity of task, model, options and libraries, with the ``inputs`` that only this task has."""
         return RunIdentity(
             {"the task": self.name, "the model": self.model.sha256, **inputs},
             options=dict(self.request.flags),
@@ -105,43 +105,46 @@ class Evaluation(ABC, Generic[Observation]):
 
     @abstractmethod
     def check_sessions(self, opened: OpenConfigurations) -> None:
-        """Refuse a model that the runtime makes another than its file states; raises :class:`ModelError`."""
+        """Raise :class:`ModelError` for a model whose inputs or outputs are others in the runtime than in its file."""
 
     @abstractmethod
-    def ready(self, opened: OpenConfigurations, journal: Journal[Any]) -> Ready[Observation]:
-        """The task, after trying what must be tried first."""
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> ReadyTask[Observation]:
+        """The task, and how its pass is set up; what can only be found out with open sessions is found out here."""
 
     @abstractmethod
-    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> Ready[Observation]:
-        """The task whose records lie in some run folders."""
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[Observation]:
+        """The task and its setup for :func:`merge`, where the records are in run folders and no session is open."""
 
     def after_pass(
         self,
-        ready: Ready[Observation],
-        measured: Measured,
+        ready: ReadyTask[Observation],
+        measured: MeasuredPass,
         opened: Sequence[Opened],
         observer: Observer,
         open_with: Open,
-    ) -> Ready[Observation]:
-        """What else is to be measured once the pass is over."""
+    ) -> ReadyTask[Observation]:
+        """Measure what is measured after the pass; returns ``ready`` with notes about it."""
         return ready
 
     def after_merge(
         self,
-        ready: Ready[Observation],
-        measured: Measured,
+        ready: ReadyTask[Observation],
+        measured: MeasuredPass,
         places: Sequence[RunAtPlace],
         observer: Observer,
         open_with: Open,
-    ) -> Ready[Observation]:
-        """The same for a run whose records come from some run folders."""
+    ) -> ReadyTask[Observation]:
+        """Measure what is measured after the records of run folders are merged.
+
+        Returns ``ready`` with notes about it.
+        """
         return ready
 
     @abstractmethod
     def findings(
-        self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[Observation]
+        self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[Observation]
     ) -> Findings:
-        """Go through the records: configurations, some of which have no figures, and the task's own part."""
+        """Compute the figures of all records. A configuration that was not measured has none."""
 
 
 def evaluate(
@@ -150,11 +153,11 @@ def evaluate(
     observer: Observer,
     open_with: Open | None = None,
 ) -> EvaluationResult:
-    """Check everything, open the configurations, run the pass, take the figures.
+    """Check everything, open the configurations, run the pass, compute the figures.
 
     ``prepare`` raises :class:`~evaltools.errors.UsageError` before any long work for a model or data that are wrong.
-    Configurations that cannot run are ``not measured`` in the result; without a single test configuration that can run,
-    nothing is. ``open_with`` opens a session; None: in a process of its own.
+    Configurations that cannot run are ``not measured`` in the result. If no test configuration can run, the pass is not
+    run. ``open_with`` opens a session; None opens each in a process of its own.
     """
     started_at = _now()
     startup = Startup()
@@ -189,10 +192,10 @@ def merge(
     observer: Observer,
     open_with: Open | None = None,
 ) -> EvaluationResult:
-    """The result of the shards in some run folders, as if one run had done them all.
+    """The result of the shards in run folders, as if one run had done them all.
 
-    ``places`` are where they are; with several, each did everything. Raises
-    :class:`~evaltools.errors.UsageError` where they are not all the shards of this run, each finished.
+    Each place did all shards; its folders have their records. Raises :class:`~evaltools.errors.UsageError` where they
+    are not all the shards of this run, each finished.
     """
     started_at = _now()
     evaluation = prepare(asked)
@@ -213,22 +216,21 @@ def _in_own_process(request: TaskRequest) -> Open:
 def _assemble(
     evaluation: Evaluation[Observation],
     described: Sequence[ConfigurationResult],
-    measured: Measured,
-    ready: Ready[Observation],
+    measured: MeasuredPass,
+    ready: ReadyTask[Observation],
     started_at: str,
     observer: Observer,
 ) -> EvaluationResult:
     observer.measured()
-    outcome = measured.outcome
+    outcome = measured.outcome.interrupted() if ready.interrupted else measured.outcome
     findings = evaluation.findings(described, measured, ready)
     configurations = with_conditions(findings.configurations, findings.sums)
     pictures = evaluation.pictures
-    stopped = measured.stopped or ("interrupted" if ready.interrupted else None)
     result = EvaluationResult(
         schema_version=SCHEMA_VERSION,
         task=evaluation.name,
-        complete=bool(outcome.examples_done) and stopped is None,
-        stopped=stopped,
+        complete=bool(outcome.examples_done) and outcome.stopped is None,
+        stopped=outcome.stopped,
         examples_done=outcome.examples_done,
         environment=describe_environment(list(evaluation.request.command), started_at, outcome.elapsed_s),
         model=describe_model(evaluation.model),

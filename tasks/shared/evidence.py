@@ -1,4 +1,4 @@
-"""What metrics say of a configuration, for limits and baselines."""
+"""What metrics say about a configuration, for limits and baselines."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from evaltools.result.evidence import Judged
 
 
 def task_name(result: EvaluationResult) -> str:
-    """What the task is called."""
+    """The name of the task."""
     return result.task
 
 
 def no_setup(_result: EvaluationResult) -> dict[str, str]:
-    """For a task whose options show in its examples and figures."""
+    """An empty setup, for tasks whose options are all visible in their examples and figures."""
     return {}
 
 
 def figures_by(
     metrics: Sequence[Metric], result: EvaluationResult, configuration: ConfigurationResult
 ) -> dict[str, float | None]:
-    """The figures that the result has, by name."""
+    """The figures by name that the result has."""
     return present({metric.name: metric.read(result, configuration) for metric in metrics})
 
 

@@ -94,7 +94,7 @@ def load_picture(path: Path, to_tensor: ImageToTensor) -> LoadedPicture:
 
     Raw ``.rgb8`` pictures have the model's size and are not resized.
     """
-    begun = time.perf_counter_ns()
+    start = time.perf_counter_ns()
     content = read_picture(path)
     was_read = time.perf_counter_ns()
     image = decode_picture(content, path.suffix, to_tensor.height, to_tensor.width, path)
@@ -104,7 +104,7 @@ def load_picture(path: Path, to_tensor: ImageToTensor) -> LoadedPicture:
     placement = None if raw else to_tensor.placement(height, width)
     values = to_tensor(image, already_sized=raw)
     resized = time.perf_counter_ns()
-    steps = ((READ, was_read - begun), (DECODE, decoded - was_read), (RESIZE, resized - decoded))
+    steps = ((READ, was_read - start), (DECODE, decoded - was_read), (RESIZE, resized - decoded))
     return LoadedPicture(
         values,
         PictureFrame(width, height, placement),

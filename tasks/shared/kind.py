@@ -1,4 +1,4 @@
-"""What the tasks that evaluate examples have in common as objects; each is one in the ``__init__`` of its folder."""
+"""The base class of tasks that evaluate examples. Each task has one object of it, in the ``__init__`` of its folder."""
 
 from __future__ import annotations
 
@@ -28,16 +28,18 @@ if TYPE_CHECKING:
     from evaltools.request.flags import GivenFlags
     from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.shared.evaluation import Evaluation
-    from evaltools.tasks.shared.names_here import NamesHere
+    from evaltools.tasks.shared.host_names import HostNames
     from evaltools.tasks.shared.request import TaskRequest
 
 
 @dataclass(frozen=True)
 class PartsOfTask:
-    """What devices need to know of a task's examples, to do them in parts.
+    """How the examples of a task can be divided among devices.
 
-    ``pictures`` are those of an option's folder in the order of the examples; they repeat where there are fewer. The
-    first ``shared`` are needed by every part. ``in_one_part``: each example depends on those before it.
+    ``count`` is the number of examples. ``pictures`` has, by the name of an option with a folder of pictures, the
+    pictures in the order of the examples; if there are fewer pictures than examples, they are used again in that order.
+    Every part needs the first ``shared`` of them. ``in_one_part``: the examples cannot be divided, since each depends
+    on those before it.
     """
 
     count: int
@@ -54,10 +56,11 @@ class PartsOfTask:
 
 
 class EvaluationKind(ABC):
-    """A task over examples; follows :class:`evaltools.task_kind.TaskKind`.
+    """A task that evaluates examples; it implements :class:`evaltools.task_kind.TaskKind`.
 
-    ``name`` stands in results, ``options`` are its own under their headings. ``one_worker``: unless more are asked for.
-    ``alias`` is a shorter name of its command, ``place`` where help lists it.
+    ``name`` is the name in results. ``options`` are the task's own options under their headings. ``one_worker``: one
+    worker runs unless the user asks for more. ``alias`` is a shorter name of its command. ``--help`` lists tasks by
+    ascending ``place``.
     """
 
     name: str
@@ -69,38 +72,38 @@ class EvaluationKind(ABC):
     place: int = 100
     accuracy: Accuracy | None = None
     modules_on_devices: Sequence[str] = ()
-    """What is imported there, at the latest when there are figures."""
+    """The modules that a device must be able to import to run this task."""
     whole_run_option: str = ""
-    """The option about what only a place that runs every example can measure; empty: there is no such thing."""
+    """The option for what can be measured only where every example is run; empty if there is no such option."""
     has_limits: bool = False
-    """Whether limits may be options, so that an evaluation that ends with exit code 1 has measured all."""
+    """Whether limits can be options, so that exit code 1 means a broken limit and not a crash."""
     kernels_of_reference: str = "builtin"
     kernels_of_native_reference: str = "builtin"
-    """Those of the reference where the native tool runs it."""
+    """The kernels of the reference if the native tool runs it."""
 
     @property
     @abstractmethod
     def part_type(self) -> type:
-        """The type of its part of the result, a dataclass."""
+        """The dataclass of the task's part of a result."""
 
     @property
     @abstractmethod
     def report(self) -> TaskReport:
-        """How its figures are shown."""
+        """How the task's figures are shown."""
 
     @property
     @abstractmethod
     def evidence(self) -> TaskEvidence:
-        """What its part of a result says in the words of limits."""
+        """How limits and baselines read the task's part of a result."""
 
     @property
     def command(self) -> str:
-        """As on the command line."""
+        """The task's name on the command line."""
         return self.name.replace("_", "-")
 
     @cached_property
     def groups(self) -> dict[str, Sequence[Parameter]]:
-        """All options under their headings, those that all tasks share behind its own."""
+        """All options under their headings: first the task's own, then those that all tasks share."""
         return with_shared_options(self.options, self.one_worker)
 
     @cached_property
@@ -109,9 +112,9 @@ class EvaluationKind(ABC):
         return {parameter.name: parameter for group in self.groups.values() for parameter in group}
 
     def reference(self, options: Options, text: str | None, native_tool: bool = False) -> Configuration | None:
-        """The reference that ``text`` describes, or where that is None, the one that the task has unless told.
+        """The reference that ``text`` describes as ``--reference`` does; the task's default if ``text`` is None.
 
-        ``native_tool``: that is what runs it.
+        Returns None for the text "none". ``native_tool``: the native tool runs the reference, not a Python runtime.
         """
         if text is not None and text.strip() == "none":
             return None
@@ -119,7 +122,7 @@ class EvaluationKind(ABC):
         return Configuration.from_text("reference", text or "", options.text("compat") == "native", kernels)
 
     def with_stated_paths(self, options: Options, folder: Path) -> Options:
-        """With paths that were not given but are known stated; all are meant from ``folder``."""
+        """The options, completed with paths that can be derived from others. Relative paths start at ``folder``."""
         return options
 
     def request_of_flags(
@@ -152,7 +155,7 @@ class EvaluationKind(ABC):
 
     @abstractmethod
     def read(self, request: Request) -> TaskRequest:
-        """What a request asks, checked; raises :class:`UsageError` for values that make no sense."""
+        """Parse and check the options of a request; raises :class:`UsageError` for values that make no sense."""
 
     @abstractmethod
     def prepare(self, asked: Any) -> Evaluation[Any]:
@@ -160,38 +163,41 @@ class EvaluationKind(ABC):
 
     @abstractmethod
     def files_read(self, asked: Any) -> Iterable[Path | None]:
-        """What result files must not overwrite, beside what configurations read."""
+        """The files that the task reads, which result files must not overwrite; without those of configurations."""
 
     def more_files(self, request: Request, asked: Any, outputs: Iterable[Path]) -> Any:
-        """Files of its own that are asked for, checked before any long work; ``outputs`` are written anyhow."""
+        """Check, before any long work, the output files that only this task has; returns what :meth:`write_more` takes.
+
+        ``outputs`` are the files that are written for every task. Raises :class:`UsageError`.
+        """
         return None
 
     def debug_lines(self, result: EvaluationResult, options: Options) -> list[str]:
-        """Lines for stdout before those of the native tool."""
+        """Lines that are printed on stdout before those of the native tool."""
         return []
 
     def as_asked(self, result: EvaluationResult, options: Options) -> EvaluationResult:
-        """The result without what was only kept for other files."""
+        """The result as it is written to the result file, without what was kept only for other files."""
         return result
 
     def write_more(self, result: EvaluationResult, files: Any, asked: Any, console: Console) -> list[OutputError]:
-        """Write what :meth:`more_files` planned; returns what could not be written."""
+        """Write ``files``, which :meth:`more_files` returned; returns an error for each that could not be written."""
         return []
 
     @abstractmethod
     def example_count(self, result: EvaluationResult) -> int:
-        """How many examples there are, over all shards."""
+        """The number of examples of all shards together."""
 
     @abstractmethod
     def is_damaged(self, result: EvaluationResult) -> bool:
-        """Whether outputs hold NaN or infinite numbers."""
+        """Whether outputs contain NaN or infinite numbers."""
 
     def breaks_limits(self, result: EvaluationResult) -> bool:
-        """Whether limits that were options are broken."""
+        """Whether a limit that was given as an option is broken."""
         return False
 
     def exit_code(self, result: EvaluationResult) -> int:
-        """That of an evaluation whose files were written."""
+        """The exit code of an evaluation whose files were all written."""
         if result.stopped == "interrupted":
             return exit_codes.INTERRUPTED
         without_input = [failure for failure in result.failed if failure.stage == "input"]
@@ -205,39 +211,43 @@ class EvaluationKind(ABC):
 
     @property
     def metrics(self) -> Sequence[Metric]:
-        """What is known of its figures, beside those that all tasks have."""
+        """The metrics of the task's own figures, without those that all tasks have."""
         return ()
 
     @abstractmethod
     def parts(self, asked: Any) -> PartsOfTask:
-        """Check model and data here, before anything is sent; raises :class:`UsageError` and its kinds."""
+        """Check model and data on the host, before anything is sent; raises :class:`UsageError` and its kinds."""
 
     def saving_reference(self, request: Request, folder: Path) -> Request | None:
-        """What gives, in ``folder``, the outputs that places are held against which all do everything.
+        """The request by which the host saves the reference's outputs to ``folder``, for devices to be compared with.
 
-        None where each has a reference of its own, or such outputs are loaded anyway.
+        It is used if every device does everything. None if each device runs a reference of its own, or if ``request``
+        loads such outputs anyway.
         """
         return None
 
     def against_saved(self, request: Request, folder: Path) -> Request:
-        """The same held against the outputs in ``folder``."""
+        """The request that compares with the outputs in ``folder``, which :meth:`saving_reference` saved."""
         return request
 
-    def named_here(self, result: EvaluationResult, names: NamesHere) -> EvaluationResult:
-        """A result from devices with the names that files have here in the task's own part."""
+    def with_host_names(self, result: EvaluationResult, names: HostNames) -> EvaluationResult:
+        """A result from devices, with the names that files have on the host in the task's own part."""
         return result
 
     def moved(self, task: str, take: Callable[[Path], str]) -> str:
-        """How a request names the task where its own files are called what ``take`` says; most have none."""
+        """The name of the task in a request for another folder or machine, where ``take`` gives the new names of files.
+
+        Only a task that is itself in a file has another name there.
+        """
         return task
 
     def files_beside(self) -> Sequence[Path]:
-        """What must lie beside its own file, in the same folders below, where that is moved."""
+        """The files that must be sent along with the task's own file, in the same folders relative to it."""
         return ()
 
 
 def evaluation_kind(name: str) -> EvaluationKind:
-    """The task of that name; raises :class:`UsageError` for a name that is none."""
+    """The task of that name; raises :class:`UsageError` for an unknown name, or one of no :class:`EvaluationKind`."""
     kind = kind_of(name)
     if not isinstance(kind, EvaluationKind):
         raise UsageError(f"{name} is no evaluation of examples but {type(kind).__name__}")

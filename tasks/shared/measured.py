@@ -1,4 +1,4 @@
-"""What a pass gave, and how it was carried out."""
+"""The outcome of a pass, with the latency measured after it and how both were carried out."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaltools.engine import Execution, Outcome, QuietTimes, Stop
+from evaltools.engine import Execution, PassOutcome, QuietTimes
 from evaltools.result.evaluation import ExecutionUsed, Restarted
 from evaltools.runtime.process.restarting import Restarts
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What a pass gave, and how it was carried out.
+class MeasuredPass:
+    """The outcome of a pass, with the latency measured after it and how both were carried out.
 
-    ``quiet`` has the latencies of the quiet phase, None where there was none: with one worker the pass itself is quiet.
-    ``interrupted``: Ctrl-C ended that phase.
-    ``not_traced`` says why the trace could not be written. ``peak_memory_kb`` is the largest resident memory of a
-    process of each configuration, in units of 1024 bytes.
+    ``quiet`` has the latencies of the quiet phase, None if there was none: with one worker the pass itself is quiet.
+    ``restarts`` and ``peak_memory_kb`` are by configuration; the latter is the largest resident memory of one of its
+    processes, in units of 1024 bytes. ``merged_shards`` is the number of run folders that the records come from, 0 if
+    the pass was run here. ``startup_seconds`` are the phases before the pass. ``not_traced`` says why the trace could
+    not be written, None if it was or none was wanted.
     """
 
-    outcome: Outcome[Any]
+    outcome: PassOutcome[Any]
     workers: int = 1
     quiet: QuietTimes | None = None
     restarts: Mapping[str, Restarts] = field(default_factory=dict)
@@ -29,21 +30,15 @@ class Measured:
     startup_seconds: Mapping[str, float] = field(default_factory=dict)
     not_traced: str | None = None
     peak_memory_kb: Mapping[str, int] = field(default_factory=dict)
-    interrupted: bool = False
-
-    @property
-    def stopped(self) -> Stop | None:
-        """Why it ended before the last example or latency, if it did."""
-        return self.outcome.stopped or ("interrupted" if self.interrupted else None)
 
 
-def nothing_measured(configurations: Mapping[str, object]) -> Measured:
-    """That of a pass that cannot be."""
-    return Measured(Outcome({name: [] for name in configurations}))
+def nothing_measured(configurations: Mapping[str, object]) -> MeasuredPass:
+    """What is measured where no test configuration can run: no records of any configuration."""
+    return MeasuredPass(PassOutcome({name: [] for name in configurations}))
 
 
-def describe_execution(execution: Execution, measured: Measured) -> ExecutionUsed:
-    """How the evaluation was carried out."""
+def describe_execution(execution: Execution, measured: MeasuredPass) -> ExecutionUsed:
+    """The result's account of how the evaluation was carried out."""
     quiet, stages = measured.quiet, measured.outcome.stages
     return ExecutionUsed(
         workers=measured.workers,

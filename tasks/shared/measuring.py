@@ -1,11 +1,11 @@
-"""What every evaluation measures on open configurations: its pass is run, its latency is taken in quiet."""
+"""What every evaluation measures on open configurations: it runs the pass, then measures latency on a quiet machine."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.engine import (
@@ -37,7 +37,7 @@ from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session, TensorSpec, WatchedSession
 from evaltools.runtime.process.restarting import RestartingSession, Restarts
 from evaltools.stats.series import FEWEST_PROCESSES
-from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.run_identity import QUIET
 from evaltools.tasks.shared.startup import FIRST_TURN, PROBING, Startup
 
@@ -48,7 +48,7 @@ QUIET_PHASE: Final = "latency in quiet"
 def require_stated(
     model: ModelFile, session: Session, kind: str, stated: TensorInfo, actual: TensorSpec, advice: str
 ) -> None:
-    """Refuse a tensor that the runtime makes another than the file states; raises :class:`ModelError`."""
+    """Raise :class:`ModelError` if a tensor has another type or shape in the runtime than in the model file."""
     dtype = "string" if actual.dtype.kind == "S" else actual.dtype.name
     if (dtype, actual.shape) != (stated.dtype, stated.shape):
         raise ModelError(
@@ -58,30 +58,30 @@ def require_stated(
 
 
 class Observer:
-    """Who wants to know how an evaluation goes; this one does nothing."""
+    """Its methods are called while an evaluation goes on, for instance to show its progress; these do nothing."""
 
     def opened(self, configurations: list[ConfigurationResult]) -> None:
         """Called once with what each configuration runs on, before anything is measured."""
 
     @contextmanager
     def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
-        """Entered around a phase of so many steps; what it yields is called with the counts of those done."""
+        """A context around a phase of ``total`` steps; it yields a function that takes the counts of finished steps."""
         yield lambda _tally: None
 
     def measured(self) -> None:
-        """Called when all is measured; from here on Ctrl-C would lose it."""
+        """Called when everything is measured. From here on Ctrl-C would lose the result."""
 
 
 @dataclass(frozen=True)
 class OpenConfigurations:
-    """What every configuration runs on, reference first, and those that can run."""
+    """The configurations of an evaluation, reference first: ``described`` are all, ``entries`` those that can run."""
 
     described: list[ConfigurationResult]
     entries: Sequence[Opened]
 
     @classmethod
     def of(cls, entries: Collection[Opened | NotMeasured], reference: Configuration | None) -> OpenConfigurations:
-        """What came of opening each configuration, one of which may be the ``reference``."""
+        """Of the results of opening each configuration; ``reference`` is the configuration that is the reference."""
         described = [
             describe_entry(entry, "reference" if entry.configuration is reference else "test") for entry in entries
         ]
@@ -102,8 +102,9 @@ class OpenConfigurations:
 class PassSetup:
     """How a pass of a task is set up.
 
-    ``wrap`` makes of a configuration's session the one that takes the task's inputs. ``before`` is called with the
-    first worker's sessions before the pass.
+    ``reference`` is the reference's name. ``one_worker``: one worker runs unless the user asks for more. ``wrap`` takes
+    a configuration's name and session, and returns the session that takes the task's inputs. ``before`` is called with
+    the first worker's sessions before the pass.
     """
 
     reference: str | None
@@ -116,13 +117,13 @@ class PassSetup:
 def carry_out(
     task: Task[Observation],
     opened: OpenConfigurations,
-    journal: Journal[Observation],
+    journal: Journal,
     setup: PassSetup,
     execution: Execution,
     observer: Observer,
     open_with: Open,
     startup: Startup,
-) -> Measured:
+) -> MeasuredPass:
     """Run the pass with as many workers as fit, then measure latency in quiet.
 
     With one worker the pass itself is quiet, and there is no such phase unless it was asked for.
@@ -149,7 +150,7 @@ def carry_out(
                     on_progress(tally)
 
                 outcome = run_pass(task, workers, journal, setup.reference, options, examples, tell, trace.add, makers)
-            quiet, interrupted = None, False
+            quiet = None
             if outcome.stopped is None and (most > 1 or execution.latency_examples):
                 usable = [
                     {name: session for name, session in sessions.items() if name not in outcome.given_up}
@@ -160,10 +161,10 @@ def carry_out(
                     _measure_in_quiet(makers[0], usable, chosen, options.invocations, observer),
                     lambda name, number: restarting[number][name] is restarting[0][name],
                 )
-                interrupted = quiet.interrupted
+                outcome = outcome.interrupted() if quiet.interrupted else outcome
                 quiet = quiet if quiet.examples else None
                 journal.state({QUIET: encode(quiet)})
-        return Measured(
+        return MeasuredPass(
             outcome,
             count,
             quiet,
@@ -171,7 +172,6 @@ def carry_out(
             startup_seconds=startup.seconds,
             not_traced=trace.failure,
             peak_memory_kb=_peak_memory_kb(restarting or [opened.sessions]),
-            interrupted=interrupted,
         )
     finally:
         for sessions in restarting:
@@ -179,7 +179,7 @@ def carry_out(
                 session.close()
 
 
-def _most_workers(journal: Journal[Any], count: int) -> int:
+def _most_workers(journal: Journal, count: int) -> int:
     """The largest number of workers in any part of this run, whose records may come from a busy machine."""
     most = max(count, int(journal.fact(_WORKERS) or 0))
     journal.state({_WORKERS: str(most)})
@@ -193,7 +193,7 @@ def _measure_in_quiet(
     invocations: int,
     observer: Observer,
 ) -> list[QuietTimes]:
-    """By one worker after the other, where there are enough to tell how processes differ."""
+    """Measure latency in one worker after the other, or only in the first, if they are too few to compare processes."""
     workers = workers[: len(examples)] if min(len(workers), len(examples)) >= FEWEST_PROCESSES else workers[:1]
     parts: list[QuietTimes] = []
     with counted(observer, QUIET_PHASE, len(examples)) as step:
@@ -207,7 +207,7 @@ def _measure_in_quiet(
 
 @contextmanager
 def counted(observer: Observer, phase: str, total: int) -> Iterator[Callable[[], None]]:
-    """Yields what is called after each step of a phase in which nothing can fail."""
+    """A context that yields a function to call after each of ``total`` steps, none of which can fail."""
     tally = Tally()
 
     def step() -> None:
@@ -219,7 +219,7 @@ def counted(observer: Observer, phase: str, total: int) -> Iterator[Callable[[],
 
 
 def _restarts(workers: Sequence[Mapping[str, Session]]) -> dict[str, Restarts]:
-    """Over all workers; those that share a session count once."""
+    """Restarts by configuration, over all workers; a session that workers share counts once."""
     found: dict[str, Restarts] = {}
     for name in workers[0] if workers else ():
         distinct = {id(sessions[name]): sessions[name] for sessions in workers}.values()
@@ -231,7 +231,7 @@ def _restarts(workers: Sequence[Mapping[str, Session]]) -> dict[str, Restarts]:
 
 
 def _peak_memory_kb(workers: Sequence[Mapping[str, Session]]) -> dict[str, int]:
-    """The largest of each configuration's processes, where that is known."""
+    """The largest peak memory of each configuration's processes, where it is known."""
     found: dict[str, int] = {}
     for name in workers[0]:
         sessions = [own[name] for own in workers]

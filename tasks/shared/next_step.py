@@ -1,4 +1,4 @@
-"""What to ask next, where a verdict leaves a question open."""
+"""The next question to ask where a verdict leaves one open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One pass over the records of a run: whatever a result says of configurations and of pairs is counted in it."""
+"""One pass over the records of a run, in which everything is counted that a result says of configurations and pairs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
-from evaltools.engine import Example, Outcome, Record
+from evaltools.engine import Example, PassOutcome, Record
 from evaltools.metrics.latency import summarise_latency
 from evaltools.result.evaluation import ConfigurationResult, FailedExample, LatencyComparison
 from evaltools.stats.latency_ratio import LatencyRatio, drift, latency_ratio
-from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.measured import MeasuredPass
 
 Seen = TypeVar("Seen", contravariant=True)
 Pair = tuple[str, str]
@@ -19,14 +19,14 @@ Pair = tuple[str, str]
 
 
 class Accumulator(Protocol[Seen]):
-    """Takes what one configuration gave for each example that it finished, in the order of the examples."""
+    """Counts what one configuration gave for each example that it finished, in the order of the examples."""
 
     def add(self, example: Example, observation: Seen) -> None:
         """Count one example."""
 
 
 class PairAccumulator(Protocol[Seen]):
-    """Takes what two configurations gave for each example that both finished, in the order of the examples."""
+    """Counts what two configurations gave for each example that both finished, in the order of the examples."""
 
     def add(self, example: Example, baseline: Seen, other: Seen) -> None:
         """Count one example."""
@@ -34,9 +34,9 @@ class PairAccumulator(Protocol[Seen]):
 
 @dataclass
 class ConfigurationSums:
-    """What the records of one configuration come to, whatever the task.
+    """The sums over the records of one configuration that every task needs.
 
-    ``invokes_us`` has the time of each ``invoke``, ``run_and_read_us`` those from the last ``invoke`` of an example
+    ``invokes_us`` are the times of each ``invoke``, ``run_and_read_us`` those from the last ``invoke`` of an example
     until its outputs are read.
     """
 
@@ -69,7 +69,7 @@ class PairTimes:
     processes: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, baseline_us: Sequence[float], other_us: Sequence[float], processes: tuple[int, int] = (0, 0)) -> None:
-        """Take an example that may have failed."""
+        """Add one example, which may have failed on either side."""
         if baseline_us and other_us:
             self.baseline_us.append(baseline_us[0])
             self.other_us.append(other_us[0])
@@ -77,10 +77,10 @@ class PairTimes:
 
 
 @dataclass(frozen=True)
-class Sums:
-    """What all records of a run come to. Times are those of the quiet phase where there was one."""
+class RunSums:
+    """The sums over all records of a run. Times are those of the quiet phase, if there was one."""
 
-    measured: Measured
+    measured: MeasuredPass
     configurations: Mapping[str, ConfigurationSums]
     pairs: Mapping[Pair, PairTimes]
 
@@ -110,7 +110,7 @@ class Sums:
         return list(failed.values())
 
     def with_figures(self, entry: ConfigurationResult) -> ConfigurationResult:
-        """The configuration with what was counted; without figures, how many of its examples failed."""
+        """A configuration with its figures; without figures, with the number of its failed examples."""
         sums = self.configurations.get(entry.name)
         if sums is None:
             return entry
@@ -125,14 +125,14 @@ class Sums:
 
 
 def sum_up(
-    measured: Measured,
+    measured: MeasuredPass,
     pairs: Sequence[Pair],
     of_configurations: Mapping[str, Sequence[Accumulator[Any]]] | None = None,
     of_pairs: Mapping[Pair, Sequence[PairAccumulator[Any]]] | None = None,
-) -> Sums:
+) -> RunSums:
     """Go through all records once, and give each example to the accumulators of its configurations and pairs."""
     own, paired = of_configurations or {}, of_pairs or {}
-    sums = Sums(
+    sums = RunSums(
         measured,
         {name: ConfigurationSums() for name in measured.outcome.records},
         {pair: _quiet_times(measured, pair) for pair in pairs},
@@ -155,8 +155,8 @@ def sum_up(
     return sums
 
 
-def _quiet_times(measured: Measured, pair: Pair) -> PairTimes:
-    """Those of the quiet phase, none where there was none."""
+def _quiet_times(measured: MeasuredPass, pair: Pair) -> PairTimes:
+    """The times of the quiet phase of a configuration; empty where there was none."""
     times = PairTimes()
     if measured.quiet is not None:
         own, theirs = ({each.example: each for each in measured.quiet.taken.get(name, [])} for name in pair)
@@ -167,8 +167,8 @@ def _quiet_times(measured: Measured, pair: Pair) -> PairTimes:
     return times
 
 
-def latency_comparisons(sums: Sums) -> list[LatencyComparison]:
-    """The ratios of times on the examples that both ran, for each pair that ran here."""
+def latency_comparisons(sums: RunSums) -> list[LatencyComparison]:
+    """The latency ratio of each pair that ran here, on the examples that both ran."""
     found = []
     for baseline, other in sums.pairs:
         ratio = sums.latency_ratio((baseline, other))
@@ -177,10 +177,10 @@ def latency_comparisons(sums: Sums) -> list[LatencyComparison]:
     return found
 
 
-def with_conditions(configurations: Sequence[ConfigurationResult], sums: Sums) -> list[ConfigurationResult]:
-    """With the trend of the times that each latency sums up, and the memory that each took.
+def with_conditions(configurations: Sequence[ConfigurationResult], sums: RunSums) -> list[ConfigurationResult]:
+    """The configurations with the trend of their latencies and their peak memory.
 
-    The times of several shards have no common order, and their memory was that of other hosts.
+    Shards have neither: their times have no common order, and their memory was that of other hosts.
     """
     found = []
     for entry in configurations:
@@ -192,7 +192,7 @@ def with_conditions(configurations: Sequence[ConfigurationResult], sums: Sums) -
     return found
 
 
-def judge_records(described: ConfigurationResult, outcome: Outcome[Any]) -> ConfigurationResult:
+def judge_records(described: ConfigurationResult, outcome: PassOutcome[Any]) -> ConfigurationResult:
     """The configuration, ``not measured`` where its records give no figures."""
     name = described.name
     if described.status == "not measured" or (name not in outcome.given_up and _has_success(outcome, name)):
@@ -200,11 +200,11 @@ def judge_records(described: ConfigurationResult, outcome: Outcome[Any]) -> Conf
     return replace(described, status="not measured", reason=described.reason or _why_no_figures(outcome, name))
 
 
-def _has_success(outcome: Outcome[Any], name: str) -> bool:
+def _has_success(outcome: PassOutcome[Any], name: str) -> bool:
     return any(record.failure is None for record in outcome.records[name])
 
 
-def _why_no_figures(outcome: Outcome[Any], name: str) -> str:
+def _why_no_figures(outcome: PassOutcome[Any], name: str) -> str:
     if name in outcome.given_up:
         end = outcome.given_up[name]
         return f"its process died or hung too often in a row (--max_crashes); the last time: {end.reason}"

@@ -1,4 +1,4 @@
-"""What every evaluation is asked for, checked."""
+"""The part of a request that every evaluation has, checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run is made of, so that it goes on only as what it was, and what the shards of one run make together."""
+"""The identity of a run: it is resumed only as the same run, and only shards of one run are merged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from evaltools.metrics.latency import summarise_latency
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import ConfigurationResult
-from evaltools.tasks.shared.measured import Measured, nothing_measured
+from evaltools.tasks.shared.measured import MeasuredPass, nothing_measured
 
 DESCRIBED: Final = "configurations"
 QUIET: Final = "latency in quiet"
@@ -35,13 +35,13 @@ _WHOLE: Final = "0/1"
 
 
 def begin_run(
-    journal: Journal[Any],
+    journal: Journal,
     described: Sequence[ConfigurationResult],
     identity: RunIdentity,
     shard: Shard,
     request: Request | None,
 ) -> None:
-    """Refuse to go on with a run that was another one; write down what this one is."""
+    """Write the identity of a run to its journal; raises :class:`UsageError` where the journal is another run's."""
     configurations = {entry.name: _fingerprints(entry) for entry in described}
     own_shard = str(shard) if shard.count > 1 else ""
     require_same_run(journal, replace(identity, configurations=configurations, shard=own_shard))
@@ -50,23 +50,23 @@ def begin_run(
         journal.state({REQUEST: encode(to_plain(request))})
 
 
-def changed_meanwhile(journal: Journal[Any], before: RunIdentity, now: RunIdentity) -> list[str]:
-    """Warnings about what was changed while the run read it, and about a journal that is gone."""
+def changed_meanwhile(journal: Journal, before: RunIdentity, now: RunIdentity) -> list[str]:
+    """Warnings about files that changed while the run read them, and about a journal that is gone."""
     found = [f"during the run, {change}; figures may be of both" for change in before.changes(now)]
     if journal.folder is not None and not (journal.folder / JOURNAL_NAME).exists():
         found.append(f"the journal in {journal.folder} was deleted during the run; it cannot be resumed or merged")
     return found
 
 
-def described_in(journal: Journal[Any]) -> list[ConfigurationResult]:
-    """What the configurations of a run ran on."""
+def described_in(journal: Journal) -> list[ConfigurationResult]:
+    """The configurations of a run, with what they ran on, as its journal has them."""
     text = journal.fact(DESCRIBED)
     found: list[ConfigurationResult] = decode(text or "null", list[ConfigurationResult], journal.folder)
     return found
 
 
 def fact_in(folder: Path, name: str, wanted: Any) -> Any:
-    """A fact of the run in a folder; raises :class:`UsageError` where that run did not come so far."""
+    """A fact of the run in a folder; raises :class:`UsageError` where the run ended before it was written."""
     with journals_of([folder]) as (journal,):
         text = journal.fact(name)
     if text is None:
@@ -75,7 +75,7 @@ def fact_in(folder: Path, name: str, wanted: Any) -> Any:
 
 
 def _fingerprints(entry: ConfigurationResult) -> dict[str, str]:
-    """A text for each thing about a configuration, so that a message can say what is another."""
+    """A text for each thing about a configuration, so that a message can say what has changed."""
     runtime, proof = entry.runtime, entry.delegation
     taken = ", ".join(f"{used.name} {used.nodes} of {used.partitions}" for used in entry.delegates)
     devices = ", ".join(f"{used.name} on {used.device}" for used in entry.delegates if used.device)
@@ -96,7 +96,7 @@ def _is_as_left_out(flag: str) -> bool:
 
 
 def libraries_of(configurations: Iterable[Configuration]) -> dict[str, str]:
-    """The content of what external delegates are loaded from, by path."""
+    """The checksums of the libraries of external delegates, by path."""
     paths = {library for configuration in configurations for library in configuration.libraries}
     return {str(path): _sha256_of(path) for path in sorted(paths)}
 
@@ -109,7 +109,10 @@ def _sha256_of(path: Path) -> str:
 
 
 def with_files(identity: RunIdentity, what: str, paths: Sequence[Path]) -> RunIdentity:
-    """With the names and sizes of files, and apart from them their times of change; missing files count as empty."""
+    """The identity with the names and sizes of files, and separately their times of change.
+
+    Missing files count as empty.
+    """
     sizes, times = hashlib.sha256(), hashlib.sha256()
     for path in paths:
         size, changed = _stamp(path)
@@ -123,7 +126,7 @@ def with_files(identity: RunIdentity, what: str, paths: Sequence[Path]) -> RunId
 
 
 def files_below(paths: Sequence[Path]) -> list[Path]:
-    """Files, and those in folders, in order."""
+    """The given files, and those in the given folders, in order."""
     return [
         file
         for path in paths
@@ -154,20 +157,20 @@ class RunAtPlace:
 
     @property
     def suffix(self) -> str:
-        """What stands behind the names of configurations."""
+        """What is appended to the names of configurations."""
         return f"@{self.name}" if self.name else ""
 
 
 @dataclass(frozen=True)
 class MergedRun:
-    """What shards give together."""
+    """The merged records of shards."""
 
     described: list[ConfigurationResult]
-    measured: Measured
+    measured: MeasuredPass
 
 
 def merged_run(
-    journal: Journal[Observation],
+    journal: Journal,
     places: Sequence[RunAtPlace],
     task: Task[Observation],
     identity: RunIdentity,
@@ -209,7 +212,7 @@ def merged_run(
             f"{missing} of {len(task.examples)} examples are in none of the {folder_count} folders; give all shards, "
             "and finish those that were interrupted with evaltools resume"
         )
-    measured = Measured(outcome, workers=0, merged_shards=folder_count)
+    measured = MeasuredPass(outcome, workers=0, merged_shards=folder_count)
     if quiet:
         apart = replace(pooled(quiet), examples=quiet_examples)
         for name in names if len(places) > 1 else ():
@@ -218,19 +221,19 @@ def merged_run(
     return MergedRun(described, measured)
 
 
-def _quiet_of(shard: Journal[Any]) -> QuietTimes | None:
+def _quiet_of(shard: Journal) -> QuietTimes | None:
     text = shard.fact(QUIET)
     found: QuietTimes | None = None if text is None else decode(text, QuietTimes | None, shard.folder)
     return found
 
 
-def _require_one_run(place: RunAtPlace, shards: Sequence[Journal[Any]], identity: RunIdentity) -> None:
+def _require_one_run(place: RunAtPlace, shards: Sequence[Journal], identity: RunIdentity) -> None:
     """Raise :class:`UsageError` where the shards are not those of one run, or of another than ``identity`` says."""
     first = place.folders[0]
-    begun = [_identity_in(shard) for shard in shards]
-    _require_distinct(place.folders, begun)
-    stated = begun[0].portable()
-    for folder, found in zip(place.folders, begun, strict=True):
+    identities = [_identity_in(shard) for shard in shards]
+    _require_distinct(place.folders, identities)
+    stated = identities[0].portable()
+    for folder, found in zip(place.folders, identities, strict=True):
         changed = stated.changes(found.portable())
         if changed:
             raise UsageError(f"{folder} is no shard of the run in {first}: {'; '.join(changed)}")
@@ -243,7 +246,7 @@ def _require_one_run(place: RunAtPlace, shards: Sequence[Journal[Any]], identity
 
 
 def _unused(described: ConfigurationResult) -> ConfigurationResult:
-    """A configuration of a run without a test configuration that can run: nothing was."""
+    """A configuration of a run in which no test configuration could run, so that nothing was measured."""
     if described.status == "not measured":
         return described
     return replace(described, status="not measured", reason="no test configuration can run there")
@@ -252,7 +255,7 @@ def _unused(described: ConfigurationResult) -> ConfigurationResult:
 def _at(
     described: ConfigurationResult, place: RunAtPlace, is_first: bool, inputs_us: Sequence[int]
 ) -> ConfigurationResult:
-    """A configuration under its name at a place; there is one reference, the first place's.
+    """A configuration under its name at a place; only the first place's reference stays a reference.
 
     ``inputs_us`` are the times of making the inputs there.
     """
@@ -268,12 +271,12 @@ def _at(
 
 
 def _at_place(quiet: QuietTimes, place: RunAtPlace) -> QuietTimes:
-    """Times under the names of configurations at a place."""
+    """Times by the names that configurations have at a place."""
     return QuietTimes(quiet.examples, {name + place.suffix: times for name, times in quiet.taken.items()})
 
 
 def _times_of_pass(records: Iterable[Record[Any]]) -> list[QuietTime]:
-    """Those of a pass in which nothing else ran."""
+    """The times of a pass with one worker, which is as quiet as a quiet phase."""
     return [
         QuietTime(record.example.index, record.invokes_us, record.invokes_us[-1] + record.read_us)
         for record in records
@@ -282,7 +285,7 @@ def _times_of_pass(records: Iterable[Record[Any]]) -> list[QuietTime]:
 
 
 def differences_of_runs(one: Path, other: Path) -> list[str]:
-    """In words, what keeps the runs in two folders from being shards of the same run; none where they could be.
+    """In words, what prevents the runs in two folders from being shards of the same run; empty if nothing does.
 
     Raises :class:`UsageError` where one of them never began.
     """
@@ -290,8 +293,8 @@ def differences_of_runs(one: Path, other: Path) -> list[str]:
         return _identity_in(first).portable().changes(_identity_in(second).portable())
 
 
-def _identity_in(shard: Journal[Any]) -> RunIdentity:
-    """What a shard is made of; raises :class:`UsageError` where it never began."""
+def _identity_in(shard: Journal) -> RunIdentity:
+    """The identity of a shard; raises :class:`UsageError` where it never began."""
     identity = identity_of(shard)
     if identity is None:
         raise UsageError(f"the run in {shard.folder} ended before its first example; give its command again")

@@ -1,4 +1,4 @@
-"""What the time from the command to the first finished example is spent on."""
+"""Measures how the time from the command to the first finished example is spent."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Startup:
             self.seconds[STARTING] = age
 
     def mark(self, phase: str) -> None:
-        """A phase ends now."""
+        """End a phase now."""
         now = time.monotonic()
         self.seconds[phase] = now - self._last
         self._last = now
 
     def mark_once(self, phase: str) -> None:
-        """A phase ends now, if it has not ended before."""
+        """End a phase now, unless it has ended before."""
         if phase not in self.seconds:
             self.mark(phase)
 

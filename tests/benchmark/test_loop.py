@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from evaltools.benchmark.loop import Pace, PhaseLimits, run_phase
+from evaltools.benchmark.loop import PhaseLimits, RunPace, run_phase
 from evaltools.errors import InferenceError
 from evaltools.result.benchmark import Phase
 from evaltools.runtime.session import Array, Inference
@@ -51,13 +51,13 @@ class Session(FakeSession):
 
 def phase(
     limits: tuple[int, float, float],
-    pace: Pace | None = None,
+    pace: RunPace | None = None,
     invoke_ms: Sequence[int] = (9,),
     broken: Sequence[int] = (),
 ) -> tuple[Phase, Clock]:
     clock = Clock()
     session = Session(clock, invoke_ms, broken)
-    return run_phase(session, INPUTS, PhaseLimits(*limits), pace or Pace(), 900 * MS, clock, clock.sleep), clock
+    return run_phase(session, INPUTS, PhaseLimits(*limits), pace or RunPace(), 900 * MS, clock, clock.sleep), clock
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ def test_times_are_those_of_invoke_of_reading_and_of_its_beginning() -> None:
 
 
 def test_a_delay_follows_every_run_and_counts_for_the_duration() -> None:
-    found, clock = phase((1, 0.05, 150.0), Pace(run_delay=0.02))
+    found, clock = phase((1, 0.05, 150.0), RunPace(run_delay=0.02))
     assert clock.slept == [0.02, 0.02]
     assert len(found.invokes_us) == 2
 
 
 def test_a_frequency_goes_before_the_delay_and_late_runs_catch_up() -> None:
     """20 ms per run from the start on; the second run takes 50 ms, and those behind it do not wait."""
-    found, clock = phase((5, 0.0, 150.0), Pace(run_delay=1.0, run_frequency=50.0), invoke_ms=(9, 49, 9, 9, 9))
+    found, clock = phase((5, 0.0, 150.0), RunPace(run_delay=1.0, run_frequency=50.0), invoke_ms=(9, 49, 9, 9, 9))
     assert clock.slept == [0.01]
     assert found.starts_us == [100_000, 120_000, 170_000, 180_000, 190_000]
 

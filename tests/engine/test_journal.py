@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evaltools.engine import Example, Failure, Finished, Journal, Record
-from evaltools.engine.journal import JOURNAL_NAME, existing_journal, open_journal, temporary_journal
+from evaltools.engine.journal import JOURNAL_NAME, TaskJournal, existing_journal, open_journal, temporary_journal
 from evaltools.engine.run_folder import IDENTITY, RunIdentity, decode, digest, identity_of, require_same_run
 from evaltools.errors import DataError, OutputError, UsageError
 
@@ -20,16 +20,15 @@ CRASHED = Failure("inference", "died", crashed=True)
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Journal[float]]:
+def opened(tmp_path: Path) -> Iterator[TaskJournal[float]]:
     """A new journal in a folder that is not there yet."""
     journal = expecting(open_journal(tmp_path / "new" / "run"))
     yield journal
     journal.close()
 
 
-def expecting(journal: Journal[Any], examples: int = 10) -> Journal[Any]:
-    journal.expect(EXAMPLES[:examples], float)
-    return journal
+def expecting(journal: Journal, examples: int = 10) -> TaskJournal[Any]:
+    return TaskJournal(journal, EXAMPLES[:examples], float)
 
 
 def finished(index: int, *names: str, failure: Failure | None = None) -> Finished[float]:
@@ -49,7 +48,7 @@ def written(folder: Path, table: str = "records") -> int:
     return int(count)
 
 
-def test_what_was_added_is_read_in_the_order_of_the_examples(opened: Journal[float]) -> None:
+def test_what_was_added_is_read_in_the_order_of_the_examples(opened: TaskJournal[float]) -> None:
     for index in (3, 0, 9, 2):
         opened.add(finished(index, "a", "b"))
     opened.add(finished(1, "a", failure=CRASHED))
@@ -69,7 +68,7 @@ def test_what_was_added_is_read_in_the_order_of_the_examples(opened: Journal[flo
     assert opened.examples() == {0, 1, 2, 3, 9}
 
 
-def test_records_end_at_the_example_that_they_were_asked_up_to(opened: Journal[float]) -> None:
+def test_records_end_at_the_example_that_they_were_asked_up_to(opened: TaskJournal[float]) -> None:
     """As where a configuration was given up while another worker went on."""
     for index in range(6):
         opened.add(finished(index, "a"))
@@ -84,7 +83,7 @@ def test_records_end_at_the_example_that_they_were_asked_up_to(opened: Journal[f
     assert third not in opened.records("a", 2)
 
 
-def test_an_example_without_input_has_no_time_of_preparation(opened: Journal[float]) -> None:
+def test_an_example_without_input_has_no_time_of_preparation(opened: TaskJournal[float]) -> None:
     opened.add(finished(0, "a"))
     opened.add(finished(1, "a", failure=BROKEN))
     opened.add(finished(2, "a", failure=CRASHED))
@@ -93,13 +92,13 @@ def test_an_example_without_input_has_no_time_of_preparation(opened: Journal[flo
     assert opened.examples() == {0, 1, 2}
 
 
-def test_an_example_without_configurations_counts_as_written(opened: Journal[float]) -> None:
+def test_an_example_without_configurations_counts_as_written(opened: TaskJournal[float]) -> None:
     opened.add(finished(4))
     opened.flush()
     assert (opened.examples(), list(opened.fates())) == ({4}, [])
 
 
-def test_the_last_of_two_records_stays(opened: Journal[float]) -> None:
+def test_the_last_of_two_records_stays(opened: TaskJournal[float]) -> None:
     opened.add(finished(0, "a", failure=CRASHED))
     opened.flush()
     opened.add(finished(0, "a"))
@@ -119,7 +118,7 @@ def test_rows_are_written_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (written(tmp_path), written(tmp_path, "inputs")) == (6, 3), "what waits is lost, whole examples are kept"
 
 
-def test_a_batch_waits_no_longer_than_its_time(opened: Journal[float], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_waits_no_longer_than_its_time(opened: TaskJournal[float], monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
     monkeypatch.setattr("evaltools.engine.journal.time.monotonic", lambda: now[0])
     opened.flush()
@@ -178,13 +177,13 @@ def test_rows_of_another_journal_are_taken_over_once(tmp_path: Path) -> None:
 def test_a_journal_that_is_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     connect = sqlite3.connect
     monkeypatch.setattr("evaltools.engine.journal.sqlite3.connect", lambda path, timeout: connect(path, timeout=0.05))
-    first: Journal[Any] = open_journal(tmp_path)
+    first = open_journal(tmp_path)
     for opener in (open_journal, existing_journal):
         with pytest.raises(UsageError, match=f"--run_dir={tmp_path}: another run is using it; wait for that"):
             opener(tmp_path)
     first.state({"still": "writable"})
     first.close()
-    second: Journal[Any] = open_journal(tmp_path)
+    second = open_journal(tmp_path)
     assert second.fact("still") == "writable"
     second.close()
 
@@ -193,7 +192,7 @@ def test_a_journal_that_was_reopened_is_in_use_too(tmp_path: Path, monkeypatch: 
     open_journal(tmp_path).close()
     connect = sqlite3.connect
     monkeypatch.setattr("evaltools.engine.journal.sqlite3.connect", lambda path, timeout: connect(path, timeout=0.05))
-    first: Journal[Any] = existing_journal(tmp_path)
+    first = existing_journal(tmp_path)
     with pytest.raises(UsageError, match="another run is using it"):
         existing_journal(tmp_path)
     first.close()
@@ -244,9 +243,8 @@ def test_a_database_of_another_program_is_refused_once_it_is_read(tmp_path: Path
 
 def filled(folder: Path) -> Path:
     """A closed journal of many pages."""
-    journal: Journal[str] = open_journal(folder)
     examples = [Example(index, f"e{index}") for index in range(500)]
-    journal.expect(examples, str)
+    journal = TaskJournal(open_journal(folder), examples, str)
     for example in examples:
         journal.add(Finished(example, 7, [Record(example, "a", (1,), "x" * 200)]))
     journal.flush()
@@ -261,8 +259,7 @@ def test_a_damaged_page_is_a_data_error(start: float, tmp_path: Path) -> None:
     place = int(len(content) * start) // 4096 * 4096
     content[place : place + 4096] = b"\xa5" * 4096
     path.write_bytes(content)
-    journal: Journal[str] = open_journal(tmp_path)
-    journal.expect([Example(index, "") for index in range(500)], str)
+    journal = TaskJournal(open_journal(tmp_path), [Example(index, "") for index in range(500)], str)
     with pytest.raises(DataError, match=f"{JOURNAL_NAME} cannot be read: .*; start the run anew in another folder"):
         list(journal.records("a", 500))
     journal.close()
@@ -273,8 +270,7 @@ def test_a_journal_that_was_cut_off_is_an_error_with_a_next_step(tmp_path: Path)
     path.write_bytes(path.read_bytes()[: 4096 * 10])
 
     def read() -> None:
-        journal: Journal[str] = open_journal(tmp_path)
-        journal.expect([Example(index, "") for index in range(500)], str)
+        journal = TaskJournal(open_journal(tmp_path), [Example(index, "") for index in range(500)], str)
         try:
             list(journal.records("a", 500))
         finally:
@@ -295,7 +291,7 @@ def test_a_journal_that_was_cut_off_is_an_error_with_a_next_step(tmp_path: Path)
         ("DROP TABLE records", "no such table: records"),
     ],
 )
-def test_rows_that_make_no_sense_are_a_data_error(change: str, message: str, opened: Journal[float]) -> None:
+def test_rows_that_make_no_sense_are_a_data_error(change: str, message: str, opened: TaskJournal[float]) -> None:
     opened.add(finished(0, "a"))
     opened.flush()
     opened._connection.execute(change)
@@ -304,7 +300,7 @@ def test_rows_that_make_no_sense_are_a_data_error(change: str, message: str, ope
 
 
 def test_a_write_that_fails_is_undone_and_says_how_to_go_on(
-    opened: Journal[float], monkeypatch: pytest.MonkeyPatch
+    opened: TaskJournal[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evaltools.engine.journal._SECONDS_PER_BATCH", 3600.0)
     opened.add(finished(0, "a"))
@@ -319,14 +315,14 @@ def test_a_write_that_fails_is_undone_and_says_how_to_go_on(
     assert opened.examples() == {0, 1}, "what could not be written still waits"
 
 
-def test_facts_are_written_all_or_none(opened: Journal[float]) -> None:
+def test_facts_are_written_all_or_none(opened: TaskJournal[float]) -> None:
     unwritable: Any = {"a": "1", "b": None}
     with pytest.raises(OutputError):
         opened.state(unwritable)
     assert opened.fact("a") is None
 
 
-def test_a_run_goes_on_only_as_what_it_was(opened: Journal[float], tmp_path: Path) -> None:
+def test_a_run_goes_on_only_as_what_it_was(opened: TaskJournal[float], tmp_path: Path) -> None:
     assert identity_of(opened) is None
     require_same_run(opened, RunIdentity({"model": "not yet"}))
     require_same_run(opened, RunIdentity({"model": "m", "labels": "x" * 100}))
@@ -342,10 +338,10 @@ def test_a_run_goes_on_only_as_what_it_was(opened: Journal[float], tmp_path: Pat
     assert identity_of(opened) == RunIdentity({"model": "m", "labels": "x" * 100})
 
 
-def test_a_run_whose_examples_lie_elsewhere_has_begun_too(opened: Journal[float]) -> None:
-    require_same_run(opened, RunIdentity({"model": "m"}), begun=True)
+def test_a_run_whose_examples_lie_elsewhere_has_begun_too(opened: TaskJournal[float]) -> None:
+    require_same_run(opened, RunIdentity({"model": "m"}), has_begun=True)
     with pytest.raises(UsageError, match="model was m, now it is n"):
-        require_same_run(opened, RunIdentity({"model": "n"}), begun=True)
+        require_same_run(opened, RunIdentity({"model": "n"}), has_begun=True)
 
 
 def test_a_run_without_a_folder_writes_down_nothing_about_itself() -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from evaltools.engine import Failure, Prepared, preparation
-from evaltools.engine.preparation import InOtherProcess, InThisProcess, Preparer, Ready, preparers
+from evaltools.engine.preparation import InOtherProcess, InThisProcess, Preparer, ReadyExample, preparers
 from evaltools.runtime import TensorSpec
 from evaltools.runtime.process.shared_arrays import SharedArrays
 from tests.engine.recipes import SHAPE, Recipes
@@ -55,7 +55,7 @@ def made(maker: Preparer, task: Recipes, *indices: int) -> list[str]:
     return [shown(ready) for ready in maker.make([task.examples[index] for index in indices])]
 
 
-def shown(ready: Ready) -> str:
+def shown(ready: ReadyExample) -> str:
     if isinstance(ready.prepared, Failure):
         assert (ready.prepared.stage, ready.prepared.crashed) == ("input", False)
         return ready.prepared.reason

@@ -17,7 +17,7 @@ from evaltools.engine import (
     measure_in_quiet,
     pooled,
 )
-from evaltools.engine.preparation import Ready
+from evaltools.engine.preparation import ReadyExample
 from evaltools.errors import ImageError, InferenceError
 from evaltools.runtime import Inference
 from evaltools.runtime.session import Array
@@ -33,12 +33,12 @@ class Making:
         self.broken = broken
         self.made: list[int] = []
 
-    def make(self, examples: Sequence[Example]) -> list[Ready]:
+    def make(self, examples: Sequence[Example]) -> list[ReadyExample]:
         (example,) = examples
         self.made.append(example.index)
         failed = Failure("input", str(ImageError("is broken")))
         prepared = Prepared((np.array(example.index),))
-        return [Ready(example, failed if example.index in self.broken else prepared, 0, 0)]
+        return [ReadyExample(example, failed if example.index in self.broken else prepared, 0, 0)]
 
     def stop(self) -> None:
         """Nothing is under way."""

@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from evaltools.engine import Example, Outcome, PassOptions, Prepared, Record, Tally, run_pass
-from evaltools.engine.journal import Journal, temporary_journal
+from evaltools.engine import Example, PassOptions, PassOutcome, Prepared, Record, Tally, run_pass
+from evaltools.engine.journal import temporary_journal
 from evaltools.errors import ImageError, InferenceError
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array
@@ -56,13 +56,13 @@ def failing_on_two(inputs: Sequence[Array]) -> tuple[Array, ...]:
 
 def run(
     task: CountingTask, sessions: Mapping[str, Session], reference: str | None = None, **options: Any
-) -> Outcome[int]:
+) -> PassOutcome[int]:
     """With one worker."""
-    journal: Journal[int] = temporary_journal()
+    journal = temporary_journal()
     return run_pass(task, [sessions], journal, reference, PassOptions(**options))
 
 
-def failures(outcome: Outcome[int]) -> list[Record[int]]:
+def failures(outcome: PassOutcome[int]) -> list[Record[int]]:
     return [record for records in outcome.records.values() for record in records if record.failure]
 
 
@@ -158,7 +158,7 @@ def test_ctrl_c_lets_the_turn_end_that_is_under_way(monkeypatch: pytest.MonkeyPa
 def test_progress_is_told_after_every_example() -> None:
     told: list[Tally] = []
     sessions = {"a": FakeSession(doubling), "b": FakeSession(failing_on_two)}
-    journal: Journal[int] = temporary_journal()
+    journal = temporary_journal()
     run_pass(
         CountingTask(3, broken=[1]),
         [sessions],

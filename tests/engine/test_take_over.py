@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from evaltools.engine import Example, Failure, Finished, Journal, Record
-from evaltools.engine.journal import existing_journal, open_journal, temporary_journal
+from evaltools.engine.journal import TaskJournal, existing_journal, open_journal, temporary_journal
 from evaltools.errors import DataError, OutputError
 
 EXAMPLES = [Example(index, f"e{index}") for index in range(10)]
@@ -19,9 +19,8 @@ BROKEN = Failure("input", "is broken")
 CRASHED = Failure("inference", "died", crashed=True)
 
 
-def expecting(journal: Journal[Any]) -> Journal[Any]:
-    journal.expect(EXAMPLES, float)
-    return journal
+def expecting(journal: Journal) -> TaskJournal[Any]:
+    return TaskJournal(journal, EXAMPLES, float)
 
 
 def failed(index: int, name: str, failure: Failure) -> Finished[Any]:
@@ -29,7 +28,7 @@ def failed(index: int, name: str, failure: Failure) -> Finished[Any]:
     return Finished(EXAMPLES[index], 7, [Record[Any](EXAMPLES[index], name, (), None, failure)])
 
 
-def with_one_example(folder: Path) -> Journal[Any]:
+def with_one_example(folder: Path) -> TaskJournal[Any]:
     journal = expecting(open_journal(folder))
     journal.add(Finished(EXAMPLES[0], 7, [Record(EXAMPLES[0], "a", (1,), 0.5)]))
     journal.flush()
@@ -98,8 +97,7 @@ class Answer:
 
 
 def test_records_are_read_plainly_without_knowing_what_was_observed(tmp_path: Path) -> None:
-    journal: Journal[Any] = open_journal(tmp_path)
-    journal.expect(EXAMPLES, Answer)
+    journal = TaskJournal(open_journal(tmp_path), EXAMPLES, Answer)
     boxes = np.arange(6, dtype=np.float32).reshape(2, 3)
     journal.add(Finished(EXAMPLES[2], 7, [Record(EXAMPLES[2], "a", (3, 4), Answer(0, boxes, ("x",)), read_us=1)]))
     journal.add(Finished(EXAMPLES[0], 7, [Record(EXAMPLES[0], "a", (5,), Answer(None, boxes, ()), read_us=2)]))
@@ -107,7 +105,7 @@ def test_records_are_read_plainly_without_knowing_what_was_observed(tmp_path: Pa
     journal.add(failed(1, "b", BROKEN))
     journal.flush()
     journal.close()
-    again: Journal[Any] = existing_journal(tmp_path)
+    again = existing_journal(tmp_path)
     first, second, third = again.read_plainly("a")
     assert (first.invokes_us, first.read_us, first.failure) == ((5,), 2, None)
     observed: list[Any] = [first.observation, third.observation]

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from evaltools.cli.judge.baseline_run import decisions_of
 from evaltools.errors import DataError
 from evaltools.gates.baseline import Baseline, BaselineConfiguration, make_baseline, read_baseline
 from evaltools.gates.baseline_diff import BaselineComparison, compare_with_baseline
+from evaltools.report.words.baseline import baseline_decisions
 from evaltools.report.words.gates import decision_in_words
 from evaltools.report.words.verdicts import baseline_change_in_words
 from evaltools.result.evaluation import ExecutionUsed
@@ -210,7 +210,7 @@ def test_every_verdict_says_what_the_figure_was_held_to() -> None:
         outputs={"scores": {"max_error": 1.05, "snr_db": None}},
         ranks="11-0" + "1100" * 49,
     )
-    *others, gone = [decision_in_words(decision) for decision in decisions_of(compared(before, now))]
+    *others, gone = [decision_in_words(decision) for decision in baseline_decisions(compared(before, now))]
     assert others == [
         "test: top1 no worse than 99 %, beyond chance: pass: top1 98.5 %",
         "test: ap no worse than 42 % by more than 0.5 points: pass: ap 41.8 %",
@@ -224,5 +224,5 @@ def test_every_verdict_says_what_the_figure_was_held_to() -> None:
 
 def test_a_figure_that_is_tested_and_did_not_change_is_a_pass() -> None:
     same = measured(figures={"top1": 0.5}, ranks="0-" * 100)
-    (decision,) = decisions_of(compared(same, same))
+    (decision,) = baseline_decisions(compared(same, same))
     assert (decision.limit, decision.verdict) == ("top1 no worse than 50 %, beyond chance", "pass")

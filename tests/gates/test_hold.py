@@ -15,7 +15,7 @@ from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision, decide
 from evaltools.gates.evidence import Evidence
 from evaltools.gates.gate_file import Gate
-from evaltools.gates.hold import GateReport, decide_together, evidence_of, hold_gates, report_unjudged
+from evaltools.gates.hold import GateDecisions, decide_together, evidence_of, hold_gates, report_unjudged
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.classification import ClassificationMetrics
@@ -101,7 +101,7 @@ def test_a_gate_about_nothing_is_not_measured_and_says_what_there_is() -> None:
     assert [entry.verdict for entry in found] == ["not measured", "not measured", "pass"]
     assert reason_in_words(found[0]) == "no result is about it; there are nightly (imagenet of m.tflite)"
     assert hold_gates([gate("top1 >= 0.5", run="weekly", model="x*")], {}) == [
-        GateReport(
+        GateDecisions(
             "weekly",
             "x*",
             (Decision("*", "top1 >= 0.5", "not measured", reason=Reason("no_result", names={"there_are": "none"})),),

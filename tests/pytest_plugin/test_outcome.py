@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaltools.gates.decide import Decision, Found, GateVerdict
-from evaltools.gates.hold import GateReport
+from evaltools.gates.hold import GateDecisions
 from evaltools.pytest_plugin.outcome import judge, properties
 from evaltools.pytest_plugin.settings import Settings
 from evaltools.result.verdict import Reason
@@ -19,8 +19,8 @@ def decided(name: str, verdict: GateVerdict, cannot_exist: bool = False) -> Deci
     return Decision(name, "top1 >= 0.5", verdict, found, reason, None, cannot_exist)
 
 
-def reported(*decisions: Decision) -> list[GateReport]:
-    return [GateReport("run", "model.tflite", decisions)]
+def reported(*decisions: Decision) -> list[GateDecisions]:
+    return [GateDecisions("run", "model.tflite", decisions)]
 
 
 PASSES = decided("a", "pass")

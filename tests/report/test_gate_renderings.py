@@ -15,7 +15,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.gates.decide import Decision, Found, GateVerdict
-from evaltools.gates.hold import GateReport
+from evaltools.gates.hold import GateDecisions
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.report.files.gates.badge import badge_json
 from evaltools.report.files.gates.junit import junit_xml
@@ -29,7 +29,7 @@ from evaltools.result.verdict import Reason
 NASTY = 'a|b <script>&amp; `x` *y* _z_ [l](u) \\| "q" \x1b[31m\x00\udc80\ufffe line\r\nbreak\n\n# h'
 
 
-def outcome(*reports: GateReport) -> GateOutcome:
+def outcome(*reports: GateDecisions) -> GateOutcome:
     return outcome_of("1.2", "ci/gates.toml", reports)
 
 
@@ -39,16 +39,16 @@ def decision(verdict: GateVerdict = "pass", configuration: str = "fast", **more:
 
 
 MIXED = outcome(
-    GateReport("a", "m.tflite", (decision(), decision("fail"))),
-    GateReport(
+    GateDecisions("a", "m.tflite", (decision(), decision("fail"))),
+    GateDecisions(
         "b", "n.tflite", (decision("inconclusive", reason=Reason.of_text("about 500 would do"), examples_needed=500),)
     ),
-    GateReport("a", "m.tflite", (decision("not measured", reason=Reason.of_text("it died")),)),
-    GateReport("b", "n.tflite", (decision("not measured", reason=Reason.of_text("no NNAPI"), cannot_exist=True),)),
+    GateDecisions("a", "m.tflite", (decision("not measured", reason=Reason.of_text("it died")),)),
+    GateDecisions("b", "n.tflite", (decision("not measured", reason=Reason.of_text("no NNAPI"), cannot_exist=True),)),
 )
-PASSED = outcome(GateReport("a", "m.tflite", (decision(),)))
+PASSED = outcome(GateDecisions("a", "m.tflite", (decision(),)))
 HOSTILE = outcome(
-    GateReport(
+    GateDecisions(
         NASTY,
         NASTY,
         (
@@ -59,7 +59,7 @@ HOSTILE = outcome(
     )
 )
 EMPTY_NAMES = outcome(
-    GateReport("", "", (Decision("", "top1 >= 0.5", "not measured", reason=Reason.of_text("no result")),))
+    GateDecisions("", "", (Decision("", "top1 >= 0.5", "not measured", reason=Reason.of_text("no result")),))
 )
 
 
@@ -173,7 +173,7 @@ def test_the_reason_of_several_limits_is_told_once() -> None:
     why = Reason.of_text("no GPU")
     limits = [replace(decision("not measured", reason=why), limit=limit) for limit in ("a <= 1", "b <= 1")]
     other = replace(decision("not measured", reason=Reason.of_text("it died")), limit="c <= 1")
-    made = outcome_of("1", "gates.toml", [GateReport("r", "m.tflite", (*limits, other))])
+    made = outcome_of("1", "gates.toml", [GateDecisions("r", "m.tflite", (*limits, other))])
     assert printed(made)[-3:] == [
         "r, fast, 2 limits: not measured: no GPU",
         "r, fast, c <= 1: not measured: it died",
@@ -189,7 +189,7 @@ def test_a_reason_of_several_configurations_is_told_once() -> None:
         for limit in ("a <= 1", "b <= 1")
     ]
     alone = decision("not measured", configuration="npu", reason=Reason.of_text("no NPU"))
-    reports = [GateReport("r", "m.tflite", (*decisions, alone)), GateReport("s", "m.tflite", (decisions[0],))]
+    reports = [GateDecisions("r", "m.tflite", (*decisions, alone)), GateDecisions("s", "m.tflite", (decisions[0],))]
     made = outcome_of("1", "gates.toml", reports)
     assert printed(made)[-4:-1] == [
         "r, gpu, gpu fp16, 2 limits: not measured: no GPU",
@@ -202,16 +202,16 @@ def test_a_reason_of_several_configurations_is_told_once() -> None:
 def test_configurations_share_the_time_of_their_run_by_what_each_took() -> None:
     decisions = (decision(configuration="slow"), decision("fail", configuration="slow"), decision(configuration="fast"))
     gone = decision("not measured", configuration="gone", reason=Reason.of_text("it died"))
-    report = GateReport("a", "m", (*decisions, gone), 8.0, {"slow": 0.3, "fast": 0.1, "reference": 5.0})
+    report = GateDecisions("a", "m", (*decisions, gone), 8.0, {"slow": 0.3, "fast": 0.1, "reference": 5.0})
     root = ElementTree.fromstring(junit_xml(outcome_of("1", "gates.toml", [report])))
     assert [case.get("time") for case in root.iter("testcase")] == ["3.000", "3.000", "2.000", "0.000"]
 
 
 def test_the_time_of_a_run_is_that_of_its_suite() -> None:
     reports = [
-        GateReport("a", "m", (decision(), decision("fail")), 1.5),
-        GateReport("a", "m", (decision(),), 1.5),
-        GateReport("b", "m", (decision(),), 0.25),
+        GateDecisions("a", "m", (decision(), decision("fail")), 1.5),
+        GateDecisions("a", "m", (decision(),), 1.5),
+        GateDecisions("b", "m", (decision(),), 0.25),
     ]
     root = ElementTree.fromstring(junit_xml(outcome_of("1", "gates.toml", reports)))
     assert [element.get("time") for element in root.iter()  if element.get("time")] == [
@@ -284,6 +284,6 @@ def test_json_has_every_decision() -> None:
     ],
 )
 def test_a_badge_is_red_where_anything_failed(verdicts: tuple[GateVerdict, ...], colour: str) -> None:
-    made = outcome_of("1", "gates.toml", [GateReport("r", "m", tuple(map(decision, verdicts)))])
+    made = outcome_of("1", "gates.toml", [GateDecisions("r", "m", tuple(map(decision, verdicts)))])
     badge = json.loads(badge_json(made))
     assert badge == {"schemaVersion": 1, "label": "evaltools", "message": counts(made), "color": colour}

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evaltools.cli.runs.run_folders import read_given
 from evaltools.engine import Finished, Record
-from evaltools.engine.journal import Journal, open_journal
+from evaltools.engine.journal import TaskJournal, open_journal
 from evaltools.engine.run_folder import REQUEST, encode
 from evaltools.engine.task import Example
 from evaltools.errors import UsageError
@@ -22,7 +21,7 @@ from tests.requests import request_of
 
 def stored(request: Request, run_dir: Path) -> Path:
     """A run folder that keeps a request."""
-    journal: Journal[Any] = open_journal(run_dir)
+    journal = open_journal(run_dir)
     journal.state({REQUEST: encode(to_plain(request))})
     journal.close()
     return run_dir
@@ -101,7 +100,7 @@ def test_a_folder_that_was_moved_is_named_where_it_lies_now(tmp_path: Path, monk
 
 
 def test_runs_of_version_1_are_refused_by_name(tmp_path: Path) -> None:
-    journal: Journal[Any] = open_journal(tmp_path / "run")
+    journal = open_journal(tmp_path / "run")
     journal.state({"command": encode([str(tmp_path), "evaltools", "imagenet", "--model_file=m"])})
     journal.close()
     with pytest.raises(UsageError, match=r"is of version 1, made by an earlier evaltools; .* version 2\. Finish it"):
@@ -109,7 +108,7 @@ def test_runs_of_version_1_are_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_a_run_of_another_version_is_refused(tmp_path: Path) -> None:
-    journal: Journal[Any] = open_journal(tmp_path / "run")
+    journal = open_journal(tmp_path / "run")
     journal.state({REQUEST: encode({"version": 3})})
     journal.close()
     with pytest.raises(UsageError, match="cannot go on: a request of version 3; this evaltools reads version 2"):
@@ -123,10 +122,10 @@ def test_a_run_that_never_began_is_told_so(tmp_path: Path) -> None:
 
 
 def test_a_run_of_a_program_of_its_own_has_no_request(tmp_path: Path) -> None:
-    journal: Journal[Any] = open_journal(tmp_path / "run")
-    journal.expect([Example(0, "a")], float)
-    journal.add(Finished(Example(0, "a"), 1, [Record(Example(0, "a"), "test", (1,), 0.5)]))
-    journal.flush()
+    journal = open_journal(tmp_path / "run")
+    rows = TaskJournal(journal, [Example(0, "a")], float)
+    rows.add(Finished(Example(0, "a"), 1, [Record(Example(0, "a"), "test", (1,), 0.5)]))
+    rows.flush()
     journal.close()
     with pytest.raises(UsageError, match="was started from a program of its own; start it from there"):
         stored_request(tmp_path / "run", {})

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaltools.engine import Example, Failure, Finished, Journal, QuietTime, QuietTimes, Record, Shard
-from evaltools.engine.journal import open_journal
+from evaltools.engine import Example, Failure, Finished, QuietTime, QuietTimes, Record, Shard
+from evaltools.engine.journal import TaskJournal, open_journal
 from evaltools.engine.run_folder import RunIdentity, encode
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.shared.run_identity import QUIET, begin_run
@@ -68,14 +68,14 @@ class Part:
     def write(self, folder: Path) -> Path:
         """Write it; the folder again."""
         task = Numbers(self.count)
-        journal: Journal[int] = open_journal(folder)
+        journal = open_journal(folder)
         begin_run(journal, self.described, self.identity, self.shard, None)
-        journal.expect(task.examples, int)
+        rows = TaskJournal(journal, task.examples, int)
         for example in self.shard.of(task.examples):
             if example.index not in self.without:
                 records = [self._record(example, entry.name) for entry in self.described if entry.status == "measured"]
-                journal.add(Finished(example, self.preprocessing_us, records))
-        journal.flush()
+                rows.add(Finished(example, self.preprocessing_us, records))
+        rows.flush()
         if self.quiet is not None:
             journal.state({QUIET: encode(self.quiet)})
         journal.close()

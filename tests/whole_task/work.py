@@ -20,8 +20,8 @@ from evaltools.result.section import Section, no_sections
 from evaltools.runtime.session import Array
 from evaltools.stats.changes import Share
 from evaltools.task_kind import Detail
-from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
-from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
+from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup
 from evaltools.tasks.shared.one_pass import judge_records, sum_up
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
@@ -88,13 +88,17 @@ class Firsts(Evaluation[Seen]):
 
     def check_sessions(self, opened: OpenConfigurations) -> None: ...
 
-    def ready(self, opened: OpenConfigurations, journal: Journal[Any]) -> Ready[Seen]:
-        return Ready(self._task, PassSetup(self.request.reference_name, self.pass_options), runs=bool(opened.runnable))
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> ReadyTask[Seen]:
+        return ReadyTask(
+            self._task, PassSetup(self.request.reference_name, self.pass_options), runs=bool(opened.runnable)
+        )
 
-    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> Ready[Seen]:
-        return Ready(self._task, PassSetup(self.request.reference_name, self.pass_options))
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[Seen]:
+        return ReadyTask(self._task, PassSetup(self.request.reference_name, self.pass_options))
 
-    def findings(self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[Seen]) -> Findings:
+    def findings(
+        self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[Seen]
+    ) -> Findings:
         judged = [judge_records(entry, measured.outcome) for entry in described]
         counted = {entry.name: _Counted() for entry in judged if entry.status == "measured"}
         sums = sum_up(measured, comparison_pairs(judged), {name: [each] for name, each in counted.items()})

@@ -32,7 +32,10 @@ Outputs = Sequence[tuple[Array, ...] | None]
 
 @dataclass(frozen=True)
 class PlannedFiles:
-    """Paths by flag: one for the result, or one per row. ``input_bytes`` is the size of each model's inputs."""
+    """The paths of output files by flag: one for the whole result, or one per row.
+
+    ``input_bytes`` is the size of each model's inputs.
+    """
 
     whole: Mapping[str, Path]
     of_rows: Mapping[str, Sequence[Path]]
@@ -62,7 +65,7 @@ class PlannedFiles:
     def _content(
         self, flag: str, result: BenchmarkResult, row: BenchmarkRow, values: tuple[Array, ...] | None
     ) -> bytes | None:
-        """What stands in the file of a row; None where there is nothing to write."""
+        """The content of a row's file; None where there is nothing to write."""
         if flag == _OUTPUTS:
             return None if values is None else b"".join(array.tobytes() for array in values)
         if row.status == "failed":
@@ -76,7 +79,7 @@ class PlannedFiles:
 
 
 def written_whole() -> list[str]:
-    """The flags of files that are about all rows together."""
+    """The flags of files that hold all rows together."""
     return [parameter.name for parameter in benchmark_flags.BEYOND if parameter.role == "output_file"]
 
 
@@ -112,7 +115,7 @@ def planned_files(asked: Request, request: BenchmarkRequest) -> PlannedFiles:
 
 
 def _labels(request: BenchmarkRequest) -> list[str]:
-    """One per row, no two alike."""
+    """A label for each row, to be put into a file's name; no two are alike."""
     several = len(request.models) > 1
     return [
         f"{candidate.model_number} {candidate.model.path.stem} {candidate.configuration.name}"

@@ -1,4 +1,4 @@
-"""The lines of benchmark_model while ``evaltools benchmark`` measures, and for a person what runs."""
+"""The native tool's log lines during a benchmark, and the progress that a person sees instead."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ from evaltools.text import printable
 
 
 class NativeLines(Watcher):
-    """Prints what it is told; ``is_written`` is false once stdout cannot be.
+    """Prints the lines of a benchmark while it goes on.
 
-    The native lines are those of one configuration: of several only ``--compat=native`` prints them. All are kept.
+    It prints the native lines of a single configuration; those of several are printed with ``--compat=native`` only.
+    All lines are kept for :attr:`content`. ``is_written`` becomes false when stdout cannot be written.
     """
 
     def __init__(self, flags: Options, request: BenchmarkRequest, console: Console) -> None:
@@ -76,13 +77,13 @@ class NativeLines(Watcher):
         return "".join(f"{text}\n" for text in self._kept).encode("utf-8", "backslashreplace")
 
     def start(self) -> None:
-        """Before the first measurement."""
+        """Print what comes before the first measurement."""
         if self._request.uses_list:
             self._print([performance_options_line(self._flags.text("perf_options_list"))])
         self._print([f"WARN: {text}" for text in self._request.warnings])
 
     def begins(self, candidate: Candidate, round_number: int) -> None:
-        """The flags, as the native tool reads them."""
+        """Print the flags of a round, as the native tool reads them."""
         self._candidate = candidate
         self._is_open = False
         self._round = round_number
@@ -95,7 +96,7 @@ class NativeLines(Watcher):
         self._print(starting_lines(benchmark_flags.LOGGED, given, self._flags.is_on("verbose")))
 
     def opened(self, row: BenchmarkRow, opening: Opening) -> None:
-        """The model and its delegates."""
+        """Print the model and its delegates."""
         self._is_open = True
         if self._round == 0 and not self._is_quiet:
             self._console.print(f"{row.name}  {describe_configuration(row)}")
@@ -113,41 +114,44 @@ class NativeLines(Watcher):
         )
 
     def warmed_up(self, phase: Phase) -> None:
-        """The warm-up; regular runs follow where it succeeded."""
+        """Print the warm-up; if it succeeded, regular runs follow."""
         following = [self._running(1)] if phase.failure is None else []
         self._print([*stat_lines(stat_figures(phase.invokes_us)), *following])
 
     def measured(self, found: Round) -> None:
-        """Regular runs, all times in one line, memory."""
+        """Print the regular runs, all times in one line, and the memory."""
         warm_up, regular = stat_figures(found.warm_up.invokes_us), stat_figures(found.regular.invokes_us)
         timings = timings_line(found.opening.total_us, warm_up, regular)
         self._print([*stat_lines(regular), timings, *memory_lines(found.memory)])
 
     def failed(self, candidate: Candidate, reason: str) -> None:  # noqa: ARG002
-        """The reason is said below the table, where a person looks for it."""
+        """Clear the progress; the reason is printed below the table."""
         if not self._is_open:
             self._print([loaded_line(candidate.model.path)])
 
     def profiled(self, profile: OpProfile, opening: Opening) -> None:
-        """The operators, where no file was asked for; a file is written at the end."""
+        """Print the operators, unless they are to be written to a file."""
         if "op_profiling_output_file" in self._flags or "profiling_output_csv_file" in self._flags:
             return
         report = profile_report(profile, opening, self._flags.text("op_profiling_output_mode"))
         self._say(f"INFO: {report}")
 
     def finished(self) -> None:
-        """Ctrl-C must not lose what is not written yet."""
+        """Ignore Ctrl-C, which would lose what is not written yet."""
         ignore_interrupts()
         self.close()
 
     def close(self) -> None:
-        """Take the line that shows how far it is off the terminal."""
+        """Remove the progress line from the terminal."""
         if self._live is not None:
             self._live.stop()
             self._live = None
 
     def _show_step(self, step: str) -> None:
-        """On a terminal that has no other lines between, in one line that the next step takes."""
+        """Show the present step in one line of a terminal, which the next step replaces.
+
+        Other lines are not disturbed: it does so only where none are printed.
+        """
         if self._is_quiet:
             return
         if self._to_stdout or not self._console.is_terminal:
@@ -178,7 +182,7 @@ class NativeLines(Watcher):
         self._print(summary_lines(listed))
 
     def text(self, lines: Sequence[str]) -> None:
-        """More lines for stdout."""
+        """Print more lines on stdout."""
         self._print(lines)
 
     def _running(self, phase: int) -> str:
@@ -196,7 +200,7 @@ class NativeLines(Watcher):
 
 
 def _logged(flags: Options, candidate: Candidate) -> list[tuple[Parameter, Value]]:
-    """The benchmark's flags, with the model's own path; then a configuration's."""
+    """The flags as native logs list them: the benchmark's, with the model's path, then the configuration's."""
     known = {parameter.name: parameter for parameter in benchmark_flags.PARAMETERS}
     given = [
         (known[name], value) for name, value in flags.stated.items() if name in known and not isinstance(value, tuple)
@@ -205,7 +209,7 @@ def _logged(flags: Options, candidate: Candidate) -> list[tuple[Parameter, Value
 
 
 def _configuration_flags(configuration: Configuration) -> list[tuple[Parameter, Value]]:
-    """As the native tool knows them; a thread number goes by the name of its flag there."""
+    """The configuration's flags under the native tool's names; the number of threads is ``num_threads`` there."""
     found = []
     for word in configuration.to_flags():
         name, text = split_flag(word, CONFIGURATION_PARAMETERS)

@@ -43,7 +43,7 @@ def benchmark(asked: Request) -> int:
 
 
 def exit_code_of(result: BenchmarkResult, request: BenchmarkRequest) -> int:
-    """That of a benchmark whose files were written."""
+    """The exit code of a benchmark whose files were all written."""
     if result.stopped:
         return exit_codes.INTERRUPTED
     failed = [row for row in result.rows if row.status == "failed"]

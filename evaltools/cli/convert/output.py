@@ -30,7 +30,10 @@ _FARTHEST: Final = 1e9
 
 @dataclass(frozen=True)
 class DetectionFolder:
-    """What to write and where; ``inputs`` are files, and folders of label files, that must stay as they are."""
+    """The files that a conversion writes, and where.
+
+    ``inputs`` are the files and folders that must not be overwritten.
+    """
 
     folder: Path
     images_folder: Path | None
@@ -39,27 +42,27 @@ class DetectionFolder:
 
     @property
     def ground_truth(self) -> Path:
-        """The native ground truth."""
+        """The path of the native ground truth."""
         return self.folder / "ground_truth.pb"
 
     @property
     def instances(self) -> Path:
-        """The ground truth with areas and crowd regions."""
+        """The path of the ground truth with areas and crowd regions."""
         return self.folder / "instances.json"
 
     @property
     def labels(self) -> Path:
-        """The label file: line i names category i."""
+        """The path of the label file: line i names category i."""
         return self.folder / "labels.txt"
 
     @property
     def copies(self) -> Path:
-        """Where pictures are copied to."""
+        """The folder that pictures are copied to."""
         return self.folder / "images"
 
     @property
     def pictures(self) -> Path | None:
-        """Where the pictures lie afterwards; None where nobody said."""
+        """The folder that the pictures are in afterwards; None where it is not known."""
         return self.copies if self.copy_images else self.images_folder
 
 
@@ -89,7 +92,7 @@ def write_detection_folder(source: AnnotatedFolder, target: DetectionFolder) -> 
 
 
 def pictures_besides(folder: Path, names: Sequence[str]) -> list[str]:
-    """Pictures of a folder that are not among ``names``, in order; none where the folder cannot be listed."""
+    """The pictures of a folder that are not among ``names``, in order; empty where the folder cannot be read."""
     known = frozenset(names)
     try:
         entries = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
@@ -160,7 +163,10 @@ def _check_pictures_exist(pictures: Sequence[Path]) -> None:
 
 
 def _pictures_to_copy(source: AnnotatedFolder, target: DetectionFolder) -> list[tuple[Path, Path]]:
-    """From where to where, for pictures not in place; raises where one would replace another, or others are there."""
+    """The pictures that are not in place yet, each with its new path.
+
+    Raises :class:`UsageError` where one would replace another, or where the folder holds other pictures.
+    """
     names = [image.file_name for image in source.data.images]
     pairs = [(picture, target.copies / name) for picture, name in zip(source.pictures, names, strict=True)]
     for picture, copy in pairs:
@@ -198,7 +204,10 @@ def _make_folder(folder: Path) -> None:
 
 
 def _copy(pictures: Sequence[tuple[Path, Path]], folder: Path) -> None:
-    """Copy with times and permissions; a picture appears whole or not at all."""
+    """Copy a picture with its times and permissions.
+
+    The copy is renamed into place at the end, so that it is never half a file.
+    """
     try:
         with tempfile.TemporaryDirectory(dir=folder, prefix=".copying.") as scratch:
             for picture, copy in pictures:

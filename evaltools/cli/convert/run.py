@@ -26,7 +26,7 @@ from evaltools.request.yaml_file import read_yaml
 
 
 def convert_coco(flags: GivenFlags) -> int:
-    """COCO instances JSON, by the rules of the native script."""
+    """Convert COCO instances JSON, by the rules of the native script."""
     instances_file, images_folder = Path(flags.text("instances_file")), flags.path("images_folder")
     allowlist_file = flags.path("allowlist_file")
     allowlist = read_allowlist(allowlist_file, "--allowlist_file") if allowlist_file else None
@@ -54,7 +54,7 @@ def convert_coco(flags: GivenFlags) -> int:
 
 
 def convert_yolo(flags: GivenFlags) -> int:
-    """Pictures with YOLO label files."""
+    """Convert pictures with YOLO label files."""
     images_folder = Path(flags.text("images_folder"))
     labels_folder = flags.path("labels_folder") or labels_folder_beside(images_folder)
     if labels_folder is None:
@@ -74,7 +74,7 @@ def _class_names(path: Path) -> tuple[str, ...]:
 
 
 def convert_voc(flags: GivenFlags) -> int:
-    """Pascal VOC XML files."""
+    """Convert Pascal VOC XML files."""
     annotations_folder, images_folder = Path(flags.text("annotations_folder")), flags.path("images_folder")
     image_set_file, labels_file = flags.path("image_set_file"), flags.path("labels_file")
     labels = read_labels(labels_file, "--labels_file").lines if labels_file else None
@@ -95,7 +95,7 @@ def _write(flags: GivenFlags, source: AnnotatedFolder, inputs: list[Path | None]
 
 
 def convert_imagenet(flags: GivenFlags) -> int:
-    """Label files from the ILSVRC2012 development kit."""
+    """Convert label files of the ILSVRC2012 development kit."""
     devkit, wnids = Path(flags.text("ilsvrc_devkit_dir")), flags.is_on("wnids")
     names = ("validation_labels_output", "model_output_labels_output")
     truths, classes = (flags.path(name) for name in names)

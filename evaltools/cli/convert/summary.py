@@ -1,4 +1,4 @@
-"""What ``evaltools convert`` says after it has written: files and counts, remarks, the next command."""
+"""What ``evaltools convert`` prints after it has written: files and counts, remarks, the next command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evaltools.datasets.picture_files import AnnotatedFolder
 
 
 def detection_summary(source: AnnotatedFolder, target: DetectionFolder, conversion: NativeConversion) -> str:
-    """Lines for stderr."""
+    """The lines to print on stderr."""
     remarks = [*source.remarks, *_data_remarks(source.data), *_picture_remarks(source, target)]
     lines = [
         *_counts(source.data, target, conversion),
@@ -26,7 +26,7 @@ def detection_summary(source: AnnotatedFolder, target: DetectionFolder, conversi
 
 
 def quoted(path: Path | None) -> str:
-    """A path as a shell reads it, ``...`` where there is none."""
+    """A path quoted for a shell; ``...`` for None."""
     return shlex.quote(str(path)) if path else "..."
 
 

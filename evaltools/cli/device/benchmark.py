@@ -27,10 +27,10 @@ from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.json_file import encode_json
 
 
-def benchmark_on_devices(asked: Request, own: DeviceFlags) -> int:
+def benchmark_on_devices(asked: Request, flags: DeviceFlags) -> int:
     """Benchmark on every device, print, write; returns the exit code."""
     console = make_console()
-    wanted = read_device_benchmark(asked, own)
+    wanted = read_device_benchmark(asked, flags)
     files = planned_files(asked)
     with interrupts_restored():
         found = measure_on_devices(wanted, console)

@@ -17,24 +17,24 @@ from evaltools.tasks.native.inputs import prepare_native
 from evaltools.tasks.shared.kind import evaluation_kind
 
 
-def evaluate_on_devices(request: Request, own: DeviceFlags) -> int:
+def evaluate_on_devices(request: Request, flags: DeviceFlags) -> int:
     """Run the parts with evaltools there, merge them; returns the exit code."""
     console = make_console()
     observer = Terminal(console, request.options)
-    with interrupts_restored(), parts_on_devices(request, own, console, observer) as parts:
-        code = carry_out(parts.merging, parts.shards).exit_code
+    with interrupts_restored(), parts_on_devices(request, flags, console, observer) as parts:
+        code = carry_out(parts.merge_request, parts.shards).exit_code
     return NOT_MEASURED if code in (OK, LIMIT_BROKEN, EXAMPLES_FAILED) and not parts.are_all else code
 
 
-def evaluate_natively_on_devices(request: Request, own: DeviceFlags) -> int:
+def evaluate_natively_on_devices(request: Request, flags: DeviceFlags) -> int:
     """Run TensorFlow's binary there, read what it said, print, write; returns the exit code."""
     console, kind = make_console(), evaluation_kind(request.task)
-    binary = require_binary(own, kind.command)
-    refuse_options(request.options, own.program)
+    binary = require_binary(flags, kind.command)
+    refuse_options(request.options, flags.program)
     inputs = prepare_native(kind.read(request))
     files = planned_files(request, [inputs.request.model_file])
     with interrupts_restored():
-        result, is_whole = evaluate_native(request, own, inputs, binary, console)
+        result, is_whole = evaluate_native(request, flags, inputs, binary, console)
         print_configurations(result.configurations, console)
         with_lines = has_native_lines(result, request.options)
         not_written = write_and_show(result, files, console, request.options, with_lines)

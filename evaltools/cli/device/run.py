@@ -30,14 +30,14 @@ def carry_out_on_devices(request: Request) -> int:
 
     request = seen_from(request, Path.cwd())
     assert request.devices is not None
-    own = read_device_flags(request.devices)
+    flags = read_device_flags(request.devices)
     if request.task == KIND.name:
         from evaltools.cli.device.benchmark import benchmark_on_devices
 
-        return benchmark_on_devices(request, own)
+        return benchmark_on_devices(request, flags)
     from evaltools.cli.device.evaluation import evaluate_natively_on_devices, evaluate_on_devices
 
-    return (evaluate_natively_on_devices if own.program == "native" else evaluate_on_devices)(request, own)
+    return (evaluate_natively_on_devices if flags.program == "native" else evaluate_on_devices)(request, flags)
 
 
 def _help_text() -> str:

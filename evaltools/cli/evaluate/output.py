@@ -1,4 +1,7 @@
-"""What every evaluating command does around its evaluation: show it, write its files, print the native lines."""
+"""What every evaluating command does around its evaluation.
+
+It shows progress, writes files and prints the native lines.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ _INTERRUPTS: Final = (signal.SIGINT, *_ENDINGS)
 
 
 def detail_of(options: Options) -> Detail:
-    """What ``--quiet`` and ``--verbose`` ask for."""
+    """How much detail ``--quiet`` and ``--verbose`` ask for."""
     return "answer" if options.is_on("quiet") else "all" if options.is_on("verbose") else "figures"
 
 
@@ -41,7 +44,7 @@ class Terminal(Observer):
         self._progress = "none" if self._is_quiet else options.text("progress")
 
     def opened(self, configurations: list[ConfigurationResult]) -> None:
-        """What each configuration runs on."""
+        """Print what each configuration runs on."""
         if not self._is_quiet:
             print_configurations(configurations, self._console)
 
@@ -52,21 +55,22 @@ class Terminal(Observer):
             yield update
 
     def measured(self) -> None:
-        """After the measurements, Ctrl-C must not lose what is not written yet."""
+        """Ignore Ctrl-C from now on: the result is not written yet."""
         ignore_interrupts()
 
 
 def ignore_interrupts() -> None:
-    """Until what was measured is written and shown."""
+    """Ignore Ctrl-C and SIGTERM, until :func:`interrupts_restored` ends; until then the result is written and shown."""
     for number in _INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
 def interrupts_restored() -> Iterator[None]:
-    """SIGTERM and the end of the terminal interrupt as Ctrl-C does; afterwards all work again as they did before.
+    """A context in which SIGTERM and the end of the terminal interrupt as Ctrl-C does.
 
-    What is ignored, as with ``nohup``, stays so.
+    At its end, all signals have the handlers that they had before. A signal that is ignored, as with ``nohup``, stays
+    ignored.
     """
     before = {number: signal.getsignal(number) for number in _INTERRUPTS}
     for number in _ENDINGS:
@@ -80,9 +84,10 @@ def interrupts_restored() -> Iterator[None]:
 
 
 def has_native_lines(result: EvaluationResult, options: Options, is_one_model: bool = True) -> bool:
-    """Whether stdout gets the native lines: a program that reads it does.
+    """Whether the native lines are printed on stdout.
 
-    A person does of a single configuration, unless the answer alone is asked for, and with ``--compat=native``.
+    They are where a program reads stdout, and with ``--compat=native``. On a terminal they are only for a single model
+    with a single test configuration, without ``--quiet``.
     """
     if not stdout_is_terminal() or options.text("compat") == "native":
         return True

@@ -18,27 +18,19 @@ from evaltools.cli.shared.streams import complain
 from evaltools.cli.shared.terminal import make_console
 from evaltools.errors import DataError, OutputError, UsageError
 from evaltools.gates.baseline import Baseline, make_baseline, read_baseline
-from evaltools.gates.baseline_diff import (
-    TOLERANCE_OF_ERRORS,
-    BaselineComparison,
-    FigureChange,
-    HeldTo,
-    compare_with_baseline,
-)
+from evaltools.gates.baseline_diff import BaselineComparison, FigureChange, compare_with_baseline
 from evaltools.gates.baseline_limits import hold_limits
 from evaltools.gates.criteria import Criterion, parse_criterion
-from evaltools.gates.decide import Decision, Found, GateVerdict
-from evaltools.gates.hold import GateReport, seconds_of
+from evaltools.gates.hold import GateDecisions, seconds_of
 from evaltools.gates.outcome import outcome_of
 from evaltools.report.files.output_file import require_writable, write_file
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.tables.gates import print_gates
-from evaltools.report.words.gates import in_unit, unit_of
+from evaltools.report.words.baseline import baseline_decisions, figure_name
 from evaltools.report.words.verdicts import baseline_change_in_words
 from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
-from evaltools.result.verdict import Reason
 from evaltools.result_file import read_result
 from evaltools.task_kind import OWN, kind_of, tree_kinds
 from evaltools.tasks.shared.options.pictures import read_margin
@@ -51,7 +43,7 @@ _TESTED: Final = ("top1", "top5", "ap", "ap50", "ap75")
 
 
 def act(action: str, result_file: str, flags: GivenFlags) -> int:
-    """Save, compare, or both; returns the exit code."""
+    """Save, compare or update a baseline; returns the exit code."""
     margin = read_margin(flags.options())
     result = read_result(Path(result_file))
     baseline_file = _baseline_file(flags, result)
@@ -73,8 +65,12 @@ def act(action: str, result_file: str, flags: GivenFlags) -> int:
     compared = compare_with_baseline(before, now, margin)
     console = make_console(sys.stdout)
     print_comparison(compared, before, console)
-    report = GateReport(
-        Path(result_file).stem, now.model, decisions_of(compared), result.environment.elapsed_s, seconds_of(result)
+    report = GateDecisions(
+        Path(result_file).stem,
+        now.model,
+        baseline_decisions(compared),
+        result.environment.elapsed_s,
+        seconds_of(result),
     )
     if limits:
         of_limits = replace(report, decisions=hold_limits(limits, before, now, result))
@@ -92,7 +88,7 @@ def act(action: str, result_file: str, flags: GivenFlags) -> int:
 
 
 def _baseline_file(flags: GivenFlags, result: EvaluationResult) -> Path:
-    """The one that is stated, or the one of that name, or of the task and its data."""
+    """The file that ``--baseline_file`` or ``--name`` names, else the default one for the task and its data."""
     stated = flags.path("baseline_file")
     if "name" not in flags:
         return stated or _FOLDER / f"{default_name(result)}.json"
@@ -108,7 +104,7 @@ def _baseline_file(flags: GivenFlags, result: EvaluationResult) -> Path:
 
 
 def _require_there(path: Path) -> None:
-    """Name the other baselines where there is no such one."""
+    """Raise :class:`DataError`, naming the other baselines, where the baseline does not exist."""
     others = sorted(other.stem for other in _FOLDER.glob("*.json")) if path.parent == _FOLDER else []
     if others and not path.exists():
         raise DataError(
@@ -118,7 +114,7 @@ def _require_there(path: Path) -> None:
 
 
 def _limits(texts: Sequence[str], result: EvaluationResult) -> list[Criterion]:
-    """Read; raises :class:`UsageError` for one on a figure that this task never has."""
+    """Parse ``--limit``; raises :class:`UsageError` for a limit on a figure that the result's task never has."""
     is_own = result.task == OWN or result.task not in tree_kinds()
     own = {metric.name for metric in kind_of(result.task).metrics}
     own |= {name for entry in result.configurations for name in entry.figures}
@@ -133,38 +129,11 @@ def _limits(texts: Sequence[str], result: EvaluationResult) -> list[Criterion]:
     return found
 
 
-def decisions_of(compared: BaselineComparison) -> tuple[Decision, ...]:
-    """Each figure that is judged as a limit, in its unit; a configuration that is missing keeps none.
-
-    Figures that are only shown have no limit, so there is no verdict on them.
-    """
-    found = [_decision(change, compared.margin) for change in compared.changes if change.held_to != "shown"]
-    gone = Reason.of_text("it was not measured now")
-    found += [Decision(name, "measured again", "not measured", reason=gone) for name in compared.missing]
-    return tuple(found)
-
-
-def _decision(change: FigureChange, margin: float) -> Decision:
-    unit = unit_of(change.figure)
-    verdict: GateVerdict = "fail" if change.regressed else "pass"
-    said = baseline_change_in_words(change) if change.regressed else ""
-    measured = Found(change.figure, change.now, output=change.output or None, unit=unit)
-    limit = f"{_name(change)} no worse than {in_unit(change.before, unit)}{_allowance(change.held_to, margin)}"
-    return Decision(change.configuration, limit, verdict, measured, Reason.of_text(said) if said else None)
-
-
-def _allowance(held_to: HeldTo, margin: float) -> str:
-    """What a figure may be worse by, behind its limit."""
-    allowed = {
-        "chance": ", beyond chance",
-        "margin": f" by more than {100 * margin:g} points",
-        "tenth": f" by more than {100 * TOLERANCE_OF_ERRORS:g} %",
-    }
-    return allowed.get(held_to, "")
-
-
 def default_name(result: EvaluationResult) -> str:
-    """By task and data, so that a renamed model has the same; by the model where the data are no folder."""
+    """The name of a baseline by task and data, so that it stays the same for a renamed model.
+
+    Where the data are no folder, the model's name stands for them.
+    """
     images = getattr(getattr(result.part, "data", None), "images", "")
     data = Path(images).resolve().name if images else Path(result.model.file).stem
     name = f"{kind_of(result.task).evidence.subject(result)}-{data}"
@@ -201,7 +170,7 @@ def _write(now: Baseline, path: Path, done: str) -> int:
 
 
 def print_comparison(compared: BaselineComparison, before: Baseline, console: Console) -> None:
-    """What was set up in another way, what changed, and what that means."""
+    """Print what was set up in another way, which figures changed, and which of them are worse."""
     console.print(f"baseline: {printable(before.about)}, {before.example_count} examples, evaltools "
                   f"{before.evaltools}, {before.started_at}")  # fmt: skip
     for line in compared.setup:
@@ -219,13 +188,13 @@ def print_comparison(compared: BaselineComparison, before: Baseline, console: Co
         console.print(f"NOT MEASURED now: {printable(name)}")
     for change in compared.regressions:
         numbers = f"{_number(change.before)} -> {_number(change.now)}"
-        console.print(f"WORSE: {printable(change.configuration)}: {_name(change)} {numbers}")
+        console.print(f"WORSE: {printable(change.configuration)}: {figure_name(change)} {numbers}")
 
 
 def _print_differing(changes: Sequence[FigureChange], console: Console) -> None:
     names = [
         Column[FigureChange]("configuration", lambda change: printable(change.configuration)),
-        Column("figure", _name),
+        Column("figure", figure_name),
     ]
     columns = [
         Column[FigureChange]("change", _difference),
@@ -243,9 +212,5 @@ def _difference(change: FigureChange) -> str:
 
 
 def _number(value: float | None) -> str:
-    """Six digits, more before the point where there are more."""
+    """A number with six digits, with more where there are more before the point."""
     return "no number" if value is None else f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:.6g}"
-
-
-def _name(change: FigureChange) -> str:
-    return f"{change.figure}[{printable(change.output)}]" if change.output else change.figure

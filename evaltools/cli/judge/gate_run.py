@@ -35,7 +35,10 @@ _DEFAULTS: Final = ("gates.toml", "pyproject.toml")
 
 
 def gate(flags: GivenFlags, results: Sequence[str]) -> int:
-    """Hold results, or the runs of the file where none are given, against its gates; returns the exit code."""
+    """Check results, or the runs of the gate file where no results are given, against its gates.
+
+    Returns the exit code.
+    """
     is_inconclusive_allowed = flags.is_on("allow_inconclusive")
     file = read_gate_file(_gate_file(flags))
     sources = _named(results, file) if results else _runs(file)
@@ -83,7 +86,7 @@ def _runs(file: GateFile) -> tuple[RunSource, ...]:
 
 
 def _named(results: Sequence[str], file: GateFile) -> list[RunSource]:
-    """The results given as words, each by the name of the run whose file it is, or else by its own."""
+    """The given results by the name of the run that they belong to, or by their file's name where there is none."""
     runs = {os.path.realpath(run.result): run.name for run in file.runs if run.result is not None}
     files: dict[str, str] = {}
     for word in results:
@@ -100,7 +103,7 @@ def _named(results: Sequence[str], file: GateFile) -> list[RunSource]:
 
 
 def _require_possible(file: GateFile, runs: Sequence[Run]) -> None:
-    """Refuse limits on figures that the task of a run never has, before anything is run."""
+    """Raise :class:`UsageError`, before anything is run, for limits on figures that the task of a run never has."""
     of_tasks = {name: {metric.name for metric in kind.metrics} for name, kind in tree_kinds().items()}
     for run in runs:
         task = "" if run.request is None else run.request.task
@@ -115,7 +118,10 @@ def _require_possible(file: GateFile, runs: Sequence[Run]) -> None:
 
 
 def _results(runs: Sequence[Run], console: Console, seconds: dict[str, float]) -> dict[str, EvaluationResult]:
-    """Files first: one that cannot be read is told before hours of runs. ``seconds`` gets what each command took."""
+    """The result of every run. Files are read first, so that a damaged one is reported before hours of runs.
+
+    ``seconds`` is filled with the time that each command took.
+    """
     found = {run.source.name: read_result(run.source.result) for run in runs if run.source.result is not None}
     with tempfile.TemporaryDirectory(prefix="evaltools-gate-") as scratch:
         for number, run in enumerate(runs):

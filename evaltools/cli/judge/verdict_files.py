@@ -36,7 +36,7 @@ EXIT_CODES: Final[Mapping[GateVerdict, int]] = {
 
 
 def planned_files(flags: GivenFlags, inputs: Sequence[Path]) -> dict[str, Path]:
-    """Where to write what, checked before anything is run."""
+    """The files that are to be written, by flag, checked before anything is run."""
     files: dict[str, Path] = {}
     for name in _RENDERERS:
         path = flags.path(name)

@@ -33,12 +33,12 @@ def run(arguments: list[str]) -> int:
 
 
 def _line(delegate: Delegate) -> str:
-    """Name, switch, the Python runtimes that are installed here and can create it, and where it runs."""
+    """A delegate's name, switch, installed Python runtimes that can create it, and where it runs."""
     return f"{delegate.name:<16} --{delegate.enabled_by:<30} {_here(delegate):<44} {delegate.works_in}"
 
 
 def _narrow_lines(delegate: Delegate) -> list[str]:
-    """The same, one below the other."""
+    """The same facts, each on a line of its own."""
     return [f"{delegate.name:<16} --{delegate.enabled_by}", f"    {_here(delegate)}", f"    {delegate.works_in}"]
 
 

@@ -58,9 +58,9 @@ class _Step(NamedTuple):
 
 
 def run(arguments: list[str]) -> int:
-    """Run the demo; configurations that cannot run here are shown as such and do not count as an error.
+    """Run the demo; a configuration that cannot run on this machine is shown as such and is no error.
 
-    The native lines on stdout are left out: the tables say it all.
+    The native lines on stdout are left out: the tables show the same figures.
     """
     flags = parse_flags("demo", DESCRIPTION, "", {"flags": PARAMETERS}, arguments)
     classifiers = _names(flags, "models", "model", sample.MODELS)
@@ -90,7 +90,10 @@ def _names(flags: GivenFlags, flag: str, what: str, known: tuple[str, ...]) -> l
 
 
 def _picture(flags: GivenFlags) -> Path | None:
-    """Where to draw the boxes that differ. A name that was given must do; where the default does not, none is drawn."""
+    """Where to draw the boxes that differ.
+
+    A path that was given must be writable; if the default one is not, nothing is drawn.
+    """
     name = "disagreements_path"
     if not flags.text(name):
         return None
@@ -108,7 +111,7 @@ def _picture(flags: GivenFlags) -> Path | None:
 
 
 def _state(path: Path | None) -> tuple[int, int] | None:
-    """Which file is there and when it was written; differs once another one is."""
+    """The identity of a file and the time when it was written, which change when the file is replaced."""
     try:
         status = path.stat() if path else None
     except OSError:

@@ -64,7 +64,10 @@ _MARKS: Final = {"works": "yes", "missing": "no", "elsewhere": "-"}
 
 
 def run(arguments: list[str]) -> int:
-    """Print what was found as it is found, or install something. Exit code 3: no runtime works, it cannot be had."""
+    """Print each finding as soon as it is known, or install something.
+
+    Exit code 3: no runtime works, or what was to be installed cannot be had.
+    """
     given = parse_flags("doctor", DESCRIPTION, _EXIT_CODES, {"flags": PARAMETERS, "install": INSTALL}, arguments)
     if given.text("install"):
         return _install(given)
@@ -103,10 +106,14 @@ def _install(given: GivenFlags) -> int:
 
 
 def _lines(finding: Finding, earlier: Sequence[Finding]) -> list[str]:
-    """What a delegate is here is not said twice in a row, and what to do once for all that lack the same."""
+    """The lines about delegates.
+
+    Neighbours that say the same about this machine say it once, and the same advice is printed once for all delegates
+    that need it.
+    """
     lines = [f"  {_MARKS[finding.state]:<3}  {finding.name:<31} {finding.proof}".rstrip()]
-    is_told = bool(earlier) and earlier[-1].here == finding.here
-    if finding.here and not is_told:
+    is_repeated = bool(earlier) and earlier[-1].here == finding.here
+    if finding.here and not is_repeated:
         lines.append(f"         here: {finding.here}")
     if finding.state == "missing" and finding.next_step:
         alike = next((entry.name for entry in earlier if entry.next_step == finding.next_step), None)

@@ -24,10 +24,10 @@ def reference_page() -> str:
     for delegate in OURS:
         key = f" `--delegate={delegate.key}` does the same, and ranks first." if delegate.key else ""
         runtimes = ", ".join(sorted(delegate.runtimes)) or "none"
-        here = f"; on a computer it is {delegate.here}" if delegate.here else ""
+        on_a_computer = f"; on a computer it is {delegate.here}" if delegate.here else ""
         sections.append(
             f"## {delegate.name}\n\nSwitched on by `--{delegate.enabled_by}`.{key} Works in {delegate.works_in}.\n"
-            f"Python runtimes that create it: {runtimes}{here}.\n\n{_table(delegate.parameters)}"
+            f"Python runtimes that create it: {runtimes}{on_a_computer}.\n\n{_table(delegate.parameters)}"
         )
     readers = {
         parameter.name: ", ".join(delegate.name for delegate in OURS if parameter.name in delegate.common)

@@ -1,6 +1,6 @@
-"""``python -m evaltools.cli.runs.handed_over FILE``: carries out a request that another process wrote.
+"""``python -m evaltools.cli.runs.handed_over FILE``: carries out a request that another process wrote to a file.
 
-Its paths are meant from the folder that this process runs in.
+Relative paths in it start at the working directory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from evaltools.request import Request
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Carry it out; returns the exit code."""
+    """Carry out the request; returns the exit code."""
     (file,) = arguments
     return exit_code_of(
         lambda: carry_out(replace(read_request(Path(file)), folder=Path.cwd())), "interrupted before there was a result"
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def carry_out(request: Request) -> int:
-    """Carry out a request of whatever kind, on whatever it is for; returns the exit code."""
+    """Carry out a request of any kind, here, on devices or on a cluster; returns the exit code."""
     from evaltools.benchmark.kind import KIND as BENCHMARK
 
     if request.devices is not None:
@@ -42,7 +42,7 @@ def carry_out(request: Request) -> int:
 
 
 def read_request(file: Path) -> Request:
-    """What another process has written; raises :class:`DataError` where that is no request."""
+    """The request in a file that another process wrote; raises :class:`DataError` where it holds none."""
     from evaltools.device.run.flags import BY_NAME
     from evaltools.request.plain import from_plain
 

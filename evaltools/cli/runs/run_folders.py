@@ -24,7 +24,7 @@ def run_folder_parser(usage: str, description: str, exit_codes: str) -> argparse
 
 
 def read_given(request: Request, words: Sequence[str]) -> Options:
-    """The flags that are given anew, for the run of ``request``; raises :class:`UsageError` for what is none."""
+    """The flags that are given in addition to those of ``request``; raises :class:`UsageError` for unknown ones."""
     bare = next((word for word in words if not word.startswith("--")), None)
     if bare is not None:
         raise UsageError(f"{bare!r}: give flags as --name=value")

@@ -20,7 +20,7 @@ Update = Callable[[Tally], None]
 
 
 @dataclass(frozen=True)
-class Pace:
+class StepPace:
     """How fast the steps of this run are done; ``rate`` per second, None until two were seen."""
 
     done: int
@@ -34,25 +34,28 @@ class Pace:
 
 
 class Stopwatch:
-    """Measures the pace from the first steps on; steps that an earlier run did take no time in this one."""
+    """Measures the pace from the first steps on. Steps that an earlier run did do not count."""
 
     def __init__(self, total: int) -> None:
         self._total = total
         self._start = time.perf_counter()
         self._before: int | None = None
 
-    def pace(self, done: int) -> Pace:
-        """After so many steps."""
+    def pace(self, done: int) -> StepPace:
+        """The pace after ``done`` steps."""
         elapsed = time.perf_counter() - self._start
         if self._before is None:
             self._before = done if done > 1 else 0
         new = done - self._before
-        return Pace(done, self._total, new / elapsed if new > 0 and elapsed > 0 else None)
+        return StepPace(done, self._total, new / elapsed if new > 0 and elapsed > 0 else None)
 
 
 @contextmanager
 def show_progress(phase: str, total: int, console: Console, style: str = "auto") -> Iterator[Update]:
-    """Yields what takes the counts after each step; ``style`` is the value of ``--progress``."""
+    """A context that yields a function which takes the counts after each step.
+
+    ``style`` is the value of ``--progress``.
+    """
     if style == "none":
         yield lambda _tally: None
     elif style == "json":
@@ -86,8 +89,8 @@ def _bar(phase: str, total: int, console: Console) -> Iterator[Update]:
         yield update
 
 
-def _every(seconds: float, total: int, show: Callable[[Pace, Tally], None]) -> Update:
-    """Show the first step after so many seconds, again and again, and the last one."""
+def _every(seconds: float, total: int, show: Callable[[StepPace, Tally], None]) -> Update:
+    """Show the first step after so many seconds, then one each time so many have passed, and the last step."""
     stopwatch, last = Stopwatch(total), time.perf_counter()
 
     def update(tally: Tally) -> None:
@@ -101,7 +104,7 @@ def _every(seconds: float, total: int, show: Callable[[Pace, Tally], None]) -> U
     return update
 
 
-def _print_line(phase: str, pace: Pace, tally: Tally, console: Console) -> None:
+def _print_line(phase: str, pace: StepPace, tally: Tally, console: Console) -> None:
     percent = 100 * pace.done // max(1, pace.total)
     parts = [f"{phase or 'evaluated'}{':' * bool(phase)} {pace.done} of {pace.total} ({percent} %)"]
     if pace.rate:
@@ -109,7 +112,7 @@ def _print_line(phase: str, pace: Pace, tally: Tally, console: Console) -> None:
     console.print(", ".join([*parts, *([_failures(tally)] if _failures(tally) else [])]))
 
 
-def _print_object(phase: str, pace: Pace, tally: Tally, console: Console) -> None:
+def _print_object(phase: str, pace: StepPace, tally: Tally, console: Console) -> None:
     fields = {
         "phase": phase or "evaluation",
         "done": pace.done,
@@ -122,12 +125,12 @@ def _print_object(phase: str, pace: Pace, tally: Tally, console: Console) -> Non
     console.out(json.dumps(fields), highlight=False)
 
 
-def _left(pace: Pace) -> str:
+def _left(pace: StepPace) -> str:
     return f"{pace.seconds_left:.0f} s left" if pace.seconds_left is not None else ""
 
 
 def _failures(tally: Tally) -> str:
-    """Failed examples, and which configurations failed where not all did alike."""
+    """The number of failed examples; and by configuration, unless all failed alike."""
     if not tally.failed_examples:
         return ""
     named = [f"{name} {count}" for name, count in tally.failed.items() if count]

@@ -18,17 +18,17 @@ def complain(message: str) -> None:
 
 
 def say(text: str) -> bool:
-    """Print to stdout; False where it cannot be written. A reader that has seen enough is no error."""
+    """Print to stdout; returns False where it cannot be written. A reader that has closed the pipe is no error."""
     return _write(sys.stdout, text)
 
 
 def tell(text: str) -> bool:
-    """The same of sentences, whose lines wrap at spaces on a terminal."""
+    """Print sentences to stdout as :func:`say` does, with lines that wrap at spaces on a terminal."""
     return say(wrapped(text, columns_of(sys.stdout)))
 
 
 def stdout_is_terminal() -> bool:
-    """Whether a person reads stdout as it comes, and no program does."""
+    """Whether stdout is a terminal, so that a person reads it and not a program."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
@@ -50,5 +50,5 @@ def _write(stream: TextIO | None, text: str) -> bool:
 
 
 def discard(stream: TextIO) -> None:
-    """Let everything printed from now on vanish, so that the interpreter does not fail at its end."""
+    """Discard everything that is printed from now on, so that the interpreter does not fail when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -17,7 +17,7 @@ _WIDTH_WITHOUT_TERMINAL = 160
 
 
 class _LastingConsole(Console):
-    """A console whose reader may go away: what it prints is then lost, and nothing else."""
+    """A console that goes on where its reader has closed the pipe: the text is lost, and nothing else happens."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         try:
@@ -45,7 +45,10 @@ def make_console(file: IO[str] | None = None) -> Console:
 
 
 def text_for_stdout(show: Callable[[Console], None]) -> str:
-    """What ``show`` prints on a console, as wide as stdout where that is a terminal, without blanks at line ends."""
+    """The text that ``show`` prints on a console, without blanks at line ends.
+
+    It is as wide as stdout, where that is a terminal.
+    """
     text = io.StringIO()
     console = make_console(text)
     if sys.stdout is not None and sys.stdout.isatty():

@@ -1,1 +1,1 @@
-"""The adb client, what it answers, and what a device says of itself."""
+"""The adb client, its answers, and the facts about a device."""

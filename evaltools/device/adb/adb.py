@@ -1,4 +1,4 @@
-"""A client of adb: the binary as a subprocess, with every answer proven."""
+"""A client of adb: it runs the binary as a subprocess, and proves that each answer is whole."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from evaltools.device.adb.answer import LONGEST_COMMAND, Answer, read_answer, wrap_command
+from evaltools.device.adb.answer import LONGEST_COMMAND, ShellAnswer, read_answer, wrap_command
 from evaltools.device.adb.errors import DeviceError, DeviceTimeout, NoSuchDevice, ServerFailed, SeveralDevices
 from evaltools.device.adb.patience import stop_if_asked
 from evaltools.device.adb.process import AdbRun, find_adb, run_adb
@@ -38,9 +38,10 @@ class Adb:
         self._starting = threading.Lock()
 
     def run(self, arguments: Sequence[str], timeout_s: float, stop: threading.Event | None = None) -> AdbRun:
-        """Run adb with these arguments; its server is started before where there is none, so only the command prints.
+        """Run adb with these arguments.
 
-        This is done every time, as a server may end between two commands; one that runs answers in 5 ms.
+        The adb server is started first where none runs, so that only the command itself prints. This is done for each
+        command, since a server may end between two of them; a running one answers in 5 ms.
         """
         with self._starting:
             self._run_once(["start-server"], _SERVER_TIMEOUT_S)
@@ -97,7 +98,10 @@ class Adb:
         raise NoSuchDevice(f"no device is connected; {next_step(NOT_LISTED)}")
 
     def features(self, serial: str) -> tuple[str, ...]:
-        """What the device's and this computer's adb can both do, in order; empty for devices of before Android 7."""
+        """The features that the device's adb and the host's have in common, in order.
+
+        Empty for devices before Android 7.
+        """
         done = self.run(["-s", serial, "features"], _SERVER_TIMEOUT_S)
         if done.code != 0:
             raise self._why(serial, "adb features", done, _SERVER_TIMEOUT_S)
@@ -105,7 +109,7 @@ class Adb:
 
     def shell(
         self, serial: str, command: str, timeout_s: float = SHELL_TIMEOUT_S, stop: threading.Event | None = None
-    ) -> Answer:
+    ) -> ShellAnswer:
         """Run a command in the device's shell, with empty stdin; an exit code other than 0 is no error here.
 
         Raises :class:`DeviceTimeout` after ``timeout_s`` seconds, :class:`DeviceStopped` where ``stop`` is set
@@ -128,7 +132,7 @@ class Adb:
         return answer
 
     def _refuse_if_too_long(self, serial: str, wrapped: str) -> None:
-        """Raise :class:`UsageError` for a command that a device of before Android 7 never gets."""
+        """Raise :class:`UsageError` for a command that is too long for the adb of devices before Android 7."""
         length = len(wrapped.encode())
         if length > _LONGEST_OF_OLD_DEVICES and "shell_v2" not in self.features(serial):
             raise UsageError(
@@ -137,19 +141,22 @@ class Adb:
             )
 
     def reconnect(self, serial: str) -> None:
-        """Bring a device at HOST:PORT back after a cut; others come back by themselves. Success shows in its state."""
+        """Connect again to a device at HOST:PORT; other devices come back by themselves.
+
+        Its state shows whether it worked.
+        """
         if ":" in serial:
             self.run(["connect", serial], _CONNECT_TIMEOUT_S)
 
     def reconnect_if_unlisted(self, serial: str) -> None:
-        """Bring a device at HOST:PORT back that the server does not list."""
+        """Connect again to a device at HOST:PORT if the server does not list it."""
         if self.state(serial) == NOT_LISTED:
             self.reconnect(serial)
 
     def _why(self, serial: str, doing: str, done: AdbRun, timeout_s: float) -> DeviceError:
-        """Why adb did not do it: from the time, and from the device's state, never from its messages.
+        """The error of a command that failed, from its time and the device's state; adb's messages are not read.
 
-        Where something was printed, the device was there, whatever it is now.
+        If it printed anything, the device was connected at that time, whatever its state is now.
         """
         state = self.state(serial)
         if done.code is None and state == USABLE:

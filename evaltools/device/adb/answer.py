@@ -1,4 +1,4 @@
-"""How a command is sent to a device's shell so that its answer proves that it is whole."""
+"""Sends a command to a device's shell in a form by which the answer proves that it is whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_QUOTE: Final = 200
 
 
 @dataclass(frozen=True)
-class Answer:
+class ShellAnswer:
     """The exit code of a command and what it printed.
 
     ``is_merged``: the device's adb has no shell_v2, so that stderr is in ``out``, in the order of printing, and ``err``
@@ -59,13 +59,13 @@ def wrap_command(command: str, mark: str) -> str:
     return f"( eval {shlex.quote(command)} ) < /dev/null; c=$?; printf %s {mark}e >&2; printf %s-%s. {mark} $c"
 
 
-def read_answer(out: bytes, err: bytes, mark: str) -> Answer | None:
-    r"""The answer in what adb printed, None where the marks do not prove that it is whole.
+def read_answer(out: bytes, err: bytes, mark: str) -> ShellAnswer | None:
+    r"""The answer in the output of adb; None where the marks do not prove that it is whole.
 
     Devices without shell_v2 have a terminal that puts CR before each LF, and send stderr with stdout.
 
     >>> read_answer(b"one\r\nm1em1-3.", b"", "m1")
-    Answer(code=3, out=b'one\n', err=b'', is_merged=True)
+    ShellAnswer(code=3, out=b'one\n', err=b'', is_merged=True)
     >>> read_answer(b"one\n", b"m1e", "m1") is None
     True
     """
@@ -75,14 +75,17 @@ def read_answer(out: bytes, err: bytes, mark: str) -> Answer | None:
     code, printed, error_mark = int(end[1]), out[: end.start()] + out[end.end() :], f"{mark}e".encode()
     if error_mark in err:
         before, _, after = err.partition(error_mark)
-        return Answer(code, printed, before + after)
+        return ShellAnswer(code, printed, before + after)
     if error_mark not in printed:
         return None
     before, _, after = printed.partition(error_mark)
-    return Answer(code, _without_terminal(before + after), b"", is_merged=True)
+    return ShellAnswer(code, _without_terminal(before + after), b"", is_merged=True)
 
 
 def _without_terminal(printed: bytes) -> bytes:
-    """Undo what a terminal does with line ends; a device whose lines do not all end so has none."""
+    """Undo the line ends of a terminal.
+
+    If some line does not end in CR LF, there is no terminal, and nothing is changed.
+    """
     has_terminal = printed.count(b"\n") == printed.count(b"\r\n")
     return printed.replace(b"\r\n", b"\n") if has_terminal else printed

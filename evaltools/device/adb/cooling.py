@@ -1,4 +1,4 @@
-"""How a device is doing before and after a part, and waiting until it has cooled down."""
+"""The conditions of a device before and after a part, and waiting until it has cooled down."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BETWEEN_LOOKS_S: Final = 5.0
 
 
 def conditions_of(facts: DeviceFacts) -> DeviceConditions:
-    """What of a device's facts changes while it works."""
+    """The facts about a device that change while it works."""
     return DeviceConditions(
         battery_level=facts.battery_level,
         battery_temperature=facts.battery_temperature,
@@ -36,13 +36,15 @@ def cool_down(
     between_looks_s: float = _BETWEEN_LOOKS_S,
     tell: Callable[[str], None] = lambda _line: None,
 ) -> tuple[DeviceConditions, float]:
-    """Wait until no temperature that ``look`` finds is above the limit; the conditions then, and the seconds waited.
+    """Wait until no temperature that ``look`` finds is above the limit.
 
-    It goes on after ``timeout_s`` seconds. ``tell`` gets a line when the waiting begins, and one when it goes on
-    although it is too warm. Raises :class:`CommandFailed` where the device states no temperature.
+    Returns the conditions then, and the seconds waited.
+
+    It goes on after ``timeout_s`` seconds even if the device is too warm. ``tell`` gets a line when the waiting begins,
+    and one when it goes on too warm. Raises :class:`CommandFailed` where the device states no temperature.
     """
     started = time.monotonic()
-    is_told = False
+    is_announced = False
     while True:
         conditions = look()
         temperature, waited = hottest(conditions), time.monotonic() - started
@@ -60,15 +62,15 @@ def cool_down(
                 "--cool_down"
             )
             return conditions, waited
-        if not is_told:
+        if not is_announced:
             tell(f"{serial}: {warm}, waiting until all are at most {limit_celsius:g} C, for up to {timeout_s:g} s")
-            is_told = True
+            is_announced = True
         if stop.wait(between_looks_s):
             return conditions, waited
 
 
 def sensor_of(conditions: DeviceConditions, temperature: float) -> str:
-    """The name of what is as warm as this, in degrees Celsius.
+    """The name of the sensor that shows this temperature, in degrees Celsius.
 
     >>> sensor_of(DeviceConditions(battery_temperature=287, temperatures={"skin": 31.5}), 31.5)
     'skin'

@@ -23,7 +23,7 @@ from functools import partial
 from typing import Final
 
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import Answer
+from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import CommandFailed, DeviceError, DeviceStopped, DeviceTimeout
 from evaltools.device.adb.patience import patiently, rest, stop_if_asked
 
@@ -61,9 +61,9 @@ fi
 
 
 def _run_script(tick_s: int, ticks: int) -> str:
-    """The leader of a run's session: of several only the first goes on.
+    """The script of the leader of a run's session; if several are started, only the first goes on.
 
-    The watch leaves the session before it ends it, and the mark, so that it does not end itself.
+    The watch leaves the session and drops the mark before it ends them, so that it does not end itself.
     """
     return f"""\
 t=$1
@@ -90,9 +90,10 @@ mv code.part code
 
 
 def look_script(folder: str, out_offset: int, err_offset: int, mark: str) -> str:
-    """Print what is new, and how it goes: is it alive, was it abandoned, and its exit code if it has ended.
+    """Print new output, whether the run is alive, whether it was abandoned, and its exit code if it has ended.
 
-    Alive is asked before the code, and that before the output: so a code comes with all that was printed.
+    The script asks whether the run is alive before it asks for the code, and for the code before the output. So a code
+    always comes with all output.
     """
     return f"""\
 cd {shlex.quote(folder)} || exit 1
@@ -110,11 +111,11 @@ echo $a $x $c
 
 
 def end_script(folder: str) -> str:
-    """End the session of a run and every process with its mark, until none is left; it fails where some stay.
+    """End the session of a run and every process with its mark, until none is left; the script fails where some stay.
 
-    A run without a pid gets one that no process has, so that a start that comes late does nothing. A leader that has
-    ended leaves a group that is still its own; a process of its number with another start time is a stranger. The grep
-    of busybox sees nothing behind a zero byte.
+    A run without a pid gets one that no process has, so that a start that arrives late does nothing. If the leader has
+    ended, its group is still the run's own; a process with the leader's number but another start time is a stranger.
+    The grep of busybox finds nothing behind a zero byte.
     """
     return f"""\
 exec 2>/dev/null
@@ -154,7 +155,7 @@ class DetachedRun:
 
 
 @dataclass(frozen=True)
-class Progress:
+class RunProgress:
     """What came since the last look: ``code`` is None while it runs; ``is_gone``: it ended without leaving a code.
 
     ``is_abandoned``: it ended itself, because nobody looked.
@@ -195,7 +196,7 @@ def start(
     return DetachedRun(serial, folder)
 
 
-def look(adb: Adb, run: DetachedRun, out_offset: int = 0, err_offset: int = 0) -> Progress:
+def look(adb: Adb, run: DetachedRun, out_offset: int = 0, err_offset: int = 0) -> RunProgress:
     """What the command printed behind these offsets (bytes), and whether it has ended; it is not abandoned then."""
     mark = f"evaltools-{uuid.uuid4().hex}"
     answer = adb.shell(run.serial, look_script(run.folder, out_offset, err_offset, mark))
@@ -207,7 +208,7 @@ def look(adb: Adb, run: DetachedRun, out_offset: int = 0, err_offset: int = 0) -
     out, err, end = parts
     alive, abandoned, *code = end.split()
     is_gone = not code and alive == b"0"
-    return Progress(out, err, int(code[0]) if code else None, is_gone, is_gone and abandoned == b"1")
+    return RunProgress(out, err, int(code[0]) if code else None, is_gone, is_gone and abandoned == b"1")
 
 
 def wait(
@@ -218,7 +219,7 @@ def wait(
     poll_s: float = _POLL_S,
     patience_s: float = _PATIENCE_S,
     stop: threading.Event | None = None,
-) -> Answer:
+) -> ShellAnswer:
     """Wait for the end; ``on_output`` gets what is new on stdout and stderr.
 
     A device that is away is waited for ``patience_s`` seconds at a time. Raises :class:`DeviceTimeout` after
@@ -248,8 +249,8 @@ def _watch(
     poll_s: float,
     patience_s: float,
     stop: threading.Event | None,
-) -> Answer:
-    """As :func:`wait`, except that a stop leaves the command running."""
+) -> ShellAnswer:
+    """Wait as :func:`wait` does, but leave the command running on a stop."""
     limit = time.monotonic() + timeout_s
     out, err = bytearray(), bytearray()
     while True:
@@ -260,22 +261,22 @@ def _watch(
         if on_output is not None and (progress.out or progress.err):
             on_output(progress.out, progress.err)
         if progress.code is not None:
-            return Answer(progress.code, bytes(out), bytes(err))
+            return ShellAnswer(progress.code, bytes(out), bytes(err))
         if progress.is_gone:
             patiently(adb, run.serial, partial(end, adb, run), patience_s)
-            raise _why_gone(run, progress, Answer(0, bytes(out), bytes(err)))
+            raise _why_gone(run, progress, ShellAnswer(0, bytes(out), bytes(err)))
         if is_late:
             patiently(adb, run.serial, partial(end, adb, run), patience_s)
             raise DeviceTimeout(
                 f"{run.serial}: the command in {run.folder} did not end within {timeout_s:g} s and was ended"
-                f"{Answer(0, bytes(out), bytes(err)).quote()}; allow more time",
+                f"{ShellAnswer(0, bytes(out), bytes(err)).quote()}; allow more time",
                 run.serial,
             )
         rest(max(0.0, min(poll_s, limit - time.monotonic())), stop)
         stop_if_asked(run.serial, stop)
 
 
-def _why_gone(run: DetachedRun, progress: Progress, printed: Answer) -> CommandFailed:
+def _why_gone(run: DetachedRun, progress: RunProgress, printed: ShellAnswer) -> CommandFailed:
     if progress.is_abandoned:
         return CommandFailed(
             f"{run.serial}: the command in {run.folder} ended itself, because nobody had looked at it for its time; "
@@ -290,7 +291,7 @@ def _why_gone(run: DetachedRun, progress: Progress, printed: Answer) -> CommandF
 
 
 def end(adb: Adb, run: DetachedRun) -> None:
-    """End the command and its children; nothing where they have ended. Raises :class:`CommandFailed` if they stay."""
+    """End the command and its children, unless they have ended. Raises :class:`CommandFailed` if some stay."""
     answer = adb.shell(run.serial, end_script(run.folder))
     if answer.code != 0:
         raise CommandFailed(

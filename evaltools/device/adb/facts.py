@@ -1,4 +1,4 @@
-"""What a device is and how it is doing: one shell command, and what adb says of its features."""
+"""Facts about a device, by one shell command and adb's list of features."""
 
 from __future__ import annotations
 
@@ -87,7 +87,9 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def parse_identity(text: str) -> str:
-    r"""What no other machine says: a boot's random number, a folder's number and name, and a serial if there is one.
+    r"""A text that no other machine has.
+
+    A boot's random number, a folder's number and name, and a serial number if there is one.
 
     >>> parse_identity("3f0e\n  1311 /data/local/tmp\nR58M\n"), parse_identity("3f0e\n")
     ('3f0e 1311 /data/local/tmp R58M', '')
@@ -114,7 +116,7 @@ def last_line(text: str) -> str | None:
 
 
 def parse_count(text: str) -> int | None:
-    """How many CPUs a list of the kernel's names, such as ``0-3,6``.
+    """The number of CPUs in a list of the kernel, such as ``0-3,6``; None for any other text.
 
     >>> parse_count("0-3,6"), parse_count("no such file")
     (5, None)
@@ -194,7 +196,7 @@ def parse_zones(text: str) -> dict[str, float] | None:
 
 
 def _keep(found: dict[str, float], name: str, text: str, unit: float) -> None:
-    """Put a temperature under its name, or under a numbered one where that is taken."""
+    """Put a temperature under its name, with a number behind it where the name is taken."""
     try:
         degrees = float(text) / unit
     except ValueError:

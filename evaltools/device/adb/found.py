@@ -1,4 +1,4 @@
-"""Every device that was asked for, with its facts or with what to do."""
+"""Every device that was asked for, with its facts, or with what to do about it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def look_at_devices(
 ) -> tuple[tuple[ListedDevice, DeviceFacts | DeviceError], ...]:
     """The same devices, each with its facts, or with the error that asking for them gave.
 
-    One that is named and not listed is ``not found``; the error of one in another state than ``device`` is that of the
-    state.
+    A device that is named and not listed gets the error ``not found``. One in another state than ``device`` gets the
+    error of that state.
     """
     listed = {device.serial: device for device in adb.devices()}
     wanted = [listed.get(serial, ListedDevice(serial, NOT_LISTED)) for serial in serials] or list(listed.values())

@@ -1,4 +1,4 @@
-"""Trying again while a device is away for a moment, and waiting that can be stopped."""
+"""Repeats an action while a device is away for a moment; and waits in a way that can be stopped."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Reconnecting(Protocol):
 def patiently(
     adb: Reconnecting, serial: str, act: Callable[[], Found], patience_s: float, stop: threading.Event | None = None
 ) -> Found:
-    """Do ``act`` again while the device or the adb server is away, and bring the device back between the tries.
+    """Do ``act``, again and again while the device or the adb server is away; between the tries it tries to reconnect.
 
-    ``patience_s``: seconds from the first failure on after which its last error is raised; a try under way is not cut
-    short, and 0 means one try. ``act`` must bear to be done twice: its answer may get lost after it was done. Raises
-    :class:`DeviceStopped` between two tries where ``stop`` is set.
+    ``patience_s`` is the number of seconds, from the first failure on, after which the last error is raised. It does
+    not interrupt a try, and 0 means one try. ``act`` must be repeatable: it may have been done although its answer was
+    lost. Raises :class:`DeviceStopped` between two tries where ``stop`` is set.
     """
     limit: float | None = None
     while True:

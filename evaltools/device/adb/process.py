@@ -26,9 +26,9 @@ _INSTALL: Final = (
 
 @dataclass(frozen=True)
 class AdbRun:
-    """What an adb process gave: ``code`` is None where it was ended because its time was over.
+    """The output of an adb process; ``code`` is None where it was ended because its time was over.
 
-    No code is a proof of anything: adb exits with 0 where the link dies in the middle of a command.
+    An exit code of 0 proves nothing: adb also exits with 0 where the connection breaks in the middle of a command.
     """
 
     code: int | None
@@ -93,7 +93,7 @@ def run_adb(
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float, stop: threading.Event | None) -> int | None:
-    """The exit code, None where it did not end by itself."""
+    """The exit code of a process, None where it did not end by itself."""
     limit = time.monotonic() + timeout_s
     while (left := limit - time.monotonic()) > 0 and not (stop is not None and stop.is_set()):
         try:
@@ -104,7 +104,7 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float, stop: threading.Ev
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """End a process that leads its group, with all in the group; one that has ended is left alone."""
+    """End a process that leads its group, and the group; does nothing if it has ended."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

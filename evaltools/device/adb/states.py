@@ -1,4 +1,4 @@
-"""The list of ``adb devices -l``, and what each state asks for."""
+"""Reads the list of ``adb devices -l``, and says what to do in each state of a device."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ def next_step(state: str) -> str:
 
 
 def error_of_state(serial: str, state: str, doing: str) -> DeviceError:
-    """Why something could not be done, from the state that the device is in afterwards.
+    """The error of an action that failed, from the device's state afterwards.
 
-    ``doing`` is what was tried, such as ``adb shell``. A device that is in order lost the link meanwhile.
+    ``doing`` is the action, such as ``adb shell``. If the device's state is good, it lost the connection for a moment.
     """
     if state == USABLE:
         return ConnectionLost(

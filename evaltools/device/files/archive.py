@@ -61,7 +61,7 @@ def _add(archive: tarfile.TarFile, folder: Path, file: Path) -> None:
 
 
 def size_of(file: Path) -> int:
-    """The bytes of a file; raises :class:`DataError` where it cannot be read."""
+    """The size of a file in bytes; raises :class:`DataError` where it cannot be read."""
     try:
         return file.stat().st_size
     except OSError as error:
@@ -71,7 +71,7 @@ def size_of(file: Path) -> int:
 def write_manifest(path: Path, folder: Path, files: Sequence[Path]) -> None:
     """Write the names below ``folder`` and the sizes in bytes of all files, as JSON ``[[name, size], ...]``.
 
-    A part has the content of some of them; the others stand there by name and size, so that the numbers of examples
-    are the same in every part. Names that are no Unicode are kept.
+    A part gets the content of some files only. The manifest names all, so that examples have the same numbers in every
+    part. Names that are no Unicode are kept.
     """
     path.write_text(json.dumps([[file.relative_to(folder).as_posix(), size_of(file)] for file in files]))

@@ -1,4 +1,4 @@
-"""One user of a device's folder at a time: a lock file there, which says who holds it."""
+"""A lock file in a device's folder, which allows one user at a time and says who it is."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import Answer
+from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import CommandFailed, DeviceBusy, DeviceError, NoPermission, NoSpace
 from evaltools.device.adb.facts import free_bytes
 from evaltools.device.adb.patience import patiently
@@ -38,8 +38,8 @@ _HELD_HERE: Final = set[str]()
 class Holder(msgspec.Struct, frozen=True):
     """Who holds a lock.
 
-    ``processes`` names the space that ``pid`` is counted in, so that containers of one host name are told apart.
-    ``since`` is ISO 8601. A lock that was not renewed for ``stale_after_s`` seconds counts no more.
+    ``processes`` names the space that ``pid`` is counted in, which tells containers of the same host name apart.
+    ``since`` is ISO 8601. A lock that was not renewed for ``stale_after_s`` seconds is no longer valid.
     """
 
     lock_id: str
@@ -51,17 +51,17 @@ class Holder(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What stands in the lock."""
+        """The content of the lock file."""
         return msgspec.json.encode(self).decode()
 
     @property
     def name(self) -> str:
-        """Which process on which computer."""
+        """The process and computer of the holder, for messages."""
         return printable(f"process {self.pid} on {self.host}")
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is a process of this computer that is there no more."""
+        """Whether the holder is a process of this computer that has ended."""
         if (self.host, self.processes) != (platform.node(), _process_space()):
             return False
         if self.pid == os.getpid():
@@ -76,12 +76,12 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 class DeviceLock:
-    """Sees to it that one process at a time uses ``root`` on a device; a context that holds it.
+    """Makes sure that one process at a time uses ``root`` on a device; a context that holds the lock.
 
-    ``patience_s`` is how long a device that is away is waited for, in seconds, and ``stop`` ends that. A thread renews
-    the lock every minute; one that is not renewed counts for ``stale_after_s`` seconds. ``force`` takes the lock from
-    whoever holds it. ``tell`` gets a line where it is taken from a holder. ``cleaning`` is the command that ends and
-    deletes what is there, for messages.
+    ``patience_s`` is the number of seconds that it waits for a device that is away; ``stop`` ends that. A thread renews
+    the lock every minute; without that it is valid for ``stale_after_s`` seconds. ``force`` takes the lock from any
+    holder. ``tell`` gets a line where the lock is taken from another holder. ``cleaning`` is the command that ends and
+    deletes what is in the folder, for messages.
     """
 
     def __init__(
@@ -150,7 +150,10 @@ class DeviceLock:
             raise self._lost
 
     def _take_over(self, text: str, age_s: int) -> None:
-        """Take the lock with this ``text`` from its holder where that is gone."""
+        """Take the lock with this ``text`` from its holder, if that has ended or is silent.
+
+        ``age_s`` is the lock's age.
+        """
         holder = read_holder(text)
         who = "another process" if holder is None else f"{holder.name} (since {printable(holder.since)})"
         stale_after_s = STALE_AFTER_S if holder is None else holder.stale_after_s
@@ -174,7 +177,7 @@ class DeviceLock:
         self._require_taken(answer)
         self._tell(f"{self._serial}: {self.root} is taken over from {who}, {why}")
 
-    def _require_taken(self, answer: Answer) -> None:
+    def _require_taken(self, answer: ShellAnswer) -> None:
         serial, root = self._serial, self.root
         if answer.code == OTHERS_FILES:
             raise CommandFailed(
@@ -204,15 +207,16 @@ class DeviceLock:
                 self._lost = DeviceBusy(f"{self._serial}: {self.root} was taken over by {who}", self._serial)
 
     def _release(self) -> None:
-        """As far as that can be done now; a lock that stays counts no more once its process has ended."""
+        """Delete the lock, if the device answers. Otherwise it becomes invalid when this process ends."""
         with suppress(DeviceError):
             self._adb.shell(self._serial, release_script(self.root, self._own), _RELEASE_S)
 
 
 def take_script(root: str, holder: Holder, instead_of: str | None = None) -> str:
-    """Make the lock file, which one alone can do; ``instead_of`` is the text of a lock that is deleted before.
+    """A script that makes the lock file, which only one of several can do at a time.
 
-    It may be repeated. Where another holds the lock it prints the lock's age in seconds, then its text.
+    ``instead_of`` is the text of a lock that the script deletes first. It may be repeated by the same ``holder``. Where
+    another holds the lock, it prints the lock's age in seconds, then its text.
     """
     own, text = shlex.quote(root), shlex.quote(holder.text)
     deleting = "" if instead_of is None else f'[ "$(cat {LOCK})" != {shlex.quote(instead_of)} ] || rm -f {LOCK}'
@@ -235,7 +239,7 @@ touch {MARKER} {LOCK}
 
 
 def release_script(root: str, holder: Holder) -> str:
-    """Delete the lock file where it is one's own, and the folder where nothing is left in it."""
+    """A script that deletes the lock file if it is the holder's own, then the folder if nothing is left in it."""
     own = shlex.quote(root)
     return f"""\
 cd {own} && grep -qF {holder.lock_id} {LOCK} && rm -f {LOCK} || exit 0
@@ -244,7 +248,7 @@ cd {own} && grep -qF {holder.lock_id} {LOCK} && rm -f {LOCK} || exit 0
 
 
 def read_holder(text: str) -> Holder | None:
-    """Who holds the lock with this text; None where it is damaged, or not written yet.
+    """The holder in a lock's text; None where the lock is damaged, or not written yet.
 
     >>> read_holder("") is None
     True
@@ -256,7 +260,7 @@ def read_holder(text: str) -> Holder | None:
 
 
 def _process_space() -> str:
-    """The name of what numbers of processes are counted in; empty where the system has no such thing."""
+    """The name of the space that process numbers are counted in; empty where the system has no such spaces."""
     try:
         return os.readlink("/proc/self/ns/pid")
     except OSError:

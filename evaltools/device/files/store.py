@@ -1,4 +1,4 @@
-"""Files kept on a device by their content, so that each is sent once."""
+"""Files kept on a device by their content, so that each is sent only once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import Answer
+from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.detached import DetachedRun, end
 from evaltools.device.adb.errors import CommandFailed
 from evaltools.device.adb.patience import patiently
@@ -35,11 +35,11 @@ _CLEAR_S: Final = 120.0
 
 
 class DeviceStore:
-    """The files of one device below ``root/store``, each in a folder named after its sha256.
+    """The files of one device below ``root/store``, each in a folder that is named after its sha256.
 
-    ``patience_s`` is how long a device that is away is waited for, in seconds; ``stop`` ends that, and the sending.
-    ``on_sending`` gets a file that is sent, the bytes of it that have arrived, and its size, about once a second.
-    Who sends files holds the :class:`DeviceLock` of ``root``.
+    ``patience_s`` is the number of seconds that it waits for a device that is away; ``stop`` ends that, and the
+    sending. About once a second, ``on_sending`` gets the file that is sent, how many of its bytes have arrived, and its
+    size. The caller must hold the :class:`DeviceLock` of ``root`` to send files.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class DeviceStore:
         self._sent: set[str] = set()
 
     def put(self, local: Path, remote: str = "") -> str:
-        """Send a file unless its content is there; returns its path on the device. Raises as :func:`push` does.
+        """Send a file unless the device has its content; returns its path on the device. Raises as :func:`push` does.
 
-        ``remote`` is what :func:`remote_path` says, where that is known already.
+        ``remote`` is the value of :func:`remote_path`, if that is known already.
         """
         remote = remote or remote_path(self.root, local)
         if remote not in self._sent:
@@ -92,7 +92,7 @@ class DeviceStore:
                 self.serial,
             )
 
-    def _shell(self, command: str) -> Answer:
+    def _shell(self, command: str) -> ShellAnswer:
         """Run a command that may be repeated."""
         act = partial(self.adb.shell, self.serial, command, stop=self.stop)
         return patiently(self.adb, self.serial, act, self._patience_s, self.stop)
@@ -104,22 +104,22 @@ class DeviceStore:
         return [posixpath.join(folder, name) for name in found]
 
     def forget(self) -> None:
-        """Look again which files are there, as after the device was away."""
+        """Forget which files are on the device, and look again, as after it was away."""
         self._sent.clear()
 
 
 def remote_path(root: str, local: Path) -> str:
-    """Where a file lies on every device below ``root``; raises :class:`DataError` where it cannot be read."""
+    """The path of a file on every device, below ``root``; raises :class:`DataError` where the file cannot be read."""
     return stored_path(root, sha256_of(local), _remote_name(local))
 
 
 def stored_path(root: str, digest: str, name: str) -> str:
-    """Where a file lies on every device below ``root``, in the folder that is named after a digest."""
+    """The path of a file on every device, below ``root``, in a folder that is named after a digest."""
     return posixpath.join(root, STORE, digest, name)
 
 
 def is_there(adb: Adb, serial: str, root: str) -> bool:
-    """Whether evaltools has made ``root`` on a device; raises :class:`CommandFailed` for a folder of others."""
+    """Whether the folder ``root`` exists on a device; raises :class:`CommandFailed` if it is not evaltools' own."""
     own = shlex.quote(root)
     found = adb.shell(
         serial,
@@ -136,9 +136,10 @@ def is_there(adb: Adb, serial: str, root: str) -> bool:
 
 
 def clear(adb: Adb, serial: str, lock: DeviceLock) -> int:
-    """End all runs in the folder of a ``lock`` that is held, delete what evaltools has put there, and say how many KiB.
+    """End all runs in the folder of a ``lock`` that is held, and delete evaltools' files there.
 
-    Nothing but what has evaltools' own names is deleted. Raises :class:`CommandFailed` where something of it stays.
+    Returns how many KiB they had. It deletes only names that evaltools gives. Raises :class:`CommandFailed` where some
+    of them stay.
     """
     root = lock.root
     for folder in DeviceStore(adb, serial, root).runs():
@@ -158,7 +159,10 @@ def sha256_of(path: Path) -> str:
 
 
 def _deleting(root: str) -> str:
-    """Delete what has evaltools' names in its folders, then those that are empty; print how many KiB that were."""
+    """A script that deletes evaltools' files in its folders, then the folders that are empty.
+
+    It prints how many KiB the files had.
+    """
     folders = "\n".join(f"delete {folder} {shlex.quote(f'^({names})$')}" for folder, names in _OWN_NAMES.items())
     return f"""\
 delete() {{
@@ -179,7 +183,7 @@ exit $failed
 
 
 def _remote_name(local: Path) -> str:
-    r"""The file's own name, or only its ending where it is no text of one line, or too long.
+    r"""The file's own name; only its ending where the name is longer than one line or too long.
 
     >>> _remote_name(Path("a/my model.tflite")), _remote_name(Path("a/two\nlines.tflite"))
     ('my model.tflite', 'file.tflite')

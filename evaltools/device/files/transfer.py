@@ -1,7 +1,8 @@
-"""Files to and from a device: under another name first, compared by their sha256, then renamed.
+"""Sends files to a device and fetches them: under another name first, compared by their sha256, then renamed.
 
-That name is ``NAME.part``. On the device it is deleted where the transfer fails, and stays where the device does not
-come back; the next :func:`push` of the same name begins it anew. Who sends files to a folder holds its lock.
+That name is ``NAME.part``. On the device it is deleted if the transfer fails, and stays if the device does not come
+back; the next :func:`push` of the same name starts from the beginning. The caller must hold the lock of the folder that
+it sends files to.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import Answer
+from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import (
     MAY_PASS,
     CommandFailed,
@@ -47,7 +48,7 @@ _PROGRESS_TIMEOUT_S: Final = 5.0
 
 @dataclass(frozen=True)
 class Transfer:
-    """A file that is the same on both sides; ``was_there``: it had not to be sent."""
+    """A file that is the same on both sides; ``was_there``: it did not have to be sent."""
 
     size_bytes: int
     sha256: str
@@ -119,7 +120,7 @@ def pull(
 
 @dataclass(frozen=True)
 class _Sending:
-    """A file on its way to the device: ``part`` is its name there until it is whole."""
+    """A file that is being sent to the device; ``part`` is its name there until it is complete."""
 
     adb: Adb
     serial: str
@@ -132,7 +133,7 @@ class _Sending:
     stop: threading.Event | None = None
 
     def send(self) -> None:
-        """Send it from its beginning, and give it its name."""
+        """Send the file from its beginning, and give it its name."""
         adb, serial, remote, part = self.adb, self.serial, self.remote, shlex.quote(self.part)
         folder = shlex.quote(posixpath.dirname(remote))
         prepared = adb.shell(
@@ -150,7 +151,10 @@ class _Sending:
             raise _why_not_written(adb, serial, remote, self.size, moved.quote())
 
     def _why_not_whole(self, done: AdbRun) -> DeviceError | DataError:
-        """Why the file on the device is another one: less of it is a lost link where the device has the space."""
+        """The error of a file that differs on the device.
+
+        If it is shorter and the device has space, the connection was lost.
+        """
         arrived = _arrived(self.adb, self.serial, self.part) or 0
         self.give_up()
         if local_sum(self.local)[1] != self.digest:
@@ -161,7 +165,7 @@ class _Sending:
         return _cut_short(self.serial, "push", self.remote, arrived, self.size, done, self.timeout_s)
 
     def give_up(self) -> None:
-        """Delete what is there of it."""
+        """Delete the incomplete file on the device."""
         self.adb.shell(self.serial, f"rm -f {shlex.quote(self.part)}")
 
 
@@ -174,7 +178,7 @@ def _fetch(
     timeout_s: float | None,
     stop: threading.Event | None,
 ) -> Transfer:
-    """Fetch it from its beginning, and give it its name."""
+    """Fetch a file from its beginning, and give it its name."""
     size = _remote_size(adb, serial, remote)
     digest = _remote_sum(adb, serial, remote, size, stop)
     if digest is None:
@@ -218,7 +222,7 @@ def _why_not_fetched(
 def _cut_short(
     serial: str, doing: str, remote: str, arrived: int, size: int, done: AdbRun, timeout_s: float
 ) -> DeviceError:
-    """Why only some of a file arrived, where both sides could take it."""
+    """The error of a file of which only a part arrived, although both sides have space for it."""
     if done.code is None:
         return DeviceTimeout(
             f"{serial}: adb {doing} of {remote} had brought {arrived} of {size} bytes after {timeout_s:g} s; "
@@ -236,7 +240,7 @@ def _cut_short(
 def _reporting(
     arrived: Callable[[], int | None], size: int, on_progress: Callable[[int], None] | None
 ) -> Iterator[None]:
-    """Tell how many bytes have arrived about once a second, and all of them at the end; nothing after the block."""
+    """A context that reports about once a second how many bytes have arrived, and all of them at its end."""
     if on_progress is None:
         yield
         return
@@ -262,7 +266,7 @@ def _reporting(
 
 
 def _arrived(adb: Adb, serial: str, part: str) -> int | None:
-    """The bytes of a file of the device, None where there is none."""
+    """The size of a file on the device in bytes, None where it does not exist."""
     name = shlex.quote(part)
     answer = adb.shell(serial, f"stat -c %s {name} 2> /dev/null || wc -c < {name}", _PROGRESS_TIMEOUT_S)
     return int(answer.text) if answer.code == 0 else None
@@ -273,7 +277,7 @@ def _timeout(size: int) -> float:
 
 
 def local_sum(path: Path) -> tuple[int, str]:
-    """Size in bytes and sha256 of a file here; raises :class:`DataError` where it cannot be read."""
+    """Size in bytes and sha256 of a file of the host; raises :class:`DataError` where it cannot be read."""
     digest, size = hashlib.sha256(), 0
     try:
         with open(path, "rb") as file:
@@ -286,7 +290,10 @@ def local_sum(path: Path) -> tuple[int, str]:
 
 
 def _remote_sum(adb: Adb, serial: str, path: str, size: int, stop: threading.Event | None) -> str | None:
-    """The sha256 of a file of the device, None where it cannot be read; :class:`CommandFailed` without sha256sum."""
+    """The sha256 of a file on the device, None where it cannot be read.
+
+    Raises :class:`CommandFailed` without sha256sum.
+    """
     quoted = shlex.quote(path)
     answer = adb.shell(
         serial,
@@ -316,7 +323,7 @@ def _remote_size(adb: Adb, serial: str, path: str) -> int:
     return int(answer.text)
 
 
-def _why_not_read(adb: Adb, serial: str, path: str, answer: Answer) -> DeviceError:
+def _why_not_read(adb: Adb, serial: str, path: str, answer: ShellAnswer) -> DeviceError:
     if adb.shell(serial, f"test -f {shlex.quote(path)}").code == 0:
         return NoPermission(f"{serial}: {path} cannot be read; look at its permissions with ls -l", serial)
     return TransferFailed(
@@ -325,7 +332,7 @@ def _why_not_read(adb: Adb, serial: str, path: str, answer: Answer) -> DeviceErr
 
 
 def _why_not_written(adb: Adb, serial: str, remote: str, size: int, quote: str) -> DeviceError:
-    """Why a file did not arrive: the device is asked for its folder and its space, adb's messages are not read."""
+    """The error of a file that did not arrive, from the device's folder and space; adb's messages are not read."""
     folder = posixpath.dirname(remote)
     if adb.shell(serial, f"test -d {shlex.quote(remote)}").code == 0:
         return TransferFailed(f"{serial}: {remote} is a folder; give the name of a file{quote}", serial)

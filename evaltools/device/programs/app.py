@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import Answer
+from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import CommandFailed, DeviceError, NoSpace, ProgramMissing
 from evaltools.device.adb.patience import patiently, rest, stop_if_asked
 from evaltools.device.files.store import DeviceStore
@@ -58,18 +58,19 @@ class BenchmarkApp:
 
     @property
     def component(self) -> str:
-        """What ``am`` calls the activity."""
+        """The name of the activity for ``am``."""
         return f"{self.package}/{self.activity}"
 
 
 @dataclass(frozen=True)
 class AppRun:
-    """A run that ended. ``log`` has the lines of the app's process as ``logcat -v threadtime`` prints them.
+    """A run of the app that ended.
 
-    ``failure`` says why it did not come to its end: it crashed, it was killed, or its time was over; empty where it
-    did, be it that the log says that the benchmark gave up. ``left`` says what could not be put in order afterwards,
-    which takes nothing from the run; empty where all could. ``was_killed``: it neither crashed nor was ended here, so
-    that it may be the device's doing, as where memory runs out.
+    ``log`` has the lines of the app's process as ``logcat -v threadtime`` prints them. ``failure`` says why the run did
+    not finish: it crashed, was killed, or its time was over. It is empty where the run finished, even if the log says
+    that the benchmark failed. ``left`` says what could not be cleaned up afterwards, which does not make the run worse;
+    it is empty where everything was. ``was_killed``: the app neither crashed nor was ended by evaltools, so that the
+    device may have killed it for lack of memory.
     """
 
     log: str
@@ -140,7 +141,7 @@ def run_app(
     error of a device that stayed away. A device that leaves after the end of the run is no error, see
     :class:`AppRun`.
     """
-    run = _Run(adb, serial, app or BenchmarkApp(), patience_s, stop)
+    run = _RunningApp(adb, serial, app or BenchmarkApp(), patience_s, stop)
     command = start_command(run.app, arguments)
     if traces:
         run.note_tracing()
@@ -160,7 +161,7 @@ def run_app(
     return replace(found, failure=f"{found.failure}. {left}" if found.failure else "", left=left)
 
 
-class _Run:
+class _RunningApp:
     """One run of the app on one device."""
 
     def __init__(
@@ -178,7 +179,7 @@ class _Run:
         self._tidying = {f"the app {app.package} could not be ended": _force_stop(app)}
 
     def note_tracing(self) -> None:
-        """Remember the property for tracing, which is to be afterwards what it is now."""
+        """Read the property for tracing, so that :meth:`tidy` can set it back."""
         before = self.shell(f"getprop {_TRACE_PROPERTY}").text.strip()
         words = f"the property {_TRACE_PROPERTY} could not be set back to {before or 'nothing'}"
         self._tidying[words] = f"setprop {_TRACE_PROPERTY} {shlex.quote(before)}"
@@ -207,7 +208,7 @@ class _Run:
             raise self._why_not_started(errors, answer)
 
     def look(self) -> AppState:
-        """What the log says now; raises :class:`CommandFailed` where a part of it is lost."""
+        """Read the app's log; raises :class:`CommandFailed` where a part of it is lost."""
         self._looks += 1
         mark = f"{self._name}-{self._looks}."
         answer = self.shell(f"log -t {_TAG} {mark}; logcat -d -v threadtime")
@@ -227,15 +228,15 @@ class _Run:
         self._kept = joined
         return read_app_log(joined, self.app.package)
 
-    def shell(self, command: str) -> Answer:
+    def shell(self, command: str) -> ShellAnswer:
         """Run a command that may be repeated."""
         act = partial(self._adb.shell, self.serial, command)
         return patiently(self._adb, self.serial, act, self._patience_s, self.stop)
 
     def tidy(self, patience_s: float) -> str:
-        """End the app and put back what was set, which is due even where everything is to stop.
+        """End the app and set the tracing property back. This is done even when everything is to stop.
 
-        Returns what may have been left and why, empty where nothing was.
+        Returns what may not be cleaned up, and why; empty where everything is.
         """
         command = "; ".join(self._tidying.values())
         try:
@@ -244,7 +245,7 @@ class _Run:
             return f"Afterwards {', and '.join(self._tidying)}: {error}"
         return ""
 
-    def _why_not_started(self, errors: Sequence[str], answer: Answer) -> ProgramMissing:
+    def _why_not_started(self, errors: Sequence[str], answer: ShellAnswer) -> ProgramMissing:
         package = self.app.package
         if "package:" not in self.shell(f"pm path {shlex.quote(package)}").text:
             return ProgramMissing(
@@ -260,8 +261,8 @@ class _Run:
         )
 
 
-def _said(answer: Answer) -> list[str]:
-    """All lines that a command printed; Android's programs tell errors on either stream."""
+def _said(answer: ShellAnswer) -> list[str]:
+    """All lines that a command printed, on stdout and stderr: Android's programs print errors on either."""
     return [line.strip() for line in f"{answer.text}\n{answer.err.decode('utf-8', 'replace')}".splitlines()]
 
 
@@ -269,8 +270,8 @@ def _force_stop(app: BenchmarkApp) -> str:
     return shlex.join(["am", "force-stop", app.package])
 
 
-def _watch(run: _Run, timeout_s: float, poll_s: float) -> AppRun:
-    """Look at the log until it says that the run is over, and then until nothing more comes."""
+def _watch(run: _RunningApp, timeout_s: float, poll_s: float) -> AppRun:
+    """Read the log again and again until it says that the run is over, and then until no more lines come."""
     limit = time.monotonic() + timeout_s
     looks_at_the_end = 0
     before = ""

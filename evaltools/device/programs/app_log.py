@@ -23,9 +23,10 @@ _CRASHED: Final = "it crashed: "
 
 
 class AppState(NamedTuple):
-    """``log`` has the lines of the app's process. ``failure`` says why the process ended early, empty where it did not.
+    """The state of a run as its log shows it.
 
-    ``is_over``: the times are there, or the benchmark gave up. ``last`` is what the app logged last.
+    ``log`` has the lines of the app's process. ``failure`` says why the process ended early, empty where it did not.
+    ``is_over``: the log has the times, or says that the benchmark gave up. ``last`` is the app's last line.
     """
 
     log: str
@@ -35,11 +36,11 @@ class AppState(NamedTuple):
 
     @property
     def was_killed(self) -> bool:
-        """Whether it neither came to its end nor crashed."""
+        """Whether the process neither finished nor crashed."""
         return bool(self.failure) and not self.is_over and not self.failure.startswith(_CRASHED)
 
 
-class _Line(NamedTuple):
+class _LogcatLine(NamedTuple):
     whole: str
     process: str
     level: str
@@ -48,9 +49,10 @@ class _Line(NamedTuple):
 
 
 def joined_log(kept: str, shown: str, marks: Sequence[str]) -> str | None:
-    r"""What is ``shown`` now behind the part of ``kept`` that is no longer shown, by the first mark that is in both.
+    r"""The log read so far and the log ``shown`` now, joined at the first mark that is in both.
 
-    The log is a ring, which forgets its beginning. None where no mark is left: lines are lost.
+    Android's log is a ring that drops its oldest lines; ``kept`` has lines that are no longer shown. None where no mark
+    is in both, so that lines are lost.
 
     >>> joined_log("m1 a\nm2 b\n", "b2\nm2 b\nc\n", ["m1", "m2"])
     'm1 a\nm2 b\nc\n'
@@ -64,14 +66,14 @@ def joined_log(kept: str, shown: str, marks: Sequence[str]) -> str | None:
 
 
 def marks_shown(marks: Sequence[str], shown: str) -> list[str]:
-    """The marks from the first one that is ``shown`` on; the log has forgotten those before it for good."""
+    """The marks from the first one in the log ``shown`` now; the log has dropped those before it."""
     return list(dropwhile(lambda mark: mark not in shown, marks))
 
 
 def read_app_log(text: str, package: str) -> AppState:
-    """What the log says of the app's last process since the mark; ``text`` begins with the mark."""
+    """The state of the app's last process since the mark with which ``text`` begins."""
     lines = [
-        _Line(found[0], found["process"], found["level"], found["tag"], found["text"] or "")
+        _LogcatLine(found[0], found["process"], found["level"], found["tag"], found["text"] or "")
         for found in map(_LINE.fullmatch, text.splitlines())
         if found
     ]
@@ -86,8 +88,11 @@ def read_app_log(text: str, package: str) -> AppState:
     )
 
 
-def _process_of(lines: Sequence[_Line], package: str) -> str:
-    """The number of the process that was started last, else of the one that began a benchmark; empty without any."""
+def _process_of(lines: Sequence[_LogcatLine], package: str) -> str:
+    """The number of the process that was started last, else of the one that began a benchmark.
+
+    Empty if there is none.
+    """
     name = re.escape(package)
     started = re.compile(rf"Start proc (?:(?P<first>\d+):{name}/.*|{name} for .*\bpid=(?P<last>\d+)\b.*)")
     found = [match for match in (started.fullmatch(line.text) for line in lines) if match]
@@ -96,8 +101,8 @@ def _process_of(lines: Sequence[_Line], package: str) -> str:
     return next((line.process for line in reversed(lines) if line.text.startswith(_FIRST_LINES)), "")
 
 
-def _failure(lines: Sequence[_Line], own: Sequence[_Line], process: str, package: str) -> str:
-    """Why the process ended: an exception of Java, a signal, or the system ended it."""
+def _failure(lines: Sequence[_LogcatLine], own: Sequence[_LogcatLine], process: str, package: str) -> str:
+    """Why the process ended: a Java exception, a signal, or the system."""
     for number, line in enumerate(own):
         if line.text.startswith(_EXCEPTION):
             behind = [later.text for later in own[number + 1 :] if later.tag == line.tag]
@@ -116,6 +121,6 @@ def _failure(lines: Sequence[_Line], own: Sequence[_Line], process: str, package
     return f"it ended before its time: {found.text}{_last_error(own)}" if process and found else ""
 
 
-def _last_error(own: Sequence[_Line]) -> str:
+def _last_error(own: Sequence[_LogcatLine]) -> str:
     said = next((line.text for line in reversed(own) if line.level in "EF"), "")
     return f', after "{said}"' if said else ""

@@ -1,4 +1,4 @@
-"""TensorFlow's own binaries on a device: several runs after each other, with what each printed, wrote and logged."""
+"""TensorFlow's binaries on a device: several runs, one after the other, with what each printed, wrote and logged."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ class StepDone:
 
 @dataclass(frozen=True)
 class NativeProgram:
-    """Commands of ``binary``, a path on the device, one after the other; each writes :func:`output_file` of its number.
+    """Runs of ``binary``, a path on the device, one after the other; each writes :func:`output_file` of its number.
 
-    Every command of ``steps`` is what follows the binary.
+    ``steps`` has the arguments of each run.
     """
 
     binary: str
     steps: tuple[tuple[str, ...], ...]
 
     def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
-        """Unpack the folders, then run the steps, each to its end, whatever its exit code."""
+        """A shell command that unpacks the folders, then runs all steps, whatever their exit codes."""
         lines = [f"chmod +x {shlex.quote(self.binary)} || exit 3"]
         for name in work.pictures:
             lines.append(f"mkdir {shlex.quote(name)} || exit 3")
@@ -66,14 +66,14 @@ def output_file(step: int) -> str:
 
 
 def results_of(steps: int) -> tuple[str, ...]:
-    """The files of a part with so many steps."""
+    """The names of the files that a part with so many steps leaves."""
     return tuple(f"{kind}-{number}" for number in range(steps) for kind in (*_KINDS, OUTPUT))
 
 
 def read_steps(done: PartDone, steps: int) -> list[StepDone]:
-    """What each step of a part gave.
+    """Read what each step of a part gave.
 
-    Raises :class:`CommandFailed` where they could not be begun, or one left no exit code.
+    Raises :class:`CommandFailed` where the steps could not be started, or one left no exit code.
     """
     if done.code != 0:
         serial = done.part.serial
@@ -86,9 +86,10 @@ def read_steps(done: PartDone, steps: int) -> list[StepDone]:
 
 
 class Kills:
-    """The parts in which a device killed the binary, as Android does where memory runs out: another try may pass.
+    """The parts in which a device killed the binary, as Android does where memory runs out.
 
-    A part in which that happens again is a result, as a crash is: its configuration may need more than there is.
+    The first time, the part is tried again. If it happens again in the same part, it counts as a result, as a crash
+    does: the configuration may need more memory than there is.
     """
 
     def __init__(self) -> None:
@@ -123,7 +124,7 @@ def _text(path: Path) -> str:
 
 
 def interleaved(count: int, part: int) -> Sequence[int]:
-    """The order of configurations in a part, back and forth in turns: over several parts warming up and drift cancel.
+    """The order of configurations in a part: forwards and backwards in turns, so that warming up and drift cancel out.
 
     >>> interleaved(3, 0), interleaved(3, 1)
     (range(0, 3), range(2, -1, -1))

@@ -1,6 +1,6 @@
-"""What runs on a device with Python: it lays out the files of a part, then carries out its request.
+"""The program on a device with Python: it lays out the files of a part, then carries out the request.
 
-Its words: ``--pictures NAME MANIFEST ARCHIVE... --folder NAME ARCHIVE... -- REQUEST``.
+Its arguments: ``--pictures NAME MANIFEST ARCHIVE... --folder NAME ARCHIVE... -- REQUEST``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ _CARRY_OUT: Final = "evaltools.cli.runs.handed_over"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Lay out the files, then carry out the request in the place of this process; ``--check MODULE...`` returns 0."""
+    """Lay out the files, then carry out the request in the place of this process.
+
+    ``--check MODULE...`` only imports modules, and returns 0.
+    """
     parser = argparse.ArgumentParser(prog="on_device")
     parser.add_argument("--check", nargs="+")
     parser.add_argument("--pictures", nargs="+", action="append", default=[])
@@ -27,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("request", nargs="?")
     given = parser.parse_args(arguments)
     if given.check:
-        print(json.dumps(what_is_here(given.check)))
+        print(json.dumps(describe_installation(given.check)))
         return 0
     for folder, manifest, *archives in given.pictures:
         lay_out(Path(folder), Path(manifest), map(Path, archives))
@@ -37,8 +40,8 @@ def main(arguments: Sequence[str]) -> int:
     os.execv(sys.executable, [sys.executable, "-m", _CARRY_OUT, given.request])
 
 
-def what_is_here(modules: Iterable[str]) -> dict[str, object]:
-    """The version of this package and of Python, after importing all that is needed."""
+def describe_installation(modules: Iterable[str]) -> dict[str, object]:
+    """The versions of this package and of Python, after importing all modules that are needed."""
     for module in modules:
         importlib.import_module(module)
     from importlib.metadata import version
@@ -51,7 +54,10 @@ def what_is_here(modules: Iterable[str]) -> dict[str, object]:
 
 
 def lay_out(folder: Path, manifest: Path, archives: Iterable[Path]) -> None:
-    """Make a folder of the files in ``manifest``: those in ``archives`` whole, the others empty but of their sizes."""
+    """Make a folder of the files in ``manifest``.
+
+    Those in ``archives`` with their content, the others empty but with their sizes.
+    """
     folder.mkdir()
     for name, size in json.loads(manifest.read_text()):
         path = folder / name

@@ -1,4 +1,4 @@
-"""A part of a run on a device: its files there, the program, its results back, nothing left."""
+"""A part of a run on a device: sends its files, runs the program, fetches the results, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 
 from evaltools.device.adb import detached
-from evaltools.device.adb.answer import Answer
+from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.cooling import conditions_of, cool_down
 from evaltools.device.adb.detached import DetachedRun
 from evaltools.device.adb.errors import DeviceError
@@ -42,9 +42,9 @@ _LONGEST_OF_OLD_DEVICES: Final = 1500
 class PartOptions:
     """How parts are done.
 
-    ``patience_s`` is how long a device that is away is waited for, ``timeout_s`` how long a part may take.
-    ``cool_down_c`` is the temperature to wait for, None: none, ``cool_down_timeout_s`` how long at most. ``taskset`` is
-    a mask of CPUs.
+    ``patience_s`` is how long to wait for a device that is away, ``timeout_s`` how long a part may take, both in
+    seconds. ``cool_down_c`` is the temperature in degrees Celsius to wait for, for at most ``cool_down_timeout_s``;
+    None: no waiting. ``taskset`` is a mask of CPUs, empty for all.
     """
 
     patience_s: float
@@ -55,17 +55,17 @@ class PartOptions:
 
     @property
     def alone_s(self) -> float:
-        """Seconds after which a run that nobody looks at ends itself."""
+        """The seconds after which a run ends itself if nobody looks at it."""
         return max(detached.ABANDONED_AFTER_S, 2 * self.patience_s)
 
 
 @dataclass(frozen=True)
 class PartWork:
-    """What a part is: the ``index``-th of ``count``, with ``examples`` examples.
+    """The work of one part: the ``index``-th of ``count``, with ``examples`` examples.
 
-    ``request`` is what is to be done, as JSON, for programs that take one. ``files`` are single files with their paths
-    on the device; ``pictures`` are folders by the names that they have for the request, of which some files are sent;
-    ``folders`` are sent whole. ``results`` are the files to be fetched from the folder that the program runs in.
+    ``request`` is the request as JSON, for programs that take one. ``files`` are single files with their paths on the
+    device. ``pictures`` are folders of which some files are sent, and ``folders`` are sent whole; both are by their
+    names in the request. ``results`` are the files to fetch from the program's working directory.
     """
 
     index: int
@@ -80,7 +80,10 @@ class PartWork:
 
 @dataclass(frozen=True)
 class PictureFolder:
-    """A folder of which the ``chosen`` files are sent; ``manifest`` is a file that names all, where that is wanted."""
+    """A folder of which the ``chosen`` files are sent.
+
+    ``manifest`` is a file that names all, None where none is needed.
+    """
 
     folder: Path
     chosen: tuple[Path, ...]
@@ -100,15 +103,15 @@ class SentFiles:
 
 
 class Program(Protocol):
-    """What does the work on the device."""
+    """A program that does the work of a part on a device."""
 
     def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
-        """The shell command for a part, to be run in a folder of its own; ``taskset`` is a mask of CPUs, or empty."""
+        """The shell command for a part, which runs in a folder of its own; ``taskset`` is a mask of CPUs, or empty."""
 
 
 @dataclass(frozen=True)
 class PartDone:
-    """A part that has ended: its facts, exit code, what it printed, and the folder with its results."""
+    """A finished part: its facts, exit code, output, and the folder with its results."""
 
     part: DevicePart
     code: int
@@ -138,13 +141,16 @@ class PartDevice:
 
     @property
     def store(self) -> DeviceStore:
-        """Its files."""
+        """The files on the device."""
         return self._store
 
     def do(self, work: PartWork, program: Program, folder: Path, on_output: Callable[[bytes, bytes], None]) -> PartDone:
-        """Run a program; its results are put into ``folder``. Raises :class:`DeviceError` where the device does not."""
+        """Run a program; its results are put into ``folder``.
 
-        def act(sent: SentFiles) -> Answer:
+        Raises :class:`DeviceError` where the device did not finish.
+        """
+
+        def act(sent: SentFiles) -> ShellAnswer:
             name = f"{work.index}-of-{work.count}-{uuid.uuid4().hex[:16]}"
             command = self._in_short(program.command(work, sent, self._options.taskset))
             parent = posixpath.join(self._store.root, RUNS)
@@ -162,9 +168,11 @@ class PartDevice:
         return PartDone(part, answer.code, answer.text, answer.err.decode("utf-8", "replace"), folder)
 
     def run_part(self, work: PartWork, act: Callable[[SentFiles], Found]) -> tuple[Found, DevicePart]:
-        """Wait until it is cool, send the files, ``act``, and say how the device was before and after.
+        """Wait until the device is cool, send the files, call ``act``.
 
-        What ``act`` has done counts even where the device leaves after it, which then says nothing of how it is.
+        Returns its result, and the conditions before and after.
+
+        If the device goes away after ``act``, the result still counts, and the conditions afterwards are not known.
         """
         self._take_over_left()
         self._patiently(self._remove_left)
@@ -180,9 +188,9 @@ class PartDevice:
         )
 
     def clean_up(self) -> DeviceError | None:
-        """End and delete what earlier parts left here, as far as that can be done now; the next part tries again.
+        """End and delete what earlier parts left on the device. If that fails, the next part tries it again.
 
-        Returns why something of it may still be there and run, None where nothing is.
+        Returns the error if something may still run or lie there, None if not.
         """
         try:
             self._remove_left()
@@ -191,7 +199,7 @@ class PartDevice:
         return None
 
     def _take_over_left(self) -> None:
-        """Runs of earlier commands, which ended without a chance to clean up, are to go."""
+        """Remember the runs that earlier commands left on the device, for :meth:`clean_up`."""
         if not self._has_looked:
             self._left += [DetachedRun(self._serial, folder) for folder in self._store.runs()]
             self._has_looked = True
@@ -218,7 +226,7 @@ class PartDevice:
             return DeviceConditions()
 
     def _send(self, work: PartWork) -> SentFiles:
-        """Send what the part needs."""
+        """Send the files of a part."""
         for local, remote in work.files.items():
             self._store.put(local, remote)
         manifests = {
@@ -251,7 +259,7 @@ class PartDevice:
         return tuple(paths)
 
     def _in_short(self, command: str) -> str:
-        """The command itself, or one that runs a file with it, where it is too long for a command line of adb."""
+        """The command itself; where it is too long for adb's command line, one that runs a file with it."""
         length = len(shlex.quote(shlex.quote(command)).encode())
         if length <= _LONGEST_OF_OLD_DEVICES:
             return command
@@ -264,10 +272,10 @@ class PartDevice:
             return f"exec sh {shlex.quote(self._store.put(file))}"
 
     def _fetch(self, run: DetachedRun, name: str, folder: Path) -> None:
-        """A result that the command did not write is no error here: its exit code says what happened."""
+        """Fetch a result. If the command did not write it, that is no error here: its exit code shows what happened."""
         remote = posixpath.join(run.folder, name)
-        there = self._patiently(partial(self._adb.shell, self._serial, f"test -f {shlex.quote(remote)}"))
-        if there.code == 0:
+        test = self._patiently(partial(self._adb.shell, self._serial, f"test -f {shlex.quote(remote)}"))
+        if test.code == 0:
             local = folder / name
             local.parent.mkdir(parents=True, exist_ok=True)
             pull(self._adb, self._serial, remote, local, patience_s=self._options.patience_s, stop=self._stop)
@@ -278,7 +286,7 @@ class PartDevice:
 
 @dataclass(frozen=True)
 class PartProgress:
-    """How far a part is: examples that are done, those of them that failed, and how many did per configuration."""
+    """The progress of a part: finished examples, those of them that failed, and failures by configuration."""
 
     done: int
     failed_examples: int = 0
@@ -286,14 +294,14 @@ class PartProgress:
 
 
 class ProgressReader:
-    """Takes a command's ``--progress=json`` lines out of its stderr as it comes in pieces."""
+    """Reads the lines of ``--progress=json`` in a command's stderr, which comes in pieces."""
 
     def __init__(self, on_progress: Callable[[PartProgress], None]) -> None:
         self._on_progress = on_progress
         self._rest = b""
 
     def __call__(self, _out: bytes, err: bytes) -> None:
-        """Take a piece."""
+        """Take the next piece of output."""
         *lines, self._rest = (self._rest + err).split(b"\n")
         for line in lines:
             progress = progress_of(line)
@@ -302,7 +310,7 @@ class ProgressReader:
 
 
 def progress_of(line: bytes) -> PartProgress | None:
-    """What a line of progress says of the examples; None for any other line.
+    """The progress in a line; None if it is any other line.
 
     >>> progress_of(b'{"phase": "evaluation", "done": 20, "total": 50, "failed_examples": 1, "failed": {"test": 1}}')
     PartProgress(done=20, failed_examples=1, failed={'test': 1})

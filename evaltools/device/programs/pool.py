@@ -1,4 +1,4 @@
-"""Parts of one run, done by whichever device is free; what a device does not finish is done again."""
+"""The parts of one run, done by whichever device is free; a part that a device does not finish is done again."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Job:
 
 @dataclass
 class PoolOutcome(Generic[Done]):
-    """What was done, what was lost before that, and which devices gave up."""
+    """The parts that were done, the attempts that were lost, and the devices that were left out."""
 
     done: dict[Job, Done] = field(default_factory=dict)
     lost: dict[Job, list[LostAttempt]] = field(default_factory=dict)
@@ -49,8 +49,9 @@ class PoolOutcome(Generic[Done]):
 class Pool(Generic[Done]):
     """Runs ``do(serial, job)`` for every job, one at a time on each device.
 
-    ``do`` raises :class:`DeviceError` where the device did not finish. ``is_back(serial)`` then waits for the device
-    and says whether it can be used again. ``on_lost`` is told of every loss. Both are called from the devices' threads.
+    ``do`` raises :class:`DeviceError` where the device did not finish. Then ``is_back(serial)`` waits for the device
+    and returns whether it can be used again. ``on_lost`` is called for every lost attempt. All are called from the
+    devices' threads.
     """
 
     def __init__(
@@ -78,8 +79,8 @@ class Pool(Generic[Done]):
     def run(self) -> PoolOutcome[Done]:
         """Do all jobs, as far as the devices can.
 
-        Raises what ``do`` raises beside :class:`DeviceError`, and :class:`KeyboardInterrupt`; devices are told to stop
-        before, and waited for.
+        Raises errors of ``do`` that are no :class:`DeviceError`, and :class:`KeyboardInterrupt`; before that it tells
+        the devices to stop, and waits for them.
         """
         threads = [threading.Thread(target=self._work, args=(serial,), name=serial) for serial in self._serials]
         try:
@@ -103,12 +104,12 @@ class Pool(Generic[Done]):
             return {*self._serials} - {serial} - {entry.serial for entry in self._outcome.left_out}
 
     def at_work(self) -> set[str]:
-        """The devices that do a part, or take one next: those that do not wait for others."""
+        """The devices that do a part or are about to take one, without those that wait."""
         with self._changed:
             return {*self._serials} - self._idle
 
     def _work(self, serial: str) -> None:
-        """All that a device does; an error that is no device's ends the others' work, too."""
+        """The thread of one device; an error that is no device's stops the other devices, too."""
         try:
             self._do_jobs(serial)
         except BaseException as error:
@@ -134,7 +135,10 @@ class Pool(Generic[Done]):
                 self._finish(job, done)
 
     def _take(self, serial: str) -> Job | None:
-        """The next job for a device; waits while others may still give one back. None: there will be none."""
+        """The next job for a device, None if there is none left.
+
+        It waits while other devices may still give one back.
+        """
         with self._changed:
             while True:
                 own = next((job for job in self._waiting if job.serial in ("", serial)), None)
@@ -151,7 +155,7 @@ class Pool(Generic[Done]):
                 self._changed.wait()
 
     def _goes_on(self, serial: str, error: DeviceError, lost_in_a_row: int) -> bool:
-        """Whether a device that lost a part is tried again; it is left out otherwise."""
+        """Whether a device that lost a part is tried again; otherwise it is left out."""
         may_pass = isinstance(error, _WORTH_ANOTHER_TRY) and lost_in_a_row < MOST_LOST_IN_A_ROW
         if may_pass and self._is_back(serial):
             return True

@@ -1,4 +1,4 @@
-"""evaltools itself on a device that has Python: put there as wheels, unpacked in a folder of its own."""
+"""Evaltools on a device that has Python: sent as wheels, and unpacked into a folder of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Final
 
-from evaltools.device.adb.answer import Answer
+from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import ProgramMissing
 from evaltools.device.files.store import PROGRAMS, DeviceStore, sha256_of
 from evaltools.device.programs.part import PartWork, SentFiles
@@ -30,7 +30,7 @@ OLDEST_PYTHON: Final = (3, 10)
 
 @dataclass(frozen=True)
 class PythonProgram:
-    """How evaltools is started on a device: ``python`` is the interpreter there, ``folder`` has the packages."""
+    """How evaltools is started on a device: ``python`` is the interpreter, ``folder`` has the packages."""
 
     python: str
     folder: str
@@ -46,7 +46,7 @@ class PythonProgram:
         return self.start([*words, "--", sent.request], taskset)
 
     def start(self, words: Sequence[str], taskset: str = "") -> str:
-        """The shell command that starts what runs there.
+        """The shell command that starts the program on the device.
 
         >>> PythonProgram("python3", "/p").start(["--", "r.json"], "f0")
         'exec taskset f0 env PYTHONPATH=/p TMPDIR="$PWD" python3 -m evaltools.device.programs.on_device -- r.json'
@@ -59,17 +59,17 @@ class PythonProgram:
 
 @dataclass(frozen=True)
 class Needed:
-    """What is to run on a device: the ``command`` of evaltools, and the ``modules`` that it imports."""
+    """What a device must be able to run: the ``command`` of evaltools, and the ``modules`` that it imports."""
 
     command: str
     modules: Sequence[str]
 
 
 def install(store: DeviceStore, wheels: Sequence[Path], needed: Needed, python: str = "") -> PythonProgram:
-    """Put wheels on a device, unpacked, and try whether all that a command of evaltools needs can be imported there.
+    """Send wheels to a device, unpack them, and check that all modules of a command of evaltools can be imported there.
 
-    ``wheels`` has that of evaltools first. ``python`` is the interpreter on the device, empty: ``python3``. Raises
-    :class:`ProgramMissing` where there is no Python, or a package is missing there; and :class:`DeviceError`.
+    The first of ``wheels`` is that of evaltools. ``python`` is the interpreter on the device; empty means ``python3``.
+    Raises :class:`ProgramMissing` where Python or a package is missing, and :class:`DeviceError`.
     """
     interpreter = python or _PREINSTALLED
     answer = store.adb.shell(store.serial, f"{shlex.quote(interpreter)} --version", _CHECK_S, store.stop)
@@ -109,7 +109,7 @@ def install(store: DeviceStore, wheels: Sequence[Path], needed: Needed, python: 
 
 
 def read_folder(printed: str) -> str | None:
-    r"""Where evaltools is imported from, by the last line that ``--check`` prints; None where that is no such line.
+    r"""The folder that evaltools is imported from, in the last line that ``--check`` prints; None for other output.
 
     >>> read_folder('warning\n{"folder": "/p/evaltools"}\n')
     '/p/evaltools'
@@ -124,7 +124,7 @@ def read_folder(printed: str) -> str | None:
 
 
 def write_own_package(folder: Path) -> Path:
-    """Write the evaltools that is running, however it was installed, as ``evaltools-VERSION.zip``.
+    """Write the running evaltools, however it was installed, to ``evaltools-VERSION.zip``.
 
     The same sources give the same bytes.
     """
@@ -148,7 +148,7 @@ def _package_files() -> Iterator[tuple[str, bytes]]:
 
 
 def _unpack(store: DeviceStore, wheels: Sequence[Path], python: str, folder: str) -> None:
-    """Unpack all wheels into one folder, whole or not at all."""
+    """Unpack all wheels into one folder, all or none."""
     if store.adb.shell(store.serial, f"test -d {shlex.quote(folder)}").code == 0:
         return
     part, whole = shlex.quote(f"{folder}.part"), shlex.quote(folder)
@@ -171,12 +171,12 @@ def _unpack(store: DeviceStore, wheels: Sequence[Path], python: str, folder: str
 
 
 def _name_of(wheels: Sequence[Path]) -> str:
-    """Changes with the wheels, so that another version has a folder of its own."""
+    """A folder name that depends on the wheels, so that every version gets a folder of its own."""
     together = hashlib.sha256("".join(sha256_of(wheel) for wheel in wheels).encode())
     return together.hexdigest()[:16]
 
 
-def _why_not(serial: str, python: str, command: str, answer: Answer) -> str:
+def _why_not(serial: str, python: str, command: str, answer: ShellAnswer) -> str:
     return (
         f"{serial}: evaltools {command} cannot be started with {python}{answer.quote()}; install what it needs there "
         "(numpy, pillow, tflite-runtime or ai-edge-litert ...), or give a folder of wheels for the device with "

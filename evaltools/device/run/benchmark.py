@@ -1,4 +1,4 @@
-"""A benchmark on devices: whatever runs there, and this computer beside them, make one result."""
+"""A benchmark on devices, and on the host if asked for: their rows make one result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evaltools.device.programs.part import PartWork
 from evaltools.device.programs.pool import Job
 from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.flags import DeviceFlags
-from evaltools.device.run.host import run_here
+from evaltools.device.run.host import carry_out_on_host
 from evaltools.device.run.jobs import SPLIT_EACH, last_lines
 from evaltools.device.run.native_benchmark import BenchmarkDone, BenchmarkPlace, NativeBenchmark
 from evaltools.device.run.native_evaluation import require_binary
@@ -37,7 +37,7 @@ from evaltools.result.environment import describe_environment
 from evaltools.result.json_file import read_json
 from evaltools.runs.stored import to_bytes
 from evaltools.tasks.native.command import refuse_options
-from evaltools.tasks.shared.names_here import NamesHere
+from evaltools.tasks.shared.host_names import HostNames
 
 _RESULT: Final = "result.json"
 _STEP: Final = " of up to "
@@ -51,7 +51,7 @@ class DeviceBenchmark:
     """What is to be measured on devices, checked; make it with :func:`read_device_benchmark`."""
 
     asked: Request
-    own: DeviceFlags
+    flags: DeviceFlags
     request: BenchmarkRequest
     accuracies: Sequence[AccuracyGiven | None]
     binary: Path | None
@@ -70,39 +70,39 @@ class MeasuredOnDevices:
     are_all: bool
 
 
-def read_device_benchmark(asked: Request, own: DeviceFlags) -> DeviceBenchmark:
-    """Check everything that can be checked here; raises :class:`UsageError` and its kinds."""
-    _require_sense(asked, own)
-    binary = require_binary(own, asked.task) if own.program == "native" else None
-    request = read_request(asked, libraries_here=False)
-    return DeviceBenchmark(asked, own, request, accuracies_of(asked.options, request), binary)
+def read_device_benchmark(asked: Request, flags: DeviceFlags) -> DeviceBenchmark:
+    """Check everything that the host can check; raises :class:`UsageError` and its kinds."""
+    _require_sense(asked, flags)
+    binary = require_binary(flags, asked.task) if flags.program == "native" else None
+    request = read_request(asked, libraries_on_host=False)
+    return DeviceBenchmark(asked, flags, request, accuracies_of(asked.options, request), binary)
 
 
-def _require_sense(asked: Request, own: DeviceFlags) -> None:
+def _require_sense(asked: Request, flags: DeviceFlags) -> None:
     """Raise :class:`UsageError` for flags that have no effect together."""
-    if own.program != "evaltools":
-        refuse_options(asked.options, own.program)
-    if own.parts:
+    if flags.program != "evaltools":
+        refuse_options(asked.options, flags.program)
+    if flags.parts:
         raise UsageError("--parts has no effect on a benchmark, which every device does as a whole; leave it out")
-    if own.program == "app" and own.taskset:
+    if flags.program == "app" and flags.taskset:
         raise UsageError("--taskset has no effect on a benchmark by --device_program=app; leave it out")
 
 
 def measure_on_devices(wanted: DeviceBenchmark, console: Console) -> MeasuredOnDevices:
-    """Measure on every device, and here where that was asked for."""
+    """Measure on every device, and on the host if that was asked for."""
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
-    asked, own, request = wanted.asked, wanted.own, wanted.request
+    asked, flags, request = wanted.asked, wanted.flags, wanted.request
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         folder = Path(temporary)
         program: DeviceProgram[BenchmarkDone, None]
-        if own.program == "evaltools":
-            program = EvaltoolsBenchmark(asked, request, own.root, folder, console)
+        if flags.program == "evaltools":
+            program = EvaltoolsBenchmark(asked, request, flags.root, folder, console)
         else:
-            program = NativeBenchmark(asked.options, request, own, wanted.binary, folder, console)
-        with DevicesUsed(own, console) as devices:
-            here = {HOST: _benchmark_here(asked, request, folder, console)} if own.include_host else {}
-            found = run_on_devices(program, own.program, SPLIT_EACH, 1, devices, console)
-    places = here | {job.serial: done.place for job, done in found.done.items()}
+            program = NativeBenchmark(asked.options, request, flags, wanted.binary, folder, console)
+        with DevicesUsed(flags, console) as devices:
+            host = {HOST: _benchmark_on_host(asked, request, folder, console)} if flags.include_host else {}
+            found = run_on_devices(program, flags.program, SPLIT_EACH, 1, devices, console)
+    places = host | {job.serial: done.place for job, done in found.done.items()}
     rows = {name: with_accuracies(place.rows, wanted.accuracies) for name, place in places.items()}
     warnings = [warning for place in places.values() for warning in place.warnings]
     result = BenchmarkResult(
@@ -110,7 +110,7 @@ def measure_on_devices(wanted: DeviceBenchmark, console: Console) -> MeasuredOnD
         environment=describe_environment(list(asked.command), started_at, round(time.perf_counter() - clock, 3)),
         options=options_in_force(asked.options, request),
         models=[describe_model(model) for model in request.models],
-        rows=joined_rows(rows, own.include_host or len(devices.serials) > 1),
+        rows=joined_rows(rows, flags.include_host or len(devices.serials) > 1),
         warnings=list(dict.fromkeys(warnings)),
         device_run=found.device_run,
     )
@@ -120,20 +120,20 @@ def measure_on_devices(wanted: DeviceBenchmark, console: Console) -> MeasuredOnD
 
 
 class EvaltoolsBenchmark(DeviceProgram[BenchmarkDone, None]):
-    """A benchmark by evaltools itself; what comes of it is put into ``folder``."""
+    """A benchmark by evaltools itself; the results of devices are put into ``folder``."""
 
     def __init__(self, asked: Request, request: BenchmarkRequest, root: str, folder: Path, console: Console) -> None:
-        there = device_request(asked, root)
+        sent = device_request(asked, root)
         self._work = PartWork(
             index=0,
             count=1,
             examples=0,
-            request=to_bytes(without_host_options(there.request).stating(output_file_path=_RESULT)),
-            files=there.files,
-            folders=there.folders,
+            request=to_bytes(without_host_options(sent.request).stating(output_file_path=_RESULT)),
+            files=sent.files,
+            folders=sent.folders,
             results=(_RESULT,),
         )
-        self._names = there.names_here()
+        self._names = sent.host_names()
         self._request = request
         self._folder = folder
         self._console = console
@@ -154,25 +154,25 @@ class EvaltoolsBenchmark(DeviceProgram[BenchmarkDone, None]):
         return BenchmarkDone(done.part, _place(into, self._request, self._names, done.out, done.code))
 
 
-def _place(folder: Path, request: BenchmarkRequest, names: NamesHere, printed: str, code: int) -> BenchmarkPlace:
-    """What evaltools gave, with the names that files have here."""
+def _place(folder: Path, request: BenchmarkRequest, names: HostNames, printed: str, code: int) -> BenchmarkPlace:
+    """The result that evaltools wrote into ``folder``, with the names that files have on the host."""
     result = read_json(folder / _RESULT, BenchmarkResult, _KIND)
     rows = [
-        named_here(row, candidate.configuration.to_flags(), names)
+        with_host_names(row, candidate.configuration.to_flags(), names)
         for row, candidate in zip(result.rows, request.candidates, strict=True)
     ]
     return BenchmarkPlace(rows, names.text(printed), result.warnings, code)
 
 
-def _benchmark_here(asked: Request, request: BenchmarkRequest, folder: Path, console: Console) -> BenchmarkPlace:
-    """The same on this computer; its file is in ``folder``."""
+def _benchmark_on_host(asked: Request, request: BenchmarkRequest, folder: Path, console: Console) -> BenchmarkPlace:
+    """The benchmark on the host, which writes its result into ``folder``."""
     console.print("on this computer first ...", style="dim")
-    done = run_here(without_host_options(asked).stating(output_file_path=folder / _RESULT), _WITH_A_RESULT)
-    return _place(folder, request, NamesHere(), done.out, done.code)
+    done = carry_out_on_host(without_host_options(asked).stating(output_file_path=folder / _RESULT), _WITH_A_RESULT)
+    return _place(folder, request, HostNames({}), done.out, done.code)
 
 
 def gravest(codes: Sequence[int]) -> int:
-    """Of exit codes with a result: a configuration that was not measured is graver than runs that failed.
+    """The gravest of exit codes with a result: a configuration that was not measured is graver than runs that failed.
 
     >>> gravest([0, 4, 3]), gravest([0, 4])
     (3, 4)
@@ -180,8 +180,11 @@ def gravest(codes: Sequence[int]) -> int:
     return min(codes, key=_WITH_A_RESULT.index)
 
 
-def named_here(row: BenchmarkRow, flags: Sequence[str], names: NamesHere) -> BenchmarkRow:
-    """A row of a configuration with these ``flags``, and with the names that files have here."""
+def with_host_names(row: BenchmarkRow, flags: Sequence[str], names: HostNames) -> BenchmarkRow:
+    """A row from a device, with the names that files have on the host.
+
+    ``flags`` are the configuration's on the host.
+    """
     return replace(
         row,
         flags=list(flags),
@@ -191,14 +194,14 @@ def named_here(row: BenchmarkRow, flags: Sequence[str], names: NamesHere) -> Ben
 
 
 def joined_rows(rows: Mapping[str, Sequence[BenchmarkRow]], several: bool) -> list[BenchmarkRow]:
-    """The rows of all places; where there were to be several, with the place behind their names."""
+    """The rows of all places. With ``several`` places, each name gets ``@PLACE`` behind it."""
     return [
         replace(row, name=f"{row.name}@{place}" if several else row.name) for place, own in rows.items() for row in own
     ]
 
 
 class _Steps:
-    """Shows which measurement a device is at."""
+    """Shows which measurement a device is doing, from the lines that it prints to stderr."""
 
     def __init__(self, serial: str, console: Console) -> None:
         self._serial = serial

@@ -1,4 +1,4 @@
-"""The devices of one run: chosen, looked at, made ready when they are first needed, left clean."""
+"""The devices of one run: choosing, locking, preparing and cleaning them."""
 
 from __future__ import annotations
 
@@ -49,21 +49,21 @@ class DevicesUsed:
         stop: set to have everything on the devices ended
     """
 
-    def __init__(self, own: DeviceFlags, console: Console) -> None:
-        self._others_wheels = _one_of_each(own.wheels, console)
-        self.adb = Adb(own.adb, own.port)
+    def __init__(self, flags: DeviceFlags, console: Console) -> None:
+        self._others_wheels = _one_of_each(flags.wheels, console)
+        self.adb = Adb(flags.adb, flags.port)
         self.stop = threading.Event()
-        self.facts, self.left_out = _usable(self.adb, own)
+        self.facts, self.left_out = _usable(self.adb, flags)
         for entry in self.left_out:
             console.print(f"left out: {entry.reason}")
-        self._own = own
+        self._flags = flags
         self._console = console
         self._options = PartOptions(
-            patience_s=own.patience_s,
-            timeout_s=own.part_timeout_s,
-            cool_down_c=own.cool_down_c,
-            cool_down_timeout_s=own.cool_down_timeout_s,
-            taskset=own.taskset,
+            patience_s=flags.patience_s,
+            timeout_s=flags.part_timeout_s,
+            cool_down_c=flags.cool_down_c,
+            cool_down_timeout_s=flags.cool_down_timeout_s,
+            taskset=flags.taskset,
         )
         self._devices = {serial: self._device(serial) for serial in self.serials}
         self._locks: dict[str, DeviceLock] = {}
@@ -75,7 +75,7 @@ class DevicesUsed:
 
     @property
     def serials(self) -> tuple[str, ...]:
-        """Of the devices that can be used."""
+        """The serial numbers of the devices that can be used."""
         return tuple(facts.serial for facts in self.facts)
 
     def __enter__(self) -> DevicesUsed:
@@ -85,7 +85,7 @@ class DevicesUsed:
                 try:
                     held.enter_context(lock)
                 except DeviceError as error:
-                    if not self._own.all_devices:
+                    if not self._flags.all_devices:
                         raise
                     self._leave_out(serial, error)
                 else:
@@ -96,12 +96,12 @@ class DevicesUsed:
         return self
 
     def _lock(self, serial: str) -> DeviceLock:
-        own = self._own
+        flags = self._flags
         return DeviceLock(
             self.adb,
             serial,
-            own.root,
-            own.patience_s,
+            flags.root,
+            flags.patience_s,
             self.stop,
             stale_after_s=_STALE * self._options.alone_s,
             tell=self._console.print,
@@ -122,7 +122,7 @@ class DevicesUsed:
                 self._leave(serial, lock)
 
     def _leave(self, serial: str, lock: DeviceLock) -> None:
-        """End what is left on a device, and delete the files there where none are to be kept."""
+        """End what still runs on a device, and delete evaltools' files there unless they are to be kept."""
         problem = self._devices[serial].clean_up()
         if problem is not None:
             self._console.print(
@@ -130,7 +130,7 @@ class DevicesUsed:
                 f"itself after {self._options.alone_s / 60:.0f} minutes without a look, and "
                 f"{self._cleaning(serial)} ends and deletes all"
             )
-        elif not self._own.keeps_files:
+        elif not self._flags.keeps_files:
             try:
                 lock.require()
                 clear(self.adb, serial, lock)
@@ -141,44 +141,44 @@ class DevicesUsed:
 
     def _cleaning(self, serial: str) -> str:
         """The command that ends and deletes what is left on a device."""
-        own = self._own
+        flags = self._flags
         words = ["evaltools", "device", "clean", f"--serials={serial}"]
-        words += [f"--adb={own.adb}"] if own.adb else []
-        words += [f"--adb_port={own.port}"] if own.port is not None else []
-        words += [f"--device_folder={own.root}"] if own.root != DEFAULT_ROOT else []
+        words += [f"--adb={flags.adb}"] if flags.adb else []
+        words += [f"--adb_port={flags.port}"] if flags.port is not None else []
+        words += [f"--device_folder={flags.root}"] if flags.root != DEFAULT_ROOT else []
         return shlex.join(words)
 
     def facts_of(self, serial: str) -> DeviceFacts:
-        """A device as it was at the beginning, with the Python that is used where one was named."""
+        """The facts about a device at the beginning; the Python in them is the one that is used."""
         facts = next(facts for facts in self.facts if facts.serial == serial)
         program = self._pythons.get(serial)
-        if program is None or not self._own.python:
+        if program is None or not self._flags.python:
             return facts
         return replace(facts, python=program.version, python_path=program.python)
 
     def device(self, serial: str) -> PartDevice:
-        """A device, for parts; raises :class:`DeviceBusy` where another has taken it meanwhile."""
+        """A device to run parts on; raises :class:`DeviceBusy` where another process has taken its lock."""
         if serial in self._locks:
             self._locks[serial].require()
         return self._devices[serial]
 
     def python(self, serial: str, kind: RequestKind) -> PythonProgram:
-        """Evaltools on a device, where it is put if it is not there; raises :class:`DeviceError`."""
+        """Evaltools on a device, which is installed if necessary; raises :class:`DeviceError`."""
         store, program = self._devices[serial].store, self._pythons.get(serial)
         if program is None:
             needed = Needed(kind.command, kind.modules_on_devices)
-            program = self._pythons[serial] = install(store, self._all_wheels(), needed, self._own.python)
+            program = self._pythons[serial] = install(store, self._all_wheels(), needed, self._flags.python)
         return program
 
     def _device(self, serial: str) -> PartDevice:
-        own, on_sending = self._own, Sending(serial, self._console)
-        store = DeviceStore(self.adb, serial, own.root, own.patience_s, self.stop, on_sending)
+        flags, on_sending = self._flags, Sending(serial, self._console)
+        store = DeviceStore(self.adb, serial, flags.root, flags.patience_s, self.stop, on_sending)
         return PartDevice(store, self._options, self.stop, self._console.print)
 
     def is_back(self, serial: str) -> bool:
-        """Whether a device that was lost can be used again, within the time that it may be away.
+        """Whether a device that was lost can be used again; waits as long as a device may be away.
 
-        What was there before may be gone, so that it is looked at anew.
+        Its files may be gone, so that they are looked for again.
         """
         self._pythons.pop(serial, None)
         self._devices[serial].store.forget()
@@ -196,7 +196,7 @@ class DevicesUsed:
 
 
 class Sending:
-    """Says on stderr how far a file has come that takes long."""
+    """Prints on stderr how much of a large file has arrived."""
 
     def __init__(self, serial: str, console: Console) -> None:
         self._serial = serial
@@ -206,7 +206,10 @@ class Sending:
         self._last = 0.0
 
     def __call__(self, file: Path, arrived: int, size: int) -> None:
-        """Take how many of the ``size`` bytes of a file have arrived; fewer than before: it is sent again."""
+        """Take the number of bytes that have arrived, of ``size``.
+
+        If they are fewer than before, the file is sent again.
+        """
         if file != self._file or arrived < self._arrived:
             self._file, self._last = file, time.monotonic()
         self._arrived = arrived
@@ -219,9 +222,9 @@ class Sending:
 
 
 def _one_of_each(wheels: Iterable[Path], console: Console) -> tuple[Path, ...]:
-    """The wheels without those of evaltools, which is sent as it is here; all are unpacked into one folder.
+    """The given wheels without those of evaltools, of which the host's version is sent.
 
-    Raises :class:`UsageError` where two are of one package.
+    Raises :class:`UsageError` where two are of one package: all are unpacked into one folder.
     """
     found: dict[str, Path] = {}
     for wheel in wheels:
@@ -238,20 +241,21 @@ def _one_of_each(wheels: Iterable[Path], console: Console) -> tuple[Path, ...]:
     return tuple(found.values())
 
 
-def _usable(adb: Adb, own: DeviceFlags) -> tuple[tuple[DeviceFacts, ...], list[DeviceLeftOut]]:
-    """The devices asked for. One that is named must be there or be reached; of ``all`` those that can be used.
+def _usable(adb: Adb, flags: DeviceFlags) -> tuple[tuple[DeviceFacts, ...], list[DeviceLeftOut]]:
+    """The devices that can be used, and those that are left out.
 
-    Raises :class:`DeviceError` where there is none, or one that was named cannot be used.
+    A device that is named must be usable; with ``all`` the usable ones are taken. Raises :class:`DeviceError` where
+    there is none, or one that was named cannot be used.
     """
-    wanted = own.serials
-    if not own.all_devices and not wanted:
+    wanted = flags.serials
+    if not flags.all_devices and not wanted:
         wanted = (adb.choose(),)
     for serial in wanted:
         adb.reconnect_if_unlisted(serial)
     left_out: list[DeviceLeftOut] = []
     usable: list[DeviceFacts] = []
     for device, found in look_at_devices(adb, wanted):
-        error = found if isinstance(found, DeviceError) else _why_not_used(found, own.taskset, usable)
+        error = found if isinstance(found, DeviceError) else _why_not_used(found, flags.taskset, usable)
         if isinstance(found, DeviceFacts) and error is None:
             usable.append(found)
         elif error is not None:
@@ -269,7 +273,10 @@ def _none_usable(left_out: Iterable[DeviceLeftOut]) -> NoSuchDevice:
 
 
 def _why_not_used(facts: DeviceFacts, mask: str, others: Sequence[DeviceFacts]) -> DeviceError | None:
-    """Why a device cannot be used beside others; None where it can."""
+    """The error of a device that is the same as one of ``others``, or lacks the CPUs of the mask.
+
+    None if it can be used.
+    """
     for other in others:
         if facts.identity and facts.identity == other.identity:
             return DeviceError(
@@ -281,7 +288,7 @@ def _why_not_used(facts: DeviceFacts, mask: str, others: Sequence[DeviceFacts]) 
 
 
 def _why_not_bound(facts: DeviceFacts, mask: str) -> DeviceError | None:
-    """Why a program cannot be bound to the CPUs of a mask; None where it can, or the device does not say."""
+    """The error of a device that has none of the mask's CPUs; None if it has some, or does not say."""
     if not mask or facts.cpus is None:
         return None
     count = max([facts.cpus, *(cpu.cpu + 1 for cpu in facts.cpu_frequencies)])

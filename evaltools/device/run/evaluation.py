@@ -1,4 +1,4 @@
-"""An evaluation on devices with evaltools itself: its parts are done there, and their records fetched."""
+"""An evaluation on devices with evaltools itself: devices do its parts, and their records are fetched."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from evaltools.device.programs.part import PartDone, PartWork, PictureFolder
 from evaltools.device.programs.pool import Job, PoolOutcome
 from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.flags import DeviceFlags
-from evaltools.device.run.host import run_here
+from evaltools.device.run.host import carry_out_on_host
 from evaltools.device.run.jobs import SPLIT_EACH, complete_jobs, device_run_of, jobs_of, parts_of
 from evaltools.device.run.parts import RECORDS, RUN, WITH_RECORDS, PartsFolder, run_parts
-from evaltools.device.run.request import DeviceRequest, device_request, pictures_there, without_host_options
+from evaltools.device.run.request import DeviceRequest, device_request, pictures_on_device, without_host_options
 from evaltools.engine import Journal, Shard
 from evaltools.engine.run_folder import (
     REQUEST,
@@ -57,43 +57,48 @@ _PARTS: Final = "parts on devices"
 _SERIALS: Final = "devices that do everything"
 _WHOLE: Final = "result.json"
 _REFERENCE: Final = "reference"
-_REFERENCE_HERE: Final = "that of the reference run on this computer"
+_REFERENCE_ON_HOST: Final = "that of the reference run on this computer"
 
 
 @dataclass(frozen=True)
 class MergedParts:
-    """Parts that are done: ``merging`` is the request that makes the result of these ``shards``.
+    """The parts that are done, as ``shards``; ``merge_request`` is the request that makes the result of them.
 
     ``are_all``: no part is missing.
     """
 
-    merging: Request
+    merge_request: Request
     shards: FinishedShards
     are_all: bool
 
 
 @contextmanager
-def parts_on_devices(request: Request, own: DeviceFlags, console: Console, observer: Observer) -> Iterator[MergedParts]:
-    """Run the parts, whose records are there inside the context.
+def parts_on_devices(
+    request: Request, flags: DeviceFlags, console: Console, observer: Observer
+) -> Iterator[MergedParts]:
+    """A context that runs the parts on entry; their records can be read until it ends.
 
     Raises :class:`UsageError` for flags that make no sense together, and :class:`DeviceError` where devices have not
     done the parts that a result needs.
     """
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     kind, run_dir = evaluation_kind(request.task), request.options.path("run_dir")
-    there = device_request(request, own.root)
+    sent = device_request(request, flags.root)
     examples = examples_of(kind, request)
-    _require_sense(kind, request, own, examples)
+    _require_sense(kind, request, flags, examples)
     with run_folder(run_dir) as folder, run_journal(folder) as journal:
-        plan, tried = _try_all(kind, request, own, there, examples, folder, journal, console, observer)
-        complete = complete_jobs(tried.jobs, tried.done, tried.outcome, _step(run_dir))
-        shards = plan.finished(complete, tried)
+        plan, state = _carry_out(kind, request, flags, sent, examples, folder, journal, console, observer)
+        complete = complete_jobs(state.jobs, state.done, state.outcome, _step(run_dir))
+        shards = plan.finished(complete, state)
         shards = replace(shards, started_at=started_at, elapsed_s=round(time.perf_counter() - clock, 3))
-        yield MergedParts(plan.merging, shards, len(complete) == len(tried.jobs))
+        yield MergedParts(plan.merge_request, shards, len(complete) == len(state.jobs))
 
 
 def examples_of(kind: EvaluationKind, request: Request) -> PartsOfTask:
-    """Read and check model, data and files here, before anything is sent; raises :class:`UsageError` and its kinds."""
+    """Read and check model, data and files on the host, before anything is sent.
+
+    Raises :class:`UsageError` and its kinds.
+    """
     asked = kind.read(request)
     files = planned_files(request, kind.files_read(asked))
     kind.more_files(request, asked, files.values())
@@ -101,8 +106,11 @@ def examples_of(kind: EvaluationKind, request: Request) -> PartsOfTask:
 
 
 @dataclass(frozen=True)
-class _BegunRun:
-    """How a run began: ``count`` parts, and with ``--split=each`` the devices that do everything."""
+class _RunStart:
+    """How a run was started: in ``count`` parts, and with ``--split=each`` on the devices ``serials``.
+
+    A run that is resumed keeps this count and these devices. Without ``--split=each`` there are no ``serials``.
+    """
 
     count: int
     serials: tuple[str, ...] = ()
@@ -112,23 +120,29 @@ class _BegunRun:
         return jobs_of(split, self.serials, self.count)
 
 
-def _read_begun(journal: Journal[object], own: DeviceFlags, there: DeviceRequest) -> _BegunRun | None:
-    """How the run in a folder began, None where it is new; raises :class:`UsageError` for the folder of another run."""
+def _read_run_start(journal: Journal, flags: DeviceFlags, sent: DeviceRequest) -> _RunStart | None:
+    """How the run in the journal's folder was started, None for a new folder.
+
+    Raises :class:`UsageError` for the folder of another run, and for another ``--parts`` than the run has.
+    """
     count = int(journal.fact(_PARTS) or 0)
-    require_same_run(journal, _identity(own, there), begun=bool(count))
+    require_same_run(journal, _identity(flags, sent), has_begun=bool(count))
     if not count:
         return None
-    parts = own.parts
+    parts = flags.parts
     if parts and parts != count:
         raise UsageError(f"--parts={parts}: the run in {journal.folder} began with {count}; leave the flag out")
     serials: list[str] = decode(journal.fact(_SERIALS) or "[]", list[str], journal.folder)
-    return _BegunRun(count, tuple(serials))
+    return _RunStart(count, tuple(serials))
 
 
-def _write_begun(
-    journal: Journal[object], request: Request, run: _BegunRun, serials: Sequence[str], is_new: bool
-) -> _BegunRun:
-    """Write down that a run begins, or goes on, with the devices that do everything; those that began it stay."""
+def _write_run_start(
+    journal: Journal, request: Request, run: _RunStart, serials: Sequence[str], is_new: bool
+) -> _RunStart:
+    """Write to the journal how a run was started, and return that.
+
+    ``serials`` are the devices that do everything now. They are added to those that did so when the run was started.
+    """
     together = tuple(dict.fromkeys((*run.serials, *serials)))
     facts = {_SERIALS: encode(list(together))}
     if is_new:
@@ -137,26 +151,33 @@ def _write_begun(
     return replace(run, serials=together)
 
 
-def _identity(own: DeviceFlags, there: DeviceRequest) -> RunIdentity:
-    """Of files by their content: it stands in the paths that they have on devices."""
-    folders = [path for below in there.folders.values() for path in files_below([below])]
+def _identity(flags: DeviceFlags, sent: DeviceRequest) -> RunIdentity:
+    """What must stay the same for a run to be resumed.
+
+    Files count by their content: the path of a file on devices contains its checksum.
+    """
+    folders = [path for below in sent.folders.values() for path in files_below([below])]
     found = RunIdentity(
         {
             "the executor": "devices",
-            "the task": there.request.task,
-            "the files": digest([*there.files.values(), *map(sha256_of, folders)]),
+            "the task": sent.request.task,
+            "the files": digest([*sent.files.values(), *map(sha256_of, folders)]),
         },
-        options={"--split": own.split, "--taskset": own.taskset, **flags_to_repeat(there.request.options)},
-        configurations={each.name: {"its setting": " ".join(each.to_flags())} for each in there.request.configurations},
+        options={"--split": flags.split, "--taskset": flags.taskset, **flags_to_repeat(sent.request.options)},
+        configurations={each.name: {"its setting": " ".join(each.to_flags())} for each in sent.request.configurations},
     )
-    for option, pictures in there.pictures.items():
+    for option, pictures in sent.pictures.items():
         found = with_files(found, f"the files of --{option}", files_below([pictures]))
     return found
 
 
 @dataclass(frozen=True)
-class _Tried:
-    """All parts, where those lie that are done, what happened meanwhile, and what this computer did itself."""
+class _RunState:
+    """How far a run is, once the devices have done what they can.
+
+    ``jobs`` are all its parts, ``kept`` is the folder with those that are done, ``outcome`` is what the devices did in
+    this command, and ``host`` is the run on the host, if one was asked for.
+    """
 
     jobs: list[Job]
     kept: PartsFolder
@@ -168,50 +189,50 @@ class _Tried:
         return [job for job in self.jobs if self.kept.is_done(job)]
 
 
-def _try_all(
+def _carry_out(
     kind: EvaluationKind,
     request: Request,
-    own: DeviceFlags,
-    there: DeviceRequest,
+    flags: DeviceFlags,
+    sent: DeviceRequest,
     examples: PartsOfTask,
     folder: Path,
-    journal: Journal[object],
+    journal: Journal,
     console: Console,
     observer: Observer,
-) -> tuple[_DeviceEvaluation, _Tried]:
-    """Begin the run, or go on with it; without devices where all its parts are done."""
-    is_each = own.split == SPLIT_EACH
-    run = _read_begun(journal, own, there)
-    is_done = run is not None and all(map(PartsFolder(folder, run.count).is_done, run.jobs(own.split)))
+) -> tuple[_DeviceEvaluation, _RunState]:
+    """Start the run, or resume it: do its missing parts. Where none is missing, no device is looked at."""
+    is_each = flags.split == SPLIT_EACH
+    run = _read_run_start(journal, flags, sent)
+    is_done = run is not None and all(map(PartsFolder(folder, run.count).is_done, run.jobs(flags.split)))
     with (
         tempfile.TemporaryDirectory(prefix="evaltools-") as temporary,
-        nullcontext() if is_done else DevicesUsed(own, console) as devices,
+        nullcontext() if is_done else DevicesUsed(flags, console) as devices,
     ):
         if devices is not None:
-            opened = run or _BegunRun(_parts_wanted(kind, own, examples, len(devices.serials)))
-            run = _write_begun(journal, request, opened, devices.serials if is_each else (), is_new=run is None)
+            started = run or _RunStart(_parts_wanted(kind, flags, examples, len(devices.serials)))
+            run = _write_run_start(journal, request, started, devices.serials if is_each else (), is_new=run is None)
         assert run is not None
-        against = _against_here(kind, request, folder) if is_each else None
-        if against is not None:
-            request, there = against, device_request(against, own.root)
-        manifests = _manifests(Path(temporary), there)
-        plan = _DeviceEvaluation(kind, request, there, examples, run.count, manifests, is_each, against is not None)
-        host = (plan.here(folder, console),) if own.include_host else ()
-        tried = _Tried(run.jobs(own.split), PartsFolder(folder, run.count), PoolOutcome(), host)
+        against_host = _against_host_outputs(kind, request, folder) if is_each else None
+        if against_host is not None:
+            request, sent = against_host, device_request(against_host, flags.root)
+        manifests = _manifests(Path(temporary), sent)
+        plan = _DeviceEvaluation(kind, request, sent, examples, run.count, manifests, is_each, against_host is not None)
+        host = (plan.run_on_host(folder, console),) if flags.include_host else ()
+        state = _RunState(run.jobs(flags.split), PartsFolder(folder, run.count), PoolOutcome(), host)
         if devices is None:
-            return plan, tried
+            return plan, state
         count = run.count
         outcome = run_parts(
-            tried.jobs, count, examples.count, plan.work, tried.kept, devices, kind, console, observer, plan.good_codes
+            state.jobs, count, examples.count, plan.work, state.kept, devices, kind, console, observer, plan.good_codes
         )
-        outcome.left_out[:0] = _absent(tried.jobs, tried.kept, devices)
-        return plan, replace(tried, outcome=outcome)
+        outcome.left_out[:0] = _absent(state.jobs, state.kept, devices)
+        return plan, replace(state, outcome=outcome)
 
 
-def _against_here(kind: EvaluationKind, request: Request, folder: Path) -> Request | None:
-    """The request that holds places against outputs of this computer, in ``folder``; None where a task does not.
+def _against_host_outputs(kind: EvaluationKind, request: Request, folder: Path) -> Request | None:
+    """The request that compares every place with the reference's outputs on the host; None if the task has no such.
 
-    Raises :class:`UsageError` where they cannot be computed.
+    The host computes these outputs once, into a folder below ``folder``. Raises :class:`UsageError` where it cannot.
     """
     saved, unfinished = folder / _REFERENCE, folder / f"{_REFERENCE}.part"
     saving = kind.saving_reference(request, unfinished)
@@ -219,19 +240,19 @@ def _against_here(kind: EvaluationKind, request: Request, folder: Path) -> Reque
         return None
     if not saved.is_dir():
         shutil.rmtree(unfinished, ignore_errors=True)
-        run_here(saving, (OK, LIMIT_BROKEN, EXAMPLES_FAILED))
+        carry_out_on_host(saving, (OK, LIMIT_BROKEN, EXAMPLES_FAILED))
         unfinished.rename(saved)
     return kind.against_saved(request, saved)
 
 
-def _parts_wanted(kind: EvaluationKind, own: DeviceFlags, examples: PartsOfTask, devices: int) -> int:
-    if examples.in_one_part or (kind.whole_run_option and not own.parts):
+def _parts_wanted(kind: EvaluationKind, flags: DeviceFlags, examples: PartsOfTask, devices: int) -> int:
+    if examples.in_one_part or (kind.whole_run_option and not flags.parts):
         return 1
-    return parts_of(examples.count, own.parts, 1 if own.split == SPLIT_EACH else devices)
+    return parts_of(examples.count, flags.parts, 1 if flags.split == SPLIT_EACH else devices)
 
 
 def _absent(jobs: Sequence[Job], kept: PartsFolder, devices: DevicesUsed) -> list[DeviceLeftOut]:
-    """The devices that began this run, have not done all of it, and cannot be used now."""
+    """The devices that do everything in this run, have not finished, and are not connected now."""
     known = {*devices.serials, *(entry.serial for entry in devices.left_out)}
     away = dict.fromkeys(job.serial for job in jobs if job.serial not in known and not kept.is_done(job))
     reason = "began this run and is not among the devices now: connect it, name it in --serials, then resume the run"
@@ -244,14 +265,14 @@ def _step(run_dir: Path | None) -> str:
     return f"; evaltools resume {shlex.quote(str(run_dir))} goes on"
 
 
-def _require_sense(kind: EvaluationKind, request: Request, own: DeviceFlags, examples: PartsOfTask) -> None:
+def _require_sense(kind: EvaluationKind, request: Request, flags: DeviceFlags, examples: PartsOfTask) -> None:
     """Raise :class:`UsageError` for flags that have no effect together, or none on devices."""
     whole = kind.whole_run_option
-    if examples.in_one_part and own.parts > 1:
+    if examples.in_one_part and flags.parts > 1:
         raise UsageError(
-            f"--parts={own.parts}: every run depends on those before it, so there is one part; leave it out"
+            f"--parts={flags.parts}: every run depends on those before it, so there is one part; leave it out"
         )
-    if own.split != SPLIT_EACH and own.parts > 1 and whole and whole in request.options:
+    if flags.split != SPLIT_EACH and flags.parts > 1 and whole and whole in request.options:
         raise UsageError(
             f"--{whole} has no effect on several parts: the yardsticks are those of a device that does all; leave out "
             "one of it and --parts"
@@ -260,34 +281,40 @@ def _require_sense(kind: EvaluationKind, request: Request, own: DeviceFlags, exa
 
 @dataclass(frozen=True)
 class _DeviceEvaluation:
-    """What devices are to do, and what this computer makes of it."""
+    """What is sent to devices, and how the host makes a result of their parts.
+
+    ``is_each``: every device does everything. ``is_against_host``: it is compared with outputs of the host.
+    """
 
     kind: EvaluationKind
     request: Request
-    there: DeviceRequest
+    sent: DeviceRequest
     examples: PartsOfTask
     count: int
     manifests: Mapping[str, Path]
-    each: bool
-    is_against_here: bool
+    is_each: bool
+    is_against_host: bool
 
     @property
     def is_whole(self) -> bool:
-        """Whether a device gives the whole result: what only a whole run measures is that of the device."""
-        return bool(self.kind.whole_run_option) and not self.each and self.count == 1
+        """Whether one device does all examples, so that it also measures what only a whole run can measure."""
+        return bool(self.kind.whole_run_option) and not self.is_each and self.count == 1
 
     @property
     def good_codes(self) -> tuple[int, ...]:
-        """The exit codes of a run with records; without limits 1 is a crash of Python."""
+        """The exit codes of a run that leaves records.
+
+        1 is a broken limit; in a task without limits, a crash of Python.
+        """
         return (*WITH_RECORDS, LIMIT_BROKEN) if self.kind.has_limits else WITH_RECORDS
 
     @property
     def on_devices(self) -> Request:
-        """What devices do in all parts; a part adds which it is."""
-        return self._without_host_work(without_host_options(self.there.request)).stating(run_dir=RUN, progress="json")
+        """The request that is sent for every part; :meth:`work` adds which part it is."""
+        return self._without_host_work(without_host_options(self.sent.request)).stating(run_dir=RUN, progress="json")
 
     def _without_host_work(self, request: Request) -> Request:
-        """The request without what is done on this computer, once for all parts."""
+        """The request without what the host does once for all parts."""
         if self.is_whole:
             name = self.kind.whole_run_option
             stated = {name: self.request.options.value(name)} if name in self.request.options else {}
@@ -296,24 +323,31 @@ class _DeviceEvaluation:
         return request.stating(**{each.name: each.in_parts for each in parameters if each.in_parts is not None})
 
     @property
-    def merging(self) -> Request:
-        """What makes the result here. The outputs of one device say nothing about the CPU here."""
+    def merge_request(self) -> Request:
+        """The request by which the host makes the result of the parts.
+
+        It leaves out what only a whole run measures, where devices share the examples: the host would measure that on
+        its own CPU, which says nothing about a device's outputs.
+        """
         whole = replace(self.request, devices=None).of_no_run()
-        if not self.kind.whole_run_option or self.each or self.is_whole:
+        if not self.kind.whole_run_option or self.is_each or self.is_whole:
             return whole
         parameter = whole.options.parameters[self.kind.whole_run_option]
         return whole.stating(**{parameter.name: parameter.in_parts})
 
-    def here(self, folder: Path, console: Console) -> RunAtPlace:
-        """Everything done on this computer as well, in ``folder``, unless an earlier run did it."""
+    def run_on_host(self, folder: Path, console: Console) -> RunAtPlace:
+        """Do everything on the host as well, in a folder below ``folder``.
+
+        Finished by an earlier command, it is kept.
+        """
         console.print("on this computer first ...", style="dim")
         request = self._without_host_work(without_host_options(self.request))
         run_dir = folder / HOST
-        run_here(request.stating(run_dir=run_dir, progress="none"), self.good_codes)
+        carry_out_on_host(request.stating(run_dir=run_dir, progress="none"), self.good_codes)
         return RunAtPlace((run_dir,), HOST, flags_to_repeat(request.options))
 
     def work(self, shard: Shard) -> PartWork:
-        """A part."""
+        """What one part sends to a device, and what it fetches."""
         request = self.on_devices
         if shard.count > 1:
             request = request.stating(shard_index=shard.index, shard_count=shard.count)
@@ -322,40 +356,40 @@ class _DeviceEvaluation:
             count=shard.count,
             examples=shard.size_of(self.examples.count),
             request=to_bytes(request),
-            files=self.there.files,
+            files=self.sent.files,
             pictures={
-                pictures_there(option): PictureFolder(
+                pictures_on_device(option): PictureFolder(
                     folder, self.examples.pictures_of(option, shard), self.manifests[option]
                 )
-                for option, folder in self.there.pictures.items()
+                for option, folder in self.sent.pictures.items()
             },
-            folders=self.there.folders,
+            folders=self.sent.folders,
             results=(RECORDS, _WHOLE) if self.is_whole else (RECORDS,),
         )
 
-    def finished(self, jobs: Sequence[Job], tried: _Tried) -> FinishedShards:
-        """The parts that are done, to be merged by :attr:`merging`."""
-        kept = tried.kept
+    def finished(self, jobs: Sequence[Job], state: _RunState) -> FinishedShards:
+        """The finished parts ``jobs``, which :attr:`merge_request` makes a result of."""
+        kept = state.kept
         found = [kept.read(job) for job in jobs]
         device_run = device_run_of(
             "evaltools",
-            SPLIT_EACH if self.each else "pool",
+            SPLIT_EACH if self.is_each else "pool",
             (entry.device for entry in found),
             [entry.part for entry in found],
-            tried.outcome.left_out,
+            state.outcome.left_out,
         )
         repeated = flags_to_repeat(self.on_devices.options)
-        places = tried.host + tuple(
+        places = state.host + tuple(
             RunAtPlace(tuple(kept.of(job) / RUN for job in jobs if job.serial == serial), serial, repeated)
             for serial in dict.fromkeys(job.serial for job in jobs)
         )
         whole = _result_of_device(kept.of(jobs[0]) / _WHOLE, self.request) if self.is_whole else None
-        names_here = self.there.names_here(_REFERENCE_HERE if self.is_against_here else "")
-        return FinishedShards(places, device_run, self.request.command, whole, names_here)
+        host_names = self.sent.host_names(_REFERENCE_ON_HOST if self.is_against_host else "")
+        return FinishedShards(places, device_run, self.request.command, whole, host_names)
 
 
 def _result_of_device(path: Path, request: Request) -> EvaluationResult:
-    """The whole result that a device wrote, with the model's name and the environment of this computer."""
+    """The whole result that a device wrote, with the model's name on the host, and the environment of the host."""
     result = read_result(path)
     own = result.environment
     return replace(
@@ -365,10 +399,13 @@ def _result_of_device(path: Path, request: Request) -> EvaluationResult:
     )
 
 
-def _manifests(folder: Path, there: DeviceRequest) -> dict[str, Path]:
-    """The names and sizes of all files in the folders of pictures, in a file per folder."""
+def _manifests(folder: Path, sent: DeviceRequest) -> dict[str, Path]:
+    """Write the names and sizes of all files of each folder of pictures to a file in ``folder``.
+
+    Those files by flag.
+    """
     manifests = {}
-    for flag, pictures in there.pictures.items():
+    for flag, pictures in sent.pictures.items():
         manifests[flag] = folder / f"{flag}.json"
         write_manifest(manifests[flag], pictures, sorted(path for path in pictures.iterdir() if path.is_file()))
     return manifests

@@ -1,4 +1,4 @@
-"""A request on this computer, in a process of its own, to be compared with devices."""
+"""Carry out a request on the host, in a process of its own, to compare it with devices."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from evaltools.task_kind import request_kind
 
 @dataclass(frozen=True)
 class HostRun:
-    """A request that was carried out here: its exit code, and what it printed to stdout."""
+    """A request that the host carried out: its exit code, and what it printed to stdout."""
 
     code: int
     out: str
 
 
-def run_here(request: Request, good_codes: Collection[int]) -> HostRun:
-    """Carry out a request, whose paths are meant from this folder.
+def carry_out_on_host(request: Request, good_codes: Collection[int]) -> HostRun:
+    """Carry out a request, whose relative paths start at the working directory.
 
-    Raises :class:`UsageError` with the last lines where that ends with another exit code.
+    Raises :class:`UsageError` with the last lines of stderr where the exit code is none of ``good_codes``.
     """
     with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
         file = Path(folder, "request.json")

@@ -1,4 +1,4 @@
-"""The parts of a run on devices: which there are, what is said of lost ones, what the result tells."""
+"""The parts of a run on devices: which there are, messages about lost ones, and what the result says of devices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ _PARTS_PER_DEVICE: Final = 4
 
 
 def parts_of(examples: int, asked: int, devices: int) -> int:
-    """How many parts to make: as asked for, else few enough to be worth it and small enough to be lost.
+    """The number of parts, at least 1, into which ``examples`` examples are divided.
+
+    ``asked`` is the number that the user stated, 0 for none; it is never more than the number of examples. Otherwise
+    there are as many parts as keep each at 500 examples or fewer, since a part that a device loses is done again. With
+    several ``devices`` there are up to four parts per device, as long as each has 10 examples or more.
 
     >>> parts_of(200, 0, 2), parts_of(50_000, 0, 1), parts_of(15, 4, 1)
     (8, 100, 4)
@@ -39,12 +43,12 @@ def parts_of(examples: int, asked: int, devices: int) -> int:
 
 
 def jobs_of(split: str, serials: Sequence[str], count: int) -> list[Job]:
-    """The parts: ``count`` for whichever device is free, or as many for every device."""
+    """The parts: ``count`` that any device may do, or with ``--split=each`` ``count`` for every device."""
     return [Job(index, serial) for serial in (serials if split == SPLIT_EACH else [""]) for index in range(count)]
 
 
 def tell_lost(console: Console, count: int) -> Callable[[Job, LostAttempt], None]:
-    """What says on stderr that a device did not finish one of ``count`` parts."""
+    """A callback that prints on stderr that a device did not finish one of ``count`` parts, and why."""
 
     def tell(job: Job, attempt: LostAttempt) -> None:
         console.print(f"part {job.index + 1} of {count}: {printable(attempt.reason)} [{attempt.kind}]")
@@ -53,16 +57,19 @@ def tell_lost(console: Console, count: int) -> Callable[[Job, LostAttempt], None
 
 
 def complete_jobs(jobs: Sequence[Job], done: Collection[Job], outcome: PoolOutcome[Done], step: str = "") -> list[Job]:
-    """The parts that make a result: all, or where every device has its own, those of the devices that did all.
+    """The parts that the result is made of.
 
-    Raises :class:`DeviceError` where there are none; ``step`` says what to do with parts that are done. The reason of
-    a single device, which stands on stderr since :func:`tell_lost`, is not repeated.
+    If any device may do any part, these are all parts, and all must be done. If every device has its own parts, they
+    are those of the devices that did all of theirs.
+
+    Raises :class:`DeviceError` where there are none; ``step`` ends its message, and says what becomes of the parts that
+    are done. The message repeats no reason that :func:`tell_lost` has just printed for the only device.
     """
     if jobs and not jobs[0].serial:
         complete = list(jobs) if all(job in done for job in jobs) else []
     else:
-        lacking = {job.serial for job in jobs if job not in done}
-        complete = [job for job in jobs if job.serial not in lacking]
+        unfinished_devices = {job.serial for job in jobs if job not in done}
+        complete = [job for job in jobs if job.serial not in unfinished_devices]
     if complete:
         return complete
     missing = [job for job in jobs if job not in done]
@@ -70,13 +77,13 @@ def complete_jobs(jobs: Sequence[Job], done: Collection[Job], outcome: PoolOutco
     reasons += [attempts[-1].reason for job, attempts in outcome.lost.items() if job in missing]
     kept = f"\n  {len(done)} are done{step}" if done else ""
     said = f": {'; '.join(dict.fromkeys(reasons))}"
-    if _is_told(reasons, outcome):
+    if _is_already_printed(reasons, outcome):
         said = "; the reason stands above"
     raise DeviceError(f"{len(missing)} of {len(jobs)} parts were not done{said}{kept}")
 
 
-def _is_told(reasons: Sequence[str], outcome: PoolOutcome[Done]) -> bool:
-    """Whether there is one device, and the only reason that of a part that it lost."""
+def _is_already_printed(reasons: Sequence[str], outcome: PoolOutcome[Done]) -> bool:
+    """Whether :func:`tell_lost` has printed all ``reasons``: one device lost parts, and all for the same reason."""
     attempts = [attempt for each in outcome.lost.values() for attempt in each]
     is_one_device = len({attempt.serial for attempt in attempts}) == 1
     return is_one_device and len(set(reasons)) == 1 and reasons[0] in [attempt.reason for attempt in attempts]
@@ -89,7 +96,7 @@ def device_run_of(
     parts: Sequence[DevicePart],
     left_out: Iterable[DeviceLeftOut],
 ) -> DeviceRun:
-    """What the result says of devices: those of ``devices`` that did parts, once each."""
+    """What the result says of devices. Of ``devices`` it names those that did parts, each once."""
     known = {facts.serial: facts for facts in devices}
     serials = dict.fromkeys(part.serial for part in parts)
     return DeviceRun(
@@ -102,7 +109,10 @@ def device_run_of(
 
 
 def last_lines(text: str, leave_out: str = "") -> str:
-    """The last lines that a program printed, safe for a message; those that begin with ``leave_out`` are left out."""
+    """The last three lines that a program printed, on one line for a message; "nothing" if there are none.
+
+    Blank lines are skipped, as are lines that begin with ``leave_out``, unless that is empty.
+    """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     kept = [line for line in lines if not leave_out or not line.startswith(leave_out)]
     return " | ".join(map(printable, kept[-_LAST_LINES:])) or "nothing"

@@ -16,13 +16,12 @@ from evaltools.benchmark.request import BenchmarkRequest
 from evaltools.device.files.store import remote_path, sha256_of
 from evaltools.device.programs.app import AppRun, BenchmarkApp, install_app, run_app
 from evaltools.device.programs.native_program import Kills, NativeProgram, StepDone, interleaved, read_steps, results_of
-from evaltools.device.programs.part import PartDone, PartWork
-from evaltools.device.programs.part import SentFiles as PartFiles
+from evaltools.device.programs.part import PartDone, PartWork, SentFiles
 from evaltools.device.programs.pool import Job
 from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.flags import DeviceFlags
 from evaltools.device.run.jobs import last_lines
-from evaltools.device.run.request import SentFiles
+from evaltools.device.run.request import RequestFiles
 from evaltools.device.run.runner import AlikeCheck, DeviceProgram
 from evaltools.native.logs.benchmark_rows import row_of_log, with_logged_ratios
 from evaltools.native.logs.delegates import delegate_lines
@@ -38,11 +37,11 @@ from evaltools.text import printable
 
 
 @dataclass(frozen=True)
-class _Start:
+class _ProgramStart:
     """What one start of the program gave.
 
-    ``printed`` is what the program said, ``text`` that with what Android's log has beside it; both are the log where
-    the program is an app. ``failure`` says why it did not come to its end, where that is known.
+    ``printed`` is what the program printed, ``text`` is that with the lines that only Android's log has; for an app,
+    both are its log. ``failure`` says why the program did not finish, and is empty where it did or nothing is known.
     """
 
     printed: str
@@ -52,9 +51,9 @@ class _Start:
 
 @dataclass(frozen=True)
 class BenchmarkPlace:
-    """What a device gave, or this computer.
+    """What a benchmark gave at one place, a device or the host.
 
-    ``printed`` is what its program printed. ``code`` is its exit code, None where rows alone say how it went.
+    ``printed`` is what its program printed. ``code`` is its exit code, None for programs that give rows only.
     """
 
     rows: Sequence[BenchmarkRow]
@@ -78,12 +77,12 @@ class _NativeRounds:
     request: BenchmarkRequest
     candidates: tuple[Candidate, ...]
     arguments: tuple[tuple[str, ...], ...]
-    sent: SentFiles
+    named: RequestFiles
     rounds: int
 
     @property
     def order(self) -> list[int]:
-        """Which candidate each start runs: forth and back in turns."""
+        """Which candidate each start runs: all of them in order, then in reverse order, in turns."""
         return [which for number in range(self.rounds) for which in interleaved(len(self.candidates), number)]
 
     @property
@@ -93,7 +92,7 @@ class _NativeRounds:
 
     def work(self, more: Sequence[Path] = (), results: tuple[str, ...] = ()) -> PartWork:
         """The files that all starts need."""
-        files = self.sent.files | {path: remote_path(self.sent.root, path) for path in more}
+        files = self.named.files | {path: remote_path(self.named.root, path) for path in more}
         return PartWork(index=0, count=1, examples=0, files=files, results=results)
 
 
@@ -104,24 +103,24 @@ class NativeBenchmark(DeviceProgram[BenchmarkDone, None]):
         self,
         options: Options,
         request: BenchmarkRequest,
-        own: DeviceFlags,
+        flags: DeviceFlags,
         binary: Path | None,
         folder: Path,
         console: Console,
     ) -> None:
-        self._plan = _plan(options, request, own.root)
-        self._own = own
+        self._plan = _plan(options, request, flags.root)
+        self._flags = flags
         self._binary = binary
         self._folder = folder
         self._console = console
         self._kills = Kills()
-        self._runtime = _runtime(binary, own.app_package)
+        self._runtime = _runtime(binary, flags.app_package)
 
     def run(self, devices: DevicesUsed, serial: str, job: Job, _alike: AlikeCheck[None]) -> BenchmarkDone:
         """All starts on a device."""
         plan = self._plan
         if self._binary is None:
-            starts, part = _run_app(plan, self._own, devices, serial, self._console)
+            starts, part = _run_app(plan, self._flags, devices, serial, self._console)
         else:
             done = _run_native(plan, self._binary, self._folder, devices, serial)
             steps = read_steps(done, len(plan.steps))
@@ -135,24 +134,24 @@ class NativeBenchmark(DeviceProgram[BenchmarkDone, None]):
 
 
 def _plan(options: Options, request: BenchmarkRequest, root: str) -> _NativeRounds:
-    sent = SentFiles(root)
-    stated = _native_words(options, sent)
+    named = RequestFiles(root)
+    stated = _native_words(options, named)
     arguments = []
     for candidate in request.candidates:
         configuration = candidate.configuration
-        here = {str(path): sent.take_file(path) for path in configuration.files if path.is_file()}
-        threads, *delegates = configuration_flags(configuration, here)
+        device_paths = {str(path): named.take_file(path) for path in configuration.files if path.is_file()}
+        threads, *delegates = configuration_flags(configuration, device_paths)
         threads = threads.replace("--num_interpreter_threads", "--num_threads")
-        graph = f"--graph={sent.take_file(candidate.model.path)}"
+        graph = f"--graph={named.take_file(candidate.model.path)}"
         arguments.append((graph, threads, *stated, *delegates))
-    return _NativeRounds(request, tuple(request.candidates), tuple(arguments), sent, request.options.rounds)
+    return _NativeRounds(request, tuple(request.candidates), tuple(arguments), named, request.options.rounds)
 
 
-def _native_words(options: Options, sent: SentFiles) -> list[str]:
+def _native_words(options: Options, named: RequestFiles) -> list[str]:
     """The flags of the benchmark that the native tool has, with the paths that files have on devices."""
     native = [each for each in benchmark_flags.PARAMETERS if each.log and each.is_sent and not each.repeatable]
     return [
-        each.format(each.rewrite(options.stated[each.name], partial(sent.take, each)))  # type: ignore[arg-type]
+        each.format(each.rewrite(options.stated[each.name], partial(named.take, each)))  # type: ignore[arg-type]
         for each in native
         if each.name in options
     ]
@@ -165,18 +164,18 @@ def _run_native(plan: _NativeRounds, binary: Path, temporary: Path, devices: Dev
     return devices.device(serial).do(work, program, folder, lambda _out, _err: None)
 
 
-def _start_of(step: StepDone, facts: DeviceFacts) -> _Start:
+def _start_of(step: StepDone, facts: DeviceFacts) -> _ProgramStart:
     not_started = why_not_started(step.code, last_lines(step.err), facts)
     signal = signal_of(step.code)
     died = f"the native tool failed with the signal {signal}" if signal else ""
     said = f"{step.out}\n{step.err}"
     # Older releases print everything to stderr.
     printed = step.out if step.out.strip() or not_started else step.err
-    return _Start(printed, f"{said}\n{beside(said, step.logcat)}", not_started or died)
+    return _ProgramStart(printed, f"{said}\n{beside(said, step.logcat)}", not_started or died)
 
 
 def beside(printed: str, logcat: str) -> str:
-    r"""The lines of Android's log that a program has not printed as well, as native tools do with nearly all of theirs.
+    r"""The lines of Android's log that the program did not print too. Native tools write most lines to both.
 
     >>> beside("INFO: count=50 curr=3\n", "I/tflite  ( 12): count=50 curr=3\nE/cl  ( 12): no such kernel")
     'E/cl  ( 12): no such kernel'
@@ -186,28 +185,28 @@ def beside(printed: str, logcat: str) -> str:
 
 
 def _run_app(
-    plan: _NativeRounds, own: DeviceFlags, devices: DevicesUsed, serial: str, console: Console
-) -> tuple[list[_Start], DevicePart]:
+    plan: _NativeRounds, flags: DeviceFlags, devices: DevicesUsed, serial: str, console: Console
+) -> tuple[list[_ProgramStart], DevicePart]:
     device = devices.device(serial)
-    app = BenchmarkApp(own.app_package, own.app_activity)
-    if own.app_apk is not None:
-        install_app(device.store, own.app_apk)
+    app = BenchmarkApp(flags.app_package, flags.app_activity)
+    if flags.app_apk is not None:
+        install_app(device.store, flags.app_apk)
 
     def start(arguments: Sequence[str]) -> AppRun:
         return run_app(
             device.store.adb,
             serial,
             arguments,
-            own.part_timeout_s,
+            flags.part_timeout_s,
             app,
-            own.app_traces,
-            patience_s=own.patience_s,
+            flags.app_traces,
+            patience_s=flags.patience_s,
             stop=devices.stop,
         )
 
-    def act(_sent: PartFiles) -> list[AppRun]:
-        """One that was killed is started once more; killed again, it is the configuration's own doing."""
-        device.store.let_all_read(plan.sent.files.values())
+    def act(_sent: SentFiles) -> list[AppRun]:
+        """Start the app for each step. A start that was killed is repeated once, and the second one counts."""
+        device.store.let_all_read(plan.named.files.values())
         runs = []
         for arguments in plan.steps:
             run = start(arguments)
@@ -220,10 +219,10 @@ def _run_app(
     runs, part = device.run_part(plan.work(), act)
     for left in dict.fromkeys(run.left for run in runs if run.left):
         console.print(f"evaltools: {printable(left)}")
-    return [_Start(run.log, run.log, run.failure) for run in runs], part
+    return [_ProgramStart(run.log, run.log, run.failure) for run in runs], part
 
 
-def _rows(plan: _NativeRounds, starts: Sequence[_Start], runtime: RuntimeUsed) -> list[BenchmarkRow]:
+def _rows(plan: _NativeRounds, starts: Sequence[_ProgramStart], runtime: RuntimeUsed) -> list[BenchmarkRow]:
     rows = []
     for number, candidate in enumerate(plan.candidates):
         own = [start for which, start in zip(plan.order, starts, strict=True) if which == number]

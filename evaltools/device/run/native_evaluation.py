@@ -45,15 +45,15 @@ _PICTURES: Final = "pictures"
 
 
 def evaluate_native(
-    request: Request, own: DeviceFlags, inputs: NativeInputs, binary: Path, console: Console
+    request: Request, flags: DeviceFlags, inputs: NativeInputs, binary: Path, console: Console
 ) -> tuple[EvaluationResult, bool]:
     """Run the binary for every configuration; the result, and whether all parts are in it."""
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
-        with DevicesUsed(own, console) as devices:
-            count = _part_count(own, inputs, len(devices.serials))
-            plan = _NativeEvaluation(binary, inputs, count, own.root, Path(temporary))
-            found = run_on_devices(_NativeProgram(plan, console), "native", own.split, count, devices, console)
+        with DevicesUsed(flags, console) as devices:
+            count = _part_count(flags, inputs, len(devices.serials))
+            plan = _NativeEvaluation(binary, inputs, count, flags.root, Path(temporary))
+            found = run_on_devices(_NativeProgram(plan, console), "native", flags.split, count, devices, console)
         runs = [run for done in found.done.values() for run in done.runs]
         elapsed_s = round(time.perf_counter() - clock, 3)
         result = assemble_native(inputs, runs, NativeBinary(binary.name, sha256_of(binary)), started_at, elapsed_s)
@@ -61,9 +61,9 @@ def evaluate_native(
     return replace(result, device_run=found.device_run, environment=environment), found.are_all
 
 
-def require_binary(own: DeviceFlags, command: str) -> Path:
+def require_binary(flags: DeviceFlags, command: str) -> Path:
     """The binary that was given; raises :class:`UsageError` where there is none."""
-    binary = own.native_binary
+    binary = flags.native_binary
     if binary is None:
         raise UsageError(f"--device_program=native needs --native_binary=PATH, {command}'s program for the device")
     if not binary.is_file():
@@ -72,7 +72,7 @@ def require_binary(own: DeviceFlags, command: str) -> Path:
 
 
 @dataclass(frozen=True)
-class _Done:
+class _NativePartDone:
     """A part with its runs."""
 
     part: DevicePart
@@ -133,18 +133,18 @@ def _written(path: Path, content: bytes | None) -> Path | None:
     return path
 
 
-def _part_count(own: DeviceFlags, inputs: NativeInputs, devices: int) -> int:
+def _part_count(flags: DeviceFlags, inputs: NativeInputs, devices: int) -> int:
     if inputs.can_be_split:
-        return parts_of(inputs.example_count, own.parts, 1 if own.split == SPLIT_EACH else devices)
-    if own.parts > 1:
+        return parts_of(inputs.example_count, flags.parts, 1 if flags.split == SPLIT_EACH else devices)
+    if flags.parts > 1:
         raise UsageError(
-            f"--parts={own.parts}: the native tool's figures of parts do not add up to those of the whole; "
+            f"--parts={flags.parts}: the native tool's figures of parts do not add up to those of the whole; "
             "leave the flag out, or take --device_program=evaltools"
         )
     return 1
 
 
-class _NativeProgram(DeviceProgram[_Done, dict[str, NativeDelegation]]):
+class _NativeProgram(DeviceProgram[_NativePartDone, dict[str, NativeDelegation]]):
     """The binary as the runner needs it; what delegates took must be alike."""
 
     def __init__(self, plan: _NativeEvaluation, console: Console) -> None:
@@ -153,7 +153,9 @@ class _NativeProgram(DeviceProgram[_Done, dict[str, NativeDelegation]]):
         self._kills = Kills()
         self._took: dict[str, dict[str, NativeDelegation]] = {}
 
-    def run(self, devices: DevicesUsed, serial: str, job: Job, alike: AlikeCheck[dict[str, NativeDelegation]]) -> _Done:
+    def run(
+        self, devices: DevicesUsed, serial: str, job: Job, alike: AlikeCheck[dict[str, NativeDelegation]]
+    ) -> _NativePartDone:
         """The runs of all configurations on a part."""
         plan = self._plan
         work, program, order = plan.part(job)
@@ -168,7 +170,7 @@ class _NativeProgram(DeviceProgram[_Done, dict[str, NativeDelegation]]):
         name = f"part {job.index + 1} of {plan.count}"
         self._console.print(f"{serial}: {name} done in {done.part.elapsed_s:.0f} s", style="dim")
         proof = tuple(dict.fromkeys(line for run in runs for line in run.delegate_lines))
-        return _Done(replace(done.part, delegate_lines=proof), runs)
+        return _NativePartDone(replace(done.part, delegate_lines=proof), runs)
 
     def _keep(self, serial: str, own: dict[str, NativeDelegation]) -> dict[str, NativeDelegation]:
         self._took[serial] = own | self._took.get(serial, {})

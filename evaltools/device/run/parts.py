@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from rich.console import Console
@@ -246,7 +246,7 @@ def part_messages(folder: Path) -> str:
         return "\n".join(entry.runtime.messages for entry in described_in(journal) if entry.runtime is not None)
 
 
-def _figures(journal: Journal[Any], name: str, quiet: QuietTimes | None) -> PartFigures:
+def _figures(journal: Journal, name: str, quiet: QuietTimes | None) -> PartFigures:
     records = list(journal.read_plainly(name))
     observed = [record.observation for record in records if record.observation is not None]
     times = [time for record in records for time in record.invokes_us]

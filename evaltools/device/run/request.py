@@ -1,4 +1,4 @@
-"""A request as devices get it: files under the paths that they have there, and only what is for devices to know."""
+"""A request as it is sent to devices: with the paths that files have on them, and without options of the host."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.runs.stored import rewritten
 from evaltools.task_kind import request_kind
-from evaltools.tasks.shared.names_here import NamesHere
+from evaltools.tasks.shared.host_names import HostNames
 
 _PICTURES: Final = "evaltools-pictures-"
 _FOLDER: Final = "evaltools-folder-"
-"""What names of folders on devices begin with, so that no other word in what a device says is one of them."""
+"""What names of folders on devices begin with, so that no other word in what a device prints is one of them."""
 
 
-def pictures_there(option: str) -> str:
-    """The folder that has the pictures of an option on a device, in that of the part."""
+def pictures_on_device(option: str) -> str:
+    """The name of the folder with the pictures of an option on a device, in the folder of the part."""
     return f"{_PICTURES}{option}"
 
 
 @dataclass
-class SentFiles:
-    """What a request names: single files with their paths below ``root`` on a device, and folders.
+class RequestFiles:
+    """The files that a request names, collected by :meth:`take` while the request is rewritten for devices.
 
-    ``pictures`` are folders of which a part gets its own pictures, by option; ``folders`` are sent whole, by the names
-    that they have there. ``beside`` must lie beside the file of the task.
+    ``files`` are single files with their paths below ``root`` on a device. ``pictures`` are folders of which a part
+    gets its own pictures, by option; ``folders`` are sent whole, by their names on a device. ``beside`` are files that
+    must lie in the same folder as the file of the task.
     """
 
     root: str
@@ -42,28 +43,31 @@ class SentFiles:
     folders: dict[str, Path] = field(default_factory=dict)
 
     def take(self, parameter: Parameter | None, path: Path) -> str:
-        """What the value of a parameter is called on the device; None: a file that the task itself is in."""
+        """Collect the file or folder that a parameter names; returns its name on the device.
+
+        ``parameter`` is None for the file that the task itself is in.
+        """
         if parameter is None:
             return self._take_with_those_beside(path) if self.beside else self.take_file(path)
         if not parameter.is_sent or parameter.role == "machine_path":
             return str(path)
         if parameter.role == "pictures":
             self.pictures[parameter.name] = path
-            return pictures_there(parameter.name)
+            return pictures_on_device(parameter.name)
         if parameter.role == "library" and not path.is_file():
-            return _there(parameter, path)
+            return _on_device(parameter, path)
         if parameter.role == "input_folder" or path.is_dir():
             return self._take_folder(path)
         return self.take_file(path)
 
     def take_file(self, path: Path) -> str:
-        """The path that a file will have on the device."""
+        """Collect one file; returns its path on the device."""
         if path not in self.files:
             self.files[path] = remote_path(self.root, path)
         return self.files[path]
 
     def _take_with_those_beside(self, path: Path) -> str:
-        """The path that the file of the task will have: in one folder with the others, named after all contents."""
+        """Collect the file of the task with those beside it, in one folder that is named after all their contents."""
         together = sorted({path, *self.beside})
         names = {each: each.relative_to(path.parent).as_posix() for each in together}
         self.files |= {each: stored_path(self.root, self._sum_of(names), name) for each, name in names.items()}
@@ -81,8 +85,8 @@ class SentFiles:
         return name
 
 
-def _there(library: Parameter, path: Path) -> str:
-    """A library that is not here, and so must be on the device."""
+def _on_device(library: Parameter, path: Path) -> str:
+    """The path of a library that the host does not have, so that it must be on the device already."""
     if posixpath.isabs(path):
         return str(path)
     raise DataError(f"--{library.name}={path}: there is no such file here, and it is no absolute path on the device")
@@ -90,30 +94,34 @@ def _there(library: Parameter, path: Path) -> str:
 
 @dataclass(frozen=True)
 class DeviceRequest:
-    """A ``request`` with the names that files have on devices, and what is sent for it; see :class:`SentFiles`."""
+    """A ``request`` with the names that files have on devices, and the files to send for it.
+
+    See :class:`RequestFiles`.
+    """
 
     request: Request
     files: Mapping[Path, str]
     pictures: Mapping[str, Path]
     folders: Mapping[str, Path]
 
-    def names_here(self, reference: str = "") -> NamesHere:
-        """What files and folders are called here, by what they are called there; see :class:`NamesHere`."""
-        files = {there: str(here) for here, there in self.files.items()}
-        pictures = {pictures_there(option): str(here) for option, here in self.pictures.items()}
-        folders = {there: str(here) for there, here in self.folders.items()}
-        return NamesHere(files | pictures | folders, reference)
+    def host_names(self, reference: str = "") -> HostNames:
+        """The names that files and folders of devices have on the host; see :class:`HostNames`."""
+        files = {on_device: str(on_host) for on_host, on_device in self.files.items()}
+        pictures = {pictures_on_device(option): str(on_host) for option, on_host in self.pictures.items()}
+        folders = {on_device: str(on_host) for on_device, on_host in self.folders.items()}
+        return HostNames(files | pictures | folders, reference)
 
 
 def device_request(request: Request, root: str) -> DeviceRequest:
-    """The request for devices; ``root`` is the folder for evaltools there.
+    """The request for devices; ``root`` is the folder for evaltools on them.
 
-    Raises :class:`DataError` for files that are missing, :class:`UsageError` for what only other packages here have.
+    Raises :class:`DataError` for files that are missing, :class:`UsageError` for configurations that only other
+    packages on the host know.
     """
     _require_what_devices_have(request)
-    sent = SentFiles(root, request_kind(request.task).files_beside())
-    there = rewritten(replace(request, devices=None), sent.take, Path())
-    return DeviceRequest(there, sent.files, sent.pictures, sent.folders)
+    named = RequestFiles(root, request_kind(request.task).files_beside())
+    rewritten_request = rewritten(replace(request, devices=None), named.take, Path())
+    return DeviceRequest(rewritten_request, named.files, named.pictures, named.folders)
 
 
 def _require_what_devices_have(request: Request) -> None:

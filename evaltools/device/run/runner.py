@@ -37,7 +37,7 @@ _LOOK_S: Final = 0.2
 
 
 class AlikeCheck(Generic[Ran]):
-    """Leaves out devices that run something else than those with which they share the parts of ``pool``.
+    """Leaves out devices that did not run the same as those with which they share the parts of ``pool``.
 
     ``differences`` says, of two devices and what each ran, what they did otherwise. ``earlier`` are parts that an
     earlier run did, as :meth:`admit` takes them: a part's job, its device, what that ran, and what it lacked.
@@ -54,12 +54,12 @@ class AlikeCheck(Generic[Ran]):
         self._at_work: Callable[[], set[str]] = pool.at_work
         self._differences = differences
         self._stop = stop
-        self._lacking: set[str] = set()
+        self._unable: set[str] = set()
         self._done: dict[str, dict[str, Ran]] = {}
         self._changed = threading.Condition()
         for job, serial, ran, lacks in earlier:
             self._done.setdefault(job.serial, {}).setdefault(serial, ran)
-            self._lacking |= {serial} if lacks else set()
+            self._unable |= {serial} if lacks else set()
 
     def admit(self, job: Job, serial: str, ran: Ran, lacks: str, keep: Callable[[], Ran]) -> None:
         """Take a part that a device has done: ``keep`` does so, and returns what others are to be like.
@@ -71,7 +71,7 @@ class AlikeCheck(Generic[Ran]):
         with self._changed:
             done = self._done.setdefault(job.serial, {})
             if lacks and not job.serial:
-                self._lacking.add(serial)
+                self._unable.add(serial)
                 self._changed.notify_all()
                 self._leave_to_others(done, serial, lacks)
             for other, earlier in done.items():
@@ -88,14 +88,14 @@ class AlikeCheck(Generic[Ran]):
     def _leave_to_others(self, done: Mapping[str, Ran], serial: str, lacks: str) -> None:
         """Return where no other device may have what this one lacks, or what is kept decides."""
         verb, named = "may", set[str]()
-        while not done and not named and (others := self._others(serial) - self._lacking):
+        while not done and not named and (others := self._others(serial) - self._unable):
             if others & self._at_work():
                 self._changed.wait(_LOOK_S)
                 if self._stop.is_set():
                     raise DeviceStopped(f"{serial}: stopped while it waited for others", serial)
             else:
                 named = others
-        having = (self._others(serial) - self._lacking) & done.keys()
+        having = (self._others(serial) - self._unable) & done.keys()
         if having:
             verb, named = "does", having
         if named:

@@ -140,7 +140,7 @@ def parse_evaluation_log(text: str) -> NativeEvaluationLog:
     (4, {1: 0.75}, 'imagenet', False)
     """
     records = plain_lines(text[: text.rfind("\n") + 1])
-    blocks = _Pictures()
+    blocks = _PictureBlocks()
     lines = [
         record.text.strip()
         for record in records
@@ -200,7 +200,7 @@ def _latency(pattern: re.Pattern[str], lines: Iterable[str]) -> LoggedLatency | 
     return LoggedLatency(float(found["avg"]), int(found["std"])) if found else None
 
 
-class _Pictures:
+class _PictureBlocks:
     """Collects the blocks of ``--debug_mode``, line by line."""
 
     def __init__(self) -> None:

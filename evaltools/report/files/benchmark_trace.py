@@ -45,7 +45,7 @@ def trace_json(result: BenchmarkResult) -> bytes:
 
 
 def _named(track: Track, name: str, thread_name: str) -> list[Event]:
-    """What a process and its thread are; the processes keep their order."""
+    """The events that name a process and its thread; the processes keep their order."""
     return [track.process_name(name), track.process_place(track.process), track.thread_name(thread_name)]
 
 
@@ -74,7 +74,7 @@ def _stages(opening: Opening) -> list[tuple[str, int]]:
 
 
 def _phase_events(track: Track, name: str, phase: Phase, free_us: float) -> Iterator[Event]:
-    """Each run and the reading of its outputs, none before ``free_us``."""
+    """An event for each run and for the reading of its outputs; none begins before ``free_us``."""
     times = zip(phase.starts_us, phase.invokes_us, phase.reads_us, strict=True)
     for number, (start_us, invoke_us, read_us) in enumerate(times, 1):
         begin_us = max(start_us, free_us)

@@ -1,4 +1,4 @@
-"""Which result files there are, and what stands in them."""
+"""The result files of an evaluation: which there are, and their content."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def file_per_configuration(output: Path, configurations: Sequence[str]) -> dict[
 
 
 def rendered(result: EvaluationResult, files: Mapping[str, Path], stated: str = "") -> dict[str, bytes]:
-    """Content of each planned file; configurations that were not measured are missing."""
+    """The content of each planned file; there is none for configurations that were not measured."""
     if PLOT in files:
         others = {name: path for name, path in files.items() if name != PLOT}
         name = Path(result.model.file).name

@@ -1,4 +1,4 @@
-"""The short answer, below all figures: the same or not, how sure, how fast, what ran it, what next."""
+"""The short answer below all figures: the same or not, how sure, how fast, what ran it, and what to do next."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def print_answers(result: EvaluationResult, console: Console, with_reasons: bool
 
 
 def _is_asked_for(result: EvaluationResult, configuration: ConfigurationResult) -> bool:
-    """Whether it must have an answer: it was held against another one, or should have been, or was not measured."""
+    """Whether a configuration needs an answer: it was compared with another, should have been, or was not measured."""
     if configuration.verdict is not None or configuration.status == "not measured":
         return True
     return configuration.role == "test" and reference_of(configuration, result.configurations) is not None
@@ -65,14 +65,14 @@ def _answer(result: EvaluationResult, configuration: ConfigurationResult, with_r
 
 
 def _unjudged(reference: ConfigurationResult | None) -> str:
-    """Why a configuration that was measured was held against nothing."""
+    """Why a configuration that was measured was not compared with another."""
     if reference is None or reference.status == "measured":
         return "not decided: there is no answer that both gave"
     return f"not decided: {reference.name} was not measured"
 
 
 def _judged(verdict: Verdict) -> str:
-    """Without the reasons, which stand with the figures."""
+    """The verdict in words, without its reasons, which stand with the figures."""
     if verdict.metric == _OF_OUTPUTS:
         weak = [weak_in_words(reason) for reason in verdict.reasons if reason.kind == WEAK]
         return ", but ".join([kind_in_words(verdict.kind), *weak])
@@ -94,7 +94,7 @@ def _ran(configuration: ConfigurationResult) -> str:
 
 
 def _next(result: EvaluationResult, configuration: ConfigurationResult) -> Iterator[str]:
-    """What answers the question that is open now."""
+    """The command that answers the question left open."""
     verdict = configuration.verdict
     if configuration.status == "not measured":
         if configuration.runtime is None:

@@ -26,9 +26,9 @@ _ALL_IN_THE_FILE: Final = "--output_file_path=result.json lists all"
 
 
 def print_benchmark(result: BenchmarkResult, console: Console, is_quiet: bool = False) -> None:
-    """Measured rows by latency, failed ones with their reasons, what was not quiet, operators left on the CPU.
+    """Print measured rows by latency, failed ones with their reasons, disturbances, and operators left on the CPU.
 
-    ``is_quiet``: in place of the table and all behind it which one is the fastest.
+    ``is_quiet``: print only which configuration is the fastest, instead of the table and what follows it.
     """
     measured = sorted(
         (row for row in result.rows if row.status == "measured"),
@@ -50,7 +50,7 @@ def print_benchmark(result: BenchmarkResult, console: Console, is_quiet: bool = 
 
 
 def _fastest(result: BenchmarkResult, by_latency: Sequence[BenchmarkRow]) -> str:
-    """The first row with its median; how many times as fast as the next one by their medians."""
+    """The first row with its median, and how many times as fast as the next one it is."""
     first, *others = by_latency
     median = _median(shown_figures(first))
     if not others:
@@ -61,7 +61,7 @@ def _fastest(result: BenchmarkResult, by_latency: Sequence[BenchmarkRow]) -> str
 
 
 def _not_as_asked(result: BenchmarkResult) -> Iterator[Said]:
-    """What failed, or ran on the CPU."""
+    """The rows that failed, or ran on the CPU instead of what they asked for."""
     for row in result.rows:
         if row.status == "failed":
             word = "not measured" if row.figures is None else "failed"
@@ -136,7 +136,7 @@ def _time(microseconds: float | None) -> str:
 
 
 def _median(shown: Shown) -> str:
-    """The average where a log has no median."""
+    """The median time; the average where a log has no median."""
     if shown.median_us is None:
         return "-" if shown.average_us is None else f"{milliseconds(shown.average_us)} (average)"
     few = "rounds" if 1 < shown.rounds < FEWEST_PROCESSES else "runs"
@@ -148,7 +148,7 @@ def _median(shown: Shown) -> str:
 
 
 def _versus(row: BenchmarkRow) -> str:
-    """How many times as fast."""
+    """How many times as fast as the first row."""
     found = row.versus_first
     if found is None:
         return ""
@@ -158,7 +158,7 @@ def _versus(row: BenchmarkRow) -> str:
 
 
 def _factor(ratio: float) -> str:
-    """With two digits at least."""
+    """A factor with at least two digits."""
     return f"{ratio:.2f}" if ratio >= _LEAST_FACTOR else f"{ratio:.2g}"
 
 
@@ -175,7 +175,7 @@ def _accuracy(row: BenchmarkRow) -> str:
 
 
 def _disturbances(row: BenchmarkRow) -> list[str]:
-    """Each once, whichever round it disturbed."""
+    """All disturbances, each once, whichever round it disturbed."""
     return list(dict.fromkeys(text for entry in row.rounds for text in entry.disturbances))
 
 
@@ -188,7 +188,7 @@ def _print_disturbances(name: str, row: BenchmarkRow, console: Console) -> None:
 
 
 def _print_disturbances_of_several(result: BenchmarkResult, rows: Sequence[BenchmarkRow], console: Console) -> None:
-    """One line for all, with the first thing that was not quiet."""
+    """Print one line for all disturbed rows, with their first disturbance."""
     disturbed = [row for row in rows if _disturbances(row)]
     if not disturbed:
         return
@@ -202,7 +202,7 @@ def _print_disturbances_of_several(result: BenchmarkResult, rows: Sequence[Bench
 
 
 def _print_doubts(name: str, profile: OpProfile, console: Console) -> None:
-    """Where the operators' times say little about the runs that were measured."""
+    """Print where the operators' times say little about the runs that were measured."""
     share, factor = explained_share(profile), slowdown(profile)
     if share is not None and share < _LOW_SHARE:
         console.print(

@@ -1,4 +1,4 @@
-"""Numbers as they stand in tables."""
+"""Numbers and texts as they stand in the cells of tables."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def delegated(configuration: ConfigurationResult | BenchmarkRow) -> str:
 
 
 def speed_heading(baseline: ConfigurationResult | None) -> str:
-    """What the speeds are held against."""
+    """The heading of the column with speeds: what they are compared with."""
     return "vs ref" if baseline is None or baseline.role == "reference" else f"vs {baseline.name}"
 
 
@@ -46,7 +46,10 @@ class Said:
 
 
 def print_said(found: Iterable[Said], console: Console) -> None:
-    """Each on a line of its own; what is the same for several configurations once, with all their names."""
+    """Print each sentence on a line of its own.
+
+    A sentence that several configurations share is printed once, with all their names.
+    """
     names: dict[tuple[str, str | None], list[str]] = {}
     for entry in found:
         names.setdefault((entry.text, entry.style), []).append(entry.configuration)
@@ -62,7 +65,7 @@ def median(latency: Latency) -> str:
 
 
 def milliseconds(microseconds: float) -> str:
-    """Three digits, never in scientific notation."""
+    """Microseconds as milliseconds with three digits, never in scientific notation."""
     return f"{three_digits(microseconds / 1000)} ms"
 
 

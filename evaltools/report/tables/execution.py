@@ -1,4 +1,4 @@
-"""How an evaluation was carried out, for a person: where its time went, and what follows from that."""
+"""How an evaluation was carried out, for a person: how its time was spent, and what would make it faster."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def shares_in_words(execution: ExecutionUsed) -> str:
 
 
 def _ranked(shares: Mapping[str, float]) -> list[tuple[str, float]]:
-    """The largest first; tiny ones are left out."""
+    """The kinds of work by their time, the largest first; tiny ones are left out."""
     return sorted(((name, share) for name, share in shares.items() if share >= _SMALLEST_SHARE), key=lambda s: -s[1])
 
 
 def verdict(execution: ExecutionUsed) -> str:
-    """Which work holds the evaluation up, and what would make it faster."""
+    """The kind of work that takes most of the time, and what would make it faster."""
     if execution.bound == "input":
         stage = max(_INPUT_ADVICE, key=lambda name: execution.stage_seconds.get(name, 0.0))
         return f"input-bound; {_INPUT_ADVICE[stage]}; a faster delegate would not"
@@ -78,8 +78,8 @@ def _conditions(result: EvaluationResult, execution: ExecutionUsed) -> str:
     """How many workers there were and how fast, as far as this process ran examples, and what the latencies are of."""
     workers = f"{execution.workers} worker{'s' * (execution.workers != 1)}"
     rate = f"{execution.examples_run / max(result.environment.elapsed_s, 1e-9):.1f} examples/s"
-    told = f"{_latency(execution)}{_processes(result)}"
-    return f"{workers}, {rate}; {told}" if execution.examples_run else told
+    conditions = f"{_latency(execution)}{_processes(result)}"
+    return f"{workers}, {rate}; {conditions}" if execution.examples_run else conditions
 
 
 def _processes(result: EvaluationResult) -> str:

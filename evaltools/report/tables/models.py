@@ -33,38 +33,38 @@ class ModelRow:
 
     @property
     def p50_us(self) -> float:
-        """NaN where there is none."""
+        """The median time in microseconds; NaN where there is none."""
         latency = self.configuration.inference_latency
         return math.nan if latency is None or latency.p50_us is None else latency.p50_us
 
     def figure(self, name: str) -> float:
-        """NaN where there is none."""
+        """The figure that models are judged by; NaN where there is none."""
         value = self.configuration.figures.get(name)
         return math.nan if value is None else value
 
 
 @dataclass(frozen=True)
 class ModelRows:
-    """All of them, and what they are judged by: a figure, None where outputs are, or nothing is."""
+    """The rows of all models, and the figure that they are judged by; None where outputs are judged, or nothing is."""
 
     rows: list[ModelRow]
     figure: str | None
 
     @classmethod
     def of(cls, results: Mapping[str, EvaluationResult]) -> ModelRows:
-        """Those of results by the name of the model."""
+        """The rows of results, which are given by the name of the model."""
         rows = [ModelRow(name, result, entry) for name, result in results.items() for entry in result.configurations]
         verdicts = [verdict for row in rows for verdict in row.configuration.verdicts]
         return cls(rows, next((verdict.metric for verdict in verdicts if verdict.metric != _OF_OUTPUTS), None))
 
     @property
     def metric(self) -> Metric | None:
-        """All that is known of the figure; None for one of an own task."""
+        """The metric of the figure; None for a figure of a task of one's own."""
         return None if self.figure is None else all_metrics().get(self.figure)
 
     @property
     def heading(self) -> str:
-        """What the figure is called."""
+        """The name of the figure in the table's heading."""
         return (self.metric.heading if self.metric is not None else "") or self.figure or ""
 
     @property
@@ -98,7 +98,7 @@ def print_models(results: Mapping[str, EvaluationResult], console: Console) -> N
         columns.append(Column("on the front", lambda row: "yes" if row in best else ""))
 
     def model(row: ModelRow) -> str:
-        """On a terminal once for all configurations of a model."""
+        """The model's name; on a terminal only in the first of its rows."""
         is_again = row.configuration is not row.result.configurations[0]
         return "" if is_again and not console.soft_wrap else row.model
 

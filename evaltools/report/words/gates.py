@@ -67,7 +67,10 @@ class WhyNot:
 
 
 def why_not(outcome: GateOutcome) -> list[WhyNot]:
-    """Of all limits that did not pass; a reason that several limits and configurations of a run have is there once."""
+    """The reasons of all limits that did not pass.
+
+    Limits and configurations of a run with the same reason share one entry.
+    """
     found: dict[tuple[str, GateVerdict, str], list[GateLine]] = {}
     for line in lines(outcome):
         if line.verdict != "pass":
@@ -89,7 +92,7 @@ def _explanation(decision: Decision) -> str:
 
 
 def found_in_words(found: Found | None) -> str:
-    """What a limit was held against; nothing where there is nothing.
+    """The measured figure that a limit was compared with; empty where there is none.
 
     >>> found_in_words(Found("latency ratio", 0.5, 0.45, 0.6, processes=1))
     'latency ratio of these processes 0.5 [0.45, 0.6]'
@@ -105,7 +108,7 @@ def found_in_words(found: Found | None) -> str:
 
 
 def figure_in_words(found: Found | None) -> str:
-    """The same for a cell beside the limit, which names the figure.
+    """The measured figure without its name, for a cell beside the limit, which names it.
 
     >>> figure_in_words(Found("top1 drop", 0.0, -0.0123, 0.0123, unit="points"))
     '0 points [-1.23, 1.23]'
@@ -114,7 +117,7 @@ def figure_in_words(found: Found | None) -> str:
 
 
 def _basis(found: Found) -> str:
-    """What a latency ratio is of: medians, or the processes that one with bounds is about."""
+    """What a latency ratio is based on: medians, or the processes that were compared."""
     if found.of_medians:
         return " of medians"
     return {None: "", 1: " of these processes"}.get(found.processes, f" of such ({found.processes}) processes")
@@ -235,10 +238,10 @@ def _text(text: str) -> str:
 def counts(outcome: GateOutcome) -> str:
     """How many limits came out how: what is broken first, then what nobody knows.
 
-    >>> from evaltools.gates.hold import GateReport
+    >>> from evaltools.gates.hold import GateDecisions
     >>> from evaltools.gates.outcome import outcome_of
     >>> kept, left = Decision("x", "top1 >= 0.7", "pass"), Decision("y", "top1 >= 0.7", "not measured")
-    >>> counts(outcome_of("1", "gates.toml", [GateReport("run", "m.tflite", (kept, left))]))
+    >>> counts(outcome_of("1", "gates.toml", [GateDecisions("run", "m.tflite", (kept, left))]))
     '1 not measured, 1 passed'
     """
     verdicts = [decision.verdict for decision in outcome.decisions]

@@ -1,4 +1,4 @@
-"""Verdicts and their reasons as sentences; nowhere else do they become words."""
+"""Verdicts and their reasons as sentences; no other module turns them into words."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _without_interval(verdict: Verdict) -> str:
 
 
 def _unchanged(verdict: Verdict) -> str:
-    """What to say of a figure that nothing was seen to change; empty for others."""
+    """The sentence on a figure that was not seen to change; empty for others."""
     for reason in verdict.reasons:
         if reason.kind in _UNCHANGED:
             most = f"{100 * (reason.numbers['most_differing'] or 0):.2g}"
@@ -251,7 +251,7 @@ def _box_figure(reason: Reason) -> str:
 
 
 def _held(reason: Reason) -> str:
-    """What a size was held against."""
+    """The limit that a size was compared with."""
     return f"{_compared(reason)} ({_two_digits(reason.numbers['tolerance'])})"
 
 

@@ -63,7 +63,7 @@ class CompiledRuntime:
     def _opened(
         self, model: ModelFile, configuration: Configuration, accelerator: Delegate | None, cache: str
     ) -> CompiledSession:
-        begun = time.perf_counter_ns()
+        start_ns = time.perf_counter_ns()
         library = _library()
         imported = time.perf_counter_ns()
         facts = RuntimeFacts(self.name, INTERPRETER.package, INTERPRETER.version(), configuration.kernel_set)
@@ -85,7 +85,7 @@ class CompiledRuntime:
             raise _unavailable(facts, accelerator, compiling.text + preparing.text, caught) from caught
         with native_messages() as running:
             session.warm_up()
-        session.opening = Opening((imported - begun) // 1000, (time.perf_counter_ns() - compiled_from) // 1000)
+        session.opening = Opening((imported - start_ns) // 1000, (time.perf_counter_ns() - compiled_from) // 1000)
         printed = Printed(compiling.text, preparing.text, running.text, session.was_resized)
         try:
             session.delegation = prove(model, configuration, accelerator, alone, source.graphs, printed)

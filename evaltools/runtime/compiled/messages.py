@@ -43,7 +43,7 @@ class Graphs:
 
 
 @dataclass(frozen=True)
-class Share:
+class AcceleratorShare:
     """What an accelerator took of a graph: operations of ``total``, in how many partitions.
 
     ``refused`` has the reason for each kind of operation that it refused.
@@ -63,14 +63,14 @@ class Device:
     is_cpu: bool
 
 
-def gpu_share(messages: str, graphs: Graphs) -> Share | None:
+def gpu_share(messages: str, graphs: Graphs) -> AcceleratorShare | None:
     """What the GPU took of the graph that is run, None where the messages do not tell.
 
     One graph after the other is spoken of, in the file's order: of one that is taken as a whole, only the beginning of
     its initialisation is printed; of another, how many of its operations are taken, and then the same, if any are.
 
     >>> gpu_share("No operations will run on the GPU, and all 3 operations will run on the CPU.", Graphs((3,)))
-    Share(operations=0, total=3, partitions=0, refused={})
+    AcceleratorShare(operations=0, total=3, partitions=0, refused={})
     """
     words = [_share_in(found) for found in _GPU_GRAPH.finditer(messages)]
     shares = []
@@ -82,15 +82,15 @@ def gpu_share(messages: str, graphs: Graphs) -> Share | None:
     return None if words and not graphs.some_are_called else shares[graphs.run]
 
 
-def _next_share(words: list[Share | None], nodes: int) -> Share | None:
+def _next_share(words: list[AcceleratorShare | None], nodes: int) -> AcceleratorShare | None:
     """Take what is said of a graph with so many nodes from the front; None where the words are of something else."""
     if nodes == 0:
-        return Share(0, 0, 0)
+        return AcceleratorShare(0, 0, 0)
     if not words:
         return None
     share = words.pop(0)
     if share is None:
-        return Share(nodes, nodes, 1)
+        return AcceleratorShare(nodes, nodes, 1)
     if share.total != nodes:
         return None
     if share.operations and (not words or words.pop(0) is not None):
@@ -98,12 +98,12 @@ def _next_share(words: list[Share | None], nodes: int) -> Share | None:
     return share
 
 
-def _share_in(found: re.Match[str]) -> Share | None:
+def _share_in(found: re.Match[str]) -> AcceleratorShare | None:
     """What a message says, None where it is the beginning of an initialisation."""
     if found["started"]:
         return None
     taken, left = 0 if found["taken"] == "No" else int(found["taken"]), int(found["left"])
-    return Share(taken, taken + left, min(taken, 1), _refused(found["refused"] or ""))
+    return AcceleratorShare(taken, taken + left, min(taken, 1), _refused(found["refused"] or ""))
 
 
 def speaks_of_graphs(messages: str) -> bool:
@@ -117,12 +117,12 @@ def gpu_device(messages: str) -> Device | None:
     return None if found is None else Device(found[1].strip(), found[2].strip().startswith(_CPU_ADAPTER))
 
 
-def npu_share(messages: str, graphs: Graphs) -> Share | None:
+def npu_share(messages: str, graphs: Graphs) -> AcceleratorShare | None:
     """What the vendor's compiler selected of the graph that is run, None where that is not said."""
     for found in _NPU_SHARE.finditer(messages):
         graph, selected, total, partitions = map(int, found.groups())
         if graph == graphs.run and total == graphs.nodes[graph]:
-            return Share(selected, total, partitions)
+            return AcceleratorShare(selected, total, partitions)
     return None
 
 

@@ -21,9 +21,9 @@ from evaltools.delegates.provider import Delegate
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.model import ModelFile
 from evaltools.runtime.compiled.messages import (
+    AcceleratorShare,
     Device,
     Graphs,
-    Share,
     gpu_device,
     gpu_share,
     npu_device,
@@ -85,7 +85,7 @@ def prove(
     return Delegation(model.node_count, (coverage, *others), left, refused)
 
 
-def _share(accelerator: Delegate, graphs: Graphs, printed: Printed) -> Share | None:
+def _share(accelerator: Delegate, graphs: Graphs, printed: Printed) -> AcceleratorShare | None:
     """What was taken of the graph that is run.
 
     The GPU speaks of it once more where its inputs were resized, and of graphs that it calls.
@@ -98,7 +98,7 @@ def _share(accelerator: Delegate, graphs: Graphs, printed: Printed) -> Share | N
 
 
 def _coverage(
-    accelerator: Delegate, device: Device, share: Share | None, alone: bool, graphs: Graphs
+    accelerator: Delegate, device: Device, share: AcceleratorShare | None, alone: bool, graphs: Graphs
 ) -> DelegateCoverage:
     nodes = graphs.nodes[graphs.run]
     if alone and accelerator is GPU and (share is None or share.operations == nodes):

@@ -32,7 +32,7 @@ Returned = TypeVar("Returned")
 
 @dataclass(frozen=True)
 class _Ready:
-    """What the child says once its session is open."""
+    """The child's message once its session is open."""
 
     facts: RuntimeFacts
     delegation: Delegation
@@ -43,13 +43,13 @@ class _Ready:
 
 @dataclass(frozen=True)
 class _Call:
-    """What the child is to do with its session beside runs."""
+    """A function that the child calls with its session, beside runs."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
 
     def answer(self, session: Session) -> Any:
-        """What it returns, or the error that it raises."""
+        """The value that the function returned, or the error that it raised."""
         try:
             return self.function(session, *self.arguments)
         except EvaltoolsError as error:
@@ -57,8 +57,8 @@ class _Call:
 
 
 @dataclass(frozen=True)
-class _Done:
-    """What the child says after a run."""
+class _RunDone:
+    """The child's message after a run."""
 
     outputs: Parcel
     invokes_us: tuple[float, ...]
@@ -152,7 +152,7 @@ class IsolatedSession:
             raise self._ended from None
 
     def _outcome(self) -> Inference | InferenceError:
-        """The next run's; raises :class:`SessionEnded` where there will be no other."""
+        """The next run's outcome; raises :class:`SessionEnded` where no more will come."""
         try:
             if not self._announced and not self._wait_for_bell() and not self._child.connection.poll(_SECONDS_FOR_REST):
                 raise self._end()
@@ -169,7 +169,7 @@ class IsolatedSession:
         return Inference(self._arrays.outputs(answer.outputs), answer.invokes_us, answer.read_us)
 
     def _wait_for_bell(self) -> bool:
-        """Whether it rings in time. A child that died or was ended may have left answers before which it did not."""
+        """Whether the bell rings in time. A child that died may have left answers without ringing."""
         try:
             if self._child.bell.poll(self._timeout_s):
                 self._announced = int.from_bytes(self._child.bell.recv_bytes(), "little")
@@ -267,7 +267,7 @@ def _serve(
     configuration: Configuration,
     opener: Opener,
 ) -> None:
-    """The life of a child: open, say so, run until the pipe closes."""
+    """The child process: open the session, report that, and run until the pipe closes."""
     begin_child(printed)
     try:
         session = opener(model, configuration)
@@ -291,7 +291,9 @@ def _serve(
         return
 
 
-def _send_all(connection: Connection, bell: Connection, answers: Iterable[_Done | EvaltoolsError], count: int) -> None:
+def _send_all(
+    connection: Connection, bell: Connection, answers: Iterable[_RunDone | EvaltoolsError], count: int
+) -> None:
     """Send each answer at once, so that none is lost, but wake the parent only now and then, for it needs a core.
 
     The bell says how many answers may be taken. It rings before those that may fill the pipe.
@@ -299,7 +301,7 @@ def _send_all(connection: Connection, bell: Connection, answers: Iterable[_Done 
     silent, rung_at = 0, time.monotonic()
     for number, answer in enumerate(answers, 1):
         silent += 1
-        fills_pipe = isinstance(answer, _Done) and not answer.outputs.is_in_memory
+        fills_pipe = isinstance(answer, _RunDone) and not answer.outputs.is_in_memory
         if not fills_pipe:
             connection.send(answer)
         if fills_pipe or number == count or time.monotonic() - rung_at > _SECONDS_BETWEEN_BELLS:
@@ -309,10 +311,12 @@ def _send_all(connection: Connection, bell: Connection, answers: Iterable[_Done 
             connection.send(answer)
 
 
-def _run(session: Session, memory: SharedArrays, slot: int, parcel: Parcel, invocations: int) -> _Done | EvaltoolsError:
+def _run(
+    session: Session, memory: SharedArrays, slot: int, parcel: Parcel, invocations: int
+) -> _RunDone | EvaltoolsError:
     try:
         inference = session.run(memory.inputs(parcel), invocations)
     except EvaltoolsError as error:
         return error
     outputs = memory.put_outputs(slot, inference.outputs)
-    return _Done(outputs, inference.invokes_us, inference.read_us, log_length(), peak_memory_kb())
+    return _RunDone(outputs, inference.invokes_us, inference.read_us, log_length(), peak_memory_kb())

@@ -70,7 +70,7 @@ class RestartingSession:
         return max(self._buried_memory_kb, _peak_memory_kb(self._session))
 
     def _until_an_end(self, block: Sequence[Sequence[Array]], invocations: int) -> Sequence[Inference | InferenceError]:
-        """The outcomes up to the first run that ends the process, with what became of that one."""
+        """The outcomes up to the first run that ends the process, and that run's own outcome."""
         try:
             found = run_each(self._opened(), block, invocations)
         except SessionEnded as error:

@@ -105,7 +105,7 @@ _FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {
 _DESTROYERS: Final = ("Environment", "Model", "Options", "CompiledModel", "TensorBuffer")
 
 
-class Library:
+class LiteRtLibrary:
     """``libLiteRt`` with the functions above; raises :class:`CallFailed` where it cannot be loaded or lacks one."""
 
     def __init__(self) -> None:

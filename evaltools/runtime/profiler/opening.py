@@ -25,7 +25,7 @@ from evaltools.runtime.compiled.source import Source, source_of
 from evaltools.runtime.compiled.xnnpack_flags import xnnpack_flags
 from evaltools.runtime.litert import RUNTIME as INTERPRETER
 from evaltools.runtime.process.native_messages import NativeMessages, native_messages
-from evaltools.runtime.profiler.c_api import CallFailed, Library
+from evaltools.runtime.profiler.c_api import CallFailed, LiteRtLibrary
 from evaltools.runtime.profiler.events import NamedGraph, StrangeEvents, operators_in
 from evaltools.runtime.profiler.profiled_model import ELEMENTS, Event, ProfiledModel, Signature
 from evaltools.runtime.registry import find_runtime
@@ -57,7 +57,7 @@ def profile_operators(model: ModelFile, configuration: Configuration, inputs: Se
     try:
         with weight_cache(model, configuration) as cache, native_messages() as messages:
             options = _cpu_options(configuration, cache)
-            with ProfiledModel(Library(), source.loaded, options) as compiled:
+            with ProfiledModel(LiteRtLibrary(), source.loaded, options) as compiled:
                 _prepare(compiled, model, source, inputs)
                 plain_us: list[int] = []
                 found = operators_in(_profiled_runs(compiled, runs, plain_us), graphs, source.graphs.run)

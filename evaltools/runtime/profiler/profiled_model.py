@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from evaltools.model import TensorInfo
-from evaltools.runtime.profiler.c_api import RELEASE, CallFailed, Layout, Library, ProfiledEvent, TensorType
+from evaltools.runtime.profiler.c_api import RELEASE, CallFailed, Layout, LiteRtLibrary, ProfiledEvent, TensorType
 from evaltools.runtime.session import Array
 
 ELEMENTS: Final[Mapping[str, int]] = {
@@ -61,7 +61,7 @@ class ProfiledModel:
     Whatever fails raises :class:`~evaltools.runtime.profiler.c_api.CallFailed`.
     """
 
-    def __init__(self, library: Library, source: str | bytes, cpu_options: str) -> None:
+    def __init__(self, library: LiteRtLibrary, source: str | bytes, cpu_options: str) -> None:
         self._library = library
         self._borrowed = (source, cpu_options.encode())
         self._signature = 0

@@ -1,4 +1,4 @@
-"""What every decoder of a raw head is, and the arithmetic that they share."""
+"""The base of every decoder of a raw head, and the arithmetic that they share."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Head:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Of the output."""
+        """The shape of the output."""
         return (1, self.count, self.values) if self.layout == "rows" else (1, self.values, self.count)
 
     def rows(self, output: Floats) -> Floats:

@@ -39,14 +39,14 @@ def suppressed(boxes: Boxes, iou: float, most: int = MOST_KEPT) -> Boxes:
 
 
 def _clash(boxes: Boxes, first: Ints, second: Ints, iou: float) -> np.typing.NDArray[np.bool_]:
-    """Which of the first suppress which of the second, if better: ``(N, M)``."""
+    """Whether each of the first boxes would suppress each of the second, if it were the better one: ``(N, M)``."""
     same = boxes.classes[first][:, None] == boxes.classes[second][None, :]
     flags: np.typing.NDArray[np.bool_] = same & (overlap(boxes.corners[first], boxes.corners[second]) > iou)
     return flags
 
 
 def _greedy(clashes: np.typing.NDArray[np.bool_]) -> np.typing.NDArray[np.bool_]:
-    """Of boxes in order, those that stay."""
+    """Whether each box stays; the boxes stand best first, and ``clashes`` ``(N, N)`` says which suppress which."""
     stays = np.ones(len(clashes), np.bool_)
     for number in np.flatnonzero(clashes.sum(axis=1) > 1):
         if stays[number]:

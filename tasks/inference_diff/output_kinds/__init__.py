@@ -1,4 +1,4 @@
-"""What an output is, which says what a difference means for it: a file for each kind, and its line here."""
+"""The kinds of outputs, each of which says what a difference means: a file for each kind, and its line here."""
 
 from __future__ import annotations
 

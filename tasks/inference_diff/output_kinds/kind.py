@@ -1,4 +1,4 @@
-"""What a kind of output has to know of itself."""
+"""The base class of the kinds of outputs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class OutputKind(Protocol):
 
     @property
     def name(self) -> str:
-        """As ``--output_kind`` has it."""
+        """The name in ``--output_kind``."""
 
     @property
     def needs(self) -> str:
@@ -68,10 +68,13 @@ class OutputKind(Protocol):
         """Whether an output can be of this kind at all."""
 
     def compare(self, test: npt.NDArray[np.generic], reference: npt.NDArray[np.generic], output: Output) -> Values:
-        """One run; both sides have the same shape, and real numbers where the output stands for them."""
+        """The values kept of one run.
+
+        Both sides have the same shape, and real numbers if the output stands for them.
+        """
 
     def summarise(self, runs: Sequence[Values]) -> KindFigures:
-        """All runs, at least one."""
+        """The figures over all runs, of which there is at least one."""
 
     def in_words(self, found: KindFigures) -> str:
         """The figures in one line."""

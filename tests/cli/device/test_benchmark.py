@@ -58,9 +58,9 @@ def test_this_computer_counts_as_every_device_does(
     code: int, network: Network, devices: Devices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ends_with(request: Request, good_codes: Collection[int]) -> HostRun:
-        return HostRun(code, host_run.run_here(request, good_codes).out)
+        return HostRun(code, host_run.carry_out_on_host(request, good_codes).out)
 
-    monkeypatch.setattr("evaltools.device.run.benchmark.run_here", ends_with)
+    monkeypatch.setattr("evaltools.device.run.benchmark.carry_out_on_host", ends_with)
     output = tmp_path / "result.json"
     command = device_runs.on_devices(network, [devices[0].serial], BENCHMARK, "--split=each", "--include_host=true")
     assert main([*command, f"--output_file_path={output}"]) == code

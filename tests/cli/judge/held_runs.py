@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaltools.benchmark.loop import Pace, PhaseLimits
+from evaltools.benchmark.loop import PhaseLimits, RunPace
 from evaltools.benchmark.measured import Regular, run_regular
 from evaltools.runtime import Session
 from evaltools.runtime.session import Array
@@ -42,7 +42,7 @@ class Hold:
             time.sleep(0.01)
 
 
-def held(session: Session, inputs: Sequence[Array], limits: PhaseLimits, pace: Pace) -> Regular:
+def held(session: Session, inputs: Sequence[Array], limits: PhaseLimits, pace: RunPace) -> Regular:
     """In place of ``run_regular``."""
     Hold(Path(os.environ[HOLD_IN])).wait()
     return run_regular(session, inputs, limits, pace)

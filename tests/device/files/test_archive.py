@@ -17,7 +17,7 @@ import pytest
 import evaltools
 from evaltools.benchmark import kind as benchmark
 from evaltools.device.files.archive import MOST_BYTES, chunks, write_archive, write_manifest
-from evaltools.device.programs.on_device import lay_out, main, what_is_here
+from evaltools.device.programs.on_device import describe_installation, lay_out, main
 from evaltools.errors import DataError, OutputError
 from evaltools.request.flags import parse_flags
 from evaltools.runs.stored import to_bytes
@@ -316,7 +316,7 @@ def test_the_check_says_which_evaltools_and_which_python_there_are(tmp_path: Pat
         "python": platform.python_version(),
         "folder": next(iter(evaltools.__path__)),
     }
-    assert found == what_is_here(COCO.modules_on_devices)
+    assert found == describe_installation(COCO.modules_on_devices)
 
 
 def test_the_check_fails_where_a_package_is_missing(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from evaltools.device.adb import detached
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import Answer
+from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import CommandFailed, ConnectionLost, DeviceStopped
 from evaltools.device.files.lock import DeviceLock
 from evaltools.device.files.store import DeviceStore, clear, is_there, remote_path, sha256_of
@@ -98,7 +98,9 @@ class Away(Adb):
         self.stop = stop
         self.tries = 0
 
-    def shell(self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None) -> Answer:
+    def shell(
+        self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None
+    ) -> ShellAnswer:
         self.tries += 1
         assert stop is self.stop, "a long command is ended, too"
         self.stop.set()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import Answer
+from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import CommandFailed, ConnectionLost, DeviceStopped, NoSpace, ProgramMissing
 from evaltools.device.files.store import DeviceStore
 from evaltools.device.programs import app as app_module
@@ -287,7 +287,9 @@ def test_an_apk_that_is_not_there(client: Adb, phone: RealDevice) -> None:
 class Leaving(Adb):
     """A device that is lost when it is to be put in order."""
 
-    def shell(self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None) -> Answer:
+    def shell(
+        self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None
+    ) -> ShellAnswer:
         if command.startswith("am force-stop"):
             raise ConnectionLost(f"{serial}: it left", serial)
         return super().shell(serial, command, timeout_s, stop)

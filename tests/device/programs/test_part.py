@@ -15,7 +15,7 @@ from rich.console import Console
 
 from evaltools.cli.shared.progress import show_progress
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import Answer, wrap_command
+from evaltools.device.adb.answer import ShellAnswer, wrap_command
 from evaltools.device.adb.errors import CommandFailed, ConnectionLost
 from evaltools.device.files.store import DeviceStore
 from evaltools.device.programs.part import (
@@ -120,10 +120,12 @@ class Leaving(Adb):
         super().__init__("/bin/true")
         self.is_away = False
 
-    def shell(self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None) -> Answer:
+    def shell(
+        self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None
+    ) -> ShellAnswer:
         if self.is_away:
             raise ConnectionLost("it is away", serial)
-        return Answer(0, b"", b"")
+        return ShellAnswer(0, b"", b"")
 
     def features(self, serial: str) -> tuple[str, ...]:
         return ()
@@ -187,7 +189,9 @@ class OfBeforeAndroid7(Adb):
     def features(self, serial: str) -> tuple[str, ...]:
         return ()
 
-    def shell(self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None) -> Answer:
+    def shell(
+        self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None
+    ) -> ShellAnswer:
         if "setsid" in command:
             self.longest = max(self.longest, len(wrap_command(command, "m" * 42).encode()))
         return super().shell(serial, command, timeout_s, stop)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pytest
 
 from evaltools.device.run.parts import part_figures, part_messages
-from evaltools.engine import Example, Failure, Finished, Journal, Record, Shard
-from evaltools.engine.journal import open_journal
+from evaltools.engine import Example, Failure, Finished, Record, Shard
+from evaltools.engine.journal import TaskJournal, open_journal
 from evaltools.engine.run_folder import encode
 from evaltools.errors import DataError
 from evaltools.result.device_run import PartFigures
@@ -42,11 +42,11 @@ def run_with(
     folder: Path, described: Sequence[ConfigurationResult], observations: type, *records: Record[object]
 ) -> Path:
     """A run folder with these records, one example each."""
-    journal: Journal[object] = open_journal(folder)
-    journal.expect([record.example for record in records], observations)
+    journal = open_journal(folder)
+    rows: TaskJournal[object] = TaskJournal(journal, [record.example for record in records], observations)
     for record in records:
-        journal.add(Finished(record.example, 5, [record]))
-    journal.flush()
+        rows.add(Finished(record.example, 5, [record]))
+    rows.flush()
     journal.state({DESCRIBED_FACT: encode(described)})
     journal.close()
     return folder
@@ -105,7 +105,7 @@ def test_times_of_a_quiet_phase_take_the_place_of_those_of_the_pass(tmp_path: Pa
 
 def test_a_part_whose_records_are_damaged_is_a_data_error(tmp_path: Path) -> None:
     folder = Part(4).write(tmp_path / "run")
-    journal: Journal[int] = open_journal(folder)
+    journal = open_journal(folder)
     journal._connection.execute("UPDATE records SET content = x'94c1'")
     journal._connection.commit()
     journal.close()

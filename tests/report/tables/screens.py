@@ -21,7 +21,7 @@ from evaltools.cli.shared.terminal import make_console
 from evaltools.gates.baseline import make_baseline
 from evaltools.gates.baseline_diff import compare_with_baseline
 from evaltools.gates.decide import Decision, Found
-from evaltools.gates.hold import GateReport
+from evaltools.gates.hold import GateDecisions
 from evaltools.gates.outcome import outcome_of
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.latency import summarise_latency
@@ -106,7 +106,7 @@ def _gates(console: Console) -> None:
         Decision("xnnpack with four threads", limits[1], "fail", found[1]),
         *(Decision(GPU, limit, "not measured", reason=Reason.of_text(NO_GPU)) for limit in limits),
     ]
-    print_gates(outcome_of("1", "gates.toml", [GateReport("nightly", "m.tflite", tuple(decisions))]), console)
+    print_gates(outcome_of("1", "gates.toml", [GateDecisions("nightly", "m.tflite", tuple(decisions))]), console)
 
 
 def _baseline(console: Console) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from evaltools.runtime.compiled.messages import (
+    AcceleratorShare,
     Device,
     Graphs,
-    Share,
     first_error,
     gpu_device,
     gpu_share,
@@ -44,7 +44,7 @@ def test_what_the_gpu_took_and_why_it_did_not_take_the_rest() -> None:
         "SQUEEZE": "Operation is not supported.",
         "CUSTOM TFLite_Detection_PostProcess": "TFLite_Detection_PostProcess",
     }
-    assert gpu_share(GPU, Graphs((31,))) == Share(29, 31, 1, refused)
+    assert gpu_share(GPU, Graphs((31,))) == AcceleratorShare(29, 31, 1, refused)
     assert gpu_share("nothing of the kind", Graphs((31,))) is None
     assert gpu_share(GPU, Graphs((30,))) is None, "it speaks of another graph"
 
@@ -114,7 +114,7 @@ def test_a_software_adapter_is_the_cpu_and_another_is_not() -> None:
 
 
 def test_what_the_compiler_of_an_npu_selected_and_where_it_runs() -> None:
-    assert npu_share(NPU, Graphs((64,))) == Share(63, 64, 2)
+    assert npu_share(NPU, Graphs((64,))) == AcceleratorShare(63, 64, 2)
     assert npu_device(NPU.format(device="CPU")) == Device("Intel OpenVINO device: CPU", True)
     assert npu_device(NPU.format(device="NPU")) == Device("Intel OpenVINO device: NPU", False)
 
@@ -122,8 +122,8 @@ def test_what_the_compiler_of_an_npu_selected_and_where_it_runs() -> None:
 def test_of_several_graphs_the_compiler_of_an_npu_names_the_number() -> None:
     second = NPU.splitlines()[0].replace("<0>, selected 63", "<1>, selected 10")
     printed = f"{NPU}{second}\n"
-    assert npu_share(printed, Graphs((64, 64), 0)) == Share(63, 64, 2)
-    assert npu_share(printed, Graphs((64, 64), 1)) == Share(10, 64, 2)
+    assert npu_share(printed, Graphs((64, 64), 0)) == AcceleratorShare(63, 64, 2)
+    assert npu_share(printed, Graphs((64, 64), 1)) == AcceleratorShare(10, 64, 2)
     assert npu_share(printed, Graphs((64, 5), 1)) is None, "it speaks of another graph"
     assert npu_share(NPU, Graphs((64, 64), 1)) is None
 
@@ -144,7 +144,7 @@ def test_a_gpu_that_takes_nothing_says_why() -> None:
         "WHILE: Operation is not supported.\n"
         "No operations will run on the GPU, and all 3 operations will run on the CPU.\n"
     )
-    assert gpu_share(printed, Graphs((3,))) == Share(0, 3, 0, {"WHILE": "Operation is not supported."})
+    assert gpu_share(printed, Graphs((3,))) == AcceleratorShare(0, 3, 0, {"WHILE": "Operation is not supported."})
 
 
 def test_an_error_of_several_lines_is_quoted_as_a_whole() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from evaltools.model.contents import Graph, Operation, Tensor
+from evaltools.model.contents import Graph, GraphTensor, Operation
 from evaltools.runtime.profiler.events import NamedGraph, StrangeEvents, operators_in
 from evaltools.runtime.profiler.plan import Step, execution_plan, nodes_of_partition
 from evaltools.runtime.profiler.profiled_model import Event
@@ -18,7 +18,7 @@ DENSE = "Fully Connected (NC, F32) GEMM"
 def graph_of(*operators: str) -> NamedGraph:
     """A chain of nodes with one output each."""
     nodes = tuple(Operation(place, name, (place,), (place + 1,)) for place, name in enumerate(operators))
-    tensors = tuple(Tensor(place, f"t{place}", "float32", (1,), (1,)) for place in range(len(operators) + 1))
+    tensors = tuple(GraphTensor(place, f"t{place}", "float32", (1,), (1,)) for place in range(len(operators) + 1))
     return NamedGraph("chain", Graph(tensors, nodes, (0,), (len(operators),)))
 
 

@@ -19,7 +19,7 @@ from evaltools.model import ModelFile, read_model
 from evaltools.model.contents import read_contents
 from evaltools.runtime.compiled.source import source_of
 from evaltools.runtime.profiler import c_api as litert_c_api
-from evaltools.runtime.profiler.c_api import CallFailed, Library
+from evaltools.runtime.profiler.c_api import CallFailed, LiteRtLibrary
 from evaltools.runtime.profiler.opening import KNOWN_VERSIONS, profile_operators
 from evaltools.runtime.profiler.profiled_model import ProfiledModel, Signature
 from evaltools.runtime.session import Array
@@ -48,9 +48,9 @@ def profiled(model: ModelFile, text: str = "", runs: int = 3) -> OpProfile:
     return profile_operators(model, Configuration.from_text("c", text), inputs_of(model), runs)
 
 
-def run_once(model: ModelFile, options: str, library: Library | None = None) -> bytes:
+def run_once(model: ModelFile, options: str, library: LiteRtLibrary | None = None) -> bytes:
     """The first output, by the way that the profiler runs a model."""
-    with ProfiledModel(library or Library(), source_of(model).loaded, options) as compiled:
+    with ProfiledModel(library or LiteRtLibrary(), source_of(model).loaded, options) as compiled:
         (signature,) = compiled.signatures
         compiled.prepare(signature, model.inputs, model.outputs)
         for place, value in enumerate(inputs_of(model)):
@@ -160,7 +160,7 @@ def test_the_time_of_a_loop_is_that_of_its_node_and_its_graphs_stand_apart(tmp_p
     assert inside <= sum(profile.ops[0].times_us)
 
 
-class RecordingLibrary(Library):
+class RecordingLibrary(LiteRtLibrary):
     """Writes down what was made and what was freed."""
 
     def __init__(self) -> None:
@@ -205,14 +205,14 @@ def test_what_was_made_before_a_failure_is_freed_as_well(classifier: ModelFile) 
 
 
 def test_an_input_of_another_size_is_not_written(classifier: ModelFile) -> None:
-    with ProfiledModel(Library(), source_of(classifier).loaded, KERNEL_MODES["default"]) as compiled:
+    with ProfiledModel(LiteRtLibrary(), source_of(classifier).loaded, KERNEL_MODES["default"]) as compiled:
         compiled.prepare(compiled.signatures[0], classifier.inputs, classifier.outputs)
         with pytest.raises(CallFailed, match="input 0 has .* bytes, not the 4 of float32"):
             compiled.write(0, np.zeros(1, np.float32))
 
 
 def test_a_signature_that_is_not_there_is_refused_by_its_number(classifier: ModelFile) -> None:
-    model = ProfiledModel(Library(), source_of(classifier).loaded, KERNEL_MODES["default"])
+    model = ProfiledModel(LiteRtLibrary(), source_of(classifier).loaded, KERNEL_MODES["default"])
     with model, pytest.raises(CallFailed, match="LiteRtGetCompiledModelInputTensorLayout answered with status"):
         model.prepare(Signature(7, "none", (), ()), classifier.inputs, classifier.outputs)
 
@@ -255,7 +255,7 @@ def test_a_library_that_is_not_there_is_named(classifier: ModelFile, monkeypatch
 def test_a_library_without_a_function_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(litert_c_api, "_FUNCTIONS", {"LiteRtNotThere": ()})
     with pytest.raises(CallFailed, match="cannot be used: .*LiteRtNotThere"):
-        Library()
+        LiteRtLibrary()
 
 
 def test_models_that_keep_a_state_are_refused_by_that_name(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from evaltools.datasets.gaussian import GaussianInputs
 from evaltools.errors import ImageError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.inputs import InputOptions, RunInputs, plan_inputs
+from evaltools.tasks.inference_diff.inputs import InputOptions, Ranges, RunInputs, plan_inputs
 
 RUNS = 12
 BROKEN = (0, 3, 4, 9)
@@ -46,12 +46,14 @@ def with_pictures() -> RunInputs:
     """A stored input beside a random one; some of its runs have no picture."""
     gaussian = GaussianInputs()
 
-    def picture(index: int) -> Array:
+    def picture(index: int, _ranges: Ranges) -> Array:
         if index in BROKEN:
             raise ImageError(f"{index}.jpg is broken")
         return np.array([index])
 
-    return RunInputs(2, {1: picture}, {0: lambda _index: gaussian.values("float32", 5, -1, 1)}, gaussian.restart)
+    return RunInputs(
+        2, {1: picture}, {0: lambda _index, _ranges: gaussian.values("float32", 5, -1, 1)}, {}, gaussian.restart
+    )
 
 
 def asked(source: RunInputs, index: int) -> list[Any] | str:
@@ -102,11 +104,11 @@ def test_remembered_runs_are_not_drawn_again() -> None:
     drawn: list[int] = []
     restarts: list[int] = []
 
-    def draw(index: int) -> Array:
+    def draw(index: int, _ranges: Ranges) -> Array:
         drawn.append(index)
         return np.array(len(drawn))
 
-    source = RunInputs(1, {}, {0: draw}, lambda: restarts.append(len(drawn)), remember={0, 2})
+    source = RunInputs(1, {}, {0: draw}, {}, lambda: restarts.append(len(drawn)), remember={0, 2})
     for index in (0, 1, 2, 0, 2, 3):
         source.inputs(index)
     assert (drawn, restarts) == ([0, 1, 2, 3], [])
@@ -118,13 +120,13 @@ def test_remembered_runs_are_not_drawn_again() -> None:
 def test_without_random_inputs_nothing_is_begun_anew() -> None:
     read: list[int] = []
 
-    def stored(index: int) -> Array:
+    def stored(index: int, _ranges: Ranges) -> Array:
         read.append(index)
         return np.array(index)
 
     def refuse() -> None:
         raise AssertionError("there is nothing to begin anew")
 
-    source = RunInputs(1, {0: stored}, {}, refuse)
+    source = RunInputs(1, {0: stored}, {}, {}, refuse)
     assert [int(source.inputs(index)[0]) for index in (7, 2, 9, 2)] == [7, 2, 9, 2]
     assert read == [7, 2, 9, 2]

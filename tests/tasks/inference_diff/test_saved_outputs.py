@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaltools.errors import UsageError
 from evaltools.result.evaluation import RuntimeUsed
 from evaltools.result.model import Tensor
 from evaltools.runtime.session import Array
@@ -20,7 +19,6 @@ from evaltools.tasks.inference_diff.saved_outputs import (
     SavingInputs,
     SavingSession,
     read_saved_reference,
-    require_new_folder,
 )
 from tests.runtime.fake import FakeSession
 
@@ -63,7 +61,7 @@ def write_folder(folder: Path) -> Path:
     """Three runs of a test, and of the reference "base", which failed in the run between."""
     writer = OutputsWriter(folder)
     source = SavingInputs(Numbers(), writer)
-    test, base = (SavingSession(FakeSession(answers), name, writer) for name in ("a/ü", "base"))
+    test, base = (SavingSession(FakeSession(answers), name, source) for name in ("a/ü", "base"))
     for run in range(3):
         inputs = source.inputs(run)
         test.run(inputs)
@@ -95,7 +93,7 @@ def test_without_a_reference_the_first_test_is_one(tmp_path: Path) -> None:
     writer = OutputsWriter(tmp_path)
     SavingInputs(Numbers(), writer).inputs(0)
     for name in ("second", "first"):
-        writer.save_outputs(name, answers([np.zeros(2, np.float32)]))
+        writer.save_outputs(name, 0, answers([np.zeros(2, np.float32)]))
     writer.finish(manifest(writer, "first", "second"))
     assert read_saved_reference(tmp_path).configuration.name == "first"
 
@@ -105,7 +103,7 @@ def test_every_type_of_number_comes_back_bit_by_bit(tmp_path: Path, dtype: str) 
     values = np.frombuffer(b"\1\0\1\1\0\0\1\1" * 4, dtype).reshape(2, -1)
     writer = OutputsWriter(tmp_path)
     writer.save_inputs(0, [values])
-    writer.save_outputs("a", [values, np.zeros((0, 3), np.float32)])
+    writer.save_outputs("a", 0, [values, np.zeros((0, 3), np.float32)])
     made = manifest(writer, "a")
     tensors = [replace(IMAGE, dtype=dtype), IMAGE]
     writer.finish(replace(made, configurations=[replace(made.configurations[0], tensors=tensors)]))
@@ -126,22 +124,13 @@ def test_files_are_plain_npz_in_a_folder_for_each_configuration(folder: Path) ->
 def test_inputs_that_are_asked_for_again_are_saved_once(tmp_path: Path) -> None:
     writer = OutputsWriter(tmp_path)
     source = SavingInputs(Numbers(), writer)
+    session = SavingSession(FakeSession(answers), "a", source)
     for run in (0, 1, 0):
-        source.inputs(run)
-    writer.save_outputs("a", [np.zeros(1)])
+        inputs = source.inputs(run)
+    session.run(inputs)
     assert [entry.run for entry in writer.input_files] == [0, 1]
     assert [entry.run for entry in writer.outputs("a")] == [0]
     assert writer.outputs("unknown") == []
-
-
-def test_only_a_new_or_empty_folder_is_written_to(tmp_path: Path) -> None:
-    require_new_folder(tmp_path / "a" / "b")
-    require_new_folder(tmp_path / "a" / "b")
-    with pytest.raises(UsageError, match="is not empty; give a new folder"):
-        require_new_folder(tmp_path / "a")
-    (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="cannot be made: File exists"):
-        require_new_folder(tmp_path / "file")
 
 
 def test_a_folder_that_has_gone_is_a_failure_that_ends_nothing(tmp_path: Path) -> None:
@@ -153,7 +142,7 @@ def test_a_folder_that_has_gone_is_a_failure_that_ends_nothing(tmp_path: Path) -
 
 def test_a_saving_session_is_the_session(tmp_path: Path) -> None:
     session = FakeSession(answers)
-    saving = SavingSession(session, "a", OutputsWriter(tmp_path))
+    saving = SavingSession(session, "a", SavingInputs(Numbers(), OutputsWriter(tmp_path)))
     assert (saving.facts, saving.delegation) == (session.facts, session.delegation)
     assert saving.run([np.ones(2, np.float32)], invocations=3).invokes_us == (100,) * 3
     saving.close()

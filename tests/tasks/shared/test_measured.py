@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evaltools.engine import Example, Execution, Failure, GivenUp, Outcome, QuietTime, QuietTimes, Record, Shard
+from evaltools.engine import Example, Execution, Failure, GivenUp, PassOutcome, QuietTime, QuietTimes, Record, Shard
 from evaltools.result.evaluation import Restarted
 from evaltools.runtime.process.restarting import Restarts
-from evaltools.tasks.shared.measured import Measured, describe_execution, nothing_measured
+from evaltools.tasks.shared.measured import MeasuredPass, describe_execution, nothing_measured
 from evaltools.tasks.shared.one_pass import judge_records, sum_up
 from evaltools.tasks.shared.startup import FIRST_TURN, OPENING, STARTING, Startup
 from tests.results import configuration
@@ -18,7 +18,7 @@ from tests.results import configuration
 WRONG = Failure("inference", "node 7 failed")
 
 
-def outcome(records: str, **facts: Any) -> Outcome[float]:
+def outcome(records: str, **facts: Any) -> PassOutcome[float]:
     """One letter per record of ``a``: ``.`` took 10 and 20 us, and 5 to read; ``x`` failed."""
     found = [
         Record(Example(index, ""), "a", (10, 20), 0.5, None, 5)
@@ -26,11 +26,11 @@ def outcome(records: str, **facts: Any) -> Outcome[float]:
         else Record[float](Example(index, ""), "a", (), None, WRONG)
         for index, letter in enumerate(records)
     ]
-    return Outcome({"a": found}, **facts)
+    return PassOutcome({"a": found}, **facts)
 
 
 def test_latency_is_that_of_the_pass_unless_it_was_taken_in_quiet() -> None:
-    measured = Measured(outcome(".x."))
+    measured = MeasuredPass(outcome(".x."))
     in_pass = sum_up(measured, [])
     assert (list(in_pass.invokes_us("a")), list(in_pass.run_and_read_us("a"))) == ([10, 20, 10, 20], [25, 25])
     quiet = sum_up(replace(measured, quiet=QuietTimes(1, {"a": [QuietTime(2, (7, 6), 9)]})), [])
@@ -59,8 +59,8 @@ def test_of_a_pass_that_cannot_be_there_are_no_records() -> None:
         (outcome(".x", given_up={"b": GivenUp(1, "died")}), 1, None),
     ],
 )
-def test_a_configuration_without_figures_says_why(found: Outcome[float], failed: int, reason: str | None) -> None:
-    judged = sum_up(Measured(found), []).with_figures(judge_records(configuration("a"), found))
+def test_a_configuration_without_figures_says_why(found: PassOutcome[float], failed: int, reason: str | None) -> None:
+    judged = sum_up(MeasuredPass(found), []).with_figures(judge_records(configuration("a"), found))
     assert judged.failed_examples == failed
     assert judged.status == ("measured" if reason is None else "not measured")
     assert (reason or "") in (judged.reason or "")
@@ -71,11 +71,11 @@ def test_a_configuration_that_was_not_measured_stays_as_it_was() -> None:
     found = outcome(".")
     judged = judge_records(described, found)
     assert judged is described
-    assert sum_up(Measured(found), []).with_figures(judged) is described
+    assert sum_up(MeasuredPass(found), []).with_figures(judged) is described
 
 
 def test_conditions_are_those_of_the_pass() -> None:
-    measured = Measured(outcome("."), 3, QuietTimes(11), {"a": Restarts(2, "it died")}, 4, {OPENING: 0.5})
+    measured = MeasuredPass(outcome("."), 3, QuietTimes(11), {"a": Restarts(2, "it died")}, 4, {OPENING: 0.5})
     measured.outcome.stages.seconds["decode"] = 2.0
     used = describe_execution(Execution(shard=Shard(1, 4)), measured)
     assert (used.workers, used.shard, used.merged_shards, used.quiet_latency_examples) == (3, "1/4", 4, 11)
@@ -85,7 +85,7 @@ def test_conditions_are_those_of_the_pass() -> None:
         "input",
     )
     assert used.stage_seconds["decode"] == 2.0
-    alone = describe_execution(Execution(), Measured(outcome(".")))
+    alone = describe_execution(Execution(), MeasuredPass(outcome(".")))
     assert (alone.shard, alone.quiet_latency_examples, alone.bound) == (None, None, None)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.engine import Journal, PassOptions, Shard
+from evaltools.engine import PassOptions, Shard
 from evaltools.engine.journal import open_journal, temporary_journal
 from evaltools.engine.run_folder import RunIdentity
 from evaltools.errors import UsageError
@@ -27,7 +27,7 @@ def merged(
     reference: str | None = "reference",
     max_crashes: int = 3,
 ) -> MergedRun:
-    journal: Journal[int] = temporary_journal()
+    journal = temporary_journal()
     return merged_run(journal, places, Numbers(count), identity, reference, PassOptions(max_crashes=max_crashes))
 
 

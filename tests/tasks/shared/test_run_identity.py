@@ -20,7 +20,7 @@ from evaltools.engine import (
     Record,
     Shard,
 )
-from evaltools.engine.journal import open_journal, temporary_journal
+from evaltools.engine.journal import TaskJournal, open_journal, temporary_journal
 from evaltools.engine.run_folder import REQUEST, RunIdentity, encode, identity_of
 from evaltools.errors import DataError, UsageError
 from evaltools.request.plain import to_plain
@@ -49,7 +49,7 @@ DIED = Failure("inference", "died", crashed=True)
 
 
 def begun(
-    journal: Journal[Any],
+    journal: Journal,
     described: Sequence[ConfigurationResult] = DESCRIBED,
     shard: Shard = WHOLE,
     identity: RunIdentity = IDENTITY,
@@ -65,18 +65,18 @@ def run_dir(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def begun_with_one_example(folder: Path, described: Sequence[ConfigurationResult]) -> Journal[Any]:
-    journal: Journal[Any] = open_journal(folder)
+def begun_with_one_example(folder: Path, described: Sequence[ConfigurationResult]) -> Journal:
+    journal = open_journal(folder)
     begun(journal, described)
-    journal.expect([Example(0, "a")], float)
-    journal.add(Finished(Example(0, "a"), 1, [Record(Example(0, "a"), "test", (1,), 0.5)]))
-    journal.flush()
+    rows = TaskJournal(journal, [Example(0, "a")], float)
+    rows.add(Finished(Example(0, "a"), 1, [Record(Example(0, "a"), "test", (1,), 0.5)]))
+    rows.flush()
     return journal
 
 
 def test_what_a_run_is_made_of_is_written_down(run_dir: Path) -> None:
     assert fact_in(run_dir, REQUEST, dict[str, Any]) == to_plain(REQUEST_MADE)
-    journal: Journal[Any] = open_journal(run_dir)
+    journal = open_journal(run_dir)
     assert described_in(journal) == DESCRIBED
     identity = identity_of(journal)
     journal.close()
@@ -132,7 +132,7 @@ RUNTIME = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")
 def test_a_run_goes_on_only_as_what_it_was(
     described: Sequence[ConfigurationResult], identity: RunIdentity, shard: Shard, message: str | None, run_dir: Path
 ) -> None:
-    journal: Journal[Any] = open_journal(run_dir)
+    journal = open_journal(run_dir)
     try:
         if message is None:
             begun(journal, described, shard, identity)
@@ -156,7 +156,7 @@ def test_a_run_that_began_on_one_gpu_does_not_go_on_on_another(tmp_path: Path) -
 def test_shards_of_different_gpus_are_not_merged(tmp_path: Path) -> None:
     folders = []
     for number, device in enumerate(("llvmpipe", "SwiftShader")):
-        journal: Journal[int] = open_journal(tmp_path / str(number))
+        journal = open_journal(tmp_path / str(number))
         begun(journal, [DESCRIBED[0], on_device(device)], Shard(number, 2))
         journal.close()
         folders.append(tmp_path / str(number))
@@ -174,7 +174,7 @@ def test_what_a_run_did_not_come_to_is_said_with_the_next_step(run_dir: Path, tm
 
 
 def test_a_damaged_fact_is_a_data_error(run_dir: Path) -> None:
-    journal: Journal[Any] = open_journal(run_dir)
+    journal = open_journal(run_dir)
     journal.state({QUIET: '["a", 5]'})
     journal.close()
     with pytest.raises(DataError, match="cannot be read"):
@@ -225,9 +225,9 @@ def shard_of(
     identity: RunIdentity = IDENTITY,
 ) -> Path:
     """A finished part of a run in which example i gives i."""
-    journal: Journal[int] = open_journal(folder)
+    journal = open_journal(folder)
     begun(journal, shard=shard, identity=identity)
-    journal.expect(task.examples, int)
+    rows = TaskJournal(journal, task.examples, int)
     for example in shard.of(task.examples):
         if example.index in leave_out:
             continue
@@ -237,8 +237,8 @@ def shard_of(
             else Record[int](example, name, (), None, DIED)
             for name in ("reference", "test")
         ]
-        journal.add(Finished(example, 7, records))
-    journal.flush()
+        rows.add(Finished(example, 7, records))
+    rows.flush()
     if quiet is not None:
         journal.state({QUIET: encode(quiet)})
     journal.close()
@@ -246,7 +246,7 @@ def shard_of(
 
 
 def merged(folders: Sequence[Path], task: Numbers, identity: RunIdentity = IDENTITY) -> MergedRun:
-    journal: Journal[int] = temporary_journal()
+    journal = temporary_journal()
     return merged_run(journal, [RunAtPlace(tuple(folders))], task, identity, "reference", PassOptions())
 
 

@@ -1,4 +1,4 @@
-"""What stands on a page about a result, before it is Markdown or HTML."""
+"""The content of a page about a result, before it is rendered as Markdown or HTML."""
 
 from __future__ import annotations
 

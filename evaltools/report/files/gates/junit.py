@@ -40,7 +40,7 @@ def junit_xml(outcome: GateOutcome) -> bytes:
 
 
 def _share(line: GateLine, found: Sequence[GateLine]) -> float:
-    """Of the time of its run, 0..1; the same for all where nobody knows what a configuration took."""
+    """The share, 0..1, of its run's time that a configuration took; equal shares where the times are not known."""
     own = {other.configuration: other.own_s for other in found}
     if not sum(own.values()):
         return 1 / len(found)

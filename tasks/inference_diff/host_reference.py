@@ -1,4 +1,4 @@
-"""The reference's outputs computed here, so that devices that all do everything are held against the same numbers."""
+"""The reference's outputs, computed on the host: devices that all do everything are compared with the same numbers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from evaltools.configuration import Configuration
 from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.tasks.inference_diff.result import InferenceDiff, loaded_from
-from evaltools.tasks.shared.names_here import NamesHere
+from evaltools.tasks.shared.host_names import HostNames
 
 _LOADED: Final = "load_reference="
-"""What a flag is only good with that states what a loaded reference brings along."""
+"""``only_with`` of the options that make sense only with a reference that is loaded."""
 
 
 def saving_reference(request: Request, folder: Path) -> Request | None:
-    """What gives the outputs in ``folder``, None where outputs are loaded anyway."""
+    """The request that saves the reference's outputs to ``folder``; None if ``request`` loads such outputs anyway."""
     if "load_reference" in request.options:
         return None
     parameters = request.options.parameters.values()
@@ -27,12 +27,12 @@ def saving_reference(request: Request, folder: Path) -> Request | None:
 
 
 def _is_of_inputs(parameter: Parameter) -> bool:
-    """Whether an option is about models and inputs, and not about tests, or what becomes of them."""
+    """Whether an option is about models and inputs, and not about the tests or the result."""
     return parameter.about == "records" and parameter.in_parts is None
 
 
 def against_saved(request: Request, folder: Path) -> Request:
-    """The same held against the outputs in ``folder``, which bring their inputs along."""
+    """The request that compares with the saved outputs in ``folder``, on the inputs that were saved with them."""
     parameters = request.options.parameters.values()
     brought = [each.name for each in parameters if _LOADED in each.only_with]
     loading = request.without(*brought).stating(load_reference=folder)
@@ -41,11 +41,11 @@ def against_saved(request: Request, folder: Path) -> Request:
     return replace(loading, reference=None)
 
 
-def named_here(diff: InferenceDiff, names: NamesHere) -> InferenceDiff:
-    """The same with the names here of what inputs come from, and of the folder of a loaded reference."""
+def with_host_names(diff: InferenceDiff, names: HostNames) -> InferenceDiff:
+    """The task's part of a result from devices, with the host's names of inputs and the loaded reference."""
     folder = diff.reference_loaded_from
     if folder is None:
         return replace(diff, inputs=[replace(used, source=names.text(used.source)) for used in diff.inputs])
-    here = names.reference or names.text(folder)
-    source = names.reference or loaded_from(here)
-    return replace(diff, inputs=[replace(used, source=source) for used in diff.inputs], reference_loaded_from=here)
+    loaded = names.reference or names.text(folder)
+    source = names.reference or loaded_from(loaded)
+    return replace(diff, inputs=[replace(used, source=source) for used in diff.inputs], reference_loaded_from=loaded)

@@ -1,0 +1,120 @@
+"""From Python: which operator makes the difference."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from evaltools.api.configurations import OneConfiguration, read_tests
+from evaltools.api.evaluations import AnyPath
+from evaltools.api.progress import bar
+from evaltools.errors import UsageError
+from evaltools.locate.options import PARAMETERS
+from evaltools.locate.request import python_request, read_request
+from evaltools.locate.run import locate as search
+from evaltools.parameter import did_you_mean
+from evaltools.report.files.output_file import write_file
+from evaltools.report.words.locate import answer_lines, culprit_lines
+from evaltools.result.json_file import encode_json
+from evaltools.result.locate import Culprit, LocateResult, Operator, Verdict
+
+if TYPE_CHECKING:
+    import pandas
+
+OnPart = Callable[[int, int], object]
+
+
+class Located:
+    """What was found: ``verdict``, ``culprits``, and figures of every operator in ``operators``."""
+
+    def __init__(self, result: LocateResult) -> None:
+        self.result: Final = result
+
+    @property
+    def verdict(self) -> Verdict:
+        """The answer: ``kind``, the numbers of the ``operators`` at fault, ``reason``."""
+        return self.result.verdict
+
+    @property
+    def culprits(self) -> tuple[Culprit, ...]:
+        """Each operator that was suspected, with status, evidence and causes."""
+        return self.result.culprits
+
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        """Every operator with its errors."""
+        return self.result.operators
+
+    @property
+    def in_words(self) -> list[str]:
+        """The sentences of the command line."""
+        return [*answer_lines(self.result), *(line for line in culprit_lines(self.result) if line)]
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row per operator; needs pandas."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise UsageError("to_dataframe needs pandas: pip install pandas") from error
+        return pandas.DataFrame([_row(operator) for operator in self.operators]).set_index("index")
+
+    def save(self, path: str | Path) -> None:
+        """Write everything as JSON; raises :class:`~evaltools.errors.OutputError`."""
+        write_file(Path(path), encode_json(self.result))
+
+    def __repr__(self) -> str:
+        return f"<Located: {self.in_words[0]}>"
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{html.escape(line)}</p>" for line in self.in_words)
+
+
+def _row(operator: Operator) -> dict[str, Any]:
+    errors = {"alone": operator.local, "accumulated": operator.accumulated}
+    figures = {name: None if found is None else found.worst for name, found in errors.items()}
+    return {
+        "index": operator.index,
+        "operator": operator.name,
+        "tensor": operator.tensor,
+        "status": operator.status,
+        "ran_on": operator.ran_on,
+        "unit": operator.unit,
+        **figures,
+        "tolerance": operator.tolerance,
+        "gain": operator.gain,
+    }
+
+
+@contextmanager
+def _telling(progress: bool | OnPart | None) -> Iterator[OnPart]:
+    if callable(progress):
+        yield progress
+    elif progress:
+        with bar("parts", 0) as update:
+            yield lambda done, _total: update(done)
+    else:
+        yield lambda _done, _total: None
+
+
+def locate(
+    model: AnyPath, *, test: OneConfiguration | None = None, progress: bool | OnPart | None = None, **options: Any
+) -> Located:
+    """Which operator makes the difference between a configuration and the CPU.
+
+    ``test`` is the configuration, default kernels with XNNPACK without one; ``options`` are those of ``evaltools
+    locate`` by their names, such as ``method="single"`` or ``bundle="report"``. ``progress`` is True for a bar, or is
+    called with the number of parts measured and that of all, as far as is known. Prints nothing else. Raises
+    :class:`~evaltools.errors.UsageError` and its kinds before anything runs.
+    """
+    for name in options:
+        if name not in PARAMETERS or name in ("config", "configs", "output_file_path", "quiet"):
+            raise UsageError(f"locate has no option {name!r}.{did_you_mean(name, PARAMETERS)}")
+    configurations = read_tests(test)
+    if len(configurations) != 1:
+        raise UsageError(f"test: one configuration at a time is looked into, got {len(configurations)}")
+    request = python_request({"model_file": str(model), **options}, configurations[0], Path.cwd())
+    with _telling(progress) as tell:
+        return Located(search(read_request(request), tell))

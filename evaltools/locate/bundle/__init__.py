@@ -1,0 +1,5 @@
+"""What is written for others to reproduce a finding: a small model, inputs, a script, and text for an issue."""
+
+from evaltools.locate.bundle.write import write_bundle
+
+__all__ = ["write_bundle"]

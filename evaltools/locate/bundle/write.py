@@ -1,0 +1,168 @@
+"""Writes a bundle, and tries its script before anything is called a reproduction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from evaltools.errors import ConfigurationUnavailable, OutputError
+from evaltools.locate.bundle.anatomy import Anatomy, anatomy
+from evaltools.locate.bundle.issue import Facts, headline, issue
+from evaltools.locate.bundle.node_data import node_data
+from evaltools.locate.bundle.script import FAILING, PASSING, PASSING_INPUT, NoScript, ScriptFacts, requirements, script
+from evaltools.locate.bundle.trial import Trial, try_script
+from evaltools.locate.parts.case import Case
+from evaltools.model import read_model
+from evaltools.result.json_file import encode_json
+from evaltools.result.locate import Bundle, LocateResult
+from evaltools.result.new_folder import require_new_folder
+from evaltools.runtime.registry import find_runtime
+
+SCRIPT, INPUTS, ISSUE, NODE_DATA, RESULT = "reproduce.py", "inputs.npz", "issue.md", "node_data.json", "result.json"
+_RUNS: Final = 3
+_RUNS_FOR_INTERMITTENT: Final = 50
+_TIMEOUT_S: Final = 600.0
+
+
+def write_bundle(
+    folder: Path,
+    result: LocateResult,
+    case: Case | None,
+    neighbour: Case | None,
+    timeout_s: float = _TIMEOUT_S,
+) -> Bundle:
+    """Write a bundle into a new folder, and run its script, which has ``timeout_s`` seconds.
+
+    ``neighbour`` is a part that is right, with a run of its own. Without a ``case`` there is nothing to reproduce: then
+    the result and Model Explorer's data are all. Raises :class:`~evaltools.errors.UsageError` for a folder that is not
+    empty, and :class:`~evaltools.errors.OutputError`.
+    """
+    require_new_folder(folder, "bundle")
+    try:
+        if case is None:
+            return _finished(folder, result, "", None)
+        return _Writer(folder, result, case, neighbour).write(timeout_s)
+    except OSError as error:
+        raise OutputError(f"--bundle={folder}: {error.filename or 'a file'} cannot be written: {error}") from error
+
+
+def _finished(folder: Path, result: LocateResult, graph: str, trial: Trial | None) -> Bundle:
+    """Write what there is of every result; the bundle is told of in its own result."""
+    (folder / NODE_DATA).write_bytes(node_data(result.operators, graph))
+    files = tuple(sorted([*(path.name for path in folder.iterdir()), RESULT]))
+    bundle = Bundle(str(folder), files, trial.reproduced if trial else False, trial.printed if trial else "")
+    (folder / RESULT).write_bytes(encode_json(replace(result, bundle=bundle)))
+    return bundle
+
+
+class _Writer:
+    """Writes the bundle of one case."""
+
+    def __init__(self, folder: Path, result: LocateResult, case: Case, neighbour: Case | None) -> None:
+        self._folder = folder
+        self._result = result
+        self._case = case
+        self._neighbour = neighbour
+        self._content = case.model.read_bytes()
+        self._part = anatomy(self._content)
+        self._culprit = next((each for each in result.culprits if each.first <= case.index <= each.last), None)
+        self._crashes = "given" not in case.loaded
+
+    def write(self, timeout_s: float) -> Bundle:
+        """All files; the script is tried before the issue says what it shows."""
+        (self._folder / FAILING).write_bytes(self._content)
+        passing = self._write_neighbour()
+        self._write_inputs()
+        trial, install, no_script = self._write_script(passing, timeout_s)
+        facts = Facts(
+            result=self._result,
+            case=self._case,
+            culprit=self._culprit,
+            part=self._part,
+            model_bytes=len(self._content),
+            neighbour_bytes=self._neighbour.model.stat().st_size if self._neighbour is not None else None,
+            install=install,
+            trial=trial,
+            no_script=no_script,
+        )
+        (self._folder / ISSUE).write_text(issue(facts), encoding="utf-8", errors="replace")
+        return _finished(self._folder, self._result, self._part.graph, trial)
+
+    def _write_neighbour(self) -> Anatomy | None:
+        if self._neighbour is None:
+            return None
+        content = self._neighbour.model.read_bytes()
+        (self._folder / PASSING).write_bytes(content)
+        return anatomy(content)
+
+    def _write_inputs(self) -> None:
+        """The inputs of both models by their places, and what the CPU and the delegate gave."""
+        case = self._case
+        arrays = {f"input_{place}": values for place, values in enumerate(case.inputs)}
+        arrays |= {name: case.loaded[name] for name in ("expected", "given") if name in case.loaded}
+        if self._neighbour is not None:
+            arrays |= {f"{PASSING_INPUT}{place}": values for place, values in enumerate(self._neighbour.inputs)}
+        np.savez(self._folder / INPUTS, **arrays)
+
+    def _write_script(self, passing: Anatomy | None, timeout_s: float) -> tuple[Trial | None, Sequence[str], str]:
+        """The script as it reproduces the fault, with runs on zeros in between where only those show it."""
+        configuration = self._case.configuration
+        try:
+            facts = self._script_facts(passing)
+            install = requirements(configuration, facts.runtime)
+            trial = self._tried(facts, timeout_s)
+        except (NoScript, ConfigurationUnavailable) as error:
+            return None, (), str(error)
+        if not (trial.reproduced or trial.crashed or self._crashes or self._stateful):
+            another = self._tried(replace(facts, zeros_between=True), timeout_s)
+            if another.reproduced:
+                return another, install, ""
+            self._write_text(facts)
+        return trial, install, ""
+
+    def _tried(self, facts: ScriptFacts, timeout_s: float) -> Trial:
+        self._write_text(facts)
+        trial = try_script(self._folder / SCRIPT, timeout_s)
+        return replace(trial, reproduced=trial.crashed) if self._crashes else trial
+
+    def _write_text(self, facts: ScriptFacts) -> None:
+        (self._folder / SCRIPT).write_text(script(facts), encoding="utf-8")
+
+    def _script_facts(self, passing: Anatomy | None) -> ScriptFacts:
+        case = self._case
+        outputs = {FAILING: _place_in(self._part, case)}
+        tolerances = {FAILING: case.tolerance}
+        if passing is not None and self._neighbour is not None:
+            outputs[PASSING] = _place_in(passing, self._neighbour)
+            tolerances[PASSING] = self._neighbour.tolerance
+        return ScriptFacts(
+            headline=headline(case, self._culprit, self._crashes),
+            configuration=case.configuration,
+            runtime=find_runtime(case.configuration).name,
+            tolerances=tolerances,
+            unit=case.unit,
+            runs=self._runs(),
+            outputs=outputs,
+        )
+
+    def _runs(self) -> int:
+        """A part with a state starts as it should only once; a fault that is not seen in each run may need many."""
+        if self._stateful:
+            return 1
+        evidence = self._culprit.evidence if self._culprit else ()
+        always = bool(evidence) and all(each.beyond == each.runs for each in evidence if each.agrees)
+        return _RUNS if always else _RUNS_FOR_INTERMITTENT
+
+    @cached_property
+    def _stateful(self) -> bool:
+        return read_model(self._folder / FAILING).stateful
+
+
+def _place_in(part: Anatomy, case: Case) -> int:
+    """Which output of the part the case is about."""
+    return part.output_named(case.tensor, case.expected.dtype.name, case.expected.shape)

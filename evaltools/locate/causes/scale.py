@@ -1,0 +1,169 @@
+"""Values that are a multiple of what they should be, or moved by a constant."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from evaltools.locate.causes.view import Numbers, View
+from evaltools.result.locate import Cause
+
+_FEWEST: Final = 6
+_PER_CHANNEL: Final = 4
+_LEAST_SPREAD: Final = 1e-3
+_BIAS_OPERANDS: Final = {"CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "FULLY_CONNECTED": 2, "TRANSPOSE_CONV": 3}
+_REMEDY: Final = (
+    "compare the scale and zero point that the delegate uses with the model's, of inputs, weights and output"
+)
+
+
+def bias_left_out(view: View) -> Cause | None:
+    """``given`` is what the CPU gives without the operator's bias."""
+    place = _BIAS_OPERANDS.get(view.operator, 0)
+    if not 0 < place < len(view.operands) or view.operands[place] is None or not view.wrong.any():
+        return None
+    bias = view.operand_tensors[place]
+    if bias is None or bias.constant is None or not view.repeats:
+        return None
+    without = view.run_with({}, zeroed=bias.index)
+    if without is None or not view.explained_by(without):
+        return None
+    return Cause(
+        "the bias was left out",
+        f"all {view.given.size} values are what the CPU gives without the bias; {view.share_wrong} are wrong by up to "
+        f"{view.off_by}",
+        "put the bias behind the operator as an ADD of its own",
+    )
+
+
+def multiplied_or_moved(view: View) -> Cause | None:
+    """The simplest of these that fits: one factor, one shift, both, or one of them for each channel."""
+    return scaled(view) or moved(view) or scaled_per_channel(view)
+
+
+def scaled(view: View) -> Cause | None:
+    """``given = a * expected`` with one factor for all, in numbers counted from the zero point."""
+    if _steady(view, view.numbers) < _FEWEST:
+        return None
+    expected, given = _centred(view)
+    factor = _factor(expected, given)
+    if factor is None or not view.explained_by(_stored(view, factor * expected), _slack(view, factor)):
+        return None
+    if abs(factor + 1) < _LEAST_SPREAD:
+        return Cause(
+            "sign flipped",
+            f"all {view.given.size} values are the CPU's with the other sign",
+            "negate the result (NEG) as a way round, and report it",
+        )
+    return Cause(
+        "multiplied by a constant",
+        f"all {view.given.size} values are {factor:.6g} times the CPU's",
+        _REMEDY,
+    )
+
+
+def moved(view: View) -> Cause | None:
+    """``given = expected + b``, or ``a * expected + b``, with the same ``a`` and ``b`` for all."""
+    expected, given = _centred(view)
+    finite = np.isfinite(expected) & np.isfinite(given) & ~_at_bounds(view)
+    if finite.sum() < _FEWEST or _steady(view, view.numbers) < _FEWEST:
+        return None
+    shift = float(np.median(given[finite] - expected[finite]))
+    if shift and view.explained_by(_stored(view, expected + shift), _slack(view, 1.0)):
+        unit = " steps" if view.is_whole else ""
+        return Cause(
+            "moved by a constant",
+            f"all {view.given.size} values are the CPU's {shift:+.6g}{unit}",
+            "compare the zero points that the delegate uses with the model's, and whether a bias is added twice or not",
+        )
+    matrix = np.stack([expected[finite], np.ones(int(finite.sum()))], axis=1)
+    (factor, shift), *_ = np.linalg.lstsq(matrix, given[finite], rcond=None)
+    # A factor of nearly nothing is no scale: then the values have nothing to do with those expected.
+    explains = _explains_spread(expected[finite], given[finite], float(factor), float(shift))
+    if not explains or not view.explained_by(_stored(view, factor * expected + shift), _slack(view, float(factor))):
+        return None
+    return Cause(
+        "multiplied and moved by constants",
+        f"all {view.given.size} values are {factor:.6g} times the CPU's {shift:+.6g}",
+        _REMEDY,
+    )
+
+
+def scaled_per_channel(view: View) -> Cause | None:
+    """``given = a * expected`` or ``expected + b`` with an ``a`` or ``b`` of each channel, which is the last index."""
+    if view.expected.ndim < 2 or view.expected.shape[-1] < 2:
+        return None
+    channels = view.expected.shape[-1]
+    expected, given = (values.reshape(-1, channels) for values in _centred(view))
+    if len(expected) < _PER_CHANNEL:
+        return None
+    wrong = view.wrong.reshape(-1, channels).any(axis=0)
+    usable = ~_at_bounds(view).reshape(-1, channels) & np.isfinite(expected) & np.isfinite(given)
+    factors, shifts = np.ones(channels), np.zeros(channels)
+    for channel in np.flatnonzero(wrong):
+        rows = usable[:, channel]
+        if np.unique(expected[rows, channel]).size < _PER_CHANNEL:
+            return None
+        factors[channel] = _factor(expected[rows, channel], given[rows, channel]) or 1.0
+        shifts[channel] = np.median(given[rows, channel] - expected[rows, channel])
+    named = f"{int(wrong.sum())} of {channels} channels (the first is {int(np.argmax(wrong))})"
+    slack = _slack(view, float(np.abs(factors).max()))
+    if view.explained_by(_stored(view, expected * factors).reshape(view.expected.shape), slack):
+        some = factors[wrong]
+        return Cause(
+            "wrong scale of channels",
+            f"{named} are multiplied by a constant of their own, from {some.min():.6g} to {some.max():.6g}",
+            f"{_REMEDY}; scales per channel are read as one scale, or in another order",
+            "https://ai.google.dev/edge/litert/models/quantization_spec",
+        )
+    if view.explained_by(_stored(view, expected + shifts).reshape(view.expected.shape), slack):
+        some = shifts[wrong]
+        return Cause(
+            "channels moved by constants",
+            f"{named} are moved by a constant of their own, from {some.min():+.6g} to {some.max():+.6g}",
+            "compare the bias that the delegate uses with the model's: left out, added twice, or of another channel",
+        )
+    return None
+
+
+def _centred(view: View) -> tuple[Numbers, Numbers]:
+    """Both sides, counted from the zero point."""
+    return view.numbers - view.zero_point, view.given_numbers - view.zero_point
+
+
+def _stored(view: View, centred: Numbers) -> Numbers:
+    return view.in_type(centred + view.zero_point)
+
+
+def _slack(view: View, factor: float) -> float:
+    """Whole numbers were rounded before they were multiplied, and again behind."""
+    return 0.5 * (1 + abs(factor)) if view.is_whole else 0.0
+
+
+def _at_bounds(view: View) -> npt.NDArray[np.bool_]:
+    """Whole numbers at the end of their type's range, which may have been cut there."""
+    if not view.is_whole:
+        return np.zeros(view.given.shape, bool)
+    low, high = view.limits
+    at_bounds: npt.NDArray[np.bool_] = np.isin(view.given_numbers, (low, high))
+    return at_bounds
+
+
+def _factor(expected: Numbers, given: Numbers) -> float | None:
+    """The one that fits best, None for none or 1."""
+    usable = np.isfinite(expected) & np.isfinite(given)
+    square = float(np.sum(np.square(expected[usable])))
+    factor = float(np.sum(expected[usable] * given[usable])) / square if square else 1.0
+    return factor if abs(factor - 1) > 1e-9 else None
+
+
+def _steady(view: View, values: Numbers) -> int:
+    """How many different values there are among those that are wrong, of at most a few hundred looked at."""
+    return int(np.unique(values[view.wrong][:512]).size)
+
+
+def _explains_spread(expected: Numbers, given: Numbers, factor: float, shift: float) -> bool:
+    left = float(np.std(given - factor * expected - shift))
+    return left <= 0.1 * float(np.std(given)) and abs(factor) > _LEAST_SPREAD

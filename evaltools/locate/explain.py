@@ -1,0 +1,125 @@
+"""What is done with a culprit once it is found: its worst run is kept, its cause looked up, other settings tried."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from evaltools.configuration import Configuration
+from evaltools.locate.causes import find_causes
+from evaltools.locate.parts.bench import Bench, GivenUp
+from evaltools.locate.parts.case import Case
+from evaltools.locate.parts.part import Outcome, Part, TensorRuns
+from evaltools.locate.search.judge import least_tolerance
+from evaltools.locate.search.search import Findings, Found
+from evaltools.locate.search.sweep import sweep
+from evaltools.model.cut import CuttableModel
+from evaltools.result.locate import Cause, LocateResult, SweptOption
+
+_MOST_EXPLAINED: Final = 5
+_NEIGHBOUR: Final = "neighbour.npz"
+_SURE: Final = ("confirmed", "confirmed in context")
+
+
+class Explainer:
+    """Looks closer at the culprits of one search, at the surest ones first."""
+
+    def __init__(self, bench: Bench, model: CuttableModel, whole: Part, findings: Findings) -> None:
+        self._bench = bench
+        self._model = model
+        self._whole = whole
+        self._findings = findings
+        self._cases: dict[int, Case] = {}
+        self._causes: dict[int, tuple[Cause, ...]] = {}
+        self._swept: dict[int, tuple[SweptOption, ...]] = {}
+
+    def explain(self) -> None:
+        """Look at the culprits; where a limit is reached, the others stay unexplained."""
+        surest = sorted(
+            self._findings.culprits, key=lambda found: found.status not in ("confirmed", "confirmed in context")
+        )
+        try:
+            for found in surest[:_MOST_EXPLAINED]:
+                if found.status != "crashes alone":
+                    self._explain(found)
+        except GivenUp as error:
+            self._findings.stopped = self._findings.stopped or str(error)
+
+    def explained(self, result: LocateResult) -> LocateResult:
+        """The same with the causes of its culprits, and what other settings gave."""
+        places = [found.place for found in sorted(self._findings.culprits, key=lambda found: found.place)]
+        culprits = [
+            replace(culprit, causes=self._causes.get(place, ()), sweep=self._swept.get(place, ()))
+            for place, culprit in zip(places, result.culprits, strict=True)
+        ]
+        return replace(result, culprits=tuple(culprits), stopped=self._findings.stopped)
+
+    @property
+    def case(self) -> Case | None:
+        """The surest culprit with its worst run."""
+        return next(iter(self._cases.values()), None)
+
+    def _explain(self, found: Found) -> None:
+        part = replace(self._whole, first=found.first, last=found.last)
+        name = f"culprit-{found.place}.npz"
+        outcome = self._bench.measure(replace(part, keep=name, kept_tensor=found.tensor))
+        runs = next((each for each in outcome.outputs if each.tensor == found.tensor), None)
+        if runs is None:
+            return
+        limit = self._limit(found, runs)
+        case = self._case(found.place, runs, limit, self._bench.folder / name)
+        self._cases[found.place] = case
+        self._causes[found.place] = find_causes(case)
+
+        def outcome_of(configuration: Configuration) -> Outcome:
+            return self._bench.measure(replace(part, configuration=configuration))
+
+        self._swept[found.place] = sweep(self._whole.configuration, outcome_of, limit)
+
+    def _limit(self, found: Found, runs: TensorRuns) -> float:
+        known = self._findings.limits.get(found.place, {})
+        return known.get(found.tensor, least_tolerance(runs, self._findings.precision))
+
+    def _case(self, place: int, runs: TensorRuns, limit: float, arrays: Path) -> Case:
+        return Case(
+            index=place,
+            operator=self._model.operators[place],
+            tensor=runs.name,
+            unit=runs.unit,
+            tolerance=limit,
+            model=arrays.with_suffix(".tflite"),
+            arrays=arrays,
+            configuration=self._whole.configuration,
+        )
+
+    def neighbour(self) -> Case | None:
+        """A part that is right: the one next to what fails, or an operator of the same kind that is right alone."""
+        wanted = self._findings.neighbour or self._right_one()
+        if wanted is None:
+            return None
+        try:
+            outcome = self._bench.measure(replace(wanted, keep=_NEIGHBOUR))
+        except GivenUp:
+            return None
+        if not outcome.ran:
+            return None
+        runs = max(outcome.outputs, key=lambda each: each.worst)
+        place = self._model.makers[runs.tensor]
+        known = self._findings.limits.get(place, {})
+        limit = known.get(runs.tensor, least_tolerance(runs, self._findings.precision))
+        return self._case(place, runs, limit, self._bench.folder / _NEIGHBOUR)
+
+    def _right_one(self) -> Part | None:
+        """The nearest operator of the same kind that is right alone, else the nearest one."""
+        if self.case is None:
+            return None
+        kind, index = self.case.operator, self.case.index
+        wrong = {found.place for found in self._findings.culprits}
+        right = [
+            place
+            for place, outcome in self._findings.singles.items()
+            if outcome.ran and outcome.is_evidence and outcome.delegated and place not in wrong
+        ]
+        nearest = min(right, key=lambda place: (self._model.operators[place] != kind, abs(place - index)), default=None)
+        return None if nearest is None else replace(self._whole, first=nearest, last=nearest)

@@ -1,0 +1,67 @@
+"""The options of a search."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evaltools.configuration import OWN_PARAMETERS
+from evaltools.delegates import COMMON, DELEGATES
+from evaltools.locate.search.search import METHODS
+from evaltools.parameter import Parameter
+from evaltools.tasks.inference_diff.options import OPTIONS as DIFF
+from evaltools.tasks.shared.options import configurations, execution
+from evaltools.tasks.shared.options.model import MODEL_FILE
+
+_SHARED: Final = {parameter.name: parameter for parameter in execution.PARAMETERS}
+_SIGNATURE: Final = next(parameter for parameter in DIFF["evaluation"] if parameter.name == "signature")
+_SEARCH: Final = (
+    MODEL_FILE,
+    _SIGNATURE,
+    Parameter(
+        "method",
+        "auto: each operator alone, copies of all tensors, then what confirms or clears a suspect. Or one look alone: "
+        "single (each operator), taps (copies of all tensors in one compile), prefix, suffix (shortest beginning, end "
+        "that fails), range (equal parts), island (the delegate's partitions).",
+        default="auto",
+        choices=METHODS,
+    ),
+    Parameter(
+        "operators",
+        "Look at these alone: FIRST-LAST by number, or TENSOR:TENSOR, from the operator that reads the first to the "
+        "one that makes the second.",
+    ),
+    Parameter("num_inputs", "Different inputs.", default=5, given_counts=True),
+    Parameter("num_runs", "Runs of each part at least, for faults that come now and then.", default=60),
+    Parameter("part_secs", "Seconds after which the runs of a part end, once each input was run.", default=2.0),
+    Parameter("max_compiles", "Stop after so many compiles, with what is known by then; 0: no limit.", default=0),
+    Parameter("max_secs", "Stop after so many seconds, with what is known by then; 0: no limit.", default=0.0),
+)
+_FILES: Final = (
+    Parameter(
+        "bundle",
+        "New folder for a reproduction: smallest model that fails, one that passes, inputs, a script that needs the "
+        "runtime alone, text for an issue, data for Model Explorer.",
+        role="output_folder",
+        about="result",
+    ),
+    Parameter(
+        "output_file_path",
+        "JSON file with everything that was found.",
+        role="output_file",
+        about="result",
+        short="output",
+    ),
+    _SHARED["run_dir"],
+    _SHARED["example_timeout"],
+    _SHARED["progress"],
+    _SHARED["quiet"],
+)
+GROUPS: Final = {
+    "search": _SEARCH,
+    "inputs": tuple(DIFF["inputs"]),
+    "files and execution": _FILES,
+    "configurations": (*configurations.CANDIDATES[:2], *OWN_PARAMETERS),
+    **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
+    "delegates, common": COMMON,
+}
+PARAMETERS: Final = {parameter.name: parameter for group in GROUPS.values() for parameter in group}

@@ -1,0 +1,145 @@
+"""A part of a model that is to be run, and what came of it, as values that are stored and sent."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from evaltools.configuration import Configuration
+
+WHOLE = -1
+"""``first`` of the model as it is, which is no part."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The operators ``first`` to ``last``, run with a configuration on the reference's tensors.
+
+    ``exposed`` and ``taps`` are tensors that are looked at beside the part's own outputs; taps are copies. Runs are
+    repeated with the inputs in turns, until there are ``runs`` of them or ``seconds`` are over, but each input is run
+    once. With ``floors``, "cpu" or "cpu and fp16", the CPU's own kernels are measured too. With ``chain``, the part is
+    run a second time with what the parts before it gave. ``keep`` names a file for the arrays of the worst run, of
+    ``kept_tensor`` or, without one, of the output that is furthest off.
+    """
+
+    first: int
+    last: int
+    configuration: Configuration
+    exposed: tuple[int, ...] = ()
+    taps: tuple[int, ...] = ()
+    runs: int = 1
+    seconds: float = 1.0
+    floors: str = ""
+    chain: bool = False
+    keep: str = ""
+    kept_tensor: int | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether this is the model itself, as its file has it."""
+        return self.first == WHOLE
+
+    @property
+    def key(self) -> str:
+        """What distinguishes it from other parts of the same model."""
+        places = (self.first, self.last, self.exposed, self.taps)
+        facts = (*places, self.runs, self.floors, self.chain, self.keep, self.kept_tensor)
+        text = "\n".join([*map(repr, facts), *self.configuration.to_flags()])
+        return "part " + hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class TensorRuns:
+    """What one tensor was in all runs.
+
+    ``largest`` has the largest difference of each run in order, NaN-free; ``relative`` is the worst run's root mean
+    square of the error divided by that of the reference. ``magnitude`` is the largest value of the reference.
+    ``floors`` has, by name, the largest difference that the CPU makes: ``kernels`` of XNNPACK in the same precision,
+    ``xnnpack fp16``, and inputs and constants rounded to ``float32``, ``fp16``, ``bf16`` or ``int8``. ``rounded`` has
+    the precisions in which all values given could be written, while the reference's could not.
+    """
+
+    tensor: int
+    name: str
+    unit: str
+    largest: tuple[float, ...] = ()
+    relative: float = 0.0
+    magnitude: float = 0.0
+    not_finite_run: int | None = None
+    floors: dict[str, float] = field(default_factory=dict)
+    rounded: tuple[str, ...] = ()
+    chained: tuple[float, ...] = ()
+
+    @property
+    def worst(self) -> float:
+        """The largest difference of all runs."""
+        return max(self.largest, default=0.0)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a part.
+
+    Exactly one of ``outputs``, ``died``, ``refused`` and ``resists`` says something: it ran; the process died of it or
+    did not answer; the delegate did not open it; it cannot be cut out. ``is_evidence``: the CPU gave, bit for bit, what
+    it gave in the whole model. ``unlike`` counts inputs that gave different outputs the second time.
+    """
+
+    outputs: tuple[TensorRuns, ...] = ()
+    is_evidence: bool = True
+    died: str = ""
+    refused: str = ""
+    resists: str = ""
+    nodes: int = 0
+    delegated: int = 0
+    delegates: tuple[str, ...] = ()
+    runs: int = 0
+    unlike: int = 0
+    compiled: int = 0
+
+    @property
+    def ran(self) -> bool:
+        """Whether there are figures."""
+        return bool(self.outputs)
+
+    @property
+    def worst(self) -> float:
+        """The largest difference of any output."""
+        return max((output.worst for output in self.outputs), default=0.0)
+
+
+_INFINITE = 1e308
+
+
+def encode(outcome: Outcome) -> str:
+    """As text for the journal."""
+    return msgspec.json.encode(_with_numbers(outcome, math.inf, _INFINITE)).decode()
+
+
+def decode(text: str) -> Outcome:
+    """Read back what :func:`encode` wrote; raises :class:`msgspec.DecodeError` for something else."""
+    return _with_numbers(msgspec.json.decode(text, type=Outcome), _INFINITE, math.inf)
+
+
+def _with_numbers(outcome: Outcome, old: float, new: float) -> Outcome:
+    """JSON has no infinity: the largest number stands for it."""
+
+    def changed(values: tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(new if value >= old else value for value in values)
+
+    return replace(
+        outcome,
+        outputs=tuple(
+            replace(
+                output,
+                largest=changed(output.largest),
+                chained=changed(output.chained),
+                relative=changed((output.relative,))[0],
+                floors={name: changed((value,))[0] for name, value in output.floors.items()},
+            )
+            for output in outcome.outputs
+        ),
+    )

@@ -1,0 +1,157 @@
+"""What a search is asked for, read and checked before anything runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from evaltools.configuration import Configuration
+from evaltools.errors import ModelError, UsageError
+from evaltools.locate.options import PARAMETERS
+from evaltools.model import ModelFile, read_model
+from evaltools.model.cut import CuttableModel
+from evaltools.parameter import did_you_mean
+from evaltools.request import Options, Request
+from evaltools.request.flags import GivenFlags, read_tests
+from evaltools.tasks.inference_diff.inputs import InputOptions, InputPlan, plan_inputs
+from evaltools.tasks.inference_diff.request import shaped
+from evaltools.tasks.inference_diff.task import check_types
+
+NAME: Final = "locate"
+_RANGE: Final = re.compile(r"(?P<first>\d+)-(?P<last>\d+)|(?P<only>\d+)")
+_REFERENCE: Final = "kernels=builtin num_threads=1"
+
+
+@dataclass(frozen=True)
+class LocateRequest:
+    """A search: the model, the configuration that is tested, and how to look.
+
+    ``places`` are the operators that are looked at, by number. ``inputs`` gives those of run 0 to ``num_inputs`` - 1.
+    """
+
+    asked: Request
+    model: ModelFile
+    parts: CuttableModel
+    reference: Configuration
+    tested: Configuration
+    method: str
+    places: range
+    inputs: InputPlan
+    num_inputs: int
+
+    @property
+    def options(self) -> Options:
+        """What was asked for."""
+        return self.asked.options
+
+
+def request_of_flags(flags: GivenFlags, command: Sequence[str], folder: Path | None = None) -> Request:
+    """What a command line asks for; raises :class:`UsageError` for flags that are wrong."""
+    folder = folder or Path.cwd()
+    tests = read_tests(flags, native=False, folder=folder)
+    if len(tests) > 1:
+        names = ", ".join(configuration.name for configuration in tests)
+        raise UsageError(f"one configuration at a time is looked into, but there are {len(tests)}: {names}")
+    options = flags.options(leave_out=("config", "configs"))
+    reference = Configuration.from_text("reference", _REFERENCE)
+    return Request(NAME, options, reference, tuple(tests), folder, command=tuple(command))
+
+
+def read_request(request: Request) -> LocateRequest:
+    """Check the options, read the model, plan the inputs; raises :class:`UsageError` and its kinds."""
+    options = request.options
+    model = shaped(read_model(_model_path(options), options.text("signature")), tuple(options.texts("input_shape")))
+    check_types(model, native=False)
+    parts = CuttableModel(model.read())
+    _require_operators(model, parts)
+    num_inputs = _positive(options, "num_inputs")
+    _positive(options, "num_runs")
+    plan = plan_inputs(model, model.inputs, _input_options(options, num_inputs))
+    assert request.reference is not None
+    return LocateRequest(
+        asked=request,
+        model=model,
+        parts=parts,
+        reference=request.reference,
+        tested=request.tests[0],
+        method=options.text("method"),
+        places=_places(options.text("operators"), parts),
+        inputs=plan,
+        num_inputs=min(num_inputs, len(plan.example_ids)),
+    )
+
+
+def _model_path(options: Options) -> Path:
+    path = options.path("model_file")
+    if path is None:
+        raise UsageError("missing: the model; give one, as in evaltools locate MODEL.tflite --use_gpu")
+    return path
+
+
+def _require_operators(model: ModelFile, parts: CuttableModel) -> None:
+    if not parts.operators:
+        raise ModelError(f"{model.path} has no operators, so that none can make a difference")
+    text = [tensor for tensor in (*parts.graph_inputs, *parts.graph_outputs) if not parts.holds_numbers(tensor)]
+    if text:
+        raise ModelError(f"{model.path}: {parts.name(text[0])!r} holds no numbers, and only numbers can be compared")
+
+
+def _positive(options: Options, name: str) -> int:
+    number = options.number(name)
+    if number < 1:
+        raise UsageError(f"--{name}={number}: use 1 or more")
+    return number
+
+
+def _input_options(options: Options, num_inputs: int) -> InputOptions:
+    seed = options.number("seed")
+    if seed < 1:
+        raise UsageError(f"--seed={seed}: use a whole number of 1 or more")
+    return InputOptions(
+        num_runs=num_inputs,
+        seed=seed,
+        ranges=tuple(options.texts("input_range")),
+        files=tuple(options.texts("input_files")),
+        images=options.path("input_images"),
+        normalization=options.text("normalization"),
+        kind=options.text("inputs"),
+    )
+
+
+def _places(text: str, parts: CuttableModel) -> range:
+    """The operators that ``--operators`` names, all without it."""
+    count = len(parts.operators)
+    if not text:
+        return range(count)
+    match = _RANGE.fullmatch(text)
+    if match is None:
+        return _between(text, parts)
+    first = int(match["first"] or match["only"])
+    last = int(match["last"] or match["only"])
+    if not first <= last < count:
+        raise UsageError(f"--operators={text}: the model has the operators 0 to {count - 1}; use FIRST-LAST")
+    return range(first, last + 1)
+
+
+def _between(text: str, parts: CuttableModel) -> range:
+    """The operators between two tensors, by their names."""
+    made = {parts.name(tensor): place for tensor, place in parts.makers.items()}
+    readers: dict[str, int] = {}
+    for place in range(len(parts.operators)):
+        for tensor in parts.fed_to(place):
+            readers.setdefault(parts.name(tensor), place)
+    for colon in (place for place, letter in enumerate(text) if letter == ":"):
+        first, last = text[:colon], text[colon + 1 :]
+        if first in readers and last in made and readers[first] <= made[last]:
+            return range(readers[first], made[last] + 1)
+    hint = did_you_mean(text.partition(":")[0], readers)
+    raise UsageError(f"--operators={text}: expected FIRST-LAST, or TENSOR:TENSOR by the names of tensors.{hint}")
+
+
+def python_request(options: dict[str, object], tested: Configuration, folder: Path) -> Request:
+    """The same from Python: options by name; raises :class:`UsageError`."""
+    reference = Configuration.from_text("reference", _REFERENCE)
+    return Request(NAME, Options.of(options, PARAMETERS), reference, (tested,), folder)

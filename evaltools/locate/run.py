@@ -1,0 +1,188 @@
+"""A search from its request to its result: captures the reference, searches, names causes, writes the bundle."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Final
+
+from evaltools.engine import NotMeasured, open_configuration
+from evaltools.engine.describe import describe_entry, describe_model
+from evaltools.engine.journal import Journal, open_journal, temporary_journal
+from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
+from evaltools.locate.bundle import write_bundle
+from evaltools.locate.explain import Explainer
+from evaltools.locate.parts.bench import Bench
+from evaltools.locate.parts.part import WHOLE, Part
+from evaltools.locate.request import LocateRequest
+from evaltools.locate.search.assemble import culprits, operators, outputs, verdict
+from evaltools.locate.search.search import Findings, Search
+from evaltools.model.contents import read_contents
+from evaltools.result.environment import describe_environment
+from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.locate import SCHEMA_VERSION, Inputs, LocateResult, Verdict
+from evaltools.result.new_folder import require_new_folder
+from evaltools.runtime.process.isolated import open_isolated
+from evaltools.runtime.session import Array
+
+_IDENTITY: Final = "locate"
+OnPart = Callable[[int, int], object]
+"""Told after each part: how many were measured, and of how many, as far as is known."""
+
+
+def locate(request: LocateRequest, on_part: OnPart = lambda _done, _total: None) -> LocateResult:
+    """Search; where the delegate does not run there is a result that says so, and no operators in it.
+
+    With ``bundle`` among the options, a reproduction is written and tried. Raises :class:`UsageError` for folders that
+    cannot be used.
+    """
+    bundle = request.options.path("bundle")
+    if bundle is not None:
+        require_new_folder(bundle, "bundle")
+    assembly = _Assembly(request, _described(request), datetime.now(timezone.utc), time.monotonic())
+    if assembly.described.status != "measured":
+        return assembly.result(Findings(), 0, assembly.described.reason or "")
+    with _place(request) as (folder, journal):
+        bench = _bench(request, folder, journal, on_part)
+        try:
+            return _searched(request, bench, assembly, bundle)
+        finally:
+            bench.close()
+
+
+@dataclass(frozen=True)
+class _Assembly:
+    """What stands in the result whatever the search finds."""
+
+    request: LocateRequest
+    described: ConfigurationResult
+    started_at: datetime
+    start: float
+
+    def result(
+        self, findings: Findings, compiles: int, obstacle: str = "", warnings: tuple[str, ...] = ()
+    ) -> LocateResult:
+        """The whole result; an ``obstacle`` is why there was no search."""
+        request, elapsed = self.request, time.monotonic() - self.start
+        command, started_at = list(request.asked.command), self.started_at.isoformat(timespec="seconds")
+        return LocateResult(
+            schema_version=SCHEMA_VERSION,
+            model=describe_model(request.model),
+            configuration=self.described,
+            method=request.method,
+            precision=findings.precision,
+            inputs=Inputs(request.num_inputs, request.inputs.kinds[: request.num_inputs], request.inputs.described),
+            verdict=Verdict("not decided", (), obstacle) if obstacle else verdict(findings, request.parts),
+            culprits=culprits(findings, request.parts),
+            operators=operators(findings, request.parts, request.places),
+            outputs=outputs(findings, request.parts),
+            compiles=compiles,
+            elapsed_s=elapsed,
+            environment=describe_environment(command, started_at, elapsed),
+            stopped=findings.stopped,
+            warnings=warnings,
+        )
+
+
+def _described(request: LocateRequest) -> ConfigurationResult:
+    """The configuration with the proof that its delegates take something of the whole model."""
+    timeout = request.options.real("example_timeout")
+    entry = open_configuration(
+        request.model,
+        request.tested,
+        lambda model, configuration: open_isolated(model, configuration, timeout),
+        allow_fallback=False,
+    )
+    described = describe_entry(entry, "test")
+    if not isinstance(entry, NotMeasured):
+        entry.session.close()
+    return described
+
+
+def _bench(request: LocateRequest, folder: Path, journal: Journal, on_part: OnPart) -> Bench:
+    options = request.options
+    done = itertools.count(1)
+
+    def count(_part: Part) -> None:
+        number = next(done)
+        on_part(number, max(number, len(request.places) + 2))
+
+    return Bench(
+        request.model,
+        request.reference,
+        folder,
+        journal,
+        timeout_s=options.real("example_timeout"),
+        max_compiles=options.number("max_compiles"),
+        max_secs=options.real("max_secs"),
+        on_part=count,
+    )
+
+
+def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle: Path | None) -> LocateResult:
+    try:
+        bench.capture(_inputs(request), request.parts.graph_inputs)
+    except (ConfigurationUnavailable, InferenceError) as error:
+        return assembly.result(Findings(), 0, f"the reference cannot run the model: {error}")
+    part = Part(WHOLE, WHOLE, request.tested, runs=request.options.number("num_runs"))
+    part = replace(part, seconds=request.options.real("part_secs"))
+    search = Search(bench, request.parts, part, request.places, read_contents(request.model).main)
+    findings = search.run(request.method)
+    explainer = Explainer(bench, request.parts, part, findings)
+    explainer.explain()
+    warnings = ("looking at its tensors changes what the model gives on the CPU",) if bench.changes_outputs else ()
+    result = explainer.explained(assembly.result(findings, bench.compiles, warnings=warnings))
+    if bundle is None:
+        return result
+    return replace(result, bundle=write_bundle(bundle, result, explainer.case, explainer.neighbour()))
+
+
+def _inputs(request: LocateRequest) -> list[tuple[Array, ...]]:
+    return [request.inputs.source.inputs(run) for run in range(request.num_inputs)]
+
+
+@contextmanager
+def _place(request: LocateRequest) -> Iterator[tuple[Path, Journal]]:
+    """Where tensors and the journal lie: the run folder, or one that goes away."""
+    run_dir = request.options.path("run_dir")
+    with ExitStack() as stack:
+        journal: Journal
+        if run_dir is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evaltools-locate-")))
+            journal = temporary_journal()
+        else:
+            journal = open_journal(run_dir)
+            folder = run_dir / "tensors"
+            _require_same(journal, request, run_dir)
+        stack.callback(journal.close)
+        folder.mkdir(exist_ok=True)
+        yield folder, journal
+
+
+def _require_same(journal: Journal, request: LocateRequest, run_dir: Path) -> None:
+    """Refuse the folder of another search; raises :class:`UsageError`."""
+    known = journal.fact(_IDENTITY)
+    own = _identity(request)
+    if known is not None and known != own:
+        raise UsageError(f"--run_dir={run_dir} holds another run: other models, flags or inputs; give a new folder")
+    if known is None:
+        journal.state({_IDENTITY: own})
+
+
+def _identity(request: LocateRequest) -> str:
+    """What two searches must have alike so that one can go on where the other ended."""
+    digest = hashlib.sha256()
+    facts: Sequence[str] = (request.model.sha256, request.model.signature, *request.tested.to_flags())
+    for fact in facts:
+        digest.update(fact.encode() + b"\0")
+    for run in range(request.num_inputs):
+        for values in request.inputs.source.inputs(run):
+            digest.update(values.tobytes())
+    return digest.hexdigest()

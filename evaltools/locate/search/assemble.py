@@ -1,0 +1,181 @@
+"""Puts what a search found together: figures of operators, culprits, the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from evaltools.locate.parts.part import Outcome, TensorRuns
+from evaltools.locate.search.judge import FP32, errors, floor, furthest, least_tolerance
+from evaltools.locate.search.search import Findings, Found
+from evaltools.model.cut import CuttableModel
+from evaltools.result.locate import Culprit, Operator, OperatorStatus, OutputErrors, Unit, Verdict
+
+
+def operators(findings: Findings, model: CuttableModel, places: Iterable[int]) -> tuple[Operator, ...]:
+    """One entry for each operator that was to be looked at."""
+    accumulated = _accumulated(findings)
+    return tuple(_operator(place, findings, model, accumulated) for place in places)
+
+
+def _operator(place: int, findings: Findings, model: CuttableModel, accumulated: dict[int, TensorRuns]) -> Operator:
+    made = model.made_by(place)
+    name, first = model.operators[place], model.name(made[0]) if made else ""
+    outcome = findings.singles.get(place)
+    whole = next((accumulated[tensor] for tensor in made if tensor in accumulated), None)
+    base = Operator(place, name, first, _unit(whole), _status(place, findings, model), reason=_reason(outcome))
+    if outcome is None or not outcome.ran:
+        return _with_accumulated(base, whole, findings, model, accumulated)
+    limits = findings.limits.get(place) or {
+        runs.tensor: least_tolerance(runs, findings.precision) for runs in outcome.outputs
+    }
+    runs = furthest(outcome.outputs, limits)
+    limit = limits[runs.tensor]
+    same = runs.floors.get("xnnpack fp16" if findings.precision != FP32 else "kernels")
+    found = Operator(
+        index=place,
+        name=name,
+        tensor=runs.name,
+        unit=_unit(runs),
+        status=base.status,
+        ran_on=", ".join(outcome.delegates) or "CPU",
+        local=errors(runs, limit),
+        floor=floor(runs, findings.precision),
+        tolerance=limit,
+        same_precision=same,
+        reason=base.reason,
+    )
+    return _with_accumulated(found, accumulated.get(runs.tensor, whole), findings, model, accumulated)
+
+
+def _with_accumulated(
+    found: Operator,
+    runs: TensorRuns | None,
+    findings: Findings,
+    model: CuttableModel,
+    accumulated: dict[int, TensorRuns],
+) -> Operator:
+    if runs is None:
+        return found
+    fed = [accumulated[tensor].relative for tensor in model.fed_to(found.index) if tensor in accumulated]
+    largest = max(fed, default=0.0)
+    return Operator(
+        index=found.index,
+        name=found.name,
+        tensor=found.tensor,
+        unit=found.unit,
+        status=found.status,
+        ran_on=found.ran_on,
+        local=found.local,
+        accumulated=errors(runs, found.tolerance or least_tolerance(runs, findings.precision)),
+        gain=runs.relative / largest if largest else None,
+        floor=found.floor,
+        tolerance=found.tolerance,
+        same_precision=found.same_precision,
+        reason=found.reason,
+    )
+
+
+def _unit(runs: TensorRuns | None) -> Unit:
+    return "steps" if runs is not None and runs.unit == "steps" else "absolute"
+
+
+def _accumulated(findings: Findings) -> dict[int, TensorRuns]:
+    """The tensors of the whole model: copies, and its outputs as they are."""
+    looked_at = [outcome for outcome in (findings.taps, findings.whole) if outcome is not None and outcome.ran]
+    return {runs.tensor: runs for outcome in looked_at for runs in outcome.outputs}
+
+
+def _reason(outcome: Outcome | None) -> str:
+    return "" if outcome is None else outcome.died or outcome.refused or outcome.resists
+
+
+def _status(place: int, findings: Findings, model: CuttableModel) -> OperatorStatus:
+    if place in model.folded:
+        return "computes from constants"
+    outcome = findings.singles.get(place)
+    if outcome is None:
+        return "not tried"
+    if outcome.died:
+        return "crashes alone"
+    if outcome.refused:
+        return "refused alone"
+    if outcome.resists:
+        return "cannot be cut out"
+    if not outcome.is_evidence:
+        return "no evidence"
+    limits = findings.limits.get(place, {})
+    if any(runs.worst > limits.get(runs.tensor, runs.worst) for runs in outcome.outputs):
+        return "wrong"
+    if not outcome.delegated:
+        return "stays on the CPU"
+    exact = all(runs.worst <= least_tolerance(runs, FP32) for runs in outcome.outputs)
+    return "right" if findings.precision == FP32 or exact else "precision"
+
+
+def culprits(findings: Findings, model: CuttableModel) -> tuple[Culprit, ...]:
+    """Those found, in the order of the model."""
+    return tuple(_culprit(found, model) for found in sorted(findings.culprits, key=lambda found: found.place))
+
+
+def _culprit(found: Found, model: CuttableModel) -> Culprit:
+    return Culprit(
+        first=found.first,
+        last=found.last,
+        name=model.operators[found.place],
+        tensor=model.name(found.tensor),
+        status=found.status,
+        evidence=found.evidence,
+        reaches_output=found.reaches_output,
+    )
+
+
+def outputs(findings: Findings, model: CuttableModel) -> tuple[OutputErrors, ...]:
+    """The model's outputs, each with what its operators one by one explain."""
+    entries = []
+    for runs in findings.whole.outputs:
+        maker = model.makers.get(runs.tensor, -1)
+        limit = findings.limits.get(maker, {}).get(runs.tensor, least_tolerance(runs, findings.precision))
+        single = findings.singles.get(maker)
+        chained = [
+            value for each in (single.outputs if single else ()) if each.tensor == runs.tensor for value in each.chained
+        ]
+        entries.append(OutputErrors(runs.name, _unit(runs), errors(runs, limit), limit, max(chained, default=None)))
+    return tuple(entries)
+
+
+def verdict(findings: Findings, model: CuttableModel) -> Verdict:
+    """The answer that the findings allow."""
+    by_status: dict[str, list[int]] = {}
+    for found in sorted(findings.culprits, key=lambda each: each.place):
+        by_status.setdefault(found.status, []).append(found.place)
+    if "confirmed" in by_status:
+        return Verdict("operator at fault", tuple(by_status["confirmed"]))
+    if "crashes alone" in by_status:
+        return Verdict("crash", tuple(by_status["crashes alone"]))
+    in_context = [place for name in ("confirmed in context", "only in context") for place in by_status.get(name, ())]
+    if in_context:
+        return Verdict("fault in context", tuple(in_context))
+    if not findings.whole.ran:
+        return Verdict("not decided", (), findings.whole.died or findings.whole.refused)
+    if by_status:
+        places = [place for name in ("not confirmed", "only alone") for place in by_status.get(name, ())]
+        return Verdict("suspected", tuple(places))
+    if findings.unexplained:
+        return Verdict("not decided", (), _why_unexplained(findings))
+    if findings.stopped:
+        return Verdict("not decided", (), findings.stopped)
+    return _without_culprit(findings, model)
+
+
+def _why_unexplained(findings: Findings) -> str:
+    untried = sorted(place for place, outcome in findings.singles.items() if not outcome.ran or not outcome.is_evidence)
+    if untried:
+        return f"operators that cannot be looked at alone: {', '.join(map(str, untried))}"
+    return "the outputs are further off than the operators one by one explain, but no part shows it"
+
+
+def _without_culprit(findings: Findings, model: CuttableModel) -> Verdict:
+    off = any(entry.errors.worst > entry.tolerance for entry in outputs(findings, model))
+    if findings.precision != FP32:
+        return Verdict("precision", (), findings.precision)
+    return Verdict("small differences add up") if off else Verdict("no difference")

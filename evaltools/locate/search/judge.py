@@ -1,0 +1,148 @@
+"""Says of figures alone what they mean: how far off is too far, and in which precision a delegate computes."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from evaltools.configuration import Configuration
+from evaltools.locate.parts.part import TensorRuns
+from evaltools.result.locate import Errors
+
+FP32, FP16, BF16 = "fp32", "fp16", "bf16"
+UNKNOWN: Final = ""
+_UNIT_ROUNDOFF: Final = {FP32: 2.0**-24, FP16: 2.0**-11, BF16: 2.0**-8}
+_TIMES_FLOOR: Final = 3.0
+_TIMES_NOISE: Final = 5.0
+_ROUNDINGS: Final = 8.0
+_APPROXIMATED: Final = frozenset(
+    {
+        "LOGISTIC", "TANH", "EXP", "SOFTMAX", "LOG_SOFTMAX", "LOG", "POW", "RSQRT", "SQRT", "GELU", "ELU", "DIV",
+        "L2_NORMALIZATION", "SIN", "COS", "ATAN2", "HARD_SWISH",
+    }
+)  # fmt: skip
+"""Operators that hardware computes by tables or polynomials, so that more than rounding is no fault."""
+_APPROXIMATION: Final = 1e-4
+JUMPS: Final = frozenset(
+    {
+        "ARG_MAX", "ARG_MIN", "TOPK_V2", "NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5",
+        "TFLite_Detection_PostProcess",
+    }
+)  # fmt: skip
+"""Operators whose outputs change places where inputs change a little; accumulated errors behind them say nothing."""
+
+
+def stated_precision(configuration: Configuration) -> str:
+    """The precision of floats that the flags of a configuration ask for; empty where they do not say.
+
+    >>> stated_precision(Configuration.from_text("c", "use_xnnpack=true xnnpack_force_fp16=true"))
+    'fp16'
+    >>> stated_precision(Configuration.from_text("c", "external_delegate_path=npu.so"))
+    ''
+    """
+    settings = configuration.delegates
+    names = [delegate.name for delegate in settings.requested]
+    if not names or names == ["XNNPACK"]:
+        return FP16 if settings.value("xnnpack_force_fp16") is True else FP32
+    if names == ["GPU"]:
+        return FP16 if settings.value("gpu_precision_loss_allowed") is True else FP32
+    return UNKNOWN
+
+
+def tolerance(runs: TensorRuns, operator: str, precision: str, sums: int = 1, hybrid: bool = False) -> float:
+    """How far an operator may be off alone, in the unit of its output.
+
+    Whole numbers of a quantised tensor: one step, or what the CPU's kernels differ by. Floats: three times what the
+    CPU's kernels, and rounding inputs and constants once to the precision, make; at least eight roundings of the
+    largest value. Where ``sums`` values are added up, in another order each time, roundings of the sum grow as half the
+    square root of that number. ``hybrid`` operators, float with weights in 8 bits, quantise what is fed.
+
+    >>> tolerance(TensorRuns(0, "x", "absolute", magnitude=2.0, floors={"kernels": 1e-5}), "ADD", "fp32")
+    3.0000000000000004e-05
+    """
+    approximated = operator in _APPROXIMATED
+    if runs.unit == "steps":
+        return max(1.0, _finite(runs, "kernels")) + approximated
+    names = ["kernels"]
+    if precision != FP32:
+        names += [precision] + (["xnnpack fp16"] if precision == FP16 else [])
+    if hybrid:
+        names.append("int8")
+    floors = [_TIMES_FLOOR * _finite(runs, name) for name in names]
+    floors.append(_TIMES_FLOOR * max(1.0, math.sqrt(sums) / 2) * _finite(runs, "float32"))
+    least = max(_ROUNDINGS * _UNIT_ROUNDOFF[precision], _APPROXIMATION if approximated else 0.0) * runs.magnitude
+    return max(*floors, least)
+
+
+def floor(runs: TensorRuns, precision: str) -> float:
+    """What the CPU itself makes: its kernels among themselves, and one rounding to the precision."""
+    names = ["kernels", "float32"] + ([] if precision == FP32 else [precision, "xnnpack fp16"])
+    return max(_finite(runs, name) for name in names)
+
+
+def _finite(runs: TensorRuns, name: str) -> float:
+    """A floor, 0 where there is none: kernels that overflow excuse nothing."""
+    found = runs.floors.get(name, 0.0)
+    return found if math.isfinite(found) else 0.0
+
+
+def found_precision(singles: Sequence[tuple[TensorRuns, str, int]]) -> str:
+    """The precision in which a delegate computes that does not state it, by what its operators give alone.
+
+    ``singles`` are the float outputs of operators that it ran, with operator and length of its sums. A lower precision
+    needs most of them to be off as far as that explains, or every one that is off to have no more digits than it: one
+    operator that is off among others that are exact is no precision, but a fault.
+
+    >>> exact = TensorRuns(0, "x", "absolute", (0.0,), magnitude=1.0, floors={"fp16": 5e-4})
+    >>> half = TensorRuns(0, "x", "absolute", (4e-4,), magnitude=1.0, floors={"fp16": 5e-4})
+    >>> found_precision([(half, "ADD", 1), (half, "MUL", 1), (exact, "ADD", 1)])
+    'fp16'
+    >>> found_precision([(half, "ADD", 1), (exact, "ADD", 1)])
+    'fp32'
+    """
+    off = [(runs, name, sums) for runs, name, sums in singles if runs.worst > tolerance(runs, name, FP32, sums)]
+    if not off:
+        return FP32
+    for precision in (FP16, BF16):
+        explained = [runs for runs, name, sums in off if runs.worst <= tolerance(runs, name, precision, sums)]
+        most = 2 * len(off) > len(singles) and 5 * len(explained) >= 4 * len(off)
+        rounded = all(precision in runs.rounded for runs, _, _ in off) and len(explained) == len(off)
+        if rounded or (most and len(off) > 1):
+            return precision
+    return FP32
+
+
+def beyond_noise(runs: TensorRuns, limit: float, noise: float) -> bool:
+    """Whether a part is further off than its last operator alone may be, and than small errors before it explain."""
+    return runs.worst > max(limit, _TIMES_NOISE * noise)
+
+
+def least_tolerance(runs: TensorRuns, precision: str) -> float:
+    """The tolerance of a tensor of which no floor was measured."""
+    if runs.unit == "steps":
+        return 1.0
+    return _ROUNDINGS * _UNIT_ROUNDOFF[precision] * runs.magnitude
+
+
+def errors(runs: TensorRuns, limit: float) -> Errors:
+    """The figures of a tensor, held against a limit."""
+    return Errors(
+        worst=runs.worst,
+        median=statistics.median(runs.largest),
+        relative=runs.relative,
+        runs=len(runs.largest),
+        beyond=sum(value > limit for value in runs.largest),
+        first_not_finite=runs.not_finite_run,
+    )
+
+
+def furthest(outputs: Sequence[TensorRuns], limits: Mapping[int, float]) -> TensorRuns:
+    """The output that is furthest beyond its limit, as a share of it."""
+
+    def share(runs: TensorRuns) -> float:
+        limit = limits[runs.tensor]
+        return runs.worst / limit if limit else (float("inf") if runs.worst else 0.0)
+
+    return max(outputs, key=share)

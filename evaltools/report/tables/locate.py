@@ -1,0 +1,83 @@
+"""A search for the operator at fault, for a person: the operators that stand out, then the answer in a few lines."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from evaltools.report.words.locate import answer_lines, culprit_lines
+from evaltools.result.locate import Errors, LocateResult, Operator
+from evaltools.text import printable
+
+_MOST_ROWS: Final = 24
+_ORDINARY: Final = ("right", "stays on the CPU", "computes from constants", "precision")
+
+
+def print_operators(result: LocateResult, console: Console) -> None:
+    """The operators that are not right, and of the others those that are furthest off."""
+    if not result.operators:
+        return
+    shown = _shown(result)
+    table = Table(box=None, pad_edge=False)
+    for heading in ("#", "operator", "tensor", "ran on"):
+        table.add_column(heading, no_wrap=heading != "tensor", overflow="fold")
+    for heading in ("alone", "tolerance", "in the model", "gain"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("status")
+    for operator in shown:
+        table.add_row(*_cells(operator))
+    console.print(table)
+    left = len(result.operators) - len(shown)
+    if left:
+        console.print(f"and {left} more operators, right and less far off; --output_file_path=FILE.json has them all")
+    console.print("alone: largest error with the CPU's inputs; in the model: with all errors before it")
+
+
+def print_answer(result: LocateResult, console: Console) -> None:
+    """What was found, how sure that is, and what to do next."""
+    for line in [*answer_lines(result), *culprit_lines(result)]:
+        console.print(printable(line))
+
+
+def _shown(result: LocateResult) -> list[Operator]:
+    strange = [operator for operator in result.operators if operator.status not in _ORDINARY]
+    others = [operator for operator in result.operators if operator.status in _ORDINARY]
+    others.sort(key=lambda operator: -_share(operator))
+    chosen = strange[:_MOST_ROWS] + others[: max(0, _MOST_ROWS - len(strange))]
+    return sorted(chosen, key=lambda operator: operator.index)
+
+
+def _share(operator: Operator) -> float:
+    if operator.local is None or not operator.tolerance:
+        return 0.0
+    return operator.local.worst / operator.tolerance
+
+
+def _cells(operator: Operator) -> list[str]:
+    unit = " steps" if operator.unit == "steps" else ""
+    status = operator.status + (f": {operator.reason}" if operator.reason else "")
+    return [
+        str(operator.index),
+        printable(operator.name),
+        printable(_short(operator.tensor)),
+        operator.ran_on,
+        _error(operator.local, unit),
+        "" if operator.tolerance is None else f"{operator.tolerance:.3g}",
+        _error(operator.accumulated, unit),
+        "" if operator.gain is None else f"{operator.gain:.2g}",
+        printable(status),
+    ]
+
+
+def _error(found: Errors | None, unit: str) -> str:
+    if found is None:
+        return ""
+    if found.first_not_finite is not None:
+        return "NaN or inf"
+    return f"{found.worst:.3g}{unit}"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 40 else f"...{name[-37:]}"

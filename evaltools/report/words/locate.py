@@ -1,0 +1,98 @@
+"""The sentences of a search for the operator at fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from evaltools.result.locate import Culprit, Evidence, LocateResult, Operator
+
+_PRECISIONS: Final = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+_STATUS: Final = {
+    "confirmed": "confirmed: wrong alone and in the model",
+    "confirmed in context": "confirmed: its operators are right alone and wrong together (fusion or memory)",
+    "only in context": "only in context: its operators are right alone and wrong together (fusion or memory)",
+    "only alone": "only alone: in the model it is right, so that the delegate does something else there",
+    "not confirmed": "not confirmed: one method alone shows it",
+    "crashes alone": "the delegate's process died of it",
+}
+
+
+def answer_lines(result: LocateResult) -> list[str]:
+    """The verdict in a line or two, and what it rests on."""
+    verdict = result.verdict
+    named = ", ".join(f"#{place} {_name(result, place)}" for place in verdict.operators)
+    sayings: dict[str, Callable[[], str]] = {
+        "operator at fault": lambda: f"operator at fault: {named}",
+        "crash": lambda: f"the delegate crashes on {named}",
+        "fault in context": lambda: f"wrong in the model, right alone: {named}",
+        "suspected": lambda: f"suspected, not confirmed: {named}",
+        "small differences add up": lambda: "no operator is at fault; small differences add up",
+        "precision": lambda: (
+            f"no operator is at fault; the delegate computes in {_PRECISIONS.get(verdict.reason, verdict.reason)}, "
+            "and its errors are those of that precision"
+        ),
+        "no difference": lambda: "no difference: every operator and every output is within its tolerance",
+        "not reproduced": lambda: "not reproduced: the model is right with these inputs",
+        "not decided": lambda: f"not decided: {verdict.reason}",
+    }
+    return [sayings[verdict.kind](), *_context(result)]
+
+
+def culprit_lines(result: LocateResult) -> list[str]:
+    """For each culprit: how far off, how sure, why, what to do."""
+    return [line for culprit in result.culprits for line in _of_culprit(culprit)]
+
+
+def _context(result: LocateResult) -> list[str]:
+    lines = []
+    looked_at = [operator for operator in result.operators if operator.local is not None]
+    if looked_at:
+        within = sum(operator.status in ("right", "precision") for operator in looked_at)
+        on_cpu = sum(operator.status == "stays on the CPU" for operator in looked_at)
+        stays = f", {on_cpu} stay on the CPU" if on_cpu else ""
+        lines.append(
+            f"{len(looked_at)} of {len(result.operators)} operators were run alone: {within} within their tolerance"
+            f"{stays}; {result.inputs.count} inputs, {result.compiles} compiles, {result.elapsed_s:.0f} s"
+        )
+    lines += [_of_output(result)] if result.outputs else []
+    lines += [f"stopped early: {result.stopped}"] if result.stopped else []
+    return lines + list(result.warnings)
+
+
+def _of_output(result: LocateResult) -> str:
+    worst = max(result.outputs, key=lambda output: output.errors.relative)
+    unit = " steps" if worst.unit == "steps" else ""
+    text = f"output {worst.name!r}: off by up to {worst.errors.worst:.3g}{unit}"
+    if worst.explained is not None and worst.errors.worst:
+        text += f"; its operators one by one give {worst.explained:.3g}{unit}"
+    return text
+
+
+def _of_culprit(culprit: Culprit) -> list[str]:
+    place = culprit.first if culprit.first == culprit.last else f"{culprit.first}-{culprit.last}"
+    head = f"#{place} {culprit.name} -> {culprit.tensor!r}: {_STATUS[culprit.status]}"
+    lines = ["", head, *(f"  {_of_evidence(each)}" for each in culprit.evidence)]
+    if culprit.reaches_output is not None:
+        reaches = "reaches" if culprit.reaches_output else "does not reach"
+        lines.append(f"  its error {reaches} the model's outputs")
+    for option in culprit.sweep:
+        lines.append(f"  with {option.setting}: {'still wrong' if option.wrong else 'right'} ({option.tells})")
+    for cause in culprit.causes:
+        lines.append(f"  cause: {cause.name}: {cause.shown_by}")
+        lines.append(f"  what to do: {cause.remedy}{f' ({cause.link})' if cause.link else ''}")
+    return lines
+
+
+def _of_evidence(evidence: Evidence) -> str:
+    where = f"operator {evidence.part}" if "-" not in evidence.part else f"operators {evidence.part}"
+    found = f"{evidence.beyond} of {evidence.runs} runs beyond the tolerance" if evidence.runs else "could not be run"
+    return f"{evidence.method}, {where}: {found}{f' ({evidence.note})' if evidence.note else ''}"
+
+
+def _name(result: LocateResult, place: int) -> str:
+    return _operator(result, place).name
+
+
+def _operator(result: LocateResult, place: int) -> Operator:
+    return next(operator for operator in result.operators if operator.index == place)

@@ -1,0 +1,205 @@
+"""What ``evaltools locate`` finds, as a typed result: which operator makes the difference, why, and how sure that is.
+
+Errors of quantised tensors are in steps of their scale, all others in the tensor's own unit. ``docs/locate.md``
+explains the verdicts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from evaltools.result.evaluation import ConfigurationResult, Environment
+from evaltools.result.model import Model
+
+SCHEMA_VERSION: Final = "1"
+
+Unit = Literal["steps", "absolute"]
+OperatorStatus = Literal[
+    "right",
+    "wrong",
+    "precision",
+    "crashes alone",
+    "refused alone",
+    "stays on the CPU",
+    "cannot be cut out",
+    "no evidence",
+    "computes from constants",
+    "not tried",
+]
+"""What an operator alone shows.
+
+right: within its tolerance. wrong: beyond it. precision: as far off as rounding to a lower precision explains. crashes
+alone, refused alone: the delegate died of it, or did not open it. stays on the CPU: the delegate does not take it
+alone. no evidence: the part differs from the model already on the CPU, so that it shows nothing.
+"""
+CulpritStatus = Literal[
+    "confirmed", "confirmed in context", "only in context", "only alone", "not confirmed", "crashes alone"
+]
+"""How sure a culprit is.
+
+confirmed: wrong alone and in the model, by two methods. only in context: its operators are right alone and wrong
+together (fusion or memory); confirmed in context: so in the whole model and in the smallest part, and right without one
+of them. only alone: wrong alone, right in the model. not confirmed: seen by one method.
+"""
+VerdictKind = Literal[
+    "operator at fault",
+    "fault in context",
+    "crash",
+    "suspected",
+    "small differences add up",
+    "precision",
+    "no difference",
+    "not reproduced",
+    "not decided",
+]
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How far one tensor was off over all runs: the largest difference of each run's elements, worst and median.
+
+    ``beyond`` of ``runs`` were beyond the tolerance. ``relative`` is the worst one's root mean square, divided by that
+    of the reference. ``first_not_finite`` is the first run with NaN or infinity where the reference has none.
+    """
+
+    worst: float
+    median: float
+    relative: float
+    runs: int
+    beyond: int
+    first_not_finite: int | None = None
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator of the main graph.
+
+    ``tensor`` is the output that was furthest off. ``local`` is its error where the operator runs alone with the
+    reference's inputs, ``accumulated`` that in the whole model. ``gain`` is what the operator makes of the error of its
+    inputs: accumulated error of the output relative to its values, divided by the largest of the inputs. ``floor`` is
+    what the CPU's own kernels do among themselves and what one rounding of the inputs does, ``tolerance`` the limit
+    made of it; ``same_precision`` the error of CPU kernels in the delegate's precision, None where there are none.
+    """
+
+    index: int
+    name: str
+    tensor: str
+    unit: Unit
+    status: OperatorStatus
+    ran_on: str = ""
+    local: Errors | None = None
+    accumulated: Errors | None = None
+    gain: float | None = None
+    floor: float | None = None
+    tolerance: float | None = None
+    same_precision: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class OutputErrors:
+    """How far one output of the whole model was off; ``explained`` by the errors of the operators, run one by one."""
+
+    name: str
+    unit: Unit
+    errors: Errors
+    tolerance: float
+    explained: float | None = None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one method says of a culprit: ``beyond`` of ``runs`` runs were wrong; ``part`` is what ran."""
+
+    method: str
+    part: str
+    agrees: bool
+    beyond: int
+    runs: int
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A known way to be wrong that fits: what it is, what shows it, what to do, and where it is described."""
+
+    name: str
+    shown_by: str
+    remedy: str
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class SweptOption:
+    """Whether the same part is still wrong with another setting of the delegate, and what that tells."""
+
+    setting: str
+    wrong: bool
+    tells: str
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """The operators ``first`` to ``last``, which are one for most; ``reaches_output``: its error is seen there."""
+
+    first: int
+    last: int
+    name: str
+    tensor: str
+    status: CulpritStatus
+    evidence: tuple[Evidence, ...]
+    causes: tuple[Cause, ...] = ()
+    sweep: tuple[SweptOption, ...] = ()
+    reaches_output: bool | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer: ``operators`` are those at fault, by number; ``reason`` says what the verdict rests on."""
+
+    kind: VerdictKind
+    operators: tuple[int, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The inputs: how many different ones, their kinds, and in words where each input comes from."""
+
+    count: int
+    kinds: tuple[str, ...]
+    described: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """What was written for others to reproduce it, and what its script printed when it was tried."""
+
+    folder: str
+    files: tuple[str, ...]
+    reproduced: bool
+    printed: str
+
+
+@dataclass(frozen=True)
+class LocateResult:
+    """Everything that was found. ``stopped`` says why not everything was tried, empty where it was."""
+
+    schema_version: str
+    model: Model
+    configuration: ConfigurationResult
+    method: str
+    precision: str
+    inputs: Inputs
+    verdict: Verdict
+    culprits: tuple[Culprit, ...]
+    operators: tuple[Operator, ...]
+    outputs: tuple[OutputErrors, ...]
+    compiles: int
+    elapsed_s: float
+    environment: Environment
+    stopped: str = ""
+    warnings: tuple[str, ...] = ()
+    bundle: Bundle | None = None
+    taps_cure: bool | None = field(default=None)

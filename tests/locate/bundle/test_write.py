@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from markdown_it import MarkdownIt
+
+from evaltools.configuration import Configuration
+from evaltools.errors import OutputError, UsageError
+from evaltools.locate.bundle import write_bundle
+from evaltools.locate.parts.case import Case
+from evaltools.model import read_model
+from evaltools.result.locate import Evidence
+from tests.locate.bundle.cases import SmallModel, addition, case_of, large_sum, neighbour_of, result_of
+from tests.runtime.openers import gpu_or_skip
+from tests.tflite_writer import Graph
+
+EVERY_FILE = ("failing.tflite", "inputs.npz", "issue.md", "node_data.json", "reproduce.py", "result.json")
+FP16 = "runtime=compiled use_xnnpack=true xnnpack_force_fp16=true"
+
+
+def run_script(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "reproduce.py", *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+def changed(case: Case, **fields: Any) -> Case:
+    """The same case with other fields, which reads its arrays anew."""
+    return replace(case, **fields)
+
+
+@pytest.mark.parametrize("runtime", ["litert", "tflite_runtime"])
+def test_a_fault_of_an_external_delegate_is_reproduced(runtime: str, faulty_delegate: Path, tmp_path: Path) -> None:
+    flags = f"runtime={runtime} external_delegate_path={faulty_delegate} external_delegate_options=fault:scale;amount:2"
+    case = case_of(addition(), flags, tmp_path)
+    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, None)
+    assert bundle.reproduced
+    assert bundle.files == EVERY_FILE
+    assert bundle.folder == str(tmp_path / "bundle")
+    assert "failing.tflite: wrong in 3 of 3 runs (tolerance 1e-05)" in bundle.printed
+    assert "largest difference 114 at (1, 3): CPU 114.0, delegate 228.0" in bundle.printed
+    assert bundle.printed.splitlines()[-1] == "reproduced"
+    again = run_script(tmp_path / "bundle", "--runs=1")
+    assert (again.returncode, "wrong in 1 of 1 runs" in again.stdout) == (1, True)
+
+
+def test_a_sum_beyond_fp16_is_reproduced_with_compiled_model(tmp_path: Path) -> None:
+    case = case_of(large_sum(), FP16, tmp_path, tolerance=100.0)
+    assert case.expected.item() > 120_000
+    assert not abs(case.given.item() - case.expected.item()) < 50_000  # 65 504 or infinity
+    small = neighbour_of(addition("total"), tmp_path)
+    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, small)
+    assert bundle.reproduced, bundle.printed
+    assert "passing.tflite" in bundle.files
+    assert "passing.tflite: wrong in 0 of 3 runs" in bundle.printed
+    text = (tmp_path / "bundle" / "issue.md").read_text()
+    assert text.startswith("# SUM gives wrong values with XNNPACK in fp16\n")
+    passing = small.model.stat().st_size
+    assert f"`failing.tflite` has {len(large_sum().content)} bytes; `passing.tflite`, of {passing} bytes" in text
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_what_a_gpu_gives_is_reproduced_as_far_as_it_is_wrong(exact: bool, tmp_path: Path) -> None:
+    (tmp_path / "probe.tflite").write_bytes(addition().content)
+    gpu_or_skip(read_model(tmp_path / "probe.tflite"))
+    flags = f"runtime=compiled use_gpu=true gpu_precision_loss_allowed={'false' if exact else 'true'}"
+    case = case_of(large_sum(), flags, tmp_path, tolerance=100.0)
+    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, neighbour_of(addition(), tmp_path))
+    assert bundle.reproduced != exact, bundle.printed
+    assert "failing.tflite: fully accelerated: True" in bundle.printed
+
+
+@pytest.mark.skipif(importlib.util.find_spec("openvino") is None, reason="OpenVINO is not installed")
+def test_an_npu_is_tried_with_its_libraries(tmp_path: Path) -> None:
+    flags = "runtime=compiled use_npu=true npu_vendor=intel_openvino npu_options=device:cpu"
+    case = case_of(addition(), flags, tmp_path)
+    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, None)
+    assert bundle.printed.splitlines()[-1] == "not reproduced"
+    assert "failing.tflite: fully accelerated: True" in bundle.printed
+
+
+def test_what_is_within_the_tolerance_is_called_not_reproduced(rounding_delegate: Path, tmp_path: Path) -> None:
+    flags = f"runtime=litert external_delegate_path={rounding_delegate}"
+    case = case_of(addition(), flags, tmp_path, tolerance=1000.0)
+    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, None)
+    assert not bundle.reproduced
+    assert bundle.printed.splitlines()[-1] == "not reproduced"
+    assert run_script(tmp_path / "bundle").returncode == 0
+    assert "**Not reproduced:**" in (tmp_path / "bundle" / "issue.md").read_text()
+    assert "np.zeros_like" not in (tmp_path / "bundle" / "reproduce.py").read_text()
+
+
+def test_a_fault_of_some_runs_is_run_often(faulty_delegate: Path, tmp_path: Path) -> None:
+    options = "fault:offset;amount:3;every:10"
+    flags = f"runtime=litert external_delegate_path={faulty_delegate} external_delegate_options={options}"
+    case = case_of(addition(), flags, tmp_path, runs=10)
+    result = result_of(case, [Evidence("single operator", "operator 0", True, 1, 10)])
+    bundle = write_bundle(tmp_path / "bundle", result, case, None)
+    assert "wrong in 5 of 50 runs" in bundle.printed
+    assert bundle.reproduced
+
+
+def test_a_part_with_a_state_is_run_once(faulty_delegate: Path, tmp_path: Path) -> None:
+    graph = Graph()
+    fed, state = graph.tensor("fed", (1, 4)), graph.tensor("state", (1, 4), variable=True)
+    graph.node("ADD", [fed, state], graph.tensor("sum", (1, 4)), "AddOptions")
+    model = SmallModel(graph.to_bytes([fed], [2]), (np.ones((1, 4), np.float32),), "ADD", "sum")
+    flags = f"runtime=litert external_delegate_path={faulty_delegate} external_delegate_options=fault:scale"
+    case = case_of(model, flags, tmp_path)
+    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, None)
+    assert "wrong in 1 of 1 runs" in bundle.printed
+
+
+@pytest.mark.parametrize("fault", ["stale", "frozen"])
+def test_an_output_of_another_run_is_reproduced_with_runs_in_between(
+    fault: str, faulty_delegate: Path, tmp_path: Path
+) -> None:
+    flags = f"runtime=litert external_delegate_path={faulty_delegate} external_delegate_options=fault:{fault}"
+    case = case_of(addition(), flags, tmp_path)
+    arrays = dict(case.loaded) | {"given": np.zeros_like(case.expected)}
+    np.savez(case.arrays, **arrays)
+    case = changed(case)
+    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, None)
+    assert bundle.reproduced, bundle.printed
+    assert "np.zeros_like" in (tmp_path / "bundle" / "reproduce.py").read_text()
+
+
+def test_a_neighbour_that_cannot_be_run_spoils_nothing(faulty_delegate: Path, tmp_path: Path) -> None:
+    graph = Graph()
+    graph.node("Unknown", [graph.tensor("x", (2, 4))], graph.tensor("sum", (2, 4)), b"options")
+    flags = f"runtime=litert external_delegate_path={faulty_delegate} external_delegate_options=fault:zero"
+    case = case_of(addition(), flags, tmp_path)
+    unknown = tmp_path / "unknown.tflite"
+    unknown.write_bytes(graph.to_bytes([0], [1]))
+    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, replace(case, model=unknown))
+    assert bundle.reproduced
+    assert "passing.tflite" not in bundle.printed
+
+
+def test_nan_where_the_cpu_has_numbers_is_wrong(faulty_delegate: Path, tmp_path: Path) -> None:
+    flags = f"runtime=litert external_delegate_path={faulty_delegate} external_delegate_options=fault:nan"
+    case = case_of(addition(), flags, tmp_path, tolerance=1e30)
+    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, None)
+    assert bundle.reproduced
+    assert "largest difference inf" in bundle.printed
+    assert "nan" in (tmp_path / "bundle" / "issue.md").read_text()
+
+
+@pytest.mark.parametrize("flags", ["runtime=litert use_xnnpack=true", "runtime=tflite_runtime", "runtime=compiled"])
+def test_scripts_of_configurations_without_a_fault_run(flags: str, tmp_path: Path) -> None:
+    case = case_of(addition(), flags, tmp_path)
+    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, neighbour_of(addition("sum", (4,)), tmp_path))
+    assert bundle.printed.splitlines()[-1] == "not reproduced", bundle.printed
+    assert "passing.tflite: wrong in 0 of 3 runs" in bundle.printed
+
+
+def test_a_delegate_that_cannot_be_loaded_reproduces_nothing(rounding_delegate: Path, tmp_path: Path) -> None:
+    library = tmp_path / "gone.so"
+    library.write_bytes(rounding_delegate.read_bytes())
+    case = case_of(addition(), f"runtime=litert external_delegate_path={library}", tmp_path)
+    library.unlink()
+    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, None)
+    assert not bundle.reproduced
+    assert "gone.so" in bundle.printed
+    assert run_script(tmp_path / "bundle").returncode == 2
+
+
+def test_a_process_that_dies_reproduces_a_crash(tmp_path: Path) -> None:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no C compiler")
+    source = "#include <stdlib.h>\nvoid *tflite_plugin_create_delegate(void) { abort(); }"
+    library = tmp_path / "crashing.so"
+    build = [compiler, "-x", "c", "-", "-shared", "-fPIC", "-o", str(library)]
+    subprocess.run(build, input=source, text=True, check=True)
+    case = case_of(addition(), "runtime=litert kernels=builtin", tmp_path)
+    inputs = {name: values for name, values in case.loaded.items() if name not in ("given", "before")}
+    np.savez(case.arrays, **inputs)
+    configuration = Configuration.from_text("crash", f"runtime=litert external_delegate_path={library}")
+    crash = changed(case, configuration=configuration)
+    bundle = write_bundle(tmp_path / "bundle", result_of(crash), crash, None)
+    assert bundle.reproduced
+    assert "(its process was ended by SIGABRT)" in bundle.printed
+    assert str(tmp_path) not in bundle.printed
+    assert (tmp_path / "bundle" / "issue.md").read_text().startswith("# ADD crashes with crashing.so\n")
+
+
+def test_the_script_ends_in_time(rounding_delegate: Path, tmp_path: Path) -> None:
+    case = case_of(addition(), f"runtime=litert external_delegate_path={rounding_delegate}", tmp_path)
+    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, None, timeout_s=0.01)
+    assert not bundle.reproduced
+    assert "(ended after 0.01 seconds)" in bundle.printed
+
+
+def test_arrays_and_models_are_those_of_the_case(faulty_delegate: Path, tmp_path: Path) -> None:
+    flags = f"runtime=litert external_delegate_path={faulty_delegate} external_delegate_options=fault:zero"
+    case = case_of(addition(), flags, tmp_path)
+    write_bundle(tmp_path / "bundle", result_of(case), case, None)
+    assert (tmp_path / "bundle" / "failing.tflite").read_bytes() == case.model.read_bytes()
+    with np.load(tmp_path / "bundle" / "inputs.npz", allow_pickle=False) as archive:
+        assert sorted(archive.files) == ["expected", "given", "input_0", "input_1"]
+        np.testing.assert_array_equal(archive["input_1"], case.inputs[1])
+        np.testing.assert_array_equal(archive["given"], case.given)
+    result = json.loads((tmp_path / "bundle" / "result.json").read_bytes())
+    assert result["bundle"]["reproduced"] is True
+    assert result["bundle"]["files"] == list(EVERY_FILE)
+
+
+def test_names_of_a_model_do_no_harm(faulty_delegate: Path, tmp_path: Path) -> None:
+    name = 'a"""b\n`c``d|é<script>@someone #1 \\ $x {y} \udcff'.encode("utf-8", "replace").decode()
+    flags = f"runtime=litert external_delegate_path={faulty_delegate} external_delegate_options=fault:zero"
+    case = case_of(addition(name), flags, tmp_path)
+    odd = changed(case, operator=name)
+    folder = tmp_path / 'odd "folder" é $x'
+    bundle = write_bundle(folder, result_of(odd), odd, None)
+    assert bundle.reproduced, bundle.printed
+    text = (folder / "issue.md").read_text()
+    shown = 'a"""b `c``d|é<script>@someone #1 \\ $x {y} ?'
+    tokens = [child for token in MarkdownIt().enable("table").parse(text) for child in (token.children or [token])]
+    assert {each.content for each in tokens if each.type == "html_inline"} == {"<!-- -->"}
+    assert not [each for each in tokens if each.type in ("html_block", "link_open")]
+    assert [each.content for each in tokens if each.type == "code_inline"].count(shown) == 2
+    title = "".join(each.content for each in tokens[1:20] if each.type in ("text", "text_special", "html_inline"))
+    assert title.replace("<!-- -->", "").startswith(f"{shown} gives wrong values with faulty_delegate.so")
+
+
+def test_without_a_case_there_is_nothing_to_reproduce(tmp_path: Path) -> None:
+    bundle = write_bundle(tmp_path / "bundle", result_of(None), None, None)
+    assert bundle.files == ("node_data.json", "result.json")
+    assert (bundle.reproduced, bundle.printed) == (False, "")
+
+
+def test_only_a_new_folder_is_written_to(tmp_path: Path) -> None:
+    (tmp_path / "mine").touch()
+    with pytest.raises(UsageError, match="--bundle=.* is not empty; give a new folder"):
+        write_bundle(tmp_path, result_of(None), None, None)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "bundle").mkdir()
+    (tmp_path / "bundle").chmod(0o500)
+    with pytest.raises(OutputError, match="cannot be written"):
+        write_bundle(tmp_path / "bundle", result_of(None), None, None)

@@ -1,0 +1,176 @@
+"""``evaltools locate`` names the operator that a delegate is wrong in, and nobody else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import locate_models
+from tests.command import Completed, evaltools_here
+
+MODELS = locate_models.all_models()
+QUICK = ("--num_inputs=2", "--num_runs=25", "--progress=none")
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> Path:
+    return written(tmp_path, "net")
+
+
+def written(folder: Path, name: str) -> Path:
+    path = folder / f"{name.replace(' ', '_')}.tflite"
+    path.write_bytes(MODELS[name])
+    return path
+
+
+def locate(model: Path, *flags: str) -> tuple[Completed, dict[str, Any]]:
+    output = model.with_suffix(".json")
+    completed = evaltools_here("locate", str(model), *QUICK, f"--output={output}", *flags)
+    return completed, json.loads(output.read_text()) if output.exists() else {}
+
+
+def planted(delegate: Path, options: str) -> tuple[str, ...]:
+    return (f"--external_delegate_path={delegate}", f"--external_delegate_options={options}", "--use_xnnpack=false")
+
+
+@pytest.mark.parametrize("name", ["net", "quantized net"])
+@pytest.mark.parametrize("place", [0, 3, 5, 7])
+def test_the_planted_operator_is_named_and_confirmed(
+    name: str, place: int, tmp_path: Path, faulty_delegate: Path
+) -> None:
+    amount = 4 if name == "quantized net" else 0.02
+    tensor = locate_models.NET_TENSORS[place]
+    completed, found = locate(
+        written(tmp_path, name), *planted(faulty_delegate, f"tensor:{tensor};fault:step;amount:{amount}")
+    )
+    assert completed.code == 0, completed.err
+    assert found["verdict"]["kind"] == "operator at fault", completed.out
+    assert found["verdict"]["operators"] == [place]
+    assert completed.out.startswith(f"operator at fault: #{place} {locate_models.NET_OPERATORS[place]}")
+    assert [operator["status"] for operator in found["operators"]].count("wrong") == 1
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "svdf"])
+def test_where_nothing_is_wrong_nothing_is_named(name: str, tmp_path: Path, faulty_delegate: Path) -> None:
+    completed, found = locate(written(tmp_path, name), *planted(faulty_delegate, "tensor:nowhere;fault:zero"))
+    assert completed.code == 0, completed.err
+    assert found["verdict"] == {"kind": "no difference", "operators": [], "reason": ""}
+    assert found["culprits"] == []
+
+
+def test_a_fault_in_one_of_20_runs_is_found(net: Path, faulty_delegate: Path) -> None:
+    _, found = locate(net, *planted(faulty_delegate, "tensor:project;fault:scale;amount:1.5;every:20"))
+    assert found["verdict"]["operators"] == [2]
+    alone = found["culprits"][0]["evidence"][0]
+    assert (alone["beyond"], alone["runs"]) == (1, 25)
+
+
+@pytest.mark.parametrize(
+    ("flags", "precision"),
+    [("precision:fp16", "fp16"), ("precision:bf16", "bf16"), ("precision:fp32", "fp32")],
+)
+def test_a_lower_precision_is_no_fault(net: Path, rounding_delegate: Path, flags: str, precision: str) -> None:
+    _, found = locate(net, *planted(rounding_delegate, flags))
+    assert found["precision"] == precision
+    assert found["verdict"]["kind"] == ("no difference" if precision == "fp32" else "precision")
+    assert found["verdict"]["operators"] == []
+
+
+def test_xnnpack_in_fp16_is_precision(net: Path) -> None:
+    completed, found = locate(net, "--use_xnnpack", "--xnnpack_force_fp16")
+    assert found["verdict"]["kind"] == "precision"
+    assert "computes in float16" in completed.out
+
+
+def test_a_sum_beyond_fp16_is_a_fault_of_that_operator_with_its_cause(tmp_path: Path) -> None:
+    model = written(tmp_path, "sum beyond fp16")
+    _, found = locate(model, "--use_xnnpack", "--xnnpack_force_fp16", "--input_range=image:0:20")
+    assert found["verdict"]["operators"] == [0]
+    (culprit,) = found["culprits"]
+    assert culprit["status"] == "confirmed"
+    assert {option["setting"]: option["wrong"] for option in culprit["sweep"]} == {
+        "--xnnpack_force_fp16=false": False,
+        "--num_interpreter_threads=4": True,
+    }
+
+
+def test_a_crash_is_a_finding(net: Path, rounding_delegate: Path) -> None:
+    completed, found = locate(net, *planted(rounding_delegate, "ops:depthwise;fail:abort"))
+    assert completed.code == 0
+    assert found["verdict"] == {"kind": "crash", "operators": [1], "reason": ""}
+    assert found["operators"][1]["status"] == "crashes alone"
+    assert "SIGABRT" in found["operators"][1]["reason"]
+    assert found["operators"][0]["status"] == "stays on the CPU"
+
+
+def test_a_limit_of_compiles_gives_the_best_answer_so_far_and_the_run_folder_goes_on(
+    net: Path, tmp_path: Path, faulty_delegate: Path
+) -> None:
+    fault = planted(faulty_delegate, "tensor:total;fault:scale;amount:1.2")
+    folder = tmp_path / "run"
+    completed, cut_short = locate(net, *fault, f"--run_dir={folder}", "--max_compiles=4")
+    assert cut_short["stopped"] == "--max_compiles=4 was reached"
+    assert "stopped early" in completed.out
+    _, whole = locate(net, *fault)
+    _, resumed = locate(net, *fault, f"--run_dir={folder}")
+    assert resumed["stopped"] == ""
+    for part in ("verdict", "culprits", "operators", "outputs"):
+        assert resumed[part] == whole[part], part
+    assert resumed["compiles"] < whole["compiles"]
+    completed, _ = locate(net, *planted(faulty_delegate, "tensor:stem;fault:zero"), f"--run_dir={folder}")
+    assert (completed.code, "holds another run" in completed.err) == (2, True)
+
+
+@pytest.mark.parametrize("method", ["single", "taps", "prefix", "suffix", "range", "island"])
+def test_each_method_alone(net: Path, faulty_delegate: Path, method: str) -> None:
+    completed, found = locate(
+        net, *planted(faulty_delegate, "tensor:total;fault:scale;amount:1.2"), f"--method={method}"
+    )
+    assert completed.code == 0, completed.err
+    assert found["method"] == method
+    if method in ("prefix", "suffix", "range"):
+        assert found["verdict"]["kind"] == "suspected"
+        assert 3 in range(found["culprits"][0]["first"], found["culprits"][0]["last"] + 1)
+    if method == "single":
+        assert [operator["index"] for operator in found["operators"] if operator["status"] == "wrong"] == [3]
+    if method == "taps":
+        worst = {operator["tensor"]: operator["accumulated"]["worst"] for operator in found["operators"]}
+        assert worst["project"] == 0
+        assert worst["total"] > 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [("--operators=2-4", [2, 3, 4]), ("--operators=stem:project", [1, 2]), ("--operators=7", [7])],
+)
+def test_a_part_of_the_model(net: Path, flags: str, named: list[int]) -> None:
+    _, found = locate(net, "--use_xnnpack", flags)
+    assert [operator["index"] for operator in found["operators"]] == named
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--operators=5-99"], "the model has the operators 0 to 7"),
+        (["--operators=stem:nowhere"], "expected FIRST-LAST, or TENSOR:TENSOR"),
+        (["--num_inputs=0"], "use 1 or more"),
+        (["--config=a: num_threads=1", "--config=b: num_threads=2"], "one configuration at a time"),
+        (["--output=result.html"], "ends in .json"),
+        (["--method=guess"], "not an accepted value"),
+    ],
+)
+def test_what_is_wrong_is_said(net: Path, flags: list[str], message: str) -> None:
+    completed = evaltools_here("locate", str(net), *flags)
+    assert completed.code == 2
+    assert message in completed.err
+    assert "Traceback" not in completed.err
+
+
+def test_a_delegate_that_takes_nothing_is_no_answer(tmp_path: Path, rounding_delegate: Path) -> None:
+    completed, found = locate(written(tmp_path, "quantized net"), *planted(rounding_delegate, "precision:fp16"))
+    assert completed.code == 3
+    assert found["verdict"]["kind"] == "not decided"
+    assert "took none of the 8 nodes" in completed.out

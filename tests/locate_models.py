@@ -1,0 +1,312 @@
+"""Models to look for the operator at fault in; each tensor has a name of its own, so that a fault can be put anywhere.
+
+Functions return the content of a .tflite file; the same arguments give the same bytes. What they compute is worked out
+in NumPy by :mod:`tests.numpy_layers` from the weights that are here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tflite
+
+from tests import numpy_layers
+from tests.numpy_layers import Padding
+from tests.tflite_writer import Graph, Quantization, Shape
+
+Array = npt.NDArray[Any]
+
+NET_SHAPE = (1, 16, 16, 3)
+NET_CHANNELS, NET_CLASSES = 8, 10
+NET_OPERATORS = (
+    "CONV_2D", "DEPTHWISE_CONV_2D", "CONV_2D", "ADD", "AVERAGE_POOL_2D", "RESHAPE", "FULLY_CONNECTED", "SOFTMAX",
+)  # fmt: skip
+NET_TENSORS = ("stem", "spread", "project", "total", "pooled", "flat", "logits", "scores")
+"""The output of each of :data:`NET_OPERATORS`."""
+SCORES = Quantization(1 / 256, -128)
+
+_RELU6 = tflite.ActivationFunctionType.RELU6
+
+
+# ---- Two that are known ---------------------------------------------------------------------
+
+
+def add_that_is_also_an_output(shape: Shape = (1, 8, 8, 4)) -> bytes:
+    """ADD of "a" and "b", which is an output and summed up for another one: google-ai-edge/LiteRT#8599.
+
+    The GPU leaves one of the operands in the first output ("total"); the second ("everything") is right.
+    """
+    graph = Graph()
+    left, right = graph.tensor("a", shape), graph.tensor("b", shape)
+    total = graph.node("ADD", [left, right], graph.tensor("total", shape), "AddOptions")
+    axes = tuple(range(1, len(shape)))
+    everything = _add_sum(graph, total, axes, "everything")
+    return graph.to_bytes([left, right], [total, everything])
+
+
+def sum_beyond_fp16(size: int = 112) -> bytes:
+    """SUM over a picture of one channel: with numbers from 0 to 20 beyond 65504, google-ai-edge/LiteRT#9249."""
+    graph = Graph()
+    image = graph.tensor("image", (1, size, size, 1))
+    return graph.to_bytes([image], [_add_sum(graph, image, (1, 2), "sum")])
+
+
+# ---- A net, in float32 and in int8 ----------------------------------------------------------
+
+
+@cache
+def net_weights(seed: int = 0) -> dict[str, Array]:
+    """Weights and biases of the net by name, float32; not to be changed."""
+    random = np.random.default_rng(seed)
+    shapes = {
+        "stem": (NET_CHANNELS, 3, 3, NET_SHAPE[3]),
+        "spread": (1, 3, 3, NET_CHANNELS),
+        "project": (NET_CHANNELS, 1, 1, NET_CHANNELS),
+        "logits": (NET_CLASSES, NET_CHANNELS),
+    }
+    found = {}
+    for name, shape in shapes.items():
+        inputs = np.prod(shape) / (NET_CHANNELS if name != "logits" else NET_CLASSES)
+        found[f"{name} weights"] = (2 * random.standard_normal(shape) / np.sqrt(inputs)).astype(np.float32)
+        found[f"{name} bias"] = random.uniform(-0.2, 0.2, NET_CLASSES if name == "logits" else NET_CHANNELS)
+    return {name: values.astype(np.float32) for name, values in found.items()}
+
+
+def net_tensors(image: Array, weights: dict[str, Array]) -> dict[str, Array]:
+    """The output of each operator of the net by name, worked out in NumPy."""
+    stem = numpy_layers.relu6(numpy_layers.conv(image, weights["stem weights"], weights["stem bias"], 2))
+    spread = numpy_layers.relu6(numpy_layers.depthwise(stem, weights["spread weights"], weights["spread bias"]))
+    project = numpy_layers.conv(spread, weights["project weights"], weights["project bias"])
+    total = stem + project
+    pooled = total.mean((1, 2), keepdims=True)
+    flat = pooled.reshape(1, NET_CHANNELS)
+    logits = numpy_layers.dense(flat, weights["logits weights"], weights["logits bias"])
+    found = (stem, spread, project, total, pooled, flat, logits, numpy_layers.softmax(logits))
+    return dict(zip(NET_TENSORS, found, strict=True))
+
+
+def net(seed: int = 0) -> bytes:
+    """Eight operators, :data:`NET_OPERATORS`: [1, 16, 16, 3] -> [1, 10], one branch around two of them; float32."""
+    return _write_net(_Types(), seed)
+
+
+def quantized_net(seed: int = 0) -> bytes:
+    """The same in int8, one scale for each tensor, for pictures from -1 to 1."""
+    return _write_net(_Int8("int8", net_quantization(seed)), seed)
+
+
+@cache
+def net_quantization(seed: int = 0) -> dict[str, Quantization]:
+    """The scale of each tensor of the quantised net, from its range on pictures of noise."""
+    random = np.random.default_rng(seed + 1)
+    images = [random.uniform(-1, 1, NET_SHAPE) for _ in range(8)]
+    seen = [net_tensors(image, net_weights(seed)) for image in images]
+    found = {"image": Quantization(1 / 127, 0), "scores": SCORES}
+    for name in ("stem", "spread", "project", "total", "logits"):
+        values = np.array([each[name] for each in seen])
+        found[name] = asymmetric(float(min(values.min(), 0)), float(max(values.max(), 0)))
+    return found | {"pooled": found["total"], "flat": found["total"]}
+
+
+def asymmetric(low: float, high: float) -> Quantization:
+    """Int8 from ``low`` to ``high``, with 0 as a whole number."""
+    scale = float(np.float32((high - low) / 255))
+    return Quantization(scale, int(np.clip(np.rint(-128 - low / scale), -128, 127)))
+
+
+@dataclass
+class _Types:
+    """How the net's tensors and constants are stored: as they are."""
+
+    dtype: str = "float32"
+    quantization: dict[str, Quantization] = field(default_factory=dict)
+
+    def tensor(self, graph: Graph, name: str, shape: Shape) -> int:
+        """A tensor that is computed or fed."""
+        return graph.tensor(name, shape, self.dtype, self.quantization.get(name))
+
+    def constants(self, graph: Graph, name: str, source: str, weights: dict[str, Array]) -> list[int]:
+        """Weights and bias of the operator with the output ``name`` and the input ``source``."""
+        del source
+        return [graph.constant(f"{name} {kind}", weights[f"{name} {kind}"]) for kind in ("weights", "bias")]
+
+
+class _Int8(_Types):
+    """Int8 with one scale for each tensor; a bias has the scale of the products that it is added to."""
+
+    def constants(self, graph: Graph, name: str, source: str, weights: dict[str, Array]) -> list[int]:
+        """Whole numbers next to the float ones."""
+        numbers = weights[f"{name} weights"]
+        scale = float(np.float32(np.abs(numbers).max() / 127))
+        product = float(np.float32(scale * self.quantization[source].scale))
+        stored = np.rint(numbers / scale).astype(np.int8)
+        bias = np.rint(weights[f"{name} bias"] / product).astype(np.int32)
+        return [
+            graph.constant(f"{name} weights", stored, Quantization(scale, 0)),
+            graph.constant(f"{name} bias", bias, Quantization(product, 0)),
+        ]
+
+
+def _write_net(types: _Types, seed: int) -> bytes:
+    graph, weights = Graph(), net_weights(seed)
+    middle = (1, 8, 8, NET_CHANNELS)
+    image = types.tensor(graph, "image", NET_SHAPE)
+    stem, spread, project, total = (types.tensor(graph, name, middle) for name in NET_TENSORS[:4])
+    pooled = types.tensor(graph, "pooled", (1, 1, 1, NET_CHANNELS))
+    flat = types.tensor(graph, "flat", (1, NET_CHANNELS))
+    logits, scores = (types.tensor(graph, name, (1, NET_CLASSES)) for name in NET_TENSORS[6:])
+    _add_conv(graph, [image, *types.constants(graph, "stem", "image", weights)], stem, 2, activation=_RELU6)
+    graph.node(
+        "DEPTHWISE_CONV_2D", [stem, *types.constants(graph, "spread", "stem", weights)], spread,
+        "DepthwiseConv2DOptions", **_conv_fields(1, "SAME", _RELU6), DepthMultiplier=1,
+    )  # fmt: skip
+    _add_conv(graph, [spread, *types.constants(graph, "project", "spread", weights)], project)
+    graph.node("ADD", [stem, project], total, "AddOptions")
+    fields = {"StrideH": 8, "StrideW": 8, "FilterHeight": 8, "FilterWidth": 8, "Padding": tflite.Padding.VALID}
+    graph.node("AVERAGE_POOL_2D", [total], pooled, "Pool2DOptions", **fields)
+    shape = graph.constant("flat shape", np.array([1, NET_CHANNELS], np.int32))
+    graph.node("RESHAPE", [pooled, shape], flat, "ReshapeOptions")
+    dense = [flat, *types.constants(graph, "logits", "flat", weights)]
+    graph.node("FULLY_CONNECTED", dense, logits, "FullyConnectedOptions")
+    graph.node("SOFTMAX", [logits], scores, "SoftmaxOptions", Beta=1.0)
+    return graph.to_bytes([image], [scores])
+
+
+# ---- Kinds of operators ---------------------------------------------------------------------
+
+
+@cache
+def svdf_weights() -> tuple[Array, Array, Array]:
+    """Of 5 filters over 6 numbers with 4 results kept: feature [5, 6], time [5, 4] and bias [5]; not to be changed."""
+    random = np.random.default_rng(5)
+    feature, time, bias = (random.uniform(-1, 1, shape).astype(np.float32) for shape in ((5, 6), (5, 4), (5,)))
+    return feature, time, bias
+
+
+def svdf() -> bytes:
+    """SVDF, whose state is a variable tensor: what it gives depends on the inferences before."""
+    graph = Graph()
+    feature, time, bias = svdf_weights()
+    frame = graph.tensor("frame", (1, feature.shape[1]))
+    state = graph.tensor("state", (1, time.size), variable=True)
+    constants = [
+        graph.constant(name, values) for name, values in zip(("feature", "time", "bias"), svdf_weights(), strict=True)
+    ]
+    filtered = graph.tensor("filtered", (1, len(bias)))
+    graph.node("SVDF", [frame, *constants, state], filtered, "SVDFOptions", Rank=1)
+    negated = graph.node("NEG", [filtered], graph.tensor("negated", (1, len(bias))), "NegOptions")
+    return graph.to_bytes([frame], [negated])
+
+
+@cache
+def conv_weights(filters: int = 4, channels: int = 3) -> tuple[Array, Array]:
+    """Weights [4, 3, 3, 3] and bias of a convolution, numbers that fp16 holds; not to be changed."""
+    random = np.random.default_rng(6)
+    weights = random.uniform(-0.5, 0.5, (filters, 3, 3, channels)).astype(np.float16)
+    return weights, random.uniform(-0.5, 0.5, filters).astype(np.float16)
+
+
+def fp16_constants(shape: Shape = (1, 8, 8, 3)) -> bytes:
+    """CONV_2D whose weights and bias are stored in fp16, each with its own DEQUANTIZE, as converters write them."""
+    graph = Graph()
+    image = graph.tensor("image", shape)
+    stored = [
+        graph.constant(f"{name} in fp16", values)
+        for name, values in zip(("weights", "bias"), conv_weights(), strict=True)
+    ]
+    floats = [
+        graph.node("DEQUANTIZE", [index], graph.tensor(name, graph.shape(index)), "DequantizeOptions")
+        for name, index in zip(("weights", "bias"), stored, strict=True)
+    ]
+    output = graph.tensor("conv", (*shape[:3], len(conv_weights()[0])))
+    return graph.to_bytes([image], [_add_conv(graph, [image, *floats], output)])
+
+
+def resize(shape: Shape = (1, 4, 5, 2), height: int = 7, width: int = 10) -> bytes:
+    """RESIZE_BILINEAR with half_pixel_centers, which delegates without that option move by half a pixel."""
+    graph = Graph()
+    image = graph.tensor("image", shape)
+    size = graph.constant("size", np.array([height, width], np.int32))
+    output = graph.tensor("resized", (shape[0], height, width, shape[3]))
+    graph.node("RESIZE_BILINEAR", [image, size], output, "ResizeBilinearOptions", HalfPixelCenters=True)
+    return graph.to_bytes([image], [output])
+
+
+def broadcast_add(shape: Shape = (1, 4, 4, 3), second: Shape = (1, 1, 1, 3)) -> bytes:
+    """ADD of two inputs, "image" and "colour", the second of which stands for every pixel."""
+    graph = Graph()
+    image, colour = graph.tensor("image", shape), graph.tensor("colour", second)
+    total = graph.node("ADD", [image, colour], graph.tensor("total", shape), "AddOptions")
+    return graph.to_bytes([image, colour], [total])
+
+
+def pad_and_conv(shape: Shape = (1, 8, 8, 3), before: int = 1, after: int = 1) -> bytes:
+    """An explicit PAD and a CONV_2D with stride 2 and no padding of its own, as PyTorch's convolutions become."""
+    graph = Graph()
+    image = graph.tensor("image", shape)
+    edges = graph.constant("edges", np.array([[0, 0], [before, after], [before, after], [0, 0]], np.int32))
+    height, width = (length + before + after for length in shape[1:3])
+    padded = graph.node(
+        "PAD", [image, edges], graph.tensor("padded", (shape[0], height, width, shape[3])), "PadOptions"
+    )
+    output = graph.tensor("conv", (shape[0], (height - 1) // 2, (width - 1) // 2, len(conv_weights()[0])))
+    _add_conv(graph, [padded, *_conv_constants(graph)], output, 2, "VALID")
+    return graph.to_bytes([image], [output])
+
+
+def same_conv(shape: Shape = (1, 8, 8, 3)) -> bytes:
+    """CONV_2D with stride 2 and SAME padding: of an even picture the zeros stand behind it alone."""
+    graph = Graph()
+    image = graph.tensor("image", shape)
+    output = graph.tensor("conv", (shape[0], -(-shape[1] // 2), -(-shape[2] // 2), len(conv_weights()[0])))
+    _add_conv(graph, [image, *_conv_constants(graph)], output, 2)
+    return graph.to_bytes([image], [output])
+
+
+def all_models() -> dict[str, bytes]:
+    """Each of these by name."""
+    return {
+        "add that is also an output": add_that_is_also_an_output(),
+        "sum beyond fp16": sum_beyond_fp16(),
+        "net": net(),
+        "quantized net": quantized_net(),
+        "svdf": svdf(),
+        "fp16 constants": fp16_constants(),
+        "resize": resize(),
+        "broadcast add": broadcast_add(),
+        "pad and conv": pad_and_conv(),
+        "same conv": same_conv(),
+    }
+
+
+# ---- Nodes ----------------------------------------------------------------------------------
+
+
+def _add_sum(graph: Graph, tensor: int, axes: Shape, name: str) -> int:
+    shape = [1 if axis in axes else length for axis, length in enumerate(graph.shape(tensor))]
+    which = graph.constant("axes", np.array(axes, np.int32))
+    return graph.node("SUM", [tensor, which], graph.tensor(name, shape), "ReducerOptions", KeepDims=True)
+
+
+def _conv_constants(graph: Graph) -> list[int]:
+    weights, bias = (values.astype(np.float32) for values in conv_weights())
+    return [graph.constant("weights", weights), graph.constant("bias", bias)]
+
+
+def _add_conv(
+    graph: Graph, inputs: list[int], output: int, stride: int = 1, padding: Padding = "SAME", activation: int = 0
+) -> int:
+    return graph.node("CONV_2D", inputs, output, "Conv2DOptions", **_conv_fields(stride, padding, activation))
+
+
+def _conv_fields(stride: int, padding: Padding, activation: int) -> dict[str, int]:
+    return {
+        "Padding": getattr(tflite.Padding, padding),
+        "StrideH": stride,
+        "StrideW": stride,
+        "FusedActivationFunction": activation,
+    }

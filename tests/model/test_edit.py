@@ -1,0 +1,53 @@
+"""Options of one operator, read and changed, as the runtime takes them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from evaltools.model.edit import operator_options, with_options
+from tests.interpreters import make_interpreter, run
+from tests.tflite_writer import Graph
+
+WEIGHTS = np.arange(18, dtype=np.float32).reshape(1, 3, 3, 2)
+IMAGE = np.random.default_rng(1).standard_normal((1, 5, 5, 2)).astype(np.float32)
+
+
+def convolution() -> bytes:
+    graph = Graph()
+    image = graph.tensor("image", IMAGE.shape)
+    weights, bias = graph.constant("weights", WEIGHTS), graph.constant("bias", np.array([7], np.float32))
+    output = graph.tensor("y", (1, 5, 5, 1))
+    graph.node(
+        "CONV_2D", [image, weights, bias], output, "Conv2DOptions",
+        Padding=0, StrideH=1, StrideW=1, DilationHFactor=1, DilationWFactor=1, FusedActivationFunction=1,
+    )  # fmt: skip
+    return graph.to_bytes([image], [output])
+
+
+def output_of(content: bytes, image: npt.NDArray[np.float32]) -> npt.NDArray[np.generic]:
+    return run(make_interpreter("ai_edge_litert", content), [image])
+
+
+def test_options_are_read() -> None:
+    options = operator_options(convolution(), 0)
+    assert (options["padding"], options["strideH"], options["fusedActivationFunction"]) == (0, 1, 1)
+
+
+def test_an_operator_without_options_has_none() -> None:
+    graph = Graph()
+    fed, made = graph.tensor("x", (1, 3)), graph.tensor("y", (1, 3))
+    graph.node("NEG", [fed], made)
+    assert operator_options(graph.to_bytes([fed], [made]), 0) == {}
+
+
+def test_options_shapes_and_constants_are_changed() -> None:
+    changed = with_options(convolution(), 0, {"padding": 1, "fusedActivationFunction": 0}, {0: (1, 6, 6, 2)}, 2)
+    image = np.pad(IMAGE, [(0, 0), (0, 1), (0, 1), (0, 0)])
+    windows = np.array([[image[0, y : y + 3, x : x + 3] for x in range(4)] for y in range(4)])
+    expected = np.einsum("hwijc,ijc->hw", windows, WEIGHTS[0])[None, :, :, None]
+    assert np.allclose(output_of(changed, image), expected, atol=1e-4)
+
+
+def test_the_rest_stays() -> None:
+    assert np.array_equal(output_of(with_options(convolution(), 0, {}), IMAGE), output_of(convolution(), IMAGE))
