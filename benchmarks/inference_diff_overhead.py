@@ -11,42 +11,24 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.sample import MODELS, model_file
-from evaltools.engine import Tally
 from evaltools.model import ModelFile, read_model
-from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import open_session
 from evaltools.tasks.inference_diff.evaluation import prepare_diff
 from evaltools.tasks.inference_diff.inputs import InputOptions, plan_inputs
 from evaltools.tasks.inference_diff.request import DiffRequest
 from evaltools.tasks.shared.evaluation import evaluate
+from evaltools.tasks.shared.measuring import Observer
 
 RUNS = 50
 REPEATS = 11
 REFERENCE = Configuration("reference", kernels="builtin")
 TEST = Configuration("test")
-
-
-class Silent:
-    """An observer that shows nothing."""
-
-    def opened(self, configurations: list[ConfigurationResult]) -> None:
-        """Nothing."""
-
-    @contextmanager
-    def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:  # noqa: ARG002
-        """Nothing."""
-        yield lambda _tally: None
-
-    def measured(self) -> None:
-        """Nothing."""
 
 
 def bare_seconds(model: ModelFile) -> tuple[float, float]:
@@ -67,7 +49,7 @@ def bare_seconds(model: ModelFile) -> tuple[float, float]:
 def diff_seconds(model: ModelFile) -> float:
     """Seconds of the pass of an inference diff."""
     request = DiffRequest(model.path, REFERENCE, (TEST,), InputOptions(num_runs=RUNS), yardstick_runs=0)
-    return evaluate(prepare_diff, request, Silent()).environment.elapsed_s
+    return evaluate(prepare_diff, request, Observer()).environment.elapsed_s
 
 
 def main(arguments: list[str]) -> int:

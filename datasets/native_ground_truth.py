@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from google.protobuf.message import DecodeError
 
-from evaltools.datasets.files import read_bytes
 from evaltools.datasets.object_annotations import AnnotatedImage, AnnotatedImages, Category, ObjectAnnotation
 from evaltools.errors import DataError
 from evaltools.proto import message_class
@@ -86,13 +85,11 @@ def _is_inside(annotation: ObjectAnnotation, image: AnnotatedImage) -> bool:
     return max(y, y + height) <= image.height and max(x, x + width) <= image.width
 
 
-def read_ground_truth(path: Path, flag: str) -> NativeGroundTruth:
-    """Read a file; raises :class:`DataError` for one that is no such message, is empty, or has a wrong entry."""
-    return parse_ground_truth(read_bytes(path, flag, "a binary ground_truth.pb"), f"{flag}={path}")
-
-
 def parse_ground_truth(content: bytes, where: str) -> NativeGroundTruth:
-    """The same from the bytes of the file; ``where`` names it in messages."""
+    """Read the bytes of a file, which ``where`` names in messages.
+
+    Raises :class:`DataError` for those that are no such message, for none, and where an entry is wrong.
+    """
     message = message_class("ObjectDetectionGroundTruth")()
     try:
         message.ParseFromString(content)

@@ -10,6 +10,8 @@ EXAMPLES_FAILED: Final = 4
 NOT_WRITTEN: Final = 5
 INCONCLUSIVE: Final = 6
 INTERRUPTED: Final = 130
+MEASURED: Final = (OK, LIMIT_BROKEN, NOT_MEASURED, EXAMPLES_FAILED)
+"""Those of an evaluation that measured what it could."""
 
 EXIT_CODE_HELP: Final = """\
   0    everything asked for was measured

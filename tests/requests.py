@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from evaltools.cli.evaluate.command import read_request
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags, parse_flags
 from evaltools.tasks.shared.kind import evaluation_kind
@@ -28,4 +27,4 @@ def request_of(task: str, *words: str) -> Request:
     """A request with what the task requires, and more flags."""
     kind = evaluation_kind(task)
     typed = (*REQUIRED[task], *words)
-    return read_request(kind, flags_of(task, *typed), ("evaltools", kind.command, *typed))
+    return kind.request_of_flags(flags_of(task, *typed), ("evaltools", kind.command, *typed))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from evaltools.cli.main import command_names
+from evaltools.commands.names import command_names
 from evaltools.delegates import PARAMETERS
 from evaltools.task_kind import kind_names
 from evaltools.tasks.shared.kind import evaluation_kind
@@ -135,9 +135,9 @@ def test_flags_in_the_docs_exist() -> None:
     from evaltools.cli.convert import command as convert
     from evaltools.cli.device import clean as device_clean
     from evaltools.cli.device import list as device_list
-    from evaltools.cli.device import run_flags as device_run_flags
     from evaltools.cli.judge import baseline, gate, power
     from evaltools.cli.look import demo, doctor, inspect
+    from evaltools.device.run import flags as device_run_flags
 
     groups = [
         *benchmark.GROUPS.values(),

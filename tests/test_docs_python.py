@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +14,6 @@ from tests.command import evaltools
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("python.md", "own-tasks.md")
-NOTEBOOK = ROOT / "examples" / "notebook.ipynb"
 pytestmark = pytest.mark.once
 
 
@@ -59,23 +56,3 @@ def _run_commands(content: str, folder: Path) -> None:
         content, shell=True, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True
     )
     assert done.returncode == (int(code[1]) if code else 0), done.stderr
-
-
-def test_the_cells_of_the_notebook_run(folder: Path) -> None:
-    notebook: Any = json.loads(NOTEBOOK.read_text())
-    assert notebook["nbformat"] == 4
-    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    shown = [f"{cell}\n" if not _is_shown(cell) else _with_last_shown(cell) for cell in cells]
-    done = run("import os\nos.makedirs('examples', exist_ok=True)\nos.chdir('examples')\n" + "".join(shown), folder)
-    assert done.returncode == 0, done.stderr
-    assert "<table>" in done.stdout
-
-
-def _is_shown(cell: str) -> bool:
-    return re.fullmatch(r"\w+", cell.strip().splitlines()[-1]) is not None
-
-
-def _with_last_shown(cell: str) -> str:
-    """The cell with what it ends with shown, as a notebook does."""
-    *before, last = cell.strip().splitlines()
-    return "\n".join([*before, f"shown = {last}", "print(shown._repr_html_())", ""])

@@ -13,10 +13,10 @@ from evaltools.benchmark import kind as benchmark
 from evaltools.cli.convert import command as convert
 from evaltools.cli.device import clean as device_clean
 from evaltools.cli.device import list as device_list
-from evaltools.cli.device import run_flags as device_run_flags
 from evaltools.cli.judge import baseline, gate, power
 from evaltools.cli.look import delegates, demo, doctor, inspect
 from evaltools.configuration import CONFIGURATION_PARAMETERS
+from evaltools.device.run import flags as device_run_flags
 from evaltools.errors import DataError, UsageError
 from evaltools.parameter import Parameter, Role, Value, format_value
 from evaltools.request import Options, Request

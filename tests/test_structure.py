@@ -124,6 +124,16 @@ MAY_IMPORT = {
     "device/adb": {"device", "result"},
     "device/files": {"device"},
     "device/programs": {"device", "result"},
+    "commands": {
+        "benchmark",
+        "device",
+        "gates",
+        "parameter",
+        "request",
+        "runs",
+        "task_kind",
+        "tasks",
+    },
     "api": {
         "benchmark",
         "configuration",
@@ -146,6 +156,7 @@ MAY_IMPORT = {
     },
     "cli": {
         "benchmark",
+        "commands",
         "configuration",
         "datasets",
         "delegates",
@@ -167,7 +178,7 @@ MAY_IMPORT = {
         "tasks",
     },
     "pytest_plugin": {
-        "cli",
+        "commands",
         "engine",
         "gates",
         "parameter",

@@ -6,62 +6,37 @@ import itertools
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 from evaltools.api.configurations import Tests, read_tests
 from evaltools.api.evaluations import AnyPath
+from evaltools.api.options import flags_of
 from evaltools.api.progress import bar
 from evaltools.api.shown import Entries, Entry
+from evaltools.benchmark.fresh_process import Watcher
 from evaltools.benchmark.kind import KIND, request_of_flags
 from evaltools.benchmark.measure import measure_benchmark
 from evaltools.benchmark.options import Candidate
 from evaltools.benchmark.request import read_request
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.errors import UsageError
-from evaltools.metrics.op_profile import OpProfile
 from evaltools.parameter import did_you_mean
 from evaltools.report.tables.shown import shown_figures
-from evaltools.request.flags import GivenFlags
-from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Phase, Round
-from evaltools.result.evaluation import DelegationProof
-from evaltools.runtime.session import Opening
+from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 
 OnRound = Callable[[str, int], object]
 
 
-class Timed(Entry):
+class Timed(Entry[BenchmarkRow]):
     """One configuration: ``latency_ms`` is the median, ``load_ms``, ``first_run_ms``, ``peak_memory_mb`` and others."""
-
-    def __init__(self, row: BenchmarkRow) -> None:
-        self.row: Final = row
-
-    @property
-    def name(self) -> str:
-        """The name that it was given."""
-        return self.row.name
-
-    @property
-    def is_measured(self) -> bool:
-        """Whether it has figures; :attr:`reason` says why not."""
-        return self.row.status == "measured"
-
-    @property
-    def reason(self) -> str | None:
-        """Why it was not measured."""
-        return self.row.reason
-
-    @property
-    def delegation(self) -> DelegationProof | None:
-        """Proof of what ran where: ``delegated_nodes`` of ``total_nodes``."""
-        return self.row.delegation
 
     @property
     def facts(self) -> Mapping[str, str | None]:
         """What stands before the figures in a table."""
-        return {"status": self.row.status, "runtime": self.row.runtime.package if self.row.runtime else None}
+        return {"status": self.entry.status, "runtime": self.entry.runtime.package if self.entry.runtime else None}
 
     def _figures(self) -> Mapping[str, float | None]:
-        shown = shown_figures(self.row)
+        shown = shown_figures(self.entry)
         times = {
             "latency_ms": shown.latency_us,
             "average_ms": shown.average_us,
@@ -71,47 +46,28 @@ class Timed(Entry):
         }
         found = {name: None if value is None else value / 1000 for name, value in times.items()}
         found["peak_memory_mb"] = shown.peak_mb
-        if self.row.versus_first is not None:
-            found["versus_first"] = self.row.versus_first.ratio
+        if self.entry.versus_first is not None:
+            found["versus_first"] = self.entry.versus_first.ratio
         return found
 
 
-class Benchmark(Entries[Timed]):
+class Benchmark(Entries[Timed, BenchmarkResult]):
     """What was timed: ``benchmark["gpu"].latency_ms``; ``benchmark.result`` is the whole of it, typed."""
-
-    def __init__(self, result: BenchmarkResult) -> None:
-        self._result = result
-
-    @property
-    def result(self) -> BenchmarkResult:
-        """The whole result, typed."""
-        return self._result
 
     def _entries(self) -> Sequence[Timed]:
         return [Timed(row) for row in self._result.rows]
 
 
-class _Watcher:
+class _Watcher(Watcher):
     """Tells a function of each round that begins."""
 
     def __init__(self, tell: OnRound | None) -> None:
         self._tell = tell
 
     def begins(self, candidate: Candidate, round_number: int) -> None:
+        """Tell it."""
         if self._tell is not None:
             self._tell(candidate.configuration.name, round_number)
-
-    def opened(self, row: BenchmarkRow, opening: Opening) -> None: ...
-
-    def warmed_up(self, phase: Phase) -> None: ...
-
-    def measured(self, found: Round) -> None: ...
-
-    def failed(self, candidate: Candidate, reason: str) -> None: ...
-
-    def profiled(self, profile: OpProfile, opening: Opening) -> None: ...
-
-    def finished(self) -> None: ...
 
 
 @contextmanager
@@ -144,18 +100,14 @@ def benchmark(
         raise UsageError(
             f"progress: expected True or a function of a configuration's name and a round, got {progress!r}"
         )
-    models = [model] if isinstance(model, str) or not isinstance(model, Sequence) else model
-    given = [("graph", str(each)) for each in models]
-    for name, value in options.items():
+    for name in options:
         if name not in KIND.parameters or name in CONFIGURATION_PARAMETERS:
             raise UsageError(f"benchmark has no option {name!r}.{did_you_mean(name, KIND.parameters)}")
         if KIND.parameters[name].role == "output_file":
             raise UsageError(f"{name}: files are written by the command line; call .save() of the result")
-        several = value if isinstance(value, list | tuple) else [value]
-        given += [(name, ("false", "true")[each] if isinstance(each, bool) else str(each)) for each in several]
     configurations = () if tests is None else read_tests(tests)
-    given += [("config", f"{entry.name}: {shlex.join(entry.to_flags())}") for entry in configurations]
-    request = request_of_flags(GivenFlags(tuple(given), KIND.parameters), [])
+    texts = [f"{entry.name}: {shlex.join(entry.to_flags())}" for entry in configurations]
+    request = request_of_flags(flags_of({"graph": model, **options, "config": texts}, KIND.parameters), [])
     read = read_request(request)
     with _telling(progress, len(read.candidates) * read.options.rounds) as tell:
         return Benchmark(measure_benchmark(request, read, _Watcher(tell)).result)

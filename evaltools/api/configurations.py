@@ -28,13 +28,16 @@ class Configuration:
         self.flags = dict(flags)
         self.named(name or TEST_NAME)
 
-    def named(self, name: str) -> NamedConfiguration:
+    def named(self, name: str, native: bool = False) -> NamedConfiguration:
         """The configuration under a name; raises :class:`~evaltools.errors.UsageError` for flags that are wrong.
+
+        ``native``: of ``compat="native"``.
 
         >>> Configuration(use_xnnpack=True).named("fast").to_flags()
         ['--use_xnnpack=true']
         """
-        return NamedConfiguration.from_flags(name, [(flag, _text(flag, value)) for flag, value in self.flags.items()])
+        flags = [(flag, _text(flag, value)) for flag, value in self.flags.items()]
+        return NamedConfiguration.from_flags(name, flags, native)
 
     def __repr__(self) -> str:
         stated = {"name": self.name} if self.name else {}
@@ -60,8 +63,8 @@ def _text(flag: str, value: object) -> str:
     raise UsageError(f"{flag}={value!r}: expected True, False, a number, a text or a path")
 
 
-def read_tests(tests: Tests) -> tuple[NamedConfiguration, ...]:
-    """The test configurations; raises :class:`~evaltools.errors.UsageError`.
+def read_tests(tests: Tests, native: bool = False) -> tuple[NamedConfiguration, ...]:
+    """The test configurations, ``native`` those of ``compat="native"``; raises :class:`~evaltools.errors.UsageError`.
 
     >>> [entry.name for entry in read_tests({"one": "num_threads=1", "two": Configuration(num_threads=2)})]
     ['one', 'two']
@@ -71,16 +74,17 @@ def read_tests(tests: Tests) -> tuple[NamedConfiguration, ...]:
     if isinstance(tests, Mapping) and not _is_flags(tests):
         if not tests:
             raise UsageError(f"tests is empty; {_EXPECTED}")
-        return tuple(_named(str(name), entry) for name, entry in tests.items())
+        return tuple(_named(str(name), entry, native) for name, entry in tests.items())
     if isinstance(tests, str | Configuration | Mapping):
-        return (_named(tests.name if isinstance(tests, Configuration) and tests.name else TEST_NAME, tests),)
+        name = tests.name if isinstance(tests, Configuration) and tests.name else TEST_NAME
+        return (_named(name, tests, native),)
     if not isinstance(tests, Iterable):
         raise UsageError(f"tests={tests!r}: {_EXPECTED}")
     found = []
     for entry in tests:
         if not isinstance(entry, Configuration) or not entry.name:
             raise UsageError(f"tests: {entry!r} has no name; give evaltools.Configuration(name=..., ...), or a mapping")
-        found.append(entry.named(entry.name))
+        found.append(entry.named(entry.name, native))
     if not found:
         raise UsageError(f"tests is empty; {_EXPECTED}")
     return tuple(found)
@@ -103,14 +107,14 @@ def _is_flags(tests: Mapping[str, Any]) -> bool:
     return bool(tests) and all(name in CONFIGURATION_PARAMETERS for name in tests)
 
 
-def _named(name: str, entry: Any) -> NamedConfiguration:
+def _named(name: str, entry: Any, native: bool) -> NamedConfiguration:
     if isinstance(entry, Configuration):
-        return entry.named(name)
+        return entry.named(name, native)
     if isinstance(entry, str):
-        return NamedConfiguration.from_text(name, entry)
+        return NamedConfiguration.from_text(name, entry, native)
     if isinstance(entry, Mapping):
         for flag in entry:
             if flag not in CONFIGURATION_PARAMETERS:
                 raise UsageError(f"tests: {name}: no flag {flag!r}.{did_you_mean(str(flag), CONFIGURATION_PARAMETERS)}")
-        return Configuration(**entry).named(name)
+        return Configuration(**entry).named(name, native)
     raise UsageError(f"tests: {name}: expected evaltools.Configuration(...) or the text of flags, got {entry!r}")

@@ -5,24 +5,21 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from evaltools.api.configurations import OneConfiguration, Tests, read_tests, reference_text
 from evaltools.api.inputs import Inputs, input_options
+from evaltools.api.options import flags_of
 from evaltools.api.progress import OnProgress, observer_of
 from evaltools.api.result import Result
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
-from evaltools.request import Options, Request
-from evaltools.runs.finished_shards import merge_shards
+from evaltools.runs.measure import measure
 from evaltools.tasks.own import OwnKind, kind_named
 from evaltools.tasks.own.definition import TaskFunction
 from evaltools.tasks.own.loading import located
-from evaltools.tasks.shared.evaluation import evaluate
 from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
 
 AnyPath = str | Path
@@ -134,24 +131,7 @@ def _evaluate(
             raise UsageError(f"there is no option {name!r}.{did_you_mean(name, [*_NAMES, *kind.parameters])}")
         if name in CONFIGURATION_PARAMETERS:
             raise UsageError(f'{name} is about a configuration; give tests={{"{name}": Configuration({name}=...)}}')
-    stated = {name: value for name, value in named.items() if value is not None}
-    given = Options.of({"model_file": str(model), **stated, **options}, kind.parameters)
-    read = kind.with_stated_paths(given, Path.cwd())
-    if missing := kind.missing(read):
-        raise UsageError(f"missing: {', '.join(f'{name}=...' for name in missing)}")
-    request = Request(kind.name, read, kind.reference(read, reference_text(reference)), read_tests(tests))
-    observer = observer_of(progress)
-    is_only_here = isinstance(kind, OwnKind) and kind.loaded.origin is None
-    if read.text("executor") == "ray":
-        from evaltools.runs.on_ray import shards_on_ray
-
-        if is_only_here:
-            raise UsageError(
-                f"executor=ray: the task {kind.name} is in no file that others could load; put it into one"
-            )
-        with shards_on_ray(request, partial(observer.progress, "shards")) as shards:
-            return Result(merge_shards(kind, kind.read(request.of_no_run()), shards, observer))
-    asked = kind.read(request)
-    if is_only_here:
-        asked = replace(asked, source=None)
-    return Result(evaluate(kind.prepare, asked, observer))
+    values = {"model_file": model, "reference": reference_text(reference), **named, **options}
+    flags = flags_of(values, kind.parameters)
+    request = kind.request_of_flags(flags, tests=read_tests(tests, flags.text("compat") == "native"))
+    return Result(measure(kind, request, observer_of(progress)))

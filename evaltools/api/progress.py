@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaltools.engine import Tally
-from evaltools.tasks.shared.measuring import SILENT, Observer, Silent
+from evaltools.tasks.shared.measuring import Observer
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Progress:
 OnProgress = Callable[[Progress], object]
 
 
-class _Telling(Silent):
+class _Telling(Observer):
     def __init__(self, tell: OnProgress) -> None:
         self._tell = tell
 
@@ -41,7 +41,7 @@ class _Telling(Silent):
         yield update
 
 
-class _Bar(Silent):
+class _Bar(Observer):
     @contextmanager
     def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
         """A bar on stderr, or in the cell of a notebook."""
@@ -64,4 +64,4 @@ def observer_of(progress: bool | OnProgress | None) -> Observer:
     """What shows an evaluation: nothing, a bar (True), or a function that is called after each example."""
     if callable(progress):
         return _Telling(progress)
-    return _Bar() if progress else SILENT
+    return _Bar() if progress else Observer()

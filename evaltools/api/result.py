@@ -11,7 +11,7 @@ from evaltools.metrics.latency import Latency
 from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.report.words.gates import obstacle_in_words
 from evaltools.report.words.verdicts import verdict_in_words
-from evaltools.result.evaluation import ConfigurationResult, DelegationProof, EvaluationResult
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.metrics import METRICS
 from evaltools.result.verdict import Verdict
 from evaltools.task_kind import all_metrics
@@ -20,32 +20,12 @@ _LATENCIES: Final = ("latency_ms", "latency_ratio")
 _COLUMNS: Final = {"delegated_nodes": "delegated_share"}
 
 
-class Measured(Entry):
+class Measured(Entry[ConfigurationResult]):
     """One configuration: ``top1``, ``ap``, ``iou``, ``latency_ms``: every figure that limits can name."""
 
     def __init__(self, result: EvaluationResult, entry: ConfigurationResult) -> None:
+        super().__init__(entry)
         self._result = result
-        self.entry: Final = entry
-
-    @property
-    def name(self) -> str:
-        """The name that it was given."""
-        return self.entry.name
-
-    @property
-    def is_measured(self) -> bool:
-        """Whether it has figures; :attr:`reason` says why not."""
-        return self.entry.status == "measured"
-
-    @property
-    def reason(self) -> str | None:
-        """Why it was not measured."""
-        return self.entry.reason
-
-    @property
-    def delegation(self) -> DelegationProof | None:
-        """Proof of what ran where: ``delegated_nodes`` of ``total_nodes``."""
-        return self.entry.delegation
 
     @property
     def latency(self) -> Latency | None:
@@ -100,19 +80,11 @@ class Measured(Entry):
         return {**evidence.figures, **ratio}
 
 
-class Result(Entries[Measured]):
+class Result(Entries[Measured, EvaluationResult]):
     """What was measured: ``result["gpu"].top1``; ``result.result`` is the whole of it, typed.
 
     A configuration that could not be measured is there, too, with its reason.
     """
-
-    def __init__(self, result: EvaluationResult) -> None:
-        self._result = result
-
-    @property
-    def result(self) -> EvaluationResult:
-        """The whole result, typed."""
-        return self._result
 
     @property
     def complete(self) -> bool:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
 from evaltools.report.files.output_file import write_file
+from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
+from evaltools.result.evaluation import ConfigurationResult, DelegationProof, EvaluationResult
 from evaltools.result.json_file import encode_json
 
 if TYPE_CHECKING:
@@ -20,23 +22,34 @@ if TYPE_CHECKING:
 _DIGITS: Final = 4
 
 
-class Entry(ABC):
-    """One configuration: its figures are attributes, and in :attr:`figures` by name."""
+Row = TypeVar("Row", bound=ConfigurationResult | BenchmarkRow)
+
+
+class Entry(ABC, Generic[Row]):
+    """One configuration: its figures are attributes, and in :attr:`figures` by name; ``entry`` has all of it."""
+
+    def __init__(self, entry: Row) -> None:
+        self.entry: Final = entry
 
     @property
-    @abstractmethod
     def name(self) -> str:
         """The name that it was given."""
+        return self.entry.name
 
     @property
-    @abstractmethod
     def is_measured(self) -> bool:
         """Whether it has figures; :attr:`reason` says why not."""
+        return self.entry.status == "measured"
 
     @property
-    @abstractmethod
     def reason(self) -> str | None:
         """Why it was not measured."""
+        return self.entry.reason
+
+    @property
+    def delegation(self) -> DelegationProof | None:
+        """Proof of what ran where: ``delegated_nodes`` of ``total_nodes``."""
+        return self.entry.delegation
 
     @property
     def why_no_figures(self) -> str:
@@ -86,16 +99,20 @@ class Entry(ABC):
         return f"<{self.name}: {shown or f'no figures: {self.why_no_figures}'}>"
 
 
-Each = TypeVar("Each", bound=Entry)
+Each = TypeVar("Each", bound=Entry[Any])
+Whole = TypeVar("Whole", bound=EvaluationResult | BenchmarkResult)
 
 
-class Entries(ABC, Generic[Each]):
+class Entries(ABC, Generic[Each, Whole]):
     """A result: ``result["gpu"]`` is the entry of that name, iteration gives all."""
 
+    def __init__(self, result: Whole) -> None:
+        self._result: Final = result
+
     @property
-    @abstractmethod
-    def result(self) -> Any:
+    def result(self) -> Whole:
         """The whole result, typed."""
+        return self._result
 
     @abstractmethod
     def _entries(self) -> Sequence[Each]: ...

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from evaltools.errors import UsageError
 from evaltools.parameter import NotNative, Parameter
 
 NO_OPERATORS: Final = NotNative("operators are not read from native logs")
@@ -279,3 +280,11 @@ REFUSED: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Flags of the native tool that have no effect to offer here, each with the reason and, where there is one, a way."""
+
+
+def refuse_native_flags(arguments: Sequence[str]) -> None:
+    """Raise :class:`UsageError` for flags of the native tool that have no meaning here."""
+    for word in arguments:
+        name = word.removeprefix("--").partition("=")[0].replace("-", "_")
+        if word.startswith("--") and name in REFUSED:
+            raise UsageError(f"--{name} is not supported: {REFUSED[name]}")

@@ -7,7 +7,7 @@ import os
 import time
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from evaltools.benchmark.disturbances import find_disturbances
 from evaltools.benchmark.measured import open_measured, opening_of, outputs_of, profile_of, run_regular, run_warm_up
@@ -30,8 +30,8 @@ _PROFILER_AT_MOST: Final = 30
 Inputs = tuple[Array, ...]
 
 
-class Watcher(Protocol):
-    """Its methods are called while the rounds of a benchmark go on, for instance to show progress."""
+class Watcher:
+    """Its methods are called while the rounds of a benchmark go on, for instance to show progress; these do nothing."""
 
     def begins(self, candidate: Candidate, round_number: int) -> None:
         """A round of a candidate begins; rounds are counted from 0."""

@@ -63,6 +63,8 @@ def request_of_flags(
     With ``native_tool``, ``all`` in such a list stands for all options of the native tool, else for those that
     evaltools has.
     """
+    if not any(flags.texts("graph")):
+        raise UsageError("Please specify the name of your TF Lite input file with --graph")
     options = flags.options(leave_out=("config",))
     own = flags.among(CONFIGURATION_PARAMETERS)
     text = options.text("perf_options_list")

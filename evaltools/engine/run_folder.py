@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -73,6 +74,16 @@ class RunIdentity:
                 for what, text in facts.items()
             },
         }
+
+
+@contextmanager
+def run_folder(stated: Path | None) -> Iterator[Path]:
+    """The folder of a run, absolute; where none was stated, one that is deleted afterwards."""
+    if stated is not None:
+        yield stated.resolve()
+        return
+    with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
+        yield Path(folder)
 
 
 @contextmanager

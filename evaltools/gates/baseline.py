@@ -15,7 +15,7 @@ from evaltools.errors import DataError
 from evaltools.gates.hold import evidence_of
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import ScoreMean
-from evaltools.result.json_file import encode_json, read_json
+from evaltools.result.json_file import read_json
 from evaltools.task_kind import kind_of
 
 BASELINE_VERSION: Final = "1"
@@ -150,11 +150,6 @@ def _digest_of_examples(result: EvaluationResult) -> str:
     parts = [result.task, str(result.examples_done), shard or "", result.pictures_digest]
     parts += kind_of(result.task).evidence.examples(result)
     return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def baseline_json(baseline: Baseline) -> bytes:
-    """The file's content, one figure per line, so that changes are readable."""
-    return encode_json(baseline)
 
 
 def read_baseline(path: Path) -> Baseline:

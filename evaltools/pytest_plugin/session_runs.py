@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from evaltools.cli.judge.gate_commands import read_run
+from evaltools.commands.gates import read_run
 from evaltools.engine.run_folder import digest
 from evaltools.errors import EvaltoolsError, UsageError
 from evaltools.gates.gate_file import RunSource

@@ -6,6 +6,7 @@ Ray and devices read it. Nothing else carries work.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,8 +19,45 @@ Stated = Value | tuple[str, ...]
 """The value of an option that was stated; several texts for one that may be repeated."""
 
 
+class Values(ABC):
+    """Values of options by name, read as what they are."""
+
+    @abstractmethod
+    def __contains__(self, name: str) -> bool:
+        """Whether a value was stated."""
+
+    @abstractmethod
+    def value(self, name: str) -> Stated:
+        """The value stated, or the default."""
+
+    def text(self, name: str) -> str:
+        """The value of an option of type string."""
+        return str(self.value(name))
+
+    def number(self, name: str) -> int:
+        """The value of an option of type int32."""
+        return int(self.value(name))  # type: ignore[arg-type]
+
+    def real(self, name: str) -> float:
+        """The value of an option of type float."""
+        return float(self.value(name))  # type: ignore[arg-type]
+
+    def is_on(self, name: str) -> bool:
+        """The value of an option of type bool."""
+        return bool(self.value(name))
+
+    def path(self, name: str) -> Path | None:
+        """The value of an option of type string as a path, None where it was not stated.
+
+        An empty one, as an unset variable leaves behind, would silently mean something else: :class:`UsageError`.
+        """
+        if name in self and not self.text(name):
+            raise UsageError(f"--{name} is empty; give a path, or leave the flag out")
+        return Path(self.text(name)) if self.text(name) else None
+
+
 @dataclass(frozen=True)
-class Options:
+class Options(Values):
     """The options that were stated, parsed, by the names of parameters; all others have their defaults.
 
     >>> known = {"workers": Parameter("workers", "", default=1), "progress": Parameter("progress", "", default=True)}
@@ -44,35 +82,10 @@ class Options:
         """The value stated, or the default."""
         return self.stated.get(name, self.parameters[name].default)
 
-    def text(self, name: str) -> str:
-        """The value of an option of type string."""
-        return str(self.value(name))
-
     def texts(self, name: str) -> list[str]:
         """Every value of an option that may be repeated."""
         stated = self.stated.get(name, ())
         return list(stated) if isinstance(stated, tuple) else [str(stated)]
-
-    def number(self, name: str) -> int:
-        """The value of an option of type int32."""
-        return int(self.value(name))  # type: ignore[arg-type]
-
-    def real(self, name: str) -> float:
-        """The value of an option of type float."""
-        return float(self.value(name))  # type: ignore[arg-type]
-
-    def is_on(self, name: str) -> bool:
-        """The value of an option of type bool."""
-        return bool(self.value(name))
-
-    def path(self, name: str) -> Path | None:
-        """The value of an option of type string as a path, None where it was not stated.
-
-        An empty one, as an unset variable leaves behind, would silently mean something else: :class:`UsageError`.
-        """
-        if name in self and not self.text(name):
-            raise UsageError(f"--{name} is empty; give a path, or leave the flag out")
-        return Path(self.text(name)) if self.text(name) else None
 
     def content(self, name: str) -> list[Path]:
         """What the value of an option names, where what lies there is read."""
@@ -100,12 +113,13 @@ def _parsed(name: str, value: object, parameters: Mapping[str, Parameter]) -> St
         raise UsageError(f"--{name}: no such flag.{did_you_mean(name, parameters)}")
     parameter = parameters[name]
     if not parameter.repeatable:
-        return parameter.parse(_text(value))
+        return parameter.parse(text_of(value))
     several = [value] if isinstance(value, str | Path) or not isinstance(value, Iterable) else value
-    return tuple(_text(each) for each in several)
+    return tuple(text_of(each) for each in several)
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
+    """A value of Python as the text behind ``--name=``."""
     return ("false", "true")[value] if isinstance(value, bool) else str(value)
 
 

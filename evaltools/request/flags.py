@@ -18,7 +18,7 @@ from typing import Any, Final, NoReturn
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration, configurations_from_yaml
 from evaltools.errors import UsageError
 from evaltools.parameter import BOOLEANS, Parameter, Value, did_you_mean, format_value, split_flag
-from evaltools.request import Options
+from evaltools.request import Options, Values
 from evaltools.request.sweep import sweep_configurations
 from evaltools.text import columns_of, wrapped
 
@@ -29,7 +29,7 @@ _LONG_LINE: Final = 100
 
 
 @dataclass(frozen=True)
-class GivenFlags:
+class GivenFlags(Values):
     """Flags as typed, ``(name, text)`` from left to right, and the parameters that declare them."""
 
     given: tuple[tuple[str, str], ...]
@@ -50,31 +50,6 @@ class GivenFlags:
             raise UsageError(f"--{name} is given twice, as {stated}; the native tools take the first. Keep one")
         parameter = self.parameters[name]
         return parameter.parse(texts[0]) if texts else parameter.default
-
-    def text(self, name: str) -> str:
-        """The value of a flag of type string."""
-        return str(self.value(name))
-
-    def number(self, name: str) -> int:
-        """The value of a flag of type int32."""
-        return int(self.value(name))
-
-    def real(self, name: str) -> float:
-        """The value of a flag of type float."""
-        return float(self.value(name))
-
-    def is_on(self, name: str) -> bool:
-        """The value of a flag of type bool."""
-        return bool(self.value(name))
-
-    def path(self, name: str) -> Path | None:
-        """The value of a flag of type string as a path, None where it was not given.
-
-        An empty one, as an unset variable leaves behind, would silently mean something else: :class:`UsageError`.
-        """
-        if name in self and not self.text(name):
-            raise UsageError(f"--{name} is empty; give a path, or leave the flag out")
-        return Path(self.text(name)) if self.text(name) else None
 
     def options(self, leave_out: Collection[str] = ()) -> Options:
         """The values, parsed; raises :class:`UsageError` for those that do not fit."""

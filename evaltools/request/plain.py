@@ -70,21 +70,17 @@ def from_plain(plain: Any, device_parameters: Mapping[str, Parameter]) -> Reques
     parameters = request_kind(stored.task).parameters
     return Request(
         task=stored.task,
-        options=_options(stored.options, parameters),
+        options=Options.of(stored.options, parameters),
         reference=None if stored.reference is None else _configuration(stored.reference),
         tests=tuple(map(_configuration, stored.tests)),
         folder=Path(stored.folder),
-        devices=None if stored.devices is None else _options(stored.devices, device_parameters),
+        devices=None if stored.devices is None else Options.of(stored.devices, device_parameters),
         command=tuple(stored.command),
     )
 
 
 def _plain_options(options: Options) -> _StoredOptions:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in options.stated.items()}
-
-
-def _options(stored: _StoredOptions, parameters: Mapping[str, Parameter]) -> Options:
-    return Options.of(stored, parameters)
 
 
 def _plain_configuration(configuration: Configuration) -> _StoredConfiguration:

@@ -10,15 +10,9 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from evaltools.errors import DataError
-from evaltools.result.evaluation import EvaluationResult
 
 ResultType = TypeVar("ResultType")
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
-
-
-def to_json(result: EvaluationResult) -> bytes:
-    """The result as indented JSON; bytes of file names and labels that are no UTF-8 are replaced."""
-    return encode_json(result)
 
 
 def encode_json(value: Any) -> bytes:

@@ -19,13 +19,6 @@ from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
 from evaltools.runs.stored import HANDED_OVER, to_bytes
 
-WITH_RESULT: Final = (
-    exit_codes.OK,
-    exit_codes.LIMIT_BROKEN,
-    exit_codes.NOT_MEASURED,
-    exit_codes.EXAMPLES_FAILED,
-)
-"""Exit codes of an evaluation that measured what it could."""
 OUTPUT_FLAG: Final = "output_file_path"
 _MOST_LINES: Final = 20
 
@@ -80,7 +73,7 @@ def result_of(run: Run, output: Path) -> EvaluationResult:
             encoding="utf-8",
             errors="replace",
         )
-    if completed.returncode in WITH_RESULT and output.exists():
+    if completed.returncode in exit_codes.MEASURED and output.exists():
         return read_result(output)
     raise _no_result(source, completed.returncode, completed.stderr)
 

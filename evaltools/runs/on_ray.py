@@ -16,26 +16,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from evaltools import exit_codes
 from evaltools.engine import Tally
 from evaltools.engine.journal import JOURNAL_NAME
-from evaltools.engine.run_folder import REQUEST, RunIdentity, encode, require_same_run, run_journal
+from evaltools.engine.run_folder import REQUEST, RunIdentity, encode, require_same_run, run_folder, run_journal
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
+from evaltools.exit_codes import MEASURED
 from evaltools.request import Request
 from evaltools.request.plain import from_plain, to_plain
 from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.stored import seen_from
 from evaltools.tasks.shared.evaluation import evaluate
-from evaltools.tasks.shared.kind import evaluation_kind
-from evaltools.tasks.shared.measuring import SILENT
+from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
+from evaltools.tasks.shared.measuring import Observer
 from evaltools.tasks.shared.options.execution import flags_to_repeat
 
 _RETRIES: Final = 5
 _TASKS: Final = "tasks on the cluster"
 _SECONDS_TO_CONNECT: Final = 5.0
-_WITH_A_JOURNAL: Final = (
-    exit_codes.OK, exit_codes.LIMIT_BROKEN, exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED,
-)  # fmt: skip
 OnProgress = Callable[[int], AbstractContextManager[Callable[[Tally], None]]]
 
 
@@ -49,7 +46,7 @@ class ShardDone:
 
 
 @contextlib.contextmanager
-def shards_on_ray(request: Request, progress: OnProgress) -> Iterator[FinishedShards]:
+def shards_on_ray(kind: EvaluationKind, request: Request, progress: OnProgress) -> Iterator[FinishedShards]:
     """The shards of a request, done on a cluster; ``progress`` is a context that is entered with their number.
 
     Raises :class:`UsageError` where Ray is not installed, the cluster is not reachable, or the request is wrong.
@@ -58,9 +55,9 @@ def shards_on_ray(request: Request, progress: OnProgress) -> Iterator[FinishedSh
     tasks = options.number("ray_tasks")
     if tasks < 0:
         raise UsageError(f"--ray_tasks={tasks}: use a number of shards, or 0 for one per CPU")
-    evaluation_kind(request.task).read(request)
+    kind.read(request)
     ray = _ray()
-    with _run_folder(options.path("run_dir")) as folder:
+    with run_folder(options.path("run_dir")) as folder:
         stated = _begin(folder, request)
         _start(ray, options.text("ray_address"))
         try:
@@ -94,15 +91,6 @@ def _ray() -> Any:
         return importlib.import_module("ray")
     except ImportError as error:
         raise UsageError("--executor=ray needs Ray: pip install 'evaltools[ray]'") from error
-
-
-@contextlib.contextmanager
-def _run_folder(stated: Path | None) -> Iterator[Path]:
-    if stated is not None:
-        yield stated.resolve()
-        return
-    with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
-        yield Path(folder)
 
 
 def _start(ray: Any, address: str) -> None:
@@ -167,7 +155,7 @@ def _result(ray: Any, finished: Any, index: int) -> ShardDone:
 
 
 def _keep(done: ShardDone, folder: Path, index: int) -> None:
-    if done.code not in _WITH_A_JOURNAL:
+    if done.code not in MEASURED:
         raise UsageError(f"shard {index} ended with exit code {done.code}: {done.reason.strip()}")
     unfinished = folder / f"{JOURNAL_NAME}.part"
     try:
@@ -189,7 +177,7 @@ def run_shard(plain: dict[str, Any], index: int, count: int) -> ShardDone:
                 run_dir=f"{folder}/run", shard_index=index, shard_count=count, workers="1"
             )
             kind = evaluation_kind(request.task)
-            code = kind.exit_code(evaluate(kind.prepare, kind.read(request), SILENT))
+            code = kind.exit_code(evaluate(kind.prepare, kind.read(request), Observer()))
         except EvaltoolsError as error:
             return ShardDone(error.exit_code, b"", str(error))
         journal = Path(folder, "run", JOURNAL_NAME)

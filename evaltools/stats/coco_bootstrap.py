@@ -23,7 +23,6 @@ from evaltools.stats.interval import Interval
 FIGURES: Final = 12
 IOU_THRESHOLDS: Final = 10
 AREAS: Final = ("all", "small", "medium", "large")
-MAX_DETECTIONS: Final = (1, 10, 100)
 
 _AP50, _AP75 = 0, 5
 _RECALLS: Final = np.linspace(0.0, 1.0, 101)

@@ -15,7 +15,6 @@ from evaltools.tasks.coco.result import ClassMappingUsed
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-NATIVE_NAME: Final = "+1"
 DENSE_NAME: Final = "dense"
 _FEWEST_RIGHT: Final = 5
 _CLEARLY_BETTER: Final = 3

@@ -46,6 +46,6 @@ def with_host_names(diff: InferenceDiff, names: HostNames) -> InferenceDiff:
     folder = diff.reference_loaded_from
     if folder is None:
         return replace(diff, inputs=[replace(used, source=names.text(used.source)) for used in diff.inputs])
-    loaded = names.reference or names.folders.get(folder, folder)
+    loaded = names.reference or names.text(folder)
     source = names.reference or loaded_from(loaded)
     return replace(diff, inputs=[replace(used, source=source) for used in diff.inputs], reference_loaded_from=loaded)

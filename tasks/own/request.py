@@ -38,12 +38,17 @@ def read_request(request: Request, loaded: Loaded, options: Sequence[Option]) ->
             f"--output_file_path={output}: a task of your own has no native protobuf; give a name that ends in .json, "
             ".md or .csv"
         )
+    if loaded.origin is None and given.text("executor") == "ray":
+        raise UsageError(f"executor=ray: the task {loaded.name} is in no file that others could load; put it into one")
     names = [option.parameter.name for option in options]
     margin = given.real("margin")
     if not 0 < margin < math.inf:
         raise UsageError(f"--margin={margin:g}: use a number above 0, in the unit of the metrics")
+    fields = shared_fields(request)
+    if loaded.origin is None:
+        fields["source"] = None  # no other process could go on with it
     return OwnRequest(
-        **shared_fields(request),
+        **fields,
         loaded=loaded,
         options=values_of(tuple(options), {name: given.stated[name] for name in names if name in given}, loaded.name),
         record_examples=given.is_on("record_examples"),

@@ -13,22 +13,20 @@ from evaltools.result.evaluation import DelegateUsed
 class HostNames:
     """The names that files and folders have on the host, by their names on devices.
 
-    ``files`` and ``folders`` are paths. ``texts`` are further pieces of messages to be replaced. ``reference`` is the
-    name for outputs of the reference that the host computed, empty where it computed none.
+    evaltools made the names on devices, so that nothing else in a text is one of them.
+    ``reference`` is the name for outputs of the reference that the host computed, empty where it computed none.
 
     >>> names = HostNames({"/store/1f/m.tflite": "models/m.tflite"})
     >>> names.value("/store/1f/m.tflite"), names.text("/store/1f/m.tflite is damaged")
     ('models/m.tflite', 'models/m.tflite is damaged')
     """
 
-    files: Mapping[str, str] = field(default_factory=dict)
-    folders: Mapping[str, str] = field(default_factory=dict)
-    texts: Mapping[str, str] = field(default_factory=dict)
+    by_device_name: Mapping[str, str] = field(default_factory=dict)
     reference: str = ""
 
     def value(self, value: Value) -> Value:
-        """The value of an option, replaced if it is the path of a file on devices."""
-        return self.files.get(value, value) if isinstance(value, str) else value
+        """The value of an option, replaced if it is the name of a file or folder on devices."""
+        return self.by_device_name.get(value, value) if isinstance(value, str) else value
 
     def delegates(self, delegates: Sequence[DelegateUsed]) -> list[DelegateUsed]:
         """Delegates with their options' values replaced as by :meth:`value`."""
@@ -38,9 +36,13 @@ class HostNames:
         ]
 
     def text(self, text: str) -> str:
-        """A text that a program printed, with all names in it replaced."""
-        for on_device, on_host in {**self.files, **self.texts}.items():
-            text = text.replace(on_device, on_host)
+        """A text that a program printed, with all names in it replaced; the longest first, for one may begin another.
+
+        >>> HostNames({"folder-1": "a", "folder-10": "b"}).text("in folder-10")
+        'in b'
+        """
+        for on_device in sorted(self.by_device_name, key=len, reverse=True):
+            text = text.replace(on_device, self.by_device_name[on_device])
         return text
 
     def reason(self, reason: str | None) -> str | None:

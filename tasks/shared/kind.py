@@ -7,14 +7,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from evaltools import exit_codes
-from evaltools.configuration import Configuration
+from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.errors import OutputError, UsageError
 from evaltools.parameter import Parameter
 from evaltools.task_kind import Accuracy, TaskEvidence, TaskReport, kind_of
 from evaltools.tasks.shared.options import with_shared_options
+
+_OF_CONFIGURATIONS: Final = frozenset({*CONFIGURATION_PARAMETERS, "config", "sweep", "reference"})
+"""Flags that become configurations and are no options of the task."""
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from evaltools.engine import Shard
     from evaltools.metrics.metric import Metric
     from evaltools.request import Options, Request
+    from evaltools.request.flags import GivenFlags
     from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.shared.evaluation import Evaluation
     from evaltools.tasks.shared.host_names import HostNames
@@ -121,10 +125,33 @@ class EvaluationKind(ABC):
         """The options, completed with paths that can be derived from others. Relative paths start at ``folder``."""
         return options
 
-    def missing(self, options: Options) -> list[str]:
-        """The names of the options that are required and not given."""
+    def request_of_flags(
+        self,
+        flags: GivenFlags,
+        command: Sequence[str] = (),
+        folder: Path | None = None,
+        native_tool: bool = False,
+        tests: Sequence[Configuration] | None = None,
+    ) -> Request:
+        """What flags ask for; raises :class:`UsageError` for those that are wrong or missing.
+
+        Relative paths are meant from ``folder``, None: from here. ``native_tool``: that is what runs the reference.
+        ``tests`` None: the flags say which.
+        """
+        from evaltools.request import Request
+        from evaltools.request.flags import read_tests
+
+        folder = folder or Path.cwd()
+        options = self.with_stated_paths(flags.options(leave_out=_OF_CONFIGURATIONS), folder)
         needed = [parameter.name for parameter in self.parameters.values() if parameter.required]
-        return [name for name in needed if not options.text(name)]
+        if missing := " ".join(f"--{name}=..." for name in needed if not options.text(name)):
+            words = f"device run {self.command.removeprefix('run ')}" if "device" in command[1:2] else self.command
+            raise UsageError(f"missing: {missing}. See evaltools {words} --help")
+        if tests is None:
+            tests = read_tests(flags, options.text("compat") == "native", folder)
+        text = flags.text("reference") if "reference" in flags else None
+        reference = self.reference(options, text, native_tool)
+        return Request(self.name, options, reference, tuple(tests), folder, command=tuple(command))
 
     @abstractmethod
     def read(self, request: Request) -> TaskRequest:

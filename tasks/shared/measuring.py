@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.engine import (
@@ -57,35 +57,19 @@ def require_stated(
         )
 
 
-class Observer(Protocol):
-    """What is called while an evaluation goes on, for instance to show its progress."""
+class Observer:
+    """Its methods are called while an evaluation goes on, for instance to show its progress; these do nothing."""
 
     def opened(self, configurations: list[ConfigurationResult]) -> None:
         """Called once with what each configuration runs on, before anything is measured."""
 
-    def progress(self, phase: str, total: int) -> AbstractContextManager[Callable[[Tally], None]]:
-        """A context around a phase of ``total`` steps; it yields a function that takes the counts of finished steps."""
-
-    def measured(self) -> None:
-        """Called when everything is measured. From here on Ctrl-C would lose the result."""
-
-
-class Silent:
-    """An observer that shows nothing."""
-
-    def opened(self, configurations: list[ConfigurationResult]) -> None:
-        """Do nothing."""
-
     @contextmanager
     def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
-        """Do nothing."""
+        """A context around a phase of ``total`` steps; it yields a function that takes the counts of finished steps."""
         yield lambda _tally: None
 
     def measured(self) -> None:
-        """Do nothing."""
-
-
-SILENT: Final = Silent()
+        """Called when everything is measured. From here on Ctrl-C would lose the result."""
 
 
 @dataclass(frozen=True)

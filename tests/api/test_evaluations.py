@@ -228,12 +228,20 @@ def test_arguments_of_a_wrong_type_are_errors_of_evaltools(result: et.Result) ->
         ({"tests": {}}, "tests is empty"),
         ({"tests": {"gpu": 3}}, "tests: gpu: expected evaltools.Configuration(...) or the text of flags, got 3"),
         ({"labels": "nothing.txt"}, "nothing.txt"),
+        ({"ray_tasks": 2}, "--ray_tasks has no effect without --executor=ray"),
+        ({"ground_truth": None}, "missing: --ground_truth_labels=..."),
     ],
 )
 def test_what_is_wrong_is_an_error_of_evaltools(given: dict[str, Any], message: str) -> None:
     with pytest.raises(et.UsageError) as error:
         et.imagenet(sample.model_file("int8"), **{**DATA, "num_images": PICTURES, **given})
     assert message in str(error.value)
+
+
+def test_with_compat_native_configurations_are_those_of_the_native_tool() -> None:
+    """Which ignores ``num_threads``."""
+    found = imagenet(compat="native", num_images=2, tests={"two": et.Configuration(num_threads=2)})
+    assert found["two"].entry.flags == []
 
 
 def test_a_function_is_told_of_progress_and_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:

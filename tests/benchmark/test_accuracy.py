@@ -15,7 +15,7 @@ from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.topk import TopKAccuracy
 from evaltools.result.benchmark import AccuracyGiven
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed
-from evaltools.result.json_file import to_json
+from evaltools.result.json_file import encode_json
 from evaltools.tasks.imagenet.result import Classified
 from tests import results
 from tests.results import classified, configuration
@@ -41,7 +41,7 @@ def result(*entries: Entry) -> EvaluationResult:
 
 def written(folder: Path, content: EvaluationResult, name: str = "run.json") -> Path:
     path = folder / name
-    path.write_bytes(to_json(content))
+    path.write_bytes(encode_json(content))
     return path
 
 

@@ -10,8 +10,8 @@ import pytest
 from evaltools.benchmark.loop import PhaseLimits, RunPace, run_phase
 from evaltools.errors import InferenceError
 from evaltools.result.benchmark import Phase
-from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array, Inference
+from tests.runtime.fake import FakeSession
 
 MS = 1_000_000
 INPUTS = (np.zeros(1, np.float32),)

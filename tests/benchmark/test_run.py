@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from evaltools.benchmark.fresh_process import Watcher
 from evaltools.benchmark.inputs import BenchmarkInputOptions, make_inputs
 from evaltools.benchmark.loop import PhaseLimits
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
@@ -25,7 +26,7 @@ pytest.importorskip("ai_edge_litert", reason="the runtime litert is not installe
 FEW = BenchmarkOptions(PhaseLimits(2, 0.0, 60.0), PhaseLimits(5, 0.0, 60.0))
 
 
-class Told:
+class Told(Watcher):
     """Remembers what it was told."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from evaltools.cli.main import command_names
+from evaltools.commands.names import command_names
 from tests.command import evaltools
 
 

@@ -9,7 +9,6 @@ import json
 import math
 import struct
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from evaltools.datasets.native_ground_truth import (
     NativePicture,
     from_annotations,
     parse_ground_truth,
-    read_ground_truth,
     to_annotations,
 )
 from evaltools.datasets.object_annotations import AnnotatedImage, AnnotatedImages, Category, ObjectAnnotation
@@ -136,11 +134,6 @@ def test_a_message_of_the_protobuf_library_is_read() -> None:
     assert corners == tuple(float(np.float32(value)) for value in (0.1, 0.3, 0.2, 0.4))
 
 
-def test_a_file_is_read(tmp_path: Path) -> None:
-    (tmp_path / "x.pb").write_bytes(written_by_hand(*TWO))
-    assert plain(read_ground_truth(tmp_path / "x.pb", FLAG)) == TWO
-
-
 TEXT_PROTO = b'detection_results {\n  image_name: "a.jpg"\n  image_id: 7\n}\n'
 JSON = json.dumps({"images": [], "annotations": [], "categories": []})
 
@@ -200,16 +193,6 @@ def test_boxes_that_are_no_finite_numbers_are_refused(value: float) -> None:
 def test_boxes_that_end_before_they_begin_are_refused(box: Box) -> None:
     told = refused(written_by_hand(("b.jpg", 2, []), ("a.jpg", 1, [(1, (0.5, 0.5, 0.5, 0.5)), (1, box)])))
     assert f"x.pb: object 1 of the picture 'a.jpg' has the box {list(box)} (top, left, bottom, right), which" in told
-
-
-def test_files_that_cannot_be_read_are_named_with_their_flag(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=rf"^{FLAG}={tmp_path} is a folder; give a binary ground_truth.pb$"):
-        read_ground_truth(tmp_path, FLAG)
-    with pytest.raises(DataError, match=rf"^{FLAG}={tmp_path}/none.pb: no such file$"):
-        read_ground_truth(tmp_path / "none.pb", FLAG)
-    (tmp_path / "x.pb").write_bytes(TEXT_PROTO)
-    with pytest.raises(DataError, match=rf"^{FLAG}={tmp_path}/x.pb is no binary ObjectDetectionGroundTruth"):
-        read_ground_truth(tmp_path / "x.pb", FLAG)
 
 
 def float32(value: float) -> float:

@@ -12,7 +12,7 @@ from evaltools.engine import Example, Execution, Opened, Shard, available_cores,
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile
 from evaltools.runtime import Session
-from evaltools.runtime.fake import FakeSession
+from tests.runtime.fake import FakeSession
 
 MODEL = ModelFile(Path("m.tflite"), "", 0, (), (), 4, None)
 EXTERNAL = "external_delegate_path=x"

@@ -12,7 +12,7 @@ from evaltools.engine import NotMeasured, Opened, open_all, open_configuration
 from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.model import ModelFile
 from evaltools.runtime import DelegateCoverage, Delegation, Session
-from evaltools.runtime.fake import FakeSession
+from tests.runtime.fake import FakeSession
 
 MODEL = ModelFile(Path("m.tflite"), "", 0, (), (), 4, None)
 

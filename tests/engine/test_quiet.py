@@ -20,8 +20,8 @@ from evaltools.engine import (
 from evaltools.engine.preparation import ReadyExample
 from evaltools.errors import ImageError, InferenceError
 from evaltools.runtime import Inference
-from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
+from tests.runtime.fake import FakeSession
 
 EXAMPLES = [Example(index, f"e{index}") for index in range(1000)]
 

@@ -16,8 +16,8 @@ from evaltools.engine import Example, PassOptions, PassOutcome, Prepared, Record
 from evaltools.engine.journal import temporary_journal
 from evaltools.errors import ImageError, InferenceError
 from evaltools.runtime import Inference, Session
-from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
+from tests.runtime.fake import FakeSession
 
 
 class CountingTask:

@@ -10,12 +10,13 @@ import pytest
 from scipy import stats
 
 from evaltools.errors import DataError
-from evaltools.gates.baseline import Baseline, BaselineConfiguration, baseline_json, make_baseline, read_baseline
+from evaltools.gates.baseline import Baseline, BaselineConfiguration, make_baseline, read_baseline
 from evaltools.gates.baseline_diff import BaselineComparison, compare_with_baseline
 from evaltools.report.words.baseline import baseline_decisions
 from evaltools.report.words.gates import decision_in_words
 from evaltools.report.words.verdicts import baseline_change_in_words
 from evaltools.result.evaluation import ExecutionUsed
+from evaltools.result.json_file import encode_json
 from evaltools.tasks.imagenet.result import ExampleAnswer, ExampleRecord
 from tests.results import configuration, result, with_part
 
@@ -41,7 +42,7 @@ def test_a_baseline_comes_back_as_it_was_written(tmp_path: Path) -> None:
     made = make_baseline(evaluated)
     assert [entry.ranks for entry in made.configurations] == ["00", "--"]
     assert made.configurations[0].figures["top1"] == 0.5
-    (tmp_path / "b.json").write_bytes(baseline_json(made))
+    (tmp_path / "b.json").write_bytes(encode_json(made))
     assert read_baseline(tmp_path / "b.json") == made
     other_names = with_part(evaluated, examples=[ExampleRecord("three.jpg", "cat", answers)] * 2)
     assert make_baseline(other_names).examples_sha256 != made.examples_sha256
@@ -176,7 +177,7 @@ def test_other_pictures_or_another_shard_are_other_examples() -> None:
     ],
 )
 def test_a_damaged_baseline_is_refused(tmp_path: Path, field: str, value: object, place: str) -> None:
-    document = json.loads(baseline_json(baseline(a=measured())))
+    document = json.loads(encode_json(baseline(a=measured())))
     owner = document if field in document else document["configurations"][0]
     owner[field] = value
     (tmp_path / "b.json").write_text(json.dumps(document))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.judge.gate_commands import read_run
+from evaltools.commands.gates import read_run
 from evaltools.errors import DataError, EvaltoolsError, OutputError, UsageError
 from evaltools.gates.gate_file import RunSource
 from evaltools.pytest_plugin.session_runs import SessionRuns

@@ -11,7 +11,7 @@ import pytest
 
 from evaltools.errors import DataError
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.json_file import to_json
+from evaltools.result.json_file import encode_json
 from evaltools.result_file import read_result, result_schema
 from tests.results import configuration, result
 from tests.tasks.coco.results import detection_result
@@ -21,12 +21,12 @@ from tests.tasks.inference_diff.test_report import result as diff_result
 
 def test_a_result_reads_back_as_it_was(tmp_path: Path) -> None:
     made = result(configuration("reference", "reference"), configuration("test"))
-    (tmp_path / "r.json").write_bytes(to_json(made))
+    (tmp_path / "r.json").write_bytes(encode_json(made))
     assert read_result(tmp_path / "r.json") == made
 
 
 def test_the_schema_accepts_a_result_and_refuses_a_damaged_one() -> None:
-    document = msgspec.json.decode(to_json(result(configuration("test"))))
+    document = msgspec.json.decode(encode_json(result(configuration("test"))))
     jsonschema.validate(document, result_schema())
     document["configurations"][0]["status"] = "maybe"
     with pytest.raises(jsonschema.ValidationError):
@@ -39,9 +39,9 @@ def test_the_schema_accepts_a_result_and_refuses_a_damaged_one() -> None:
     ids=lambda made: made.task,
 )
 def test_the_part_of_each_task_reads_back_and_fits_the_schema(tmp_path: Path, made: EvaluationResult) -> None:
-    (tmp_path / "r.json").write_bytes(to_json(made))
+    (tmp_path / "r.json").write_bytes(encode_json(made))
     assert read_result(tmp_path / "r.json") == made
-    document = msgspec.json.decode(to_json(made))
+    document = msgspec.json.decode(encode_json(made))
     jsonschema.validate(document, result_schema())
     document["part"] = {}
     with pytest.raises(jsonschema.ValidationError):
@@ -52,7 +52,7 @@ def test_the_part_of_each_task_reads_back_and_fits_the_schema(tmp_path: Path, ma
 
 
 def test_the_schema_says_nothing_of_the_part_of_a_task_from_outside() -> None:
-    document = msgspec.json.decode(to_json(result(configuration("test"))))
+    document = msgspec.json.decode(encode_json(result(configuration("test"))))
     jsonschema.validate(document | {"task": "segmentation", "part": {"miou": 0.5}}, result_schema())
 
 

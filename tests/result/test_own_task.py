@@ -18,7 +18,7 @@ from evaltools.gates.hold import hold_gates
 from evaltools.native.lines.evaluation import native_lines
 from evaltools.report.tables.evaluation import print_result
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.json_file import to_json
+from evaltools.result.json_file import encode_json
 from evaltools.result_file import read_result
 from tests.result.own_task import KIND, Part
 from tests.results import configuration, result
@@ -33,9 +33,9 @@ def made(monkeypatch: pytest.MonkeyPatch) -> EvaluationResult:
 
 
 def test_it_is_written_and_read_with_its_own_part(made: EvaluationResult, tmp_path: Path) -> None:
-    (tmp_path / "r.json").write_bytes(to_json(made))
+    (tmp_path / "r.json").write_bytes(encode_json(made))
     assert read_result(tmp_path / "r.json") == made
-    (tmp_path / "r.json").write_bytes(to_json(replace(made, part={"pixels": "many", "right": {}})))
+    (tmp_path / "r.json").write_bytes(encode_json(replace(made, part={"pixels": "many", "right": {}})))
     with pytest.raises(DataError, match=r"Expected `int`, got `str` - at `\$\.part\.pixels`"):
         read_result(tmp_path / "r.json")
 

@@ -10,7 +10,7 @@ import pytest
 from evaltools.errors import DataError
 from evaltools.gates.hold import evidence_of
 from evaltools.report.words.verdicts import change_in_words, outputs_in_words, reasons_in_words
-from evaltools.result.json_file import to_json
+from evaltools.result.json_file import encode_json
 from evaltools.result_file import read_result
 
 FOLDER = Path(__file__).parent / "version_1"
@@ -21,7 +21,7 @@ TASKS = ("imagenet", "coco", "inference_diff")
 def test_a_file_of_version_1_is_read_and_written_as_version_2(task: str, tmp_path: Path) -> None:
     made = read_result(FOLDER / f"{task}.json")
     assert (made.schema_version, made.task) == ("2", task)
-    (tmp_path / "r.json").write_bytes(to_json(made))
+    (tmp_path / "r.json").write_bytes(encode_json(made))
     assert read_result(tmp_path / "r.json") == made
 
 

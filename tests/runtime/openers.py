@@ -20,9 +20,9 @@ from evaltools.errors import ConfigurationUnavailable, InferenceError
 from evaltools.model import ModelFile, read_model
 from evaltools.runtime import Inference, Session, TensorSpec, open_session
 from evaltools.runtime.compiled import npu as compiled_npu
-from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.process.isolated import IsolatedSession, open_isolated
 from evaltools.runtime.session import Array
+from tests.runtime.fake import FakeSession
 
 NO_MODEL = ModelFile(Path("none.tflite"), "", 0, (), (), 0, None)
 FLOATS = TensorSpec("floats", np.dtype("float32"), (2, 3))

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 
 from evaltools.engine import Tally
 from evaltools.result.evaluation import ConfigurationResult
+from evaltools.tasks.shared.measuring import Observer
 
 
-class Silent:
+class Silent(Observer):
     """An observer that remembers what it was told; ``total`` and ``steps`` are those of all phases together."""
 
     def __init__(self) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.kind import GROUPS, request_of_flags
-from evaltools.errors import UsageError
-from evaltools.request.flags import GivenFlags, parse_flags
+from evaltools.request.flags import parse_flags
 
 EXIT_CODES: Final = """\
   0    everything asked for was measured
@@ -26,24 +24,9 @@ not quiet."""
 
 def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
-    refuse_native_flags(arguments)
+    benchmark_flags.refuse_native_flags(arguments)
     flags = parse_flags("benchmark MODEL.tflite", DESCRIPTION, f"exit codes:\n{EXIT_CODES}", GROUPS, arguments)
-    require(flags)
     request = request_of_flags(flags, ["evaltools", "benchmark", *arguments])
     from evaltools.cli.benchmark.run import benchmark
 
     return benchmark(request)
-
-
-def require(flags: GivenFlags) -> None:
-    """Raise :class:`UsageError` where no model is given."""
-    if not any(flags.texts("graph")):
-        raise UsageError("Please specify the name of your TF Lite input file with --graph")
-
-
-def refuse_native_flags(arguments: Sequence[str]) -> None:
-    """Raise :class:`UsageError` for flags of the native tool that have no meaning here."""
-    for word in arguments:
-        name = word.removeprefix("--").partition("=")[0].replace("-", "_")
-        if word.startswith("--") and name in benchmark_flags.REFUSED:
-            raise UsageError(f"--{name} is not supported: {benchmark_flags.REFUSED[name]}")

@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from evaltools.benchmark import flags as benchmark_flags
+from evaltools.benchmark.fresh_process import Watcher
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
 from evaltools.benchmark.request import BenchmarkRequest
 from evaltools.cli.evaluate.output import ignore_interrupts
@@ -41,8 +42,8 @@ from evaltools.runtime.session import Opening
 from evaltools.text import printable
 
 
-class NativeLines:
-    """A :class:`~evaltools.benchmark.run.Watcher` that prints.
+class NativeLines(Watcher):
+    """Prints the lines of a benchmark while it goes on.
 
     It prints the native lines of a single configuration; those of several are printed with ``--compat=native`` only.
     All lines are kept for :attr:`content`. ``is_written`` becomes false when stdout cannot be written.

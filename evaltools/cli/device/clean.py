@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaltools.cli.device.list import ALL, CHOICE_OF_DEVICES, read_port, read_serials
-from evaltools.cli.device.run_flags import read_root
 from evaltools.cli.shared.streams import complain, tell
-from evaltools.device.run.flags import DEFAULT_ROOT
+from evaltools.device.run.flags import ALL, CHOICE_OF_DEVICES, DEFAULT_ROOT, read_port, read_root, read_serials
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags

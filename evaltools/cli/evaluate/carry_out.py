@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from functools import partial
 
 from evaltools import exit_codes
 from evaltools.cli.evaluate.output import (
@@ -20,8 +19,8 @@ from evaltools.cli.shared.terminal import make_console
 from evaltools.report.files.planned import planned_files
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.runs.finished_shards import FinishedShards, merge_shards
-from evaltools.tasks.shared.evaluation import evaluate
+from evaltools.runs.finished_shards import FinishedShards
+from evaltools.runs.measure import measure
 from evaltools.tasks.shared.kind import evaluation_kind
 
 
@@ -33,30 +32,16 @@ class CarriedOut:
     result: EvaluationResult
 
 
-def carry_out(request: Request, shards: FinishedShards | None = None) -> int:
-    """The same as :func:`carried_out`; returns the exit code."""
-    return carried_out(request, shards).exit_code
-
-
-def carried_out(request: Request, shards: FinishedShards | None = None, is_one_model: bool = True) -> CarriedOut:
+def carry_out(request: Request, shards: FinishedShards | None = None, is_one_model: bool = True) -> CarriedOut:
     """Evaluate, or take the records from finished ``shards``; print, write. ``is_one_model``: of this command."""
     options, console = request.options, make_console()
-    terminal = Terminal(console, options)
-    if options.text("executor") == "ray" and shards is None:
-        from evaltools.runs.on_ray import shards_on_ray
-
-        with shards_on_ray(request, partial(terminal.progress, "shards")) as done:
-            return carried_out(request.of_no_run(), done, is_one_model)
     kind = evaluation_kind(request.task)
     asked = kind.read(request)
     files = planned_files(request, kind.files_read(asked))
     more_files = kind.more_files(request, asked, files.values())
     with interrupts_restored():
         with redirect_stdout(sys.stderr):  # what a task of one's own prints does not mix with the native lines
-            if shards is None:
-                result = evaluate(kind.prepare, asked, terminal)
-            else:
-                result = merge_shards(kind, asked, shards, terminal)
+            result = measure(kind, request, Terminal(console, options), shards)
         with_lines = has_native_lines(result, options, is_one_model)
         not_written = print_to_stdout(kind.debug_lines(result, options) if with_lines else [])
         not_written += write_and_show(kind.as_asked(result, options), files, console, options, with_lines)

@@ -3,40 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Final
 
 from evaltools.cli.shared.streams import complain
-from evaltools.configuration import CONFIGURATION_PARAMETERS
-from evaltools.errors import UsageError
-from evaltools.exit_codes import EXIT_CODE_HELP
+from evaltools.commands.evaluation import command_of, flags_of_words
 from evaltools.request import Request
-from evaltools.request.flags import GivenFlags, parse_flags, read_tests
-from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
+from evaltools.request.flags import GivenFlags
+from evaltools.tasks.shared.kind import evaluation_kind
 from evaltools.tasks.shared.options.model import MODEL_FILE
-
-_OF_CONFIGURATIONS: Final = frozenset({*CONFIGURATION_PARAMETERS, "config", "sweep", "reference"})
-"""Flags that become configurations and are no options of the task."""
 
 
 def run(task: str, arguments: Sequence[str]) -> int:
     """Run the command of a task; returns the exit code."""
     kind = evaluation_kind(task)
-    flags = _parse_flags(kind, arguments)
-    command = _command(kind, arguments)
+    flags = flags_of_words(kind, arguments)
+    command = command_of(kind, arguments)
     if len(flags.texts(MODEL_FILE.name)) > 1:
         from evaltools.cli.evaluate.several import PLOT_FLAG, carry_out_each, flags_of_models
 
         of_models = flags_of_models(flags, MODEL_FILE.name)
-        requests = {name: read_request(kind, own, command) for name, own in of_models.items()}
+        requests = {name: kind.request_of_flags(own, command) for name, own in of_models.items()}
         for name, one in requests.items():
             _say_what_was_found(of_models[name], one)
         return carry_out_each(requests, flags.path(PLOT_FLAG))
-    request = read_request(kind, flags, command)
+    request = kind.request_of_flags(flags, command)
     _say_what_was_found(flags, request)
     from evaltools.cli.evaluate.carry_out import carry_out
 
-    return carry_out(request)
+    return carry_out(request).exit_code
 
 
 def _say_what_was_found(flags: GivenFlags, request: Request) -> None:
@@ -45,41 +38,3 @@ def _say_what_was_found(flags: GivenFlags, request: Request) -> None:
     found = [name for name in options.stated if name not in flags and options.parameters[name].role == "input_file"]
     for name in found if not options.is_on("quiet") else ():
         complain(f"found with the model: --{name}={options.text(name)}")
-
-
-def parse(task: str, arguments: Sequence[str], folder: Path | None = None) -> Request:
-    """What the command line of a task asks for; relative paths are meant from ``folder``, None: from here.
-
-    Raises :class:`UsageError` for flags that are wrong.
-    """
-    kind = evaluation_kind(task)
-    return read_request(kind, _parse_flags(kind, arguments), _command(kind, arguments), folder)
-
-
-def _parse_flags(kind: EvaluationKind, arguments: Sequence[str]) -> GivenFlags:
-    usage, exit_codes = f"{kind.command} MODEL.tflite", f"exit codes:\n{EXIT_CODE_HELP}"
-    return parse_flags(usage, kind.description, exit_codes, kind.groups, arguments)
-
-
-def _command(kind: EvaluationKind, arguments: Sequence[str]) -> tuple[str, ...]:
-    return ("evaltools", *kind.command.split(" ", 1), *arguments)
-
-
-def read_request(
-    kind: EvaluationKind,
-    flags: GivenFlags,
-    command: Sequence[str],
-    folder: Path | None = None,
-    native_tool: bool = False,
-) -> Request:
-    """What a command line asks for; ``native_tool``: of that. Raises :class:`UsageError` for flags that are wrong."""
-    folder = folder or Path.cwd()
-    options = kind.with_stated_paths(flags.options(leave_out=_OF_CONFIGURATIONS), folder)
-    if missing := kind.missing(options):
-        named = " ".join(f"--{name}=..." for name in missing)
-        words = f"device run {kind.command.removeprefix('run ')}" if command[1] == "device" else kind.command
-        raise UsageError(f"missing: {named}. See evaltools {words} --help")
-    text = flags.text("reference") if "reference" in flags else None
-    tests = read_tests(flags, options.text("compat") == "native", folder)
-    reference = kind.reference(options, text, native_tool)
-    return Request(kind.name, options, reference, tuple(tests), folder, command=tuple(command))

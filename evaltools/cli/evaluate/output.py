@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,7 @@ from evaltools.report.tables.evaluation import print_configurations, print_resul
 from evaltools.request import Options
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.task_kind import Detail
+from evaltools.tasks.shared.measuring import Observer
 
 _ENDINGS: Final = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 _INTERRUPTS: Final = (signal.SIGINT, *_ENDINGS)
@@ -34,7 +35,7 @@ def detail_of(options: Options) -> Detail:
     return "answer" if options.is_on("quiet") else "all" if options.is_on("verbose") else "figures"
 
 
-class Terminal:
+class Terminal(Observer):
     """Shows an evaluation on stderr, as ``--progress`` and ``--quiet`` ask for."""
 
     def __init__(self, console: Console, options: Options) -> None:
@@ -47,9 +48,11 @@ class Terminal:
         if not self._is_quiet:
             print_configurations(configurations, self._console)
 
-    def progress(self, phase: str, total: int) -> AbstractContextManager[Callable[[Tally], None]]:
+    @contextmanager
+    def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
         """Show progress."""
-        return show_progress(phase, total, self._console, self._progress)
+        with show_progress(phase, total, self._console, self._progress) as update:
+            yield update
 
     def measured(self) -> None:
         """Ignore Ctrl-C from now on: the result is not written yet."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools import exit_codes
-from evaltools.cli.evaluate.carry_out import carried_out
+from evaltools.cli.evaluate.carry_out import carry_out
 from evaltools.cli.evaluate.output import print_to_stdout
 from evaltools.cli.shared.streams import complain, stdout_is_terminal
 from evaltools.cli.shared.terminal import make_console
@@ -84,7 +84,7 @@ def carry_out_each(requests: Mapping[str, Request], plot: Path | None = None) ->
             print_to_stdout([f"INFO: Model: {name}"])
         console.print(f"\n{name}", style="bold underline")
         try:
-            done = carried_out(request, is_one_model=False)
+            done = carry_out(request, is_one_model=False)
         except EvaltoolsError as error:
             complain(f"evaltools: {name}: {error}")
             codes.append(error.exit_code)

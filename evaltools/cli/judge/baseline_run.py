@@ -17,7 +17,7 @@ from evaltools.cli.judge.verdict_files import EXIT_CODES, planned_files, write_v
 from evaltools.cli.shared.streams import complain
 from evaltools.cli.shared.terminal import make_console
 from evaltools.errors import DataError, OutputError, UsageError
-from evaltools.gates.baseline import Baseline, baseline_json, make_baseline, read_baseline
+from evaltools.gates.baseline import Baseline, make_baseline, read_baseline
 from evaltools.gates.baseline_diff import BaselineComparison, FigureChange, compare_with_baseline
 from evaltools.gates.baseline_limits import hold_limits
 from evaltools.gates.criteria import Criterion, parse_criterion
@@ -30,6 +30,7 @@ from evaltools.report.words.baseline import baseline_decisions, figure_name
 from evaltools.report.words.verdicts import baseline_change_in_words
 from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.json_file import encode_json
 from evaltools.result_file import read_result
 from evaltools.task_kind import OWN, kind_of, tree_kinds
 from evaltools.tasks.shared.options.pictures import read_margin
@@ -157,7 +158,7 @@ def _make_folder() -> None:
 
 def _write(now: Baseline, path: Path, done: str) -> int:
     try:
-        write_file(path, baseline_json(now))
+        write_file(path, encode_json(now))
     except OutputError as error:
         complain(f"evaltools: {error}")
         return exit_codes.NOT_WRITTEN

@@ -16,10 +16,10 @@ from typing import Final
 from rich.console import Console
 
 from evaltools import exit_codes
-from evaltools.cli.judge.gate_commands import read_run
 from evaltools.cli.judge.verdict_files import EXIT_CODES, planned_files, write_verdicts
 from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
+from evaltools.commands.gates import read_run
 from evaltools.errors import OutputError, UsageError
 from evaltools.gates.gate_file import GateFile, RunSource, read_gate_file
 from evaltools.gates.hold import hold_gates, report_unjudged

@@ -38,12 +38,12 @@ def carry_out(request: Request) -> int:
         return benchmark(request)
     from evaltools.cli.evaluate.carry_out import carry_out as evaluate
 
-    return evaluate(request)
+    return evaluate(request).exit_code
 
 
 def read_request(file: Path) -> Request:
     """The request in a file that another process wrote; raises :class:`DataError` where it holds none."""
-    from evaltools.cli.device.run_flags import BY_NAME
+    from evaltools.device.run.flags import BY_NAME
     from evaltools.request.plain import from_plain
 
     try:

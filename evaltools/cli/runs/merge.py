@@ -24,7 +24,7 @@ def run(arguments: list[str]) -> int:
     repeated = [folder for place, folder in enumerate(folders) if folder in folders[:place]]
     if repeated:
         raise UsageError(f"{repeated[0]} is given twice; give each shard of one run once")
-    from evaltools.cli.device.run_flags import BY_NAME
+    from evaltools.device.run.flags import BY_NAME
     from evaltools.runs.stored import changed, stored_request
 
     stored = stored_request(folders[0], BY_NAME)
@@ -36,4 +36,4 @@ def run(arguments: list[str]) -> int:
     from evaltools.cli.evaluate.carry_out import carry_out
     from evaltools.runs.finished_shards import FinishedShards
 
-    return carry_out(request.of_no_run(), FinishedShards.of_one_run(folders))
+    return carry_out(request.of_no_run(), FinishedShards.of_one_run(folders)).exit_code

@@ -19,7 +19,7 @@ def run(arguments: list[str]) -> int:
     parser = run_folder_parser("resume RUN_DIR", DESCRIPTION, "those of the run that goes on")
     parser.add_argument("run_dir", metavar="RUN_DIR", type=Path, help="The folder of the run.")
     known, words = parser.parse_known_args(arguments)
-    from evaltools.cli.device.run_flags import BY_NAME
+    from evaltools.device.run.flags import BY_NAME
     from evaltools.runs.stored import changed, stored_request
 
     stored = stored_request(known.run_dir, BY_NAME)

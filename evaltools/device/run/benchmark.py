@@ -133,7 +133,7 @@ class EvaltoolsBenchmark(DeviceProgram[BenchmarkDone, None]):
             folders=sent.folders,
             results=(_RESULT,),
         )
-        self._names = HostNames({on_device: str(on_host) for on_host, on_device in sent.files.items()})
+        self._names = sent.host_names()
         self._request = request
         self._folder = folder
         self._console = console

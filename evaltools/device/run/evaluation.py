@@ -25,9 +25,18 @@ from evaltools.device.run.flags import DeviceFlags
 from evaltools.device.run.host import carry_out_on_host
 from evaltools.device.run.jobs import SPLIT_EACH, complete_jobs, device_run_of, jobs_of, parts_of
 from evaltools.device.run.parts import RECORDS, RUN, WITH_RECORDS, PartsFolder, run_parts
-from evaltools.device.run.request import DeviceRequest, device_request, without_host_options
+from evaltools.device.run.request import DeviceRequest, device_request, pictures_on_device, without_host_options
 from evaltools.engine import Journal, Shard
-from evaltools.engine.run_folder import REQUEST, RunIdentity, decode, digest, encode, require_same_run, run_journal
+from evaltools.engine.run_folder import (
+    REQUEST,
+    RunIdentity,
+    decode,
+    digest,
+    encode,
+    require_same_run,
+    run_folder,
+    run_journal,
+)
 from evaltools.errors import UsageError
 from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, OK
 from evaltools.report.files.planned import planned_files
@@ -39,7 +48,6 @@ from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
 from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.stored import to_bytes
-from evaltools.tasks.shared.host_names import HostNames
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask, evaluation_kind
 from evaltools.tasks.shared.measuring import Observer
 from evaltools.tasks.shared.options.execution import flags_to_repeat
@@ -78,7 +86,7 @@ def parts_on_devices(
     sent = device_request(request, flags.root)
     examples = examples_of(kind, request)
     _require_sense(kind, request, flags, examples)
-    with _folder(run_dir) as folder, run_journal(folder) as journal:
+    with run_folder(run_dir) as folder, run_journal(folder) as journal:
         plan, state = _carry_out(kind, request, flags, sent, examples, folder, journal, console, observer)
         complete = complete_jobs(state.jobs, state.done, state.outcome, _step(run_dir))
         shards = plan.finished(complete, state)
@@ -350,7 +358,9 @@ class _DeviceEvaluation:
             request=to_bytes(request),
             files=self.sent.files,
             pictures={
-                option: PictureFolder(folder, self.examples.pictures_of(option, shard), self.manifests[option])
+                pictures_on_device(option): PictureFolder(
+                    folder, self.examples.pictures_of(option, shard), self.manifests[option]
+                )
                 for option, folder in self.sent.pictures.items()
             },
             folders=self.sent.folders,
@@ -374,20 +384,8 @@ class _DeviceEvaluation:
             for serial in dict.fromkeys(job.serial for job in jobs)
         )
         whole = _result_of_device(kept.of(jobs[0]) / _WHOLE, self.request) if self.is_whole else None
-        return FinishedShards(places, device_run, self.request.command, whole, self._host_names)
-
-    @property
-    def _host_names(self) -> HostNames:
-        """The names that the files and folders of devices have on the host."""
-        texts: dict[str, str] = {}
-        for on_device, on_host in self.sent.pictures.items():
-            texts |= {f"pictures in {on_device}, ": f"pictures in {on_host}, ", f"'{on_device}/": f"'{on_host}/"}
-        return HostNames(
-            files={on_device: str(on_host) for on_host, on_device in self.sent.files.items()},
-            folders={on_device: str(on_host) for on_device, on_host in self.sent.folders.items()},
-            texts=texts,
-            reference=_REFERENCE_ON_HOST if self.is_against_host else "",
-        )
+        host_names = self.sent.host_names(_REFERENCE_ON_HOST if self.is_against_host else "")
+        return FinishedShards(places, device_run, self.request.command, whole, host_names)
 
 
 def _result_of_device(path: Path, request: Request) -> EvaluationResult:
@@ -399,15 +397,6 @@ def _result_of_device(path: Path, request: Request) -> EvaluationResult:
         model=replace(result.model, file=request.options.text("model_file")),
         environment=describe_environment(own.command, own.started_at, own.elapsed_s),
     )
-
-
-@contextmanager
-def _folder(stated: Path | None) -> Iterator[Path]:
-    if stated is not None:
-        yield stated.resolve()
-        return
-    with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
-        yield Path(folder)
 
 
 def _manifests(folder: Path, sent: DeviceRequest) -> dict[str, Path]:

@@ -1,4 +1,4 @@
-"""What ``evaltools device run`` is told about devices, as a value."""
+"""What ``evaltools device run`` is told about devices, beside the flags of the task that is run."""
 
 from __future__ import annotations
 
@@ -6,9 +6,139 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
 
+from evaltools.errors import UsageError
+from evaltools.parameter import Parameter
+from evaltools.request import Options
+
 DEFAULT_ROOT: Final = "/data/local/tmp/evaltools"
 ProgramName = Literal["evaltools", "native", "app"]
 PROGRAMS: Final[tuple[ProgramName, ...]] = get_args(ProgramName)
+ALL: Final = "all"
+_HIGHEST_PORT: Final = 65535
+ADB_PARAMETERS: Final = (
+    Parameter("adb", "The adb binary. Without it: the variable ADB, then PATH.", role="program", about="execution"),
+    Parameter(
+        "adb_port", "Port of the adb server, 1 to 65535; 0: the one of adb's variables.", default=0, about="execution"
+    ),
+)
+CHOICE_OF_DEVICES: Final = (
+    Parameter(
+        "serials",
+        "Serial numbers with commas between, or all. Without it: ANDROID_SERIAL, else the only device.",
+        about="execution",
+    ),
+    *ADB_PARAMETERS,
+)
+"""The flags of commands that do something on devices."""
+PARAMETERS: Final = (
+    *CHOICE_OF_DEVICES,
+    Parameter(
+        "device_program",
+        "What runs there: evaltools itself, on a device with Python; native: a TensorFlow binary, see "
+        "--native_binary, which has Android's GPU, NNAPI and Hexagon; app: its benchmark app, which has them too.",
+        default="evaltools",
+        choices=PROGRAMS,
+        about="run",
+    ),
+    Parameter(
+        "device_python",
+        "Python, a path on the device. Without it: python3.",
+        about="execution",
+        only_with=("device_program=evaltools",),
+    ),
+    Parameter(
+        "device_wheels",
+        "A folder here with wheels for the device's ABI and Python: the packages that its Python lacks.",
+        role="input_folder",
+        about="execution",
+        only_with=("device_program=evaltools",),
+    ),
+    Parameter(
+        "native_binary",
+        "The task's binary, a file here that is built for the device, for --device_program=native.",
+        role="input_file",
+        about="run",
+        only_with=("device_program=native",),
+    ),
+    Parameter(
+        "app_apk",
+        "The benchmark app, a file here that is installed first, for --device_program=app.",
+        role="input_file",
+        about="run",
+        only_with=("device_program=app",),
+    ),
+    Parameter(
+        "app_package",
+        "The benchmark app's package.",
+        default="org.tensorflow.lite.benchmark",
+        about="run",
+        only_with=("device_program=app",),
+    ),
+    Parameter(
+        "app_activity",
+        "The benchmark app's activity.",
+        default=".BenchmarkModelActivity",
+        about="run",
+        only_with=("device_program=app",),
+    ),
+    Parameter(
+        "app_trace",
+        "Let the app's runtime write to Android's trace (debug.tflite.trace).",
+        default=False,
+        about="run",
+        only_with=("device_program=app",),
+    ),
+    Parameter("device_folder", "Folder on the device for everything of evaltools.", default=DEFAULT_ROOT, about="run"),
+    Parameter(
+        "split",
+        "pool: each part goes to whichever device is free, and one result comes out; each: every device does "
+        "everything, and the result compares them.",
+        default="pool",
+        choices=("pool", "each"),
+        about="run",
+    ),
+    Parameter(
+        "include_host",
+        "With --split=each: this computer does everything as well.",
+        default=False,
+        about="run",
+        only_with=("split=each", "device_program=evaltools"),
+    ),
+    Parameter(
+        "parts",
+        "Number of parts, 0 or more; one that is lost is done again as a whole. 0: as many as make sense.",
+        default=0,
+        about="run",
+    ),
+    Parameter(
+        "cool_down",
+        "Before each part, wait until no temperature is above this many degrees C, up to 150; 0: do not wait.",
+        default=0.0,
+        about="execution",
+    ),
+    Parameter(
+        "cool_down_timeout",
+        "Go on after this many seconds, above 0, although it is still warmer.",
+        default=600.0,
+        about="execution",
+        only_with=("cool_down",),
+    ),
+    Parameter("taskset", "Hexadecimal mask of the device's CPUs to run on: f0 is 4 to 7. Empty: all.", about="run"),
+    Parameter(
+        "device_patience",
+        "Seconds, above 0, that a device may be away before others do its part.",
+        default=180.0,
+        about="execution",
+    ),
+    Parameter(
+        "part_timeout", "Seconds, above 0, after which a part counts as hanging.", default=3600.0, about="execution"
+    ),
+    Parameter(
+        "keep_on_device", "Keep model, data and program there for the next run.", default=True, about="execution"
+    ),
+)
+_HOTTEST_C: Final = 150
+BY_NAME: Final = {parameter.name: parameter for parameter in PARAMETERS}
 
 
 @dataclass(frozen=True)
@@ -41,3 +171,109 @@ class DeviceFlags:
     patience_s: float
     part_timeout_s: float
     keeps_files: bool
+
+
+def read_serials(text: str) -> tuple[str, ...]:
+    """The serial numbers named, each once; none for ``all``. Raises :class:`UsageError` for an empty one.
+
+    >>> read_serials("R5, 10.0.0.2:5555,R5"), read_serials("all")
+    (('R5', '10.0.0.2:5555'), ())
+    """
+    if text == ALL:
+        return ()
+    names = [name.strip() for name in text.split(",")]
+    if "" in names or ALL in names:
+        raise UsageError(f"--serials={text}: give serial numbers with commas between, or all; adb devices lists them")
+    return tuple(dict.fromkeys(names))
+
+
+def read_port(flags: Options) -> int | None:
+    """The port of the adb server, None where adb's variables say it; raises :class:`UsageError` for what is none."""
+    port = flags.number("adb_port")
+    if not 0 <= port <= _HIGHEST_PORT:
+        raise UsageError(f"--adb_port={port}: no port; give 1 to {_HIGHEST_PORT}, or leave the flag out")
+    return port or None
+
+
+def read_device_flags(flags: Options) -> DeviceFlags:
+    """Check the flags; raises :class:`UsageError` for values that make no sense."""
+    serials = flags.text("serials") if "serials" in flags else None
+    root = read_root(flags.text("device_folder"))
+    if flags.number("parts") < 0:
+        raise UsageError(f"--parts={flags.number('parts')}: use 1 or more, or 0 for as many as make sense")
+    for name in ("device_patience", "part_timeout", "cool_down_timeout"):
+        if flags.real(name) <= 0:
+            raise UsageError(f"--{name}={flags.real(name):g}: use a number of seconds above 0")
+    return DeviceFlags(
+        serials=() if serials is None else read_serials(serials),
+        all_devices=serials == ALL,
+        adb=str(flags.path("adb") or ""),
+        port=read_port(flags),
+        program=next(name for name in PROGRAMS if name == flags.text("device_program")),
+        python=flags.text("device_python"),
+        wheels=_wheels(flags),
+        native_binary=flags.path("native_binary"),
+        app_apk=flags.path("app_apk"),
+        app_package=flags.text("app_package"),
+        app_activity=flags.text("app_activity"),
+        app_traces=flags.is_on("app_trace"),
+        root=root,
+        split=flags.text("split"),
+        include_host=flags.is_on("include_host"),
+        parts=flags.number("parts"),
+        cool_down_c=_cool_down(flags),
+        cool_down_timeout_s=flags.real("cool_down_timeout"),
+        taskset=_mask(flags.text("taskset")),
+        patience_s=flags.real("device_patience"),
+        part_timeout_s=flags.real("part_timeout"),
+        keeps_files=flags.is_on("keep_on_device"),
+    )
+
+
+def read_root(text: str) -> str:
+    """The folder on a device, which must be one of evaltools' own; raises :class:`UsageError`.
+
+    >>> read_root("/data/local/tmp/evaltools/")
+    '/data/local/tmp/evaltools'
+    """
+    root = text.rstrip("/")
+    parts = root.split("/")
+    if parts[0] or len(parts) < 3 or {"", ".", ".."} & set(parts[1:]) or not root.isprintable():
+        raise UsageError(f"--device_folder={text}: give an absolute path of its own on the device, as {DEFAULT_ROOT}")
+    if ":" in root:
+        raise UsageError(
+            f"--device_folder={text}: the path has a colon, at which the search path of Python is split; give a folder "
+            f"without one, as {DEFAULT_ROOT}"
+        )
+    return root
+
+
+def _wheels(flags: Options) -> tuple[Path, ...]:
+    folder = flags.path("device_wheels")
+    if folder is None:
+        return ()
+    wheels = tuple(sorted(folder.glob("*.whl")))
+    if not wheels:
+        raise UsageError(f"--device_wheels={folder}: no folder with *.whl files; fill it with pip download --platform")
+    return wheels
+
+
+def _cool_down(flags: Options) -> float | None:
+    limit = flags.real("cool_down")
+    if not 0 <= limit <= _HOTTEST_C:
+        raise UsageError(
+            f"--cool_down={limit:g}: use degrees Celsius up to {_HOTTEST_C}, such as 35, or 0: do not wait"
+        )
+    return limit or None
+
+
+def _mask(text: str) -> str:
+    """A mask as taskset takes it: hexadecimal digits.
+
+    >>> _mask("0xF0")
+    'f0'
+    """
+    digits = text.lower().removeprefix("0x")
+    if text and (not digits or digits.strip("0123456789abcdef") or not digits.strip("0")):
+        raise UsageError(f"--taskset={text}: use a mask of CPUs in hexadecimal digits, such as f0 for CPUs 4 to 7")
+    return digits

@@ -22,7 +22,6 @@ _LAST_LINES: Final = 3
 _FEWEST_PER_PART: Final = 10
 _MOST_PER_PART: Final = 500
 _PARTS_PER_DEVICE: Final = 4
-_LOOK_S: Final = 0.2
 
 
 def parts_of(examples: int, asked: int, devices: int) -> int:

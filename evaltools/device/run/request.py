@@ -7,6 +7,7 @@ import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from evaltools.device.files.store import remote_path, sha256_of, stored_path
 from evaltools.errors import DataError, UsageError
@@ -14,6 +15,16 @@ from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.runs.stored import rewritten
 from evaltools.task_kind import request_kind
+from evaltools.tasks.shared.host_names import HostNames
+
+_PICTURES: Final = "evaltools-pictures-"
+_FOLDER: Final = "evaltools-folder-"
+"""What names of folders on devices begin with, so that no other word in what a device prints is one of them."""
+
+
+def pictures_on_device(option: str) -> str:
+    """The name of the folder with the pictures of an option on a device, in the folder of the part."""
+    return f"{_PICTURES}{option}"
 
 
 @dataclass
@@ -21,7 +32,7 @@ class RequestFiles:
     """The files that a request names, collected by :meth:`take` while the request is rewritten for devices.
 
     ``files`` are single files with their paths below ``root`` on a device. ``pictures`` are folders of which a part
-    gets its own pictures, ``folders`` are sent whole; both are by their names on a device. ``beside`` are files that
+    gets its own pictures, by option; ``folders`` are sent whole, by their names on a device. ``beside`` are files that
     must lie in the same folder as the file of the task.
     """
 
@@ -42,7 +53,7 @@ class RequestFiles:
             return str(path)
         if parameter.role == "pictures":
             self.pictures[parameter.name] = path
-            return parameter.name
+            return pictures_on_device(parameter.name)
         if parameter.role == "library" and not path.is_file():
             return _on_device(parameter, path)
         if parameter.role == "input_folder" or path.is_dir():
@@ -69,7 +80,7 @@ class RequestFiles:
         return checksum.hexdigest()
 
     def _take_folder(self, path: Path) -> str:
-        name = next((name for name, known in self.folders.items() if known == path), f"folder-{len(self.folders)}")
+        name = next((name for name, known in self.folders.items() if known == path), f"{_FOLDER}{len(self.folders)}")
         self.folders[name] = path
         return name
 
@@ -92,6 +103,13 @@ class DeviceRequest:
     files: Mapping[Path, str]
     pictures: Mapping[str, Path]
     folders: Mapping[str, Path]
+
+    def host_names(self, reference: str = "") -> HostNames:
+        """The names that files and folders of devices have on the host; see :class:`HostNames`."""
+        files = {on_device: str(on_host) for on_host, on_device in self.files.items()}
+        pictures = {pictures_on_device(option): str(on_host) for option, on_host in self.pictures.items()}
+        folders = {on_device: str(on_host) for on_device, on_host in self.folders.items()}
+        return HostNames(files | pictures | folders, reference)
 
 
 def device_request(request: Request, root: str) -> DeviceRequest:

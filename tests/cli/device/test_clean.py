@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaltools.cli.device.run_flags import read_root
-from evaltools.device.run.flags import DEFAULT_ROOT
+from evaltools.device.run.flags import DEFAULT_ROOT, read_root
 from evaltools.errors import UsageError
 from tests.cli.device import runs as device_runs
 

@@ -14,8 +14,8 @@ import msgspec
 import pytest
 
 from evaltools.cli.device.command import run
-from evaltools.cli.device.list import read_serials
 from evaltools.device.adb.adb import Adb
+from evaltools.device.run.flags import read_serials
 from evaltools.errors import UsageError
 from evaltools.result.device import DeviceList
 from tests.device.adb_server import free_port, own_server

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.evaluate.command import read_request
-from evaltools.cli.main import task_of
+from evaltools.commands.names import task_of
 from evaltools.device.files.archive import write_archive, write_manifest
 from evaltools.device.programs.on_device import lay_out
 from evaltools.device.run.evaluation import examples_of
@@ -35,7 +34,7 @@ def found(arguments: Sequence[str]) -> PartsOfTask:
     task = task_of(command)
     assert task is not None
     kind = evaluation_kind(task)
-    return examples_of(kind, read_request(kind, parse_flags(command, "", "", kind.groups, words), []))
+    return examples_of(kind, kind.request_of_flags(parse_flags(command, "", "", kind.groups, words), []))
 
 
 def diff(evaluation: EvaluationSet, *more: str) -> list[str]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.device.run import carry_out_on_devices, kind_on_devices, run
-from evaltools.cli.device.run_flags import BY_NAME, PARAMETERS, read_device_flags, read_root
-from evaltools.device.run.flags import DEFAULT_ROOT, DeviceFlags
+from evaltools.cli.device.run import carry_out_on_devices, run
+from evaltools.commands.device_run import kind_on_devices
+from evaltools.device.run.flags import BY_NAME, DEFAULT_ROOT, PARAMETERS, DeviceFlags, read_device_flags, read_root
 from evaltools.errors import UsageError
 from evaltools.request import Options, Request
 from evaltools.request.flags import parse_flags

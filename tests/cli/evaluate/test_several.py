@@ -135,7 +135,7 @@ def test_the_worst_exit_code_is_that_of_all(
 ) -> None:
     """After an interrupt no other one runs."""
     made = outcomes(*found)
-    monkeypatch.setattr(several, "carried_out", lambda _request, **_how: next(made))
+    monkeypatch.setattr(several, "carry_out", lambda _request, **_how: next(made))
     assert several.carry_out_each(requests) == code
     assert list(made) == []
 
@@ -163,7 +163,7 @@ def test_what_was_measured_is_shown_whatever_becomes_of_the_next(
             raise error
         return next(outcomes(0))
 
-    monkeypatch.setattr(several, "carried_out", carried_out)
+    monkeypatch.setattr(several, "carry_out", carried_out)
     assert several.carry_out_each(requests) == code
     told = capsys.readouterr().err
     assert words in told

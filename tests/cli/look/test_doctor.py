@@ -14,12 +14,12 @@ from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, SessionEnded
 from evaltools.model import ModelFile
 from evaltools.runtime import Inference, Session
-from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
 from evaltools.tasks.inspection import machine_check
 from evaltools.tasks.inspection.machine_check import Finding
 from tests.command import evaltools, evaltools_here
+from tests.runtime.fake import FakeSession
 
 PACKAGES = {"ai-edge-litert": "ai_edge_litert", "tflite-runtime": "tflite_runtime"}
 

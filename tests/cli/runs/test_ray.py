@@ -88,6 +88,10 @@ def test_without_ray_the_way_to_get_it_is_said(tmp_path: Path) -> None:
             ("--ray_tasks=2",),
             "--ray_tasks has no effect without --executor=ray; add that, or leave it out",
         ),
+        (
+            (*ON_RAY, "--output_file_path=nowhere/r.json"),
+            "nowhere/r.json",
+        ),
         (("--executor=cluster",), "--executor=cluster: not an accepted value; use one of local, ray"),
     ],
 )

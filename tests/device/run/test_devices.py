@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.device.run_flags import PARAMETERS, read_device_flags
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.adb import found as found_module
 from evaltools.device.adb.adb import Adb
@@ -19,7 +18,7 @@ from evaltools.device.files.lock import DeviceLock
 from evaltools.device.files.store import remote_path
 from evaltools.device.programs.part import PartWork, SentFiles
 from evaltools.device.run.devices import DevicesUsed, Sending
-from evaltools.device.run.flags import DEFAULT_ROOT
+from evaltools.device.run.flags import DEFAULT_ROOT, PARAMETERS, read_device_flags
 from evaltools.errors import UsageError
 from evaltools.request.flags import parse_flags
 from evaltools.result.device import DeviceFacts

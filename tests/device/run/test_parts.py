@@ -27,7 +27,7 @@ from evaltools.result.device import DeviceCpu, DeviceFacts
 from evaltools.result.device_run import DeviceConditions, DevicePart, LostAttempt, PartFigures
 from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
 from evaltools.tasks.shared.kind import evaluation_kind
-from evaltools.tasks.shared.measuring import SILENT, Observer, Silent
+from evaltools.tasks.shared.measuring import Observer
 from tests.tasks.part_runs import DESCRIBED, Part
 
 OTHER_RUNTIME = (replace(DESCRIBED[0], runtime=RuntimeUsed("litert", "ai-edge-litert", "9.9", "default")), DESCRIBED[1])
@@ -196,7 +196,7 @@ class Run:
     def kept(self) -> PartsFolder:
         return PartsFolder(self.folder, self.count)
 
-    def do(self, observer: Observer = SILENT) -> PoolOutcome[PartDone]:
+    def do(self, observer: Observer | None = None) -> PoolOutcome[PartDone]:
         by_serial = {phone.serial: phone for phone in self.phones}
         devices: Any = SimpleNamespace(
             device=by_serial.__getitem__,
@@ -207,8 +207,10 @@ class Run:
             is_back=lambda _serial: True,
             stop=self.stop,
         )
-        console = make_console(self.printed)
-        return run_parts(self.jobs, self.count, EXAMPLES, self._work, self.kept, devices, KIND, console, observer)
+        console, observer = make_console(self.printed), observer or Observer()
+        return run_parts(
+            self.jobs, self.count, EXAMPLES, self._work, self.kept, devices, KIND, console, observer or Observer()
+        )
 
     @staticmethod
     def _work(shard: Shard) -> PartWork:
@@ -355,7 +357,7 @@ def test_progress_is_that_of_all_parts_together_and_falls_where_one_is_lost(tmp_
     """A part is whole only once its records are here, whatever it printed before."""
     seen: list[Tally] = []
 
-    class Counting(Silent):
+    class Counting(Observer):
         @contextmanager
         def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
             assert (phase, total) == ("on devices", EXAMPLES)

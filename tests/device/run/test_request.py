@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.device.run import kind_on_devices
-from evaltools.cli.evaluate.command import read_request
+from evaltools.commands.device_run import kind_on_devices
 from evaltools.configuration import Configuration
 from evaltools.device.files.store import remote_path
 from evaltools.device.run.request import DeviceRequest, device_request, without_host_options
@@ -92,16 +91,16 @@ def test_a_file_is_sent_once_however_often_it_is_named(model: Path, remote: str)
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_pictures_lie_in_a_folder_of_the_part_named_like_the_flag(name: str, tmp_path: Path) -> None:
+def test_pictures_lie_in_a_folder_of_the_part_named_after_the_flag(name: str, tmp_path: Path) -> None:
     made = sent((name, str(tmp_path)))
-    assert options(made) == {name: name}
+    assert options(made) == {name: f"evaltools-pictures-{name}"}
     assert (made.pictures, made.folders, made.files) == ({name: tmp_path}, {}, {})
 
 
 def test_a_saved_reference_is_sent_whole(tmp_path: Path) -> None:
     made = sent(("load_reference", str(tmp_path / "saved")))
-    assert options(made) == {"load_reference": "folder-0"}
-    assert made.folders == {"folder-0": tmp_path / "saved"}
+    assert options(made) == {"load_reference": "evaltools-folder-0"}
+    assert made.folders == {"evaltools-folder-0": tmp_path / "saved"}
 
 
 @pytest.mark.parametrize("name", LEFT_HERE)
@@ -142,8 +141,8 @@ def test_input_files_keep_the_name_of_their_input(prefix: str, model: Path, remo
     assert options(sent(("input_files", f"{prefix}{model}"))) == {"input_files": (f"{prefix}{remote}",)}
     (tmp_path / "many").mkdir()
     made = sent(("input_files", f"{prefix}{tmp_path / 'many'}"))
-    assert options(made) == {"input_files": (f"{prefix}folder-0",)}
-    assert made.folders == {"folder-0": tmp_path / "many"}
+    assert options(made) == {"input_files": (f"{prefix}evaltools-folder-0",)}
+    assert made.folders == {"evaltools-folder-0": tmp_path / "many"}
 
 
 def test_a_file_whose_name_looks_like_name_and_path_is_that_file(
@@ -164,10 +163,14 @@ def test_folders_are_told_apart_and_each_is_sent_once(tmp_path: Path) -> None:
     given = [("input_files", f"{name}={folder}") for name, folder in zip("abc", [*folders, folders[0]], strict=True)]
     made = sent(*given, ("load_reference", str(tmp_path / "three")))
     assert options(made) == {
-        "input_files": ("a=folder-0", "b=folder-1", "c=folder-0"),
-        "load_reference": "folder-2",
+        "input_files": ("a=evaltools-folder-0", "b=evaltools-folder-1", "c=evaltools-folder-0"),
+        "load_reference": "evaltools-folder-2",
     }
-    assert made.folders == {"folder-0": folders[0], "folder-1": folders[1], "folder-2": tmp_path / "three"}
+    assert made.folders == {
+        "evaltools-folder-0": folders[0],
+        "evaltools-folder-1": folders[1],
+        "evaltools-folder-2": tmp_path / "three",
+    }
 
 
 @pytest.mark.parametrize("text", ["none.npy", "image=none.npy", "image=", "=", "=="])
@@ -243,7 +246,7 @@ def test_what_devices_are_told_is_a_request_that_evaltools_reads(model: Path, re
     words = ("--model-file", str(model), "--config", f'x: external_delegate_path="{model}"', "--nouse_xnnpack",
              "--input_files", f"in={model}", "--num_runs=7", "--output_file_path=r.json")  # fmt: skip
     kind = evaluation_kind("inference_diff")
-    here = read_request(kind, parse_flags("", "", "", kind.groups, words), words)
+    here = kind.request_of_flags(parse_flags("", "", "", kind.groups, words), words)
     there = from_plain(to_plain(without_host_options(device_request(here, ROOT).request)), {})
     assert there.options.stated == {"model_file": remote, "input_files": (f"in={remote}",), "num_runs": 7}
     assert [configuration.name for configuration in there.configurations] == ["reference", "test", "x"]

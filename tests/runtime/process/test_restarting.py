@@ -12,9 +12,9 @@ import pytest
 from evaltools.delegates.gpu import GPU
 from evaltools.errors import ConfigurationUnavailable, InferenceError, SessionEnded, UsageError
 from evaltools.runtime import BlockSession, Inference, Session
-from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.process.restarting import RestartingSession, Restarts
 from evaltools.runtime.session import Array
+from tests.runtime.fake import FakeSession
 
 ANSWER = "answers"
 WRONG = "node 7 failed"

@@ -12,12 +12,12 @@ from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import Session, TensorSpec
-from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.request import CocoRequest
 from evaltools.tasks.coco.result import ClassMappingUsed, CocoDetection, DetectionFigures, OutputMap
 from evaltools.tasks.coco.task import CocoOptions
 from tests.detection_set import COCO_MAP, NATIVE_MAP, DetectionSet, colour
+from tests.runtime.fake import FakeSession
 from tests.tiny_detectors import BOXES, CELLS, HEIGHT, SHAPES, WIDTH
 
 Found = tuple[int, float, Sequence[float]]

@@ -13,13 +13,13 @@ from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelError
 from evaltools.model import ModelFile
 from evaltools.runtime import Session, TensorSpec
-from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
 from evaltools.tasks.imagenet.evaluation import prepare
 from evaltools.tasks.imagenet.request import ImagenetRequest
 from evaltools.tasks.imagenet.task import ImagenetOptions
 from evaltools.tasks.shared.evaluation import evaluate
 from tests.evaluation_set import CLASSES, EvaluationSet, make_evaluation_set
+from tests.runtime.fake import FakeSession
 from tests.tasks.observers import Silent
 
 IMAGE = TensorSpec("input", np.dtype("float32"), (1, 16, 16, 3))

@@ -14,10 +14,10 @@ from evaltools.datasets.image_folder import list_images
 from evaltools.errors import DataError, InferenceError
 from evaltools.preprocess import ImageToTensor
 from evaltools.runtime import Inference
-from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
 from evaltools.tasks.imagenet.label_probe import explain_label_count, first_answers, require_fitting_labels
 from evaltools.tasks.imagenet.task import ImagenetTask, LabelledImages
+from tests.runtime.fake import FakeSession
 
 CLASSES = [f"class{number}" for number in range(20)]
 

@@ -11,11 +11,11 @@ import numpy as np
 from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
 from evaltools.runtime import Inference, TensorSpec
-from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.inputs import InputOptions
 from evaltools.tasks.inference_diff.request import DiffRequest
 from tests import tiny_models
+from tests.runtime.fake import FakeSession
 
 SHAPE = (1, 4, 4, 2)
 IMAGE = TensorSpec("input", np.dtype("float32"), SHAPE)

@@ -11,11 +11,11 @@ import pytest
 
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.model_pair import ModelPair, convert, pair_models
 from tests import tiny_models
 from tests.interpreters import RUNTIMES, make_interpreter, run
+from tests.runtime.fake import FakeSession
 
 
 def tensor(name: str, shape: tuple[int, ...] = (1, 4), dtype: str = "float32", **facts: object) -> TensorInfo:

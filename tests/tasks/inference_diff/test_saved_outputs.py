@@ -11,7 +11,6 @@ import pytest
 
 from evaltools.result.evaluation import RuntimeUsed
 from evaltools.result.model import Tensor
-from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.saved_outputs import (
     Manifest,
@@ -21,6 +20,7 @@ from evaltools.tasks.inference_diff.saved_outputs import (
     SavingSession,
     read_saved_reference,
 )
+from tests.runtime.fake import FakeSession
 
 IMAGE, TEXT = Tensor("image", "float32", [2], None, None), Tensor("text", "string", [1, 2], None, None)
 

@@ -15,7 +15,6 @@ from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
 from evaltools.report.words.verdicts import reasons_in_words
 from evaltools.runtime import open_session
-from evaltools.runtime.fake import FakeSession
 from evaltools.tasks.inference_diff.evaluation import prepare_diff
 from evaltools.tasks.inference_diff.like_the_cpu import kernels_of
 from evaltools.tasks.inference_diff.result import PlantedFault, Sensitivity
@@ -23,6 +22,7 @@ from evaltools.tasks.inference_diff.sensitivity import unlike_runs
 from evaltools.tasks.inference_diff.table import sensitivity_in_words
 from evaltools.tasks.shared.evaluation import evaluate
 from tests.command import evaltools_here
+from tests.runtime.fake import FakeSession
 from tests.tasks.inference_diff.fakes import Answering, Opener, asked, three_times
 from tests.tasks.observers import Silent
 

@@ -20,7 +20,7 @@ from evaltools.native.logs.run import NativeRun, proof_lines
 from evaltools.proto import message_class
 from evaltools.report.tables.evaluation import print_configurations, print_result
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.json_file import to_json
+from evaltools.result.json_file import encode_json
 from evaltools.result_file import read_result, result_schema
 from evaltools.tasks.native.command import NativePaths, native_command
 from evaltools.tasks.native.evaluation import NativeBinary, NativeInputs, NativePart, assemble_native
@@ -116,7 +116,7 @@ def printed(result: EvaluationResult) -> str:
 
 def through_every_rendering(result: EvaluationResult, folder: Path) -> str:
     """The tables; the result must come back from its file, and fit the schema."""
-    (folder / "r.json").write_bytes(to_json(result))
+    (folder / "r.json").write_bytes(encode_json(result))
     assert read_result(folder / "r.json") == result
     jsonschema.validate(json.loads((folder / "r.json").read_text()), result_schema())
     return printed(result)

@@ -14,7 +14,6 @@ from evaltools.configuration import Configuration
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile
 from evaltools.runtime import Session, TensorSpec
-from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Task, TaskFunction
 from evaltools.tasks.own.evaluation import prepare
@@ -23,6 +22,7 @@ from evaltools.tasks.own.request import OwnRequest
 from evaltools.tasks.own.result import OwnPart
 from evaltools.tasks.shared.evaluation import evaluate
 from tests import tiny_models
+from tests.runtime.fake import FakeSession
 from tests.tasks.observers import Silent
 from tests.tasks.own import task_files
 from tests.tasks.own.task_files import write_task, write_values

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.json_file import to_json
+from evaltools.result.json_file import encode_json
 
 PER_CONFIGURATION: Final = False
 
 
 def render(result: EvaluationResult, _configuration: ConfigurationResult | None) -> bytes:
     """The result, whatever the configuration."""
-    return to_json(result)
+    return encode_json(result)

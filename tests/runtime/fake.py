@@ -1,4 +1,4 @@
-"""A session without a runtime, for tests of ours and of users."""
+"""A session without a runtime, for tests."""
 
 from __future__ import annotations
 
@@ -9,13 +9,7 @@ from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts
 
 
 class FakeSession:
-    """Answers with a function of the inputs; what it claims about delegates is given.
-
-    >>> session = FakeSession(lambda inputs: (inputs[0] * 2,))
-    >>> import numpy as np
-    >>> session.run([np.ones(2)]).outputs[0].tolist()
-    [2.0, 2.0]
-    """
+    """Answers with a function of the inputs; what it claims about delegates is given."""
 
     def __init__(
         self,

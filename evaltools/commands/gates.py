@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from evaltools.commands import device_run, evaluation
+from evaltools.commands.names import task_of
 from evaltools.errors import UsageError
 from evaltools.gates.gate_file import RunSource
 from evaltools.request import Request
@@ -24,18 +26,15 @@ def read_run(source: RunSource, folder: Path) -> Run:
 
 
 def _request(words: Sequence[str], folder: Path) -> Request | None:
-    from evaltools.cli.device.run import parse as parse_device_run
-    from evaltools.cli.evaluate.command import parse
-    from evaltools.cli.main import task_of
-
     task = task_of(words[0]) if words else None
     try:
         if task is not None:
-            return parse(task, words[1:], folder)
+            return evaluation.parse(task, words[1:], folder)
         if words[:1] == ("run",) and len(words) > 1:
-            return parse(os.path.join(folder, words[1]) if ".py:" in words[1] else words[1], words[2:], folder)
+            own_task = os.path.join(folder, words[1]) if ".py:" in words[1] else words[1]
+            return evaluation.parse(own_task, words[2:], folder)
         if words[:2] == ("device", "run") and len(words) > 2:
-            return parse_device_run(words[2], words[3:], folder)
+            return device_run.parse(words[2], words[3:], folder)
     except SystemExit:
         raise UsageError("its command asks for help; leave that out") from None
     return None

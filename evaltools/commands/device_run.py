@@ -1,0 +1,114 @@
+"""The words behind ``evaltools device run``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from evaltools.benchmark import flags as benchmark_flags
+from evaltools.benchmark.kind import KIND, request_of_flags
+from evaltools.commands.names import task_aliases, task_of
+from evaltools.device.run.flags import BY_NAME, PARAMETERS, read_device_flags
+from evaltools.errors import UsageError
+from evaltools.exit_codes import DEVICE_BENCHMARK_EXIT_CODE_HELP, DEVICE_EXIT_CODE_HELP
+from evaltools.parameter import Parameter, did_you_mean
+from evaltools.request import Request
+from evaltools.request.flags import GivenFlags, parse_flags
+from evaltools.task_kind import RequestKind, usable_kinds
+from evaltools.tasks.shared.kind import evaluation_kind
+
+DESCRIPTION: Final = """\
+Runs evaltools {task} on devices over adb: sends model, data and program, runs in parts, fetches the records and makes
+of them the result that this computer would have given. The flags below "devices" are about that, all others are those
+of evaltools {task}.
+stdout, stderr and result files are those of evaltools {task}; the result says which device did what, and how it was."""
+HELP: Final = ("-h", "--help", "--help=true", "--help=1")
+
+
+def parse(word: str, rest: Sequence[str], folder: Path | None = None) -> Request:
+    """The request that a command line for devices makes.
+
+    Relative paths start at ``folder``, by default at the working directory.
+
+    Raises :class:`UsageError` for flags that are wrong.
+    """
+    kind = kind_on_devices(word)
+    is_benchmark = kind is KIND
+    if is_benchmark:
+        benchmark_flags.refuse_native_flags(rest)
+    groups: dict[str, Sequence[Parameter]] = {"devices": PARAMETERS, **kind.groups}
+    if any(word in HELP for word in rest):
+        groups = _with_effect(groups)
+    exit_codes = DEVICE_BENCHMARK_EXIT_CODE_HELP if is_benchmark else DEVICE_EXIT_CODE_HELP
+    description = DESCRIPTION.format(task=word)
+    flags = parse_flags(f"device run {word}", description, f"exit codes:\n{exit_codes}", groups, rest)
+    return _read_request(kind, flags, ("evaltools", "device", "run", word, *rest), folder or Path.cwd())
+
+
+def kind_on_devices(word: str) -> RequestKind:
+    """The task or benchmark of that name; raises :class:`UsageError` for a name that devices cannot run."""
+    if word == KIND.command:
+        return KIND
+    task = word if ".py:" in word else task_of(word)
+    if task is None:
+        known = [*tasks_on_devices(), *task_aliases(), KIND.command]
+        hint = did_you_mean(word, known)
+        raise UsageError(
+            f"{word!r} is no task; give one of {', '.join(known)} first.{hint} See evaltools device run --help"
+        )
+    return evaluation_kind(task)
+
+
+def _read_request(kind: RequestKind, flags: GivenFlags, command: Sequence[str], folder: Path) -> Request:
+    task_flags = GivenFlags(tuple(pair for pair in flags.given if pair[0] not in BY_NAME), kind.parameters)
+    is_benchmark = kind is KIND
+    _refuse(task_flags)
+    devices = GivenFlags(tuple(pair for pair in flags.given if pair[0] in BY_NAME), BY_NAME).options()
+    if folder == Path.cwd():
+        read_device_flags(devices)
+    _require_json(flags)
+    native_tool = devices.text("device_program") != "evaltools"
+    if is_benchmark:
+        request = request_of_flags(task_flags, command, folder, native_tool)
+    else:
+        if devices.text("device_program") == "app":
+            raise UsageError(f"--device_program=app can only benchmark; use evaltools or native for {command[3]}")
+        request = evaluation_kind(kind.name).request_of_flags(task_flags, command, folder, native_tool)
+    return replace(request, devices=devices)
+
+
+def tasks_on_devices() -> dict[str, str]:
+    """The commands of the tasks that can run on devices, with their summaries."""
+    return {kind.command: kind.summary for kind in usable_kinds()}
+
+
+def _with_effect(groups: Mapping[str, Sequence[Parameter]]) -> dict[str, Sequence[Parameter]]:
+    """The flags that ``--help`` lists.
+
+    The others are parsed, too, so that a message can say why devices refuse them.
+    """
+    return {
+        title: tuple(parameter for parameter in group if not parameter.refused_on_devices)
+        for title, group in groups.items()
+    }
+
+
+def _refuse(flags: GivenFlags) -> None:
+    """Raise :class:`UsageError` for the first flag that has no meaning on devices."""
+    for name, text in flags.given:
+        parameter = flags.parameters[name]
+        if parameter.refused_on_devices and not parameter.is_as_left_out(parameter.parse(text)):
+            raise UsageError(f"--{name} has no effect on devices: {parameter.refused_on_devices}")
+
+
+def _require_json(flags: GivenFlags) -> None:
+    """Raise :class:`UsageError` for formats with a file per configuration: every place has its own configurations."""
+    if flags.text("split") != "each":
+        return
+    output = flags.path("output_file_path")
+    if output is not None and output.suffix.lower() != ".json":
+        raise UsageError(
+            f"--output_file_path={output}: with --split=each the result is JSON; give a name ending in .json"
+        )

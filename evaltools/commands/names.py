@@ -1,0 +1,56 @@
+"""The names of commands: every task is one, any other is one module in ``evaltools.cli`` plus one line here."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from evaltools.task_kind import kind_names, tree_kinds
+
+
+class Command(NamedTuple):
+    """The module of a command in ``evaltools.cli``, and its summary."""
+
+    module: str
+    summary: str
+
+
+COMMANDS: Final = {
+    "benchmark": Command(
+        "benchmark.command", "How fast: load, first run, steady state, memory, operators; many options in one run"
+    ),
+    "locate": Command("locate.command", "Which operator makes the difference, and why: cause, proof, smallest model"),
+    "run": Command("evaluate.own_task", "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."),
+    "resume": Command("runs.resume", "Go on with an interrupted run, from the journal of its --run_dir"),
+    "merge": Command("runs.merge", "One result from the shards of a run"),
+    "gate": Command("judge.gate", "Are the limits in gates.toml kept? For CI: JUnit, Markdown, exit code"),
+    "inspect": Command("look.inspect", "What kind of model is this, which delegates fit, what do they take of it"),
+    "convert": Command("convert.command", "Ground truth for coco and imagenet from COCO, YOLO, VOC or ILSVRC files"),
+    "baseline": Command("judge.baseline", "Keep what a release found, and hold later results against it"),
+    "power": Command("judge.power", "How many pictures do I need to see a drop of accuracy"),
+    "doctor": Command("look.doctor", "Which runtimes, delegates and tools work here, and what to do for the others"),
+    "device": Command("device.command", "Phones and boards over adb: what they are; any task there"),
+    "delegates": Command("look.delegates", "The delegates, their flags, and where each one runs"),
+    "demo": Command("look.demo", "The sample pictures and models that come with evaltools"),
+}
+
+
+def task_of(command: str) -> str | None:
+    """The task that a command evaluates, None for another command.
+
+    >>> task_of("diff"), task_of("doctor")
+    ('inference_diff', None)
+    """
+    if command in COMMANDS:
+        return None
+    named = (task for task in kind_names() if task.replace("_", "-") == command)
+    return next(named, None) or task_aliases().get(command)
+
+
+def task_aliases() -> dict[str, str]:
+    """The tasks that have a shorter command, by that command; only tasks of evaltools itself may have one."""
+    return {kind.alias: name for name, kind in tree_kinds().items() if kind.alias}
+
+
+def command_names() -> list[str]:
+    """All commands, tasks first."""
+    return [*(name.replace("_", "-") for name in kind_names()), *task_aliases(), *COMMANDS]
