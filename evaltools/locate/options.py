@@ -6,12 +6,12 @@ from typing import Final
 
 from evaltools.configuration import OWN_PARAMETERS
 from evaltools.delegates import COMMON, DELEGATES
-from evaltools.locate.search.search import METHODS
 from evaltools.parameter import Parameter
 from evaltools.tasks.inference_diff.options import OPTIONS as DIFF
 from evaltools.tasks.shared.options import configurations, execution
 from evaltools.tasks.shared.options.model import MODEL_FILE
 
+METHODS: Final = ("auto", "single", "taps", "prefix", "suffix", "range", "island")
 _SHARED: Final = {parameter.name: parameter for parameter in execution.PARAMETERS}
 _SIGNATURE: Final = next(parameter for parameter in DIFF["evaluation"] if parameter.name == "signature")
 _SEARCH: Final = (

@@ -39,8 +39,9 @@ def locate_and_print(flags: GivenFlags, command: Sequence[str]) -> int:
 
 
 def exit_code_of(result: LocateResult) -> int:
-    """Whether the delegate ran and could be looked at."""
-    return OK if result.outputs or (result.operators and result.verdict.kind != "not decided") else NOT_MEASURED
+    """Whether there is an answer, or else figures of a delegate that ran."""
+    ran = result.configuration.status == "measured" and any(operator.accumulated for operator in result.operators)
+    return OK if ran or result.verdict.kind != "not decided" else NOT_MEASURED
 
 
 def _output(flags: GivenFlags, read: Sequence[Path]) -> Path | None:

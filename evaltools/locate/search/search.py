@@ -25,7 +25,6 @@ from evaltools.model.contents import Graph
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import CulpritStatus, Evidence
 
-METHODS: Final = ("auto", "single", "taps", "prefix", "suffix", "range", "island")
 _MOST_CONFIRMED: Final = 12
 _ISLAND: Final = 3
 _RANGES: Final = 8
@@ -90,7 +89,7 @@ class Search:
         self.found: Final = Findings(precision=self._stated or FP32)
 
     def run(self, method: str) -> Findings:
-        """Search with a method of ``METHODS``; where a limit is reached, what was found until then."""
+        """Search with one of the methods of ``--method``; where a limit is reached, what was found until then."""
         steps: dict[str, Callable[[], None]] = {
             "auto": self._auto,
             "single": self._single,
