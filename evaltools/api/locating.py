@@ -84,6 +84,7 @@ def _row(operator: Operator) -> dict[str, Any]:
         "ran_on": operator.ran_on,
         "unit": operator.unit,
         **figures,
+        "sqnr_db": operator.accumulated.sqnr_db if operator.accumulated else None,
         "tolerance": operator.tolerance,
         "gain": operator.gain,
     }

@@ -30,6 +30,20 @@ _SEARCH: Final = (
         "Look at these alone: FIRST-LAST by number, or TENSOR:TENSOR, from the operator that reads the first to the "
         "one that makes the second.",
     ),
+    Parameter(
+        "reference_model_file",
+        "Another model of the same graph (float, another converter): its tensors are matched by name and compared in "
+        "real numbers, layer by layer.",
+        role="input_file",
+        only_with=("method=auto", "reference_tensors=", "bundle="),
+    ),
+    Parameter(
+        "reference_tensors",
+        "The same with tensors by name in an .npz file, saved from PyTorch or Keras; inputs by their names in it, else "
+        "--input_files.",
+        role="input_file",
+        only_with=("method=auto", "reference_model_file=", "bundle="),
+    ),
     Parameter("num_inputs", "Different inputs.", default=5, given_counts=True),
     Parameter("num_runs", "Runs of each part at least, for faults that come now and then.", default=60),
     Parameter("part_secs", "Seconds after which the runs of a part end, once each input was run.", default=2.0),

@@ -10,17 +10,31 @@ from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.errors import ModelError, UsageError
+from evaltools.locate.by_name.saved import read_saved, saved_inputs, unused
+from evaltools.locate.by_name.side import OtherModel, SavedTensors, Side, other_model, saved_tensors
 from evaltools.locate.options import PARAMETERS
 from evaltools.model import ModelFile, read_model
 from evaltools.model.cut import CuttableModel
 from evaltools.parameter import did_you_mean
 from evaltools.request import Options, Request
 from evaltools.request.flags import GivenFlags, read_tests
-from evaltools.tasks.inference_diff.inputs import InputOptions, InputPlan, plan_inputs
+from evaltools.runtime.session import Array
+from evaltools.tasks.inference_diff.inputs import (
+    SAVED,
+    InputOptions,
+    InputPlan,
+    Provider,
+    RunInputs,
+    Words,
+    plan_inputs,
+)
 from evaltools.tasks.inference_diff.request import shaped
 from evaltools.tasks.inference_diff.task import check_types
 
 NAME: Final = "locate"
+BY_NAME: Final = "by name"
+_BY_NAME_OPTIONS: Final = ("reference_model_file", "reference_tensors")
+_INPUT_OPTIONS: Final = ("input_files", "input_images", "input_range", "inputs", "normalization")
 _RANGE: Final = re.compile(r"(?P<first>\d+)-(?P<last>\d+)|(?P<only>\d+)")
 _REFERENCE: Final = "kernels=builtin num_threads=1"
 
@@ -29,7 +43,8 @@ _REFERENCE: Final = "kernels=builtin num_threads=1"
 class LocateRequest:
     """A search: the model, the configuration that is tested, and how to look.
 
-    ``places`` are the operators that are looked at, by number. ``inputs`` gives those of run 0 to ``num_inputs`` - 1.
+    ``places`` are the operators that are looked at, by number. ``inputs`` gives those of run 0 to ``num_inputs`` - 1;
+    where the ``side`` that the model is held against is another model, in the types that fit both.
     """
 
     asked: Request
@@ -41,6 +56,8 @@ class LocateRequest:
     places: range
     inputs: InputPlan
     num_inputs: int
+    side: Side | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def options(self) -> Options:
@@ -69,7 +86,8 @@ def read_request(request: Request) -> LocateRequest:
     _require_operators(model, parts)
     num_inputs = _positive(options, "num_inputs")
     _positive(options, "num_runs")
-    plan = plan_inputs(model, model.inputs, _input_options(options, num_inputs))
+    side = _side(options, model, parts)
+    plan, warnings = _planned(options, model, side, num_inputs)
     assert request.reference is not None
     return LocateRequest(
         asked=request,
@@ -77,11 +95,79 @@ def read_request(request: Request) -> LocateRequest:
         parts=parts,
         reference=request.reference,
         tested=request.tests[0],
-        method=options.text("method"),
+        method=options.text("method") if side is None else BY_NAME,
         places=_places(options.text("operators"), parts),
         inputs=plan,
         num_inputs=min(num_inputs, len(plan.example_ids)),
+        side=side,
+        warnings=warnings,
     )
+
+
+def _side(options: Options, model: ModelFile, parts: CuttableModel) -> Side | None:
+    """What the model's tensors are held against by their names, None for a search."""
+    asked = [name for name in _BY_NAME_OPTIONS if options.path(name) is not None]
+    if len(asked) > 1:
+        raise UsageError(f"--{asked[0]} and --{asked[1]} both state the other side; keep one")
+    if not asked:
+        return None
+    if options.text("method") != "auto":
+        raise UsageError(f"--{asked[0]} compares all tensors, which is no search; leave --method out")
+    if options.path("bundle") is not None:
+        raise UsageError(
+            f"--{asked[0]} names no operator at fault, so that there is no --bundle; leave one of them out"
+        )
+    other = options.path("reference_model_file")
+    if other is None:
+        return saved_tensors(model, parts, read_saved(Path(options.text("reference_tensors"))))
+    found = read_model(other)
+    if options.text("signature") in found.signatures:
+        found = read_model(other, options.text("signature"))
+    check_types(found, native=False)
+    return other_model(model, parts, found)
+
+
+def _planned(
+    options: Options, model: ModelFile, side: Side | None, num_inputs: int
+) -> tuple[InputPlan, tuple[str, ...]]:
+    """The inputs, and what there is to say of them."""
+    if isinstance(side, OtherModel):
+        return plan_inputs(model, side.pair.inputs, _input_options(options, num_inputs)), ()
+    if isinstance(side, SavedTensors):
+        return _inputs_of_saved(options, model, side)
+    return plan_inputs(model, model.inputs, _input_options(options, num_inputs)), ()
+
+
+def _inputs_of_saved(options: Options, model: ModelFile, side: SavedTensors) -> tuple[InputPlan, tuple[str, ...]]:
+    """The one input that the saved tensors were made from."""
+    found = saved_inputs(side.file, model.inputs)
+    left = unused(side.file, side.names.values(), model.inputs)
+    warnings = (left,) if left else ()
+    if "num_inputs" in options and options.number("num_inputs") != 1:
+        raise UsageError("--reference_tensors holds the tensors of one input; leave --num_inputs out")
+    given = [name for name in _INPUT_OPTIONS if name in options]
+    if found is None:
+        if given != ["input_files"]:
+            raise UsageError(
+                f"--reference_tensors={side.file.path} has none of the model's inputs ("
+                f"{', '.join(map(str, model.inputs))}), but its tensors belong to one input; save that under its name, "
+                "too, or give it as --input_files=FILE.npy"
+            )
+        return plan_inputs(model, model.inputs, _input_options(options, 1)), warnings
+    if given:
+        raise UsageError(f"--reference_tensors={side.file.path} has the inputs, too; leave --{given[0]} out")
+    stored = {position: _always(values) for position, values in enumerate(found)}
+    words = tuple(_saying(f"saved in {side.file.path.name}") for _ in found)
+    source = RunInputs(len(found), stored, {}, {})
+    return InputPlan(source, ("run 0",), (SAVED,), model.inputs, words), warnings
+
+
+def _always(values: Array) -> Provider:
+    return lambda _run, _ranges: values
+
+
+def _saying(text: str) -> Words:
+    return lambda _ranges: text
 
 
 def _model_path(options: Options) -> Path:

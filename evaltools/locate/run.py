@@ -18,6 +18,8 @@ from evaltools.engine.describe import describe_entry, describe_model
 from evaltools.engine.journal import Journal, open_journal, temporary_journal
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.locate.bundle import write_bundle
+from evaltools.locate.by_name.side import OtherModel, Side
+from evaltools.locate.compare import compare
 from evaltools.locate.explain import Explainer
 from evaltools.locate.parts.bench import Bench
 from evaltools.locate.parts.part import WHOLE, Part
@@ -53,6 +55,8 @@ def locate(request: LocateRequest, on_part: OnPart = lambda _done, _total: None)
     with _place(request) as (folder, journal):
         bench = _bench(request, folder, journal, on_part)
         try:
+            if request.side is not None:
+                return _compared(request, request.side, bench, assembly, journal)
             return _searched(request, bench, assembly, bundle)
         finally:
             bench.close()
@@ -131,6 +135,20 @@ def _bench(request: LocateRequest, folder: Path, journal: Journal, on_part: OnPa
     )
 
 
+def _compared(request: LocateRequest, side: Side, bench: Bench, assembly: _Assembly, journal: Journal) -> LocateResult:
+    """The tensors of two models held against each other, by name."""
+
+    def other_bench(folder: Path) -> Bench:
+        assert isinstance(side, OtherModel)
+        timeout = request.options.real("example_timeout")
+        return Bench(side.pair.reference, request.reference, folder, journal, timeout_s=timeout)
+
+    found = compare(request, side, bench, other_bench)
+    result = assembly.result(Findings(stopped=found.stopped), bench.compiles)
+    warnings = (*request.warnings, *found.warnings)
+    return replace(result, verdict=found.verdict, operators=found.operators, warnings=warnings)
+
+
 def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle: Path | None) -> LocateResult:
     try:
         bench.capture(_inputs(request), request.parts.graph_inputs)
@@ -186,7 +204,8 @@ def _require_same(journal: Journal, request: LocateRequest, run_dir: Path) -> No
 def _identity(request: LocateRequest) -> str:
     """What two searches must have alike so that one can go on where the other ended."""
     digest = hashlib.sha256()
-    facts: Sequence[str] = (request.model.sha256, request.model.signature, *request.tested.to_flags())
+    other = () if request.side is None else (request.side.sha256,)
+    facts: Sequence[str] = (request.model.sha256, request.model.signature, *other, *request.tested.to_flags())
     for fact in facts:
         digest.update(fact.encode() + b"\0")
     for run in range(request.num_inputs):

@@ -18,6 +18,7 @@ from evaltools.model.operators import operator_name
 from evaltools.model.signature import signature_keys
 
 _FREE: Final = -1
+_STEPS: Final = ("int4", "int8", "uint8", "int16", "uint16", "int32")
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,24 @@ class GraphTensor:
             return f"{len(self.scales)} scales along dimension {self.axis}"
         zero = self.zero_points[0] if self.zero_points else 0
         return f"real = {self.scales[0]:.6g} * " + (f"(q {'-' if zero > 0 else '+'} {abs(zero)})" if zero else "q")
+
+    @property
+    def step(self) -> float:
+        """What one step of a quantised tensor is worth; 0 for one that holds its numbers themselves, or per channel."""
+        is_quantized = self.dtype in _STEPS and len(self.scales) == 1
+        return self.scales[0] if is_quantized else 0.0
+
+    def real(self, values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+        """The real numbers that values of the tensor stand for.
+
+        >>> GraphTensor(0, "x", "int8", (1,), (1,), (0.5,), (1,)).real(np.array([3], np.int8))
+        array([1.], dtype=float32)
+        """
+        if not self.step:
+            return values
+        zero_point = self.zero_points[0] if self.zero_points else 0
+        numbers: npt.NDArray[np.generic] = ((values.astype(np.float64) - zero_point) * self.step).astype(np.float32)
+        return numbers
 
     def values(self, dtype: str) -> npt.NDArray[np.generic]:
         """The constant as a flat array of ``dtype``, as many items as the file has; empty for what is computed."""

@@ -6,6 +6,7 @@ explains the verdicts.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -26,12 +27,14 @@ OperatorStatus = Literal[
     "no evidence",
     "computes from constants",
     "not tried",
+    "compared",
 ]
 """What an operator alone shows.
 
 right: within its tolerance. wrong: beyond it. precision: as far off as rounding to a lower precision explains. crashes
 alone, refused alone: the delegate died of it, or did not open it. stays on the CPU: the delegate does not take it
-alone. no evidence: the part differs from the model already on the CPU, so that it shows nothing.
+alone. no evidence: the part differs from the model already on the CPU, so that it shows nothing. compared: held
+against the tensor of that name elsewhere, which says nothing of the operator alone.
 """
 CulpritStatus = Literal[
     "confirmed", "confirmed in context", "only in context", "only alone", "not confirmed", "crashes alone"
@@ -52,6 +55,7 @@ VerdictKind = Literal[
     "precision",
     "no difference",
     "not reproduced",
+    "compared by name",
     "not decided",
 ]
 
@@ -71,6 +75,15 @@ class Errors:
     beyond: int
     first_not_finite: int | None = None
 
+    @property
+    def sqnr_db(self) -> float | None:
+        """Signal to noise in decibels, of the worst run; None where the noise is nothing, or no number.
+
+        >>> Errors(worst=0.5, median=0.1, relative=0.1, runs=5, beyond=5).sqnr_db
+        20.0
+        """
+        return -20 * math.log10(self.relative) if self.relative and math.isfinite(self.relative) else None
+
 
 @dataclass(frozen=True)
 class Operator:
@@ -78,7 +91,8 @@ class Operator:
 
     ``tensor`` is the output that was furthest off. ``local`` is its error where the operator runs alone with the
     reference's inputs, ``accumulated`` that in the whole model. ``gain`` is what the operator makes of the error of its
-    inputs: accumulated error of the output relative to its values, divided by the largest of the inputs. ``floor`` is
+    inputs: accumulated error of the output relative to its values, divided by the largest of the inputs; of two models,
+    by that of one rounding to how the output and the constants are stored, where that is larger. ``floor`` is
     what the CPU's own kernels do among themselves and what one rounding of the inputs does, ``tolerance`` the limit
     made of it; ``same_precision`` the error of CPU kernels in the delegate's precision, None where there are none.
     """

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from evaltools.locate.parts.difference import difference, is_rounded
 from evaltools.locate.parts.kernels import is_xnnpack, other_kernels
 from evaltools.locate.parts.part import Outcome, Part, TensorRuns
 from evaltools.model import ModelFile, read_model
+from evaltools.model.contents import Graph, read_contents
 from evaltools.model.cut import Cut, CuttableModel, Form, NotCuttable
 from evaltools.model.rounding import UNIT_ROUNDOFF, disturb, disturb_constants
 from evaltools.runtime.registry import open_session
@@ -72,6 +73,19 @@ class PartsSession:
         """What the reference had in a tensor, in the run with one of the inputs."""
         values: Array = _load_once(self._place("values", run, tensor))
         return values
+
+    def real(self, tensor: int, values: Array) -> Array:
+        """The real numbers that the values of a tensor stand for."""
+        return self._graph.tensors[tensor].real(values)
+
+    def other(self, kind: str, run: int, tensor: int) -> Array | None:
+        """What somebody else has in a tensor, None where there is nothing."""
+        place = self._place(kind, run, tensor)
+        return _load(place) if place.exists() else None
+
+    @cached_property
+    def _graph(self) -> Graph:
+        return read_contents(self.file).main
 
     def write(self, kind: str, run: int, tensor: int, values: Array) -> None:
         """Keep the values of a tensor."""
@@ -183,7 +197,7 @@ class _Measurement:
         is_evidence = part.is_whole or self._same_on_cpu()
         stateful = self._cut.stateful or (part.is_whole and session.file.stateful)
         with self._opened(part.configuration) as opened:
-            watched = [_Watched(session, tensor) for tensor in self._cut.outputs]
+            watched = [_Watched(session, tensor, part.against) for tensor in self._cut.outputs]
             runs, unlike = self._repeat(opened, watched, stateful)
             chained = self._chained(opened) if part.chain and not stateful else {}
             delegation = opened.delegation
@@ -193,7 +207,9 @@ class _Measurement:
             self._keep(max(chosen, key=lambda each: each.kept_error))
         return Outcome(
             outputs=tuple(
-                each.runs(floors.get(place, {}), tuple(chained.get(place, ()))) for place, each in enumerate(watched)
+                each.runs(floors.get(place, {}), tuple(chained.get(place, ())))
+                for place, each in enumerate(watched)
+                if each.is_seen
             ),
             is_evidence=is_evidence,
             nodes=delegation.total_nodes,
@@ -324,9 +340,10 @@ class _Measurement:
 class _Watched:
     """The runs of one tensor, as they come."""
 
-    def __init__(self, session: PartsSession, tensor: int) -> None:
+    def __init__(self, session: PartsSession, tensor: int, against: str = "") -> None:
         self._session = session
         self.tensor: Final = tensor
+        self._against = against
         self._largest: list[float] = []
         self._relative = self._magnitude = 0.0
         self._not_finite: int | None = None
@@ -337,7 +354,10 @@ class _Watched:
 
     def see(self, run: int, values: Array) -> None:
         """One more run with that input."""
-        reference = self._session.read(run, self.tensor)
+        pair = self._pair(run, values)
+        if pair is None:
+            return
+        values, reference = pair
         found = difference(values, reference)
         if found.not_finite and self._not_finite is None:
             self._not_finite = len(self._largest)
@@ -348,13 +368,24 @@ class _Watched:
         if found.largest > self.kept_error:
             self.kept_error, self.kept_run, self.kept = found.largest, run, values
 
+    @property
+    def is_seen(self) -> bool:
+        """Whether there is anything to hold the tensor against."""
+        return bool(self._largest)
+
+    def _pair(self, run: int, values: Array) -> tuple[Array, Array] | None:
+        if not self._against:
+            return values, self._session.read(run, self.tensor)
+        other = self._session.other(self._against, run, self.tensor)
+        return None if other is None else (self._session.real(self.tensor, values), other)
+
     def runs(self, floors: Mapping[str, float], chained: tuple[float, ...]) -> TensorRuns:
         """Everything that was seen."""
         model = self._session.model
         return TensorRuns(
             tensor=self.tensor,
             name=model.name(self.tensor),
-            unit="steps" if self._session.forms[self.tensor].dtype in _QUANTIZED else "absolute",
+            unit="steps" if not self._against and self._session.forms[self.tensor].dtype in _QUANTIZED else "absolute",
             largest=tuple(self._largest),
             relative=self._relative,
             magnitude=self._magnitude,

@@ -22,7 +22,8 @@ class Part:
     repeated with the inputs in turns, until there are ``runs`` of them or ``seconds`` are over, but each input is run
     once. With ``floors``, "cpu" or "cpu and fp16", the CPU's own kernels are measured too. With ``chain``, the part is
     run a second time with what the parts before it gave. ``keep`` names a file for the arrays of the worst run, of
-    ``kept_tensor`` or, without one, of the output that is furthest off.
+    ``kept_tensor`` or, without one, of the output that is furthest off. ``against`` names what the tensors are held
+    against instead of the reference's, in real numbers; tensors of which there are none are left out.
     """
 
     first: int
@@ -36,6 +37,7 @@ class Part:
     chain: bool = False
     keep: str = ""
     kept_tensor: int | None = None
+    against: str = ""
 
     @property
     def is_whole(self) -> bool:
@@ -46,7 +48,7 @@ class Part:
     def key(self) -> str:
         """What distinguishes it from other parts of the same model."""
         places = (self.first, self.last, self.exposed, self.taps)
-        facts = (*places, self.runs, self.floors, self.chain, self.keep, self.kept_tensor)
+        facts = (*places, self.runs, self.floors, self.chain, self.keep, self.kept_tensor, self.against)
         text = "\n".join([*map(repr, facts), *self.configuration.to_flags()])
         return "part " + hashlib.sha256(text.encode()).hexdigest()[:32]
 

@@ -19,6 +19,9 @@ def print_operators(result: LocateResult, console: Console) -> None:
     """The operators that are not right, and of the others those that are furthest off."""
     if not result.operators:
         return
+    if result.verdict.kind == "compared by name":
+        _print_compared(result, console)
+        return
     shown = _shown(result)
     table = Table(box=None, pad_edge=False)
     for heading in ("#", "operator", "tensor", "ran on"):
@@ -33,6 +36,46 @@ def print_operators(result: LocateResult, console: Console) -> None:
     if left:
         console.print(f"and {left} more operators, right and less far off; --output_file_path=FILE.json has them all")
     console.print("alone: largest error with the CPU's inputs; in the model: with all errors before it")
+
+
+def _print_compared(result: LocateResult, console: Console) -> None:
+    """The operators at which the error grows most, in the order of the model, and why others were not compared."""
+    computed = [operator for operator in result.operators if operator.status != "computes from constants"]
+    ranked = sorted(computed, key=lambda operator: (not _is_not_finite(operator), -(operator.gain or 0.0)))
+    shown = sorted(ranked[:_MOST_ROWS], key=lambda operator: operator.index)
+    table = Table(box=None, pad_edge=False)
+    for heading in ("#", "operator", "tensor"):
+        table.add_column(heading, no_wrap=heading != "tensor", overflow="fold")
+    for heading in ("error", "SQNR dB", "gain"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("status")
+    for operator in shown:
+        table.add_row(*_cells_compared(operator))
+    console.print(table)
+    left = len(computed) - len(shown)
+    if left:
+        console.print(f"and {left} more operators, where it grows less; --output_file_path=FILE.json has them all")
+    console.print(
+        "error: largest difference in real numbers; gain: relative error out, divided by the one that came in"
+    )
+
+
+def _is_not_finite(operator: Operator) -> bool:
+    return operator.accumulated is not None and operator.accumulated.first_not_finite is not None
+
+
+def _cells_compared(operator: Operator) -> list[str]:
+    found = operator.accumulated
+    sqnr = found.sqnr_db if found is not None else None
+    return [
+        str(operator.index),
+        printable(operator.name),
+        printable(_short(operator.tensor)),
+        _error(found, ""),
+        "" if sqnr is None else f"{sqnr:.1f}",
+        "" if operator.gain is None else f"{operator.gain:.2g}",
+        printable("" if operator.status == "compared" else operator.reason or operator.status),
+    ]
 
 
 def print_answer(result: LocateResult, console: Console) -> None:

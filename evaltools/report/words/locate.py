@@ -35,6 +35,7 @@ def answer_lines(result: LocateResult) -> list[str]:
         ),
         "no difference": lambda: "no difference: every operator and every output is within its tolerance",
         "not reproduced": lambda: "not reproduced: the model is right with these inputs",
+        "compared by name": lambda: f"compared by name: {verdict.reason}",
         "not decided": lambda: f"not decided: {verdict.reason}",
     }
     return [sayings[verdict.kind](), *_context(result)]
@@ -56,9 +57,19 @@ def _context(result: LocateResult) -> list[str]:
             f"{len(looked_at)} of {len(result.operators)} operators were run alone: {within} within their tolerance"
             f"{stays}; {result.inputs.count} inputs, {result.compiles} compiles, {result.elapsed_s:.0f} s"
         )
+    if result.verdict.kind == "compared by name":
+        lines.append(_of_comparison(result))
     lines += [_of_output(result)] if result.outputs else []
     lines += [f"stopped early: {result.stopped}"] if result.stopped else []
     return lines + list(result.warnings)
+
+
+def _of_comparison(result: LocateResult) -> str:
+    count = result.inputs.count
+    return (
+        f"{count} input{'' if count == 1 else 's'}, {result.elapsed_s:.0f} s; errors add up from layer to layer, so "
+        "that a large one accuses nobody: look where it grows"
+    )
 
 
 def _of_output(result: LocateResult) -> str:
