@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from evaltools.api.configurations import Tests, read_tests
-from evaltools.api.evaluations import AnyPath
-from evaltools.api.options import flags_of
+from evaltools.api.options import AnyPath, flags_of
 from evaltools.api.progress import bar
 from evaltools.api.shown import Entries, Entry
 from evaltools.benchmark.fresh_process import Watcher

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from evaltools.api.configurations import OneConfiguration, Tests, read_tests, reference_text
 from evaltools.api.inputs import Inputs, input_options
-from evaltools.api.options import flags_of
+from evaltools.api.locating import located_after
+from evaltools.api.options import AnyPath, flags_of
 from evaltools.api.progress import OnProgress, observer_of
 from evaltools.api.result import Result
 from evaltools.configuration import CONFIGURATION_PARAMETERS
@@ -22,7 +23,6 @@ from evaltools.tasks.own.definition import TaskFunction
 from evaltools.tasks.own.loading import located
 from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
 
-AnyPath = str | Path
 _NAMES: Final = ("images", "ground_truth", "labels", "inputs", "reference", "tests", "progress")
 """What some of the functions take under a name of its own."""
 
@@ -134,4 +134,5 @@ def _evaluate(
     values = {"model_file": model, "reference": reference_text(reference), **named, **options}
     flags = flags_of(values, kind.parameters)
     request = kind.request_of_flags(flags, tests=read_tests(tests, flags.text("compat") == "native"))
-    return Result(measure(kind, request, observer_of(progress)))
+    result = measure(kind, request, observer_of(progress))
+    return Result(result, located_after(request, result))

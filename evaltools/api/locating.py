@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.api.configurations import OneConfiguration, read_tests
-from evaltools.api.evaluations import AnyPath
+from evaltools.api.options import AnyPath, flags_of
 from evaltools.api.progress import bar
 from evaltools.errors import UsageError
+from evaltools.locate.after import searches_after
 from evaltools.locate.options import PARAMETERS
 from evaltools.locate.request import python_request, read_request
 from evaltools.locate.run import expected_parts
@@ -19,6 +20,8 @@ from evaltools.locate.run import locate as search
 from evaltools.parameter import did_you_mean
 from evaltools.report.files.output_file import write_file
 from evaltools.report.words.locate import answer_lines, culprit_lines
+from evaltools.request import Request
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.locate import Culprit, LocateResult, Operator, Verdict
 
@@ -101,6 +104,13 @@ def _telling(progress: bool | OnPart | None, total: int) -> Iterator[OnPart]:
         yield lambda _done, _total: None
 
 
+def located_after(request: Request, result: EvaluationResult) -> dict[str, Located]:
+    """What ``locate=True`` of a diff finds, by configuration; nothing without it."""
+    if "locate" not in request.options or not request.options.is_on("locate"):
+        return {}
+    return {name: Located(search(read_request(each))) for name, each in searches_after(request, result).items()}
+
+
 def locate(
     model: AnyPath, *, test: OneConfiguration | None = None, progress: bool | OnPart | None = None, **options: Any
 ) -> Located:
@@ -117,6 +127,8 @@ def locate(
     configurations = read_tests(test)
     if len(configurations) != 1:
         raise UsageError(f"test: one configuration at a time is looked into, got {len(configurations)}")
-    request = read_request(python_request({"model_file": str(model), **options}, configurations[0], Path.cwd()))
+    request = read_request(
+        python_request(flags_of({"model_file": str(model), **options}, PARAMETERS), configurations[0])
+    )
     with _telling(progress, expected_parts(request)) as tell:
         return Located(search(request, tell))

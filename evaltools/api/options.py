@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from evaltools.parameter import Parameter
 from evaltools.request import text_of
 from evaltools.request.flags import GivenFlags
+
+AnyPath = str | Path
 
 
 def flags_of(values: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> GivenFlags:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from evaltools.api.locating import Located
 from evaltools.api.shown import Entries, Entry
 from evaltools.gates.hold import evidence_of
 from evaltools.metrics.latency import Latency
@@ -83,8 +84,13 @@ class Measured(Entry[ConfigurationResult]):
 class Result(Entries[Measured, EvaluationResult]):
     """What was measured: ``result["gpu"].top1``; ``result.result`` is the whole of it, typed.
 
-    A configuration that could not be measured is there, too, with its reason.
+    A configuration that could not be measured is there, too, with its reason. ``located`` has, by configuration, what
+    ``locate=True`` found of those that differ.
     """
+
+    def __init__(self, result: EvaluationResult, located: Mapping[str, Located] | None = None) -> None:
+        super().__init__(result)
+        self.located: Final = dict(located or {})
 
     @property
     def complete(self) -> bool:

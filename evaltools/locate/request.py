@@ -12,7 +12,6 @@ from evaltools.configuration import Configuration
 from evaltools.errors import ModelError, UsageError
 from evaltools.locate.by_name.saved import read_saved, saved_inputs, unused
 from evaltools.locate.by_name.side import OtherModel, SavedTensors, Side, other_model, saved_tensors
-from evaltools.locate.options import PARAMETERS
 from evaltools.model import ModelFile, read_model
 from evaltools.model.cut import CuttableModel
 from evaltools.parameter import did_you_mean
@@ -36,7 +35,7 @@ BY_NAME: Final = "by name"
 _BY_NAME_OPTIONS: Final = ("reference_model_file", "reference_tensors")
 _INPUT_OPTIONS: Final = ("input_files", "input_images", "input_range", "inputs", "normalization")
 _RANGE: Final = re.compile(r"(?P<first>\d+)-(?P<last>\d+)|(?P<only>\d+)")
-_REFERENCE: Final = "kernels=builtin num_threads=1"
+REFERENCE: Final = "kernels=builtin num_threads=1"
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def request_of_flags(flags: GivenFlags, command: Sequence[str], folder: Path | N
         names = ", ".join(configuration.name for configuration in tests)
         raise UsageError(f"one configuration at a time is looked into, but there are {len(tests)}: {names}")
     options = flags.options(leave_out=("config", "configs"))
-    reference = Configuration.from_text("reference", _REFERENCE)
+    reference = Configuration.from_text("reference", REFERENCE)
     return Request(NAME, options, reference, tuple(tests), folder, command=tuple(command))
 
 
@@ -237,7 +236,6 @@ def _between(text: str, parts: CuttableModel) -> range:
     raise UsageError(f"--operators={text}: expected FIRST-LAST, or TENSOR:TENSOR by the names of tensors.{hint}")
 
 
-def python_request(options: dict[str, object], tested: Configuration, folder: Path) -> Request:
-    """The same from Python: options by name; raises :class:`UsageError`."""
-    reference = Configuration.from_text("reference", _REFERENCE)
-    return Request(NAME, Options.of(options, PARAMETERS), reference, (tested,), folder)
+def python_request(flags: GivenFlags, tested: Configuration) -> Request:
+    """The same from Python, where the configuration is given apart; raises :class:`UsageError`."""
+    return Request(NAME, flags.options(), Configuration.from_text("reference", REFERENCE), (tested,), Path.cwd())

@@ -121,7 +121,9 @@ def _bench(request: LocateRequest, folder: Path, journal: Journal, on_part: OnPa
     done, known = itertools.count(1), expected_parts(request)
 
     def count(_part: Part) -> None:
-        on_part(min(next(done), known), known)
+        number = next(done)
+        if number <= known:
+            on_part(number, known)
 
     return Bench(
         request.model,

@@ -144,6 +144,16 @@ _JUDGEMENT: Final = (
         not_native=_AVG_ERROR_ALONE,
     ),
 )
+_LOCATE: Final = Parameter(
+    "locate",
+    "Where a configuration is not equivalent, look for the operator at fault, as evaltools locate does; with a JSON "
+    "result file, what is found is written beside it, as NAME.locate.json.",
+    default=False,
+    about="result",
+    only_with=("load_reference=",),
+    refused_on_devices="operators are looked at on this computer: evaltools locate",
+    not_native=NotNative("the native tool looks no further", (False,)),
+)
 LIMITS: Final = tuple(each for each in _JUDGEMENT if each.limit)
 _TWO_MACHINES: Final = (
     Parameter(
@@ -171,7 +181,7 @@ _TWO_MACHINES: Final = (
 OPTIONS: Final = {
     "evaluation": _EVALUATION,
     "inputs": _INPUTS,
-    "judgement": _JUDGEMENT,
+    "judgement": (*_JUDGEMENT, _LOCATE),
     "two machines": _TWO_MACHINES,
 }
 DESCRIPTION: Final = """\

@@ -174,3 +174,32 @@ def test_a_delegate_that_takes_nothing_is_no_answer(tmp_path: Path, rounding_del
     assert completed.code == 3
     assert found["verdict"]["kind"] == "not decided"
     assert "took none of the 8 nodes" in completed.out
+
+
+def test_a_diff_looks_for_the_operator_where_it_differs(net: Path, faulty_delegate: Path) -> None:
+    output = net.with_suffix(".json")
+    completed = evaltools_here(
+        "diff", str(net), *planted(faulty_delegate, "tensor:project;fault:scale;amount:1.5"),
+        "--config=right: use_xnnpack=true", "--locate", "--num_runs=4", "--noise_floor_runs=1", "--progress=none",
+        f"--output={output}",
+    )  # fmt: skip
+    assert completed.code == 0, completed.err
+    assert "operator at fault: #2 CONV_2D" in completed.err
+    found = json.loads(output.with_suffix(".locate.json").read_text())
+    assert found["configuration"]["name"] == "test"
+    assert found["verdict"]["operators"] == [2]
+    assert not output.with_name("net.locate.right.json").exists()
+
+
+def test_a_diff_in_python_has_what_was_located(net: Path, faulty_delegate: Path) -> None:
+    import evaltools as et
+
+    spoiled = et.Configuration(
+        external_delegate_path=faulty_delegate,
+        external_delegate_options="tensor:logits;fault:scale;amount:1.5",
+        use_xnnpack=False,
+    )
+    tests = {"spoiled": spoiled, "right": "use_xnnpack=true"}
+    result = et.diff(net, tests=tests, locate=True, num_runs=4, noise_floor_runs=1)
+    assert list(result.located) == ["spoiled"]
+    assert result.located["spoiled"].verdict.operators == (6,)

@@ -48,6 +48,10 @@ def carry_out(request: Request, shards: FinishedShards | None = None, is_one_mod
         not_written += kind.write_more(result, more_files, asked, console)
         total = asked.execution.shard.size_of(kind.example_count(result))
         print_early_end(result, total, asked.max_failed_examples, request.is_native, console)
+    if "locate" in options and options.is_on("locate"):
+        from evaltools.cli.locate.run import locate_after
+
+        not_written += locate_after(request, result, files.values(), console)
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
     return CarriedOut(exit_codes.NOT_WRITTEN if not_written else kind.exit_code(result), result)

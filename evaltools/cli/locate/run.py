@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
+
+from rich.console import Console
 
 from evaltools.cli.shared.progress import show_progress
 from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.engine.ledger import Tally
-from evaltools.errors import UsageError
+from evaltools.errors import OutputError, UsageError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
-from evaltools.locate.request import read_request, request_of_flags
+from evaltools.locate.after import searches_after
+from evaltools.locate.request import LocateRequest, read_request, request_of_flags
 from evaltools.locate.run import expected_parts, locate
-from evaltools.report.files.output_file import require_output_file, write_file
+from evaltools.report.files.evaluation import file_per_configuration
+from evaltools.report.files.output_file import require_output_file, write_file, write_measured
 from evaltools.report.tables.locate import print_answer, print_operators
+from evaltools.request import Request
 from evaltools.request.flags import GivenFlags
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.locate import LocateResult
+from evaltools.text import printable
 
 
 def locate_and_print(flags: GivenFlags, command: Sequence[str]) -> int:
@@ -27,15 +34,38 @@ def locate_and_print(flags: GivenFlags, command: Sequence[str]) -> int:
     output = _output(flags, asked.files_read)
     request = read_request(asked)
     console = make_console()
-    style = "none" if flags.is_on("quiet") else flags.text("progress")
-    with show_progress("operators", expected_parts(request), console, style) as update:
-        result = locate(request, lambda done, _total: update(Tally(done)))
+    result = _searched(request, console, "none" if flags.is_on("quiet") else flags.text("progress"))
     if output is not None:
         write_file(output, encode_json(result))
     if not flags.is_on("quiet"):
         print_operators(result, console)
     written = say(text_for_stdout(partial(print_answer, result)))
     return exit_code_of(result) if written else NOT_WRITTEN
+
+
+def locate_after(
+    request: Request, result: EvaluationResult, files: Iterable[Path], console: Console
+) -> list[OutputError]:
+    """Search for each configuration that differs, and show what is found; returns what could not be written.
+
+    Where ``files`` has a JSON file, the findings are written beside it.
+    """
+    searches = searches_after(request, result)
+    json_files = [path for path in files if path.suffix.lower() == ".json"]
+    beside = file_per_configuration(json_files[0].with_suffix(".locate.json"), list(searches)) if json_files else {}
+    found, quiet = {}, request.options.is_on("quiet")
+    for name, search in searches.items():
+        found[name] = _searched(read_request(search), console, "none" if quiet else request.options.text("progress"))
+        console.print(f"\n{printable(name)}:")
+        if not quiet:
+            print_operators(found[name], console)
+        print_answer(found[name], console)
+    return write_measured({name: encode_json(found[name]) for name in beside}, beside, console)
+
+
+def _searched(request: LocateRequest, console: Console, style: str) -> LocateResult:
+    with show_progress("operators", expected_parts(request), console, style) as update:
+        return locate(request, lambda done, _total: update(Tally(done)))
 
 
 def exit_code_of(result: LocateResult) -> int:
