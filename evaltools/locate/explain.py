@@ -41,7 +41,7 @@ class Explainer:
         )
         try:
             for found in surest[:_MOST_EXPLAINED]:
-                if found.status != "crashes alone":
+                if not found.status.startswith("crashes"):
                     self._explain(found)
         except GivenUp as error:
             self._findings.stopped = self._findings.stopped or str(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from evaltools.configuration import OWN_PARAMETERS
@@ -15,7 +16,7 @@ METHODS: Final = ("auto", "single", "taps", "prefix", "suffix", "range", "island
 _SHARED: Final = {parameter.name: parameter for parameter in execution.PARAMETERS}
 _SIGNATURE: Final = next(parameter for parameter in DIFF["evaluation"] if parameter.name == "signature")
 _SEARCH: Final = (
-    MODEL_FILE,
+    replace(MODEL_FILE, help="The .tflite model; it may also stand alone, as MODEL.tflite. Required."),
     _SIGNATURE,
     Parameter(
         "method",
@@ -44,7 +45,7 @@ _SEARCH: Final = (
         role="input_file",
         only_with=("method=auto", "reference_model_file=", "bundle="),
     ),
-    Parameter("num_inputs", "Different inputs.", default=5, given_counts=True),
+    Parameter("num_inputs", "Different inputs; 5, or as many as are given.", default=5, given_counts=True),
     Parameter("num_runs", "Runs of each part at least, for faults that come now and then.", default=60),
     Parameter("part_secs", "Seconds after which the runs of a part end, once each input was run.", default=2.0),
     Parameter("max_compiles", "Stop after so many compiles, with what is known by then; 0: no limit.", default=0),
@@ -65,16 +66,20 @@ _FILES: Final = (
         about="result",
         short="output",
     ),
-    _SHARED["run_dir"],
+    replace(_SHARED["run_dir"], help="Folder for what was measured: the same command goes on where it ended."),
     _SHARED["example_timeout"],
     _SHARED["progress"],
     _SHARED["quiet"],
+)
+_CONFIGURATION: Final = (
+    replace(configurations.CANDIDATES[0], help='The configuration with a name, "NAME: flag=value flag=value".'),
+    replace(configurations.CANDIDATES[1], help="YAML file that maps the configuration's name to flags."),
 )
 GROUPS: Final = {
     "search": _SEARCH,
     "inputs": tuple(DIFF["inputs"]),
     "files and execution": _FILES,
-    "configurations": (*configurations.CANDIDATES[:2], *OWN_PARAMETERS),
+    "configurations": (*_CONFIGURATION, *OWN_PARAMETERS),
     **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
     "delegates, common": COMMON,
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaltools.configuration import Configuration
+from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.errors import ModelError, UsageError
 from evaltools.locate.by_name.saved import read_saved, saved_inputs, unused
 from evaltools.locate.by_name.side import OtherModel, SavedTensors, Side, other_model, saved_tensors
@@ -34,7 +34,7 @@ NAME: Final = "locate"
 BY_NAME: Final = "by name"
 _BY_NAME_OPTIONS: Final = ("reference_model_file", "reference_tensors")
 _INPUT_OPTIONS: Final = ("input_files", "input_images", "input_range", "inputs", "normalization")
-_RANGE: Final = re.compile(r"(?P<first>\d+)-(?P<last>\d+)|(?P<only>\d+)")
+_RANGE: Final = re.compile(r"(?P<first>[0-9]+)-(?P<last>[0-9]+)|(?P<only>[0-9]+)")
 REFERENCE: Final = "kernels=builtin num_threads=1"
 
 
@@ -71,7 +71,7 @@ def request_of_flags(flags: GivenFlags, command: Sequence[str], folder: Path | N
     if len(tests) > 1:
         names = ", ".join(configuration.name for configuration in tests)
         raise UsageError(f"one configuration at a time is looked into, but there are {len(tests)}: {names}")
-    options = flags.options(leave_out=("config", "configs"))
+    options = flags.options(leave_out=("config", "configs", *CONFIGURATION_PARAMETERS))
     reference = Configuration.from_text("reference", REFERENCE)
     return Request(NAME, options, reference, tuple(tests), folder, command=tuple(command))
 
@@ -85,6 +85,9 @@ def read_request(request: Request) -> LocateRequest:
     _require_operators(model, parts)
     num_inputs = _positive(options, "num_inputs")
     _positive(options, "num_runs")
+    for name in ("part_secs", "max_compiles", "max_secs"):
+        if options.real(name) < 0:
+            raise UsageError(f"--{name}={options.text(name)}: use 0 or more")
     side = _side(options, model, parts)
     plan, warnings = _planned(options, model, side, num_inputs)
     assert request.reference is not None
@@ -177,6 +180,8 @@ def _model_path(options: Options) -> Path:
 
 
 def _require_operators(model: ModelFile, parts: CuttableModel) -> None:
+    if not parts.graph_outputs:
+        raise ModelError(f"{model.path} has no outputs, so that there is nothing to compare; convert it with outputs")
     if not parts.operators:
         raise ModelError(f"{model.path} has no operators, so that none can make a difference")
     text = [tensor for tensor in (*parts.graph_inputs, *parts.graph_outputs) if not parts.holds_numbers(tensor)]

@@ -13,10 +13,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
-from evaltools.engine import NotMeasured, open_configuration
+from evaltools.engine import NotMeasured, Opened
 from evaltools.engine.describe import describe_entry, describe_model
 from evaltools.engine.journal import Journal, open_journal, temporary_journal
-from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
+from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, InferenceError, UsageError
 from evaltools.locate.bundle import write_bundle
 from evaltools.locate.by_name.side import OtherModel, Side
 from evaltools.locate.compare import compare
@@ -31,6 +31,7 @@ from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.locate import SCHEMA_VERSION, Inputs, LocateResult, Verdict
 from evaltools.result.new_folder import require_new_folder
+from evaltools.runtime.did_not_run import require_delegates_ran
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
 
@@ -77,6 +78,8 @@ class _Assembly:
         """The whole result; an ``obstacle`` is why there was no search."""
         request, elapsed = self.request, time.monotonic() - self.start
         command, started_at = list(request.asked.command), self.started_at.isoformat(timespec="seconds")
+        decided = verdict(findings, request.parts, request.method)
+        answer = Verdict("not decided", (), obstacle) if obstacle else decided
         return LocateResult(
             schema_version=SCHEMA_VERSION,
             model=describe_model(request.model),
@@ -84,7 +87,7 @@ class _Assembly:
             method=request.method,
             precision=findings.precision,
             inputs=Inputs(request.num_inputs, request.inputs.kinds[: request.num_inputs], request.inputs.described),
-            verdict=Verdict("not decided", (), obstacle) if obstacle else verdict(findings, request.parts),
+            verdict=answer,
             culprits=culprits(findings, request.parts),
             operators=operators(findings, request.parts, request.places),
             outputs=outputs(findings, request.parts),
@@ -99,12 +102,16 @@ class _Assembly:
 def _described(request: LocateRequest) -> ConfigurationResult:
     """The configuration with the proof that its delegates take something of the whole model."""
     timeout = request.options.real("example_timeout")
-    entry = open_configuration(
-        request.model,
-        request.tested,
-        lambda model, configuration: open_isolated(model, configuration, timeout),
-        allow_fallback=False,
-    )
+    entry: Opened | NotMeasured
+    try:
+        session = open_isolated(request.model, request.tested, timeout)
+        entry = Opened(request.model, request.tested, session, request.tested)
+        require_delegates_ran(session.delegation)
+    except ConfigurationUnavailable as error:
+        entry = NotMeasured(request.tested, str(error), error.cannot_exist)
+    except DelegateTookNothing as error:
+        session.close()
+        entry = NotMeasured(request.tested, str(error))
     described = describe_entry(entry, "test")
     if not isinstance(entry, NotMeasured):
         entry.session.close()

@@ -37,13 +37,20 @@ alone. no evidence: the part differs from the model already on the CPU, so that 
 against the tensor of that name elsewhere, which says nothing of the operator alone.
 """
 CulpritStatus = Literal[
-    "confirmed", "confirmed in context", "only in context", "only alone", "not confirmed", "crashes alone"
+    "confirmed",
+    "confirmed in context",
+    "only in context",
+    "only alone",
+    "not confirmed",
+    "crashes alone",
+    "crashes in context",
 ]
 """How sure a culprit is.
 
 confirmed: wrong alone and in the model, by two methods. only in context: its operators are right alone and wrong
 together (fusion or memory); confirmed in context: so in the whole model and in the smallest part, and right without one
 of them. only alone: wrong alone, right in the model. not confirmed: seen by one method.
+crashes alone, crashes in context: it ends in a crash, a hang or an error, alone or only together with others.
 """
 VerdictKind = Literal[
     "operator at fault",

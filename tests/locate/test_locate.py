@@ -203,3 +203,27 @@ def test_a_diff_in_python_has_what_was_located(net: Path, faulty_delegate: Path)
     result = et.diff(net, tests=tests, locate=True, num_runs=4, noise_floor_runs=1)
     assert list(result.located) == ["spoiled"]
     assert result.located["spoiled"].verdict.operators == (6,)
+
+
+def test_numbers_that_are_none_blame_nobody(net: Path, tmp_path: Path) -> None:
+    import numpy as np
+
+    picture = np.zeros(locate_models.NET_SHAPE, np.float32)
+    picture[0, 3, 3, 1] = np.nan
+    np.save(tmp_path / "nan.npy", picture)
+    _, found = locate(net, "--use_xnnpack", f"--input_files={tmp_path / 'nan.npy'}")
+    assert found["culprits"] == []
+    assert found["operators"][0]["status"] == "no evidence"
+    assert found["operators"][0]["reason"] == "what it is fed holds NaN or infinity"
+
+
+def test_several_external_delegates_keep_their_own_options(
+    net: Path, rounding_delegate: Path, faulty_delegate: Path
+) -> None:
+    _, found = locate(
+        net, *planted(rounding_delegate, "ops:depthwise;precision:fp32"),
+        *planted(faulty_delegate, "tensor:logits;fault:scale;amount:1.5")[:2],
+    )  # fmt: skip
+    assert found["verdict"]["operators"] == [6]
+    assert found["operators"][1]["ran_on"] == "EXTERNAL"
+    assert found["operators"][6]["ran_on"] == "EXTERNAL#2"

@@ -10,7 +10,7 @@ from evaltools.benchmark.measure import measure_benchmark
 from evaltools.benchmark.request import BenchmarkRequest, read_request
 from evaltools.cli.benchmark.files import planned_files
 from evaltools.cli.benchmark.lines import NativeLines
-from evaltools.cli.evaluate.output import interrupts_restored
+from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.terminal import make_console
 from evaltools.report.tables.benchmark import print_benchmark
 from evaltools.request import Request

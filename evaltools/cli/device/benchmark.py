@@ -10,7 +10,7 @@ from rich.console import Console
 from evaltools import exit_codes
 from evaltools.cli.benchmark.files import written_whole
 from evaltools.cli.benchmark.run import exit_code_of
-from evaltools.cli.evaluate.output import interrupts_restored
+from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.run.benchmark import measure_on_devices, read_device_benchmark

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from evaltools.cli.evaluate.carry_out import carry_out
-from evaltools.cli.evaluate.output import Terminal, has_native_lines, interrupts_restored, write_and_show
+from evaltools.cli.evaluate.output import Terminal, has_native_lines, write_and_show
+from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.run.evaluation import parts_on_devices
 from evaltools.device.run.flags import DeviceFlags

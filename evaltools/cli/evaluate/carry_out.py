@@ -10,11 +10,11 @@ from evaltools import exit_codes
 from evaltools.cli.evaluate.output import (
     Terminal,
     has_native_lines,
-    interrupts_restored,
     print_early_end,
     print_to_stdout,
     write_and_show,
 )
+from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.terminal import make_console
 from evaltools.report.files.planned import planned_files
 from evaltools.request import Request

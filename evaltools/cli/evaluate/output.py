@@ -5,14 +5,13 @@ It shows progress, writes files and prints the native lines.
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 
 from rich.console import Console
 
+from evaltools.cli.shared.interrupts import ignore_interrupts
 from evaltools.cli.shared.progress import show_progress
 from evaltools.cli.shared.streams import say, stdout_is_terminal
 from evaltools.engine import Tally
@@ -25,9 +24,6 @@ from evaltools.request import Options
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.task_kind import Detail
 from evaltools.tasks.shared.measuring import Observer
-
-_ENDINGS: Final = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
-_INTERRUPTS: Final = (signal.SIGINT, *_ENDINGS)
 
 
 def detail_of(options: Options) -> Detail:
@@ -57,30 +53,6 @@ class Terminal(Observer):
     def measured(self) -> None:
         """Ignore Ctrl-C from now on: the result is not written yet."""
         ignore_interrupts()
-
-
-def ignore_interrupts() -> None:
-    """Ignore Ctrl-C and SIGTERM, until :func:`interrupts_restored` ends; until then the result is written and shown."""
-    for number in _INTERRUPTS:
-        signal.signal(number, signal.SIG_IGN)
-
-
-@contextmanager
-def interrupts_restored() -> Iterator[None]:
-    """A context in which SIGTERM and the end of the terminal interrupt as Ctrl-C does.
-
-    At its end, all signals have the handlers that they had before. A signal that is ignored, as with ``nohup``, stays
-    ignored.
-    """
-    before = {number: signal.getsignal(number) for number in _INTERRUPTS}
-    for number in _ENDINGS:
-        if before[number] is not signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def has_native_lines(result: EvaluationResult, options: Options, is_one_model: bool = True) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.progress import show_progress
 from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
@@ -34,7 +35,8 @@ def locate_and_print(flags: GivenFlags, command: Sequence[str]) -> int:
     output = _output(flags, asked.files_read)
     request = read_request(asked)
     console = make_console()
-    result = _searched(request, console, "none" if flags.is_on("quiet") else flags.text("progress"))
+    with interrupts_restored():
+        result = _searched(request, console, "none" if flags.is_on("quiet") else flags.text("progress"))
     if output is not None:
         write_file(output, encode_json(result))
     if not flags.is_on("quiet"):
@@ -70,7 +72,8 @@ def _searched(request: LocateRequest, console: Console, style: str) -> LocateRes
 
 def exit_code_of(result: LocateResult) -> int:
     """Whether there is an answer, or else figures of a delegate that ran."""
-    ran = result.configuration.status == "measured" and any(operator.accumulated for operator in result.operators)
+    looked_at = bool(result.stopped) or any(operator.accumulated or operator.local for operator in result.operators)
+    ran = result.configuration.status == "measured" and looked_at
     return OK if ran or result.verdict.kind != "not decided" else NOT_MEASURED
 
 

@@ -29,7 +29,7 @@ from evaltools.runtime.registry import open_session
 from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts, Session, TensorSpec
 
 _CHECKED_INPUTS: Final = 2
-_FLOOR_INPUTS: Final = 2
+_FLOOR_INPUTS: Final = 8
 _CHAINED_INPUTS: Final = 8
 _ROUNDINGS: Final = ("float32", "fp16", "bf16", "int8")
 _PRECISIONS: Final = ("fp16", "bf16")
@@ -194,7 +194,8 @@ class _Measurement:
     def outcome(self) -> Outcome:
         """Everything that is asked for."""
         part, session = self._part, self._session
-        is_evidence = part.is_whole or self._same_on_cpu()
+        note = "" if part.is_whole or self._is_finite() else "what it is fed holds NaN or infinity"
+        is_evidence = part.is_whole or (not note and self._same_on_cpu())
         stateful = self._cut.stateful or (part.is_whole and session.file.stateful)
         with self._opened(part.configuration) as opened:
             watched = [_Watched(session, tensor, part.against) for tensor in self._cut.outputs]
@@ -218,7 +219,13 @@ class _Measurement:
             runs=runs,
             unlike=unlike,
             compiled=1,
+            note=note,
         )
+
+    def _is_finite(self) -> bool:
+        """Whether everything that the part is fed is a number: kernels may do with NaN as they like."""
+        values = [array for run in range(self._inputs) for array in self._values(run)]
+        return all(bool(np.isfinite(array).all()) for array in values if array.dtype.kind == "f")
 
     @contextmanager
     def _opened(self, configuration: Configuration) -> Iterator[Session]:

@@ -87,7 +87,8 @@ class Outcome:
 
     Exactly one of ``outputs``, ``died``, ``refused`` and ``resists`` says something: it ran; the process died of it or
     did not answer; the delegate did not open it; it cannot be cut out. ``is_evidence``: the CPU gave, bit for bit, what
-    it gave in the whole model. ``unlike`` counts inputs that gave different outputs the second time.
+    it gave in the whole model; else ``note`` may say why not. ``unlike`` counts inputs that gave different outputs the
+    second time.
     """
 
     outputs: tuple[TensorRuns, ...] = ()
@@ -101,6 +102,7 @@ class Outcome:
     runs: int = 0
     unlike: int = 0
     compiled: int = 0
+    note: str = ""
 
     @property
     def ran(self) -> bool:

@@ -22,7 +22,7 @@ def sum_length(graph: Graph, node: Operation) -> int:
     """How many products or values an operator adds up for one value of its output, 1 where it adds up none.
 
     Of operators with weights ``[outputs, ...]`` it is the product of the other sizes, of reductions the number of
-    values fed for one that is given, of BATCH_MATMUL the last size.
+    values fed for one that is given, of BATCH_MATMUL and SOFTMAX the last size.
     """
     tensors = [tensor for tensor in map(graph.tensor, node.inputs) if tensor is not None]
     given = [tensor for tensor in map(graph.tensor, node.outputs) if tensor is not None]
@@ -31,7 +31,7 @@ def sum_length(graph: Graph, node: Operation) -> int:
         return max([1, *(math.prod(shape[1:]) for shape in weights)])
     if node.operator == "DEPTHWISE_CONV_2D":
         return max([1, *(math.prod(shape[:-1]) for shape in weights)])
-    if node.operator == "BATCH_MATMUL":
+    if node.operator in ("BATCH_MATMUL", "SOFTMAX", "LOG_SOFTMAX"):
         return max(1, tensors[0].shape[-1]) if tensors and tensors[0].shape else 1
     if node.operator in _REDUCTIONS:
         return max(1, _size(tensors[:1]) // max(1, _size(given[:1])))

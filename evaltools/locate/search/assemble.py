@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from evaltools.locate.parts.part import Outcome, TensorRuns
 from evaltools.locate.search.judge import FP32, errors, floor, furthest, least_tolerance
 from evaltools.locate.search.search import Findings, Found
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import Culprit, Operator, OperatorStatus, OutputErrors, Unit, Verdict
+
+_SHOWS_ERRORS_ALONE: Final = {
+    "taps": "copies show errors that have added up, which name no operator; --method=auto looks at each alone",
+    "single": "each operator alone is within its tolerance; --method=auto looks at them together, too",
+}
+"""Methods by which nothing can be ruled out, and what they leave open."""
 
 
 def operators(findings: Findings, model: CuttableModel, places: Iterable[int]) -> tuple[Operator, ...]:
@@ -86,7 +93,7 @@ def _accumulated(findings: Findings) -> dict[int, TensorRuns]:
 
 
 def _reason(outcome: Outcome | None) -> str:
-    return "" if outcome is None else outcome.died or outcome.refused or outcome.resists
+    return "" if outcome is None else outcome.died or outcome.refused or outcome.resists or outcome.note
 
 
 def _status(place: int, findings: Findings, model: CuttableModel) -> OperatorStatus:
@@ -143,15 +150,16 @@ def outputs(findings: Findings, model: CuttableModel) -> tuple[OutputErrors, ...
     return tuple(entries)
 
 
-def verdict(findings: Findings, model: CuttableModel) -> Verdict:
-    """The answer that the findings allow."""
+def verdict(findings: Findings, model: CuttableModel, method: str = "auto") -> Verdict:
+    """The answer that the findings of a method allow."""
     by_status: dict[str, list[int]] = {}
     for found in sorted(findings.culprits, key=lambda each: each.place):
         by_status.setdefault(found.status, []).append(found.place)
     if "confirmed" in by_status:
         return Verdict("operator at fault", tuple(by_status["confirmed"]))
-    if "crashes alone" in by_status:
-        return Verdict("crash", tuple(by_status["crashes alone"]))
+    crashing = [place for name in ("crashes alone", "crashes in context") for place in by_status.get(name, ())]
+    if crashing:
+        return Verdict("crash", tuple(crashing))
     in_context = [place for name in ("confirmed in context", "only in context") for place in by_status.get(name, ())]
     if in_context:
         return Verdict("fault in context", tuple(in_context))
@@ -164,12 +172,14 @@ def verdict(findings: Findings, model: CuttableModel) -> Verdict:
         return Verdict("not decided", (), _why_unexplained(findings))
     if findings.stopped:
         return Verdict("not decided", (), findings.stopped)
+    if method in _SHOWS_ERRORS_ALONE:
+        return Verdict("not decided", (), _SHOWS_ERRORS_ALONE[method])
     return _without_culprit(findings, model)
 
 
 def _does_not_run(findings: Findings) -> Verdict:
     """The operators that the delegate refuses, where it takes others."""
-    reason = findings.does_not_run or findings.whole.died or findings.whole.refused
+    reason = findings.does_not_run or findings.whole.died or findings.whole.refused or findings.stopped
     refused = tuple(place for place, outcome in findings.singles.items() if outcome.refused)
     taken = any(outcome.ran and outcome.delegated for outcome in findings.singles.values())
     return Verdict("refused", refused, reason) if refused and taken else Verdict("not decided", (), reason)

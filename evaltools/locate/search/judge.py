@@ -58,7 +58,7 @@ def tolerance(runs: TensorRuns, operator: str, precision: str, sums: int = 1, hy
     Whole numbers of a quantised tensor: one step, or what the CPU's kernels differ by. Floats: three times what the
     CPU's kernels, and rounding inputs and constants once to the precision, make; at least eight roundings of the
     largest value. Where ``sums`` values are added up, in another order each time, roundings of the sum grow with the
-    square root of that number, of which a half is allowed, in a lower precision a third. ``hybrid`` operators, float
+    square root of that number, of which all is allowed, in a lower precision a third. ``hybrid`` operators, float
     with weights in 8 bits, quantise what is fed.
 
     >>> tolerance(TensorRuns(0, "x", "absolute", magnitude=2.0, floors={"kernels": 1e-5}), "ADD", "fp32")
@@ -69,10 +69,11 @@ def tolerance(runs: TensorRuns, operator: str, precision: str, sums: int = 1, hy
         return max(1.0, _finite(runs, "kernels")) + approximated
     names = ["kernels"] + (["xnnpack fp16"] if precision == FP16 else []) + (["int8"] if hybrid else [])
     floors = [_TIMES_FLOOR * _finite(runs, name) for name in names]
-    floors.append(_TIMES_FLOOR * max(1.0, math.sqrt(sums) / 2) * _finite(runs, "float32"))
+    floors.append(_TIMES_FLOOR * math.sqrt(max(1, sums)) * _finite(runs, "float32"))
     if precision != FP32:
         floors.append(_TIMES_FLOOR * max(1.0, math.sqrt(sums) / 3) * _finite(runs, precision))
-    least = max(_ROUNDINGS * _UNIT_ROUNDOFF[precision], _APPROXIMATION if approximated else 0.0) * runs.magnitude
+    roundings = _ROUNDINGS * (_TIMES_FLOOR if approximated else 1.0)
+    least = max(roundings * _UNIT_ROUNDOFF[precision], _APPROXIMATION if approximated else 0.0) * runs.magnitude
     return max(*floors, least)
 
 
@@ -117,11 +118,15 @@ def found_precision(singles: Sequence[tuple[TensorRuns, str, int]]) -> str:
     off = [(runs, name, sums) for runs, name, sums in singles if runs.worst > tolerance(runs, name, FP32, sums)]
     if not off:
         return FP32
+    explained = {
+        precision: [runs for runs, name, sums in off if runs.worst <= tolerance(runs, name, precision, sums)]
+        for precision in (BF16, FP16)
+    }
+    for precision in (BF16, FP16):  # what has the digits of bf16 has those of fp16, too
+        if len(explained[precision]) == len(off) and all(precision in runs.rounded for runs, _, _ in off):
+            return precision
     for precision in (FP16, BF16):
-        explained = [runs for runs, name, sums in off if runs.worst <= tolerance(runs, name, precision, sums)]
-        most = 2 * len(off) > len(singles) and 5 * len(explained) >= 4 * len(off)
-        rounded = all(precision in runs.rounded for runs, _, _ in off) and len(explained) == len(off)
-        if rounded or (most and len(off) > 1):
+        if 2 * len(off) > len(singles) and 5 * len(explained[precision]) >= 4 * len(off) and len(off) > 1:
             return precision
     return FP32
 

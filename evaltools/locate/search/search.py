@@ -92,12 +92,12 @@ class Search:
         """Search with one of the methods of ``--method``; where a limit is reached, what was found until then."""
         steps: dict[str, Callable[[], None]] = {
             "auto": self._auto,
-            "single": self._single,
+            "single": self._singles_alone,
             "taps": self._tap,
             "prefix": self._prefix,
             "suffix": self._suffix,
             "range": lambda: self._ranges(self._equal_ranges()),
-            "island": lambda: self._ranges(self._islands()),
+            "island": self._island_by_island,
         }
         try:
             self.found.whole = self._bench.measure(self._whole_part)
@@ -111,6 +111,22 @@ class Search:
         self._tap()
         self._confirm_suspects()
         self._look_in_context()
+
+    def _singles_alone(self) -> None:
+        """Every operator alone, without a second method that could confirm a suspect."""
+        self._single()
+        for place in self.suspects():
+            limits = self.found.limits[place]
+            runs = furthest(self.found.singles[place].outputs, limits)
+            evidence = _evidence("single", (place, place), runs, limits[runs.tensor])
+            self.found.culprits.append(Found(place, place, place, runs.tensor, "not confirmed", (evidence,)))
+
+    def _island_by_island(self) -> None:
+        """The delegate's partitions on clean tensors, beside every operator alone, which tells where they are."""
+        islands = self._islands()
+        self._singles_alone()
+        known = {found.place for found in self.found.culprits}
+        self._ranges(island for island in islands if not known & set(range(island[0], island[1] + 1)))
 
     def _single(self) -> None:
         """Every operator alone on the reference's tensors, and on what the operators before it gave."""
@@ -267,11 +283,13 @@ class Search:
     def _look_in_context(self) -> None:
         """Where the model is further off than its operators one by one explain, find those that are it together."""
         last = len(self._model.operators) - 1
+        if self.found.whole.died and not any(outcome.died for outcome in self.found.singles.values()):
+            self._find_death(last)
+            return
         if not self.found.whole.ran or not self._is_unexplained(self.found.whole, 0, last):
             return
         self.found.unexplained = True
-        whole = self._fails(0, last)
-        if whole is None:
+        if self._fails(0, last) is None:
             return
         found = self._shrunk(0, last)
         if found is not None and not self._is_known(found):
@@ -300,10 +318,13 @@ class Search:
 
     def _noise(self, tensor: int, first: int, last: int) -> float:
         """What small errors before a tensor add up to there: of the operators one by one, and of CPU kernels."""
-        maker = self._model.makers[tensor]
-        single = self.found.singles.get(maker)
-        chained = max((max(runs.chained, default=0.0) for runs in single.outputs), default=0.0) if single else 0.0
-        return max(chained, self._cpu_noise(first, last, tensor))
+        return max(self._chain_noise(tensor), self._cpu_noise(first, last, tensor))
+
+    def _chain_noise(self, tensor: int) -> float:
+        """How far off the operators one by one are there, each fed with what those before it gave."""
+        single = self.found.singles.get(self._model.makers[tensor])
+        outputs = single.outputs if single else ()
+        return max((max(runs.chained, default=0.0) for runs in outputs if runs.tensor == tensor), default=0.0)
 
     def _cpu_noise(self, first: int, last: int, tensor: int) -> float:
         """How far other kernels of the CPU in the same precision are off at the end of a part."""
@@ -312,34 +333,65 @@ class Search:
         outcome = self._bench.measure(part)
         return _of(outcome, tensor).worst if outcome.ran else 0.0
 
-    def _shrunk(self, first: int, last: int) -> Found | None:
-        """The smallest part that fails: its end by bisection, then its beginning."""
+    def _find_death(self, last: int) -> None:
+        """The smallest part of which the delegate's process dies, or which it cannot run."""
+
+        def dies(first: int, end: int) -> bool:
+            return bool(self._bench.measure(self._part(first, end)).died)
+
+        if not dies(0, last):
+            return
+        start, end, _ = self._smallest(0, last, dies)
+        outcome = self._bench.measure(self._part(start, end))
+        evidence = Evidence("range", f"{start}-{end}", True, 1, 1, outcome.died)
+        tensor = self._model.made_by(end)[0]
+        self.found.culprits.append(Found(end, start, end, tensor, "crashes in context", (evidence,)))
+
+    def _smallest(self, first: int, last: int, fails: Callable[[int, int], object]) -> tuple[int, int, int | None]:
+        """The smallest part that fails: its end by bisection, then its beginning, and the one that passes behind it."""
         ends = [place for place in self._places if first <= place <= last]
         low, high = -1, len(ends) - 1
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if self._fails(first, ends[middle]) else (middle, high)
+            low, high = (low, middle) if fails(first, ends[middle]) else (middle, high)
         end = ends[high]
         starts = [place for place in ends if place <= end]
         low, high = 0, len(starts)
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if self._fails(starts[middle], end) else (low, middle)
-        start = starts[low]
+            low, high = (middle, high) if fails(starts[middle], end) else (low, middle)
+        return starts[low], end, starts[low + 1] if low + 1 < len(starts) else None
+
+    def _shrunk(self, first: int, last: int) -> Found | None:
+        """The smallest part that is further off than explained, and what speaks for it."""
+        start, end, behind = self._smallest(first, last, self._fails)
         runs = self._fails(start, end)
         if runs is None:
             return None
         evidence = [_evidence("range", (start, end), runs, least_tolerance(runs, self.found.precision))]
         evidence.append(self._whole_says(runs))
-        passes = low + 1 < len(starts)
-        if passes:
-            self.found.neighbour = self._part(starts[low + 1], end)
+        if behind is not None:
+            self.found.neighbour = self._part(behind, end)
             count = len(runs.largest)
-            evidence.append(Evidence("range", f"{starts[low + 1]}-{end}", True, 0, count, "without the first: right"))
+            evidence.append(Evidence("range", f"{behind}-{end}", True, 0, count, "without the first: right"))
         evidence += self._taps_say(start, end, runs)
-        is_confirmed = passes and all(each.agrees for each in evidence[:2])
+        is_confirmed = behind is not None and all(each.agrees for each in evidence[:2])
         status: CulpritStatus = "confirmed in context" if is_confirmed else "only in context"
-        return Found(self._model.makers[runs.tensor], start, end, runs.tensor, status, tuple(evidence))
+        tensor = self._first_wrong_copy(start, end) or runs.tensor
+        return Found(self._model.makers[tensor], start, end, tensor, status, tuple(evidence))
+
+    def _first_wrong_copy(self, start: int, end: int) -> int | None:
+        """The first tensor in a part whose copy in the whole model is off, though the operators before it are not."""
+        if self.found.taps is None or not self.found.taps.ran:
+            return None
+        copies = {runs.tensor: runs for runs in self.found.taps.outputs}
+        for place in range(start, end + 1):
+            for tensor in self._model.made_by(place):
+                runs = copies.get(tensor)
+                limit = self.found.limits.get(place, {}).get(tensor)
+                if runs is not None and limit is not None and beyond_noise(runs, limit, self._chain_noise(tensor)):
+                    return tensor
+        return None
 
     def _whole_says(self, runs: TensorRuns) -> Evidence:
         """The same tensor in the whole model where that gives it, else the output that is furthest off."""

@@ -14,7 +14,8 @@ _STATUS: Final = {
     "only in context": "only in context: its operators are right alone and wrong together (fusion or memory)",
     "only alone": "only alone: in the model it is right, so that the delegate does something else there",
     "not confirmed": "not confirmed: one method alone shows it",
-    "crashes alone": "the delegate's process died of it",
+    "crashes alone": "alone it ends in a crash, a hang or an error",
+    "crashes in context": "together they end in a crash, a hang or an error; alone they do not",
 }
 
 
@@ -24,7 +25,7 @@ def answer_lines(result: LocateResult) -> list[str]:
     named = ", ".join(f"#{place} {_name(result, place)}" for place in verdict.operators)
     sayings: dict[str, Callable[[], str]] = {
         "operator at fault": lambda: f"operator at fault: {named}",
-        "crash": lambda: f"the delegate crashes on {named}",
+        "crash": lambda: f"the delegate fails on {named}",
         "refused": lambda: f"the delegate refuses {named}, and therefore the model: {verdict.reason}",
         "fault in context": lambda: f"wrong in the model, right alone: {named}",
         "suspected": lambda: f"suspected, not confirmed: {named}",
