@@ -138,6 +138,7 @@ def test_flags_in_the_docs_exist() -> None:
     from evaltools.cli.judge import baseline, gate, power
     from evaltools.cli.look import demo, doctor, inspect
     from evaltools.device.run import flags as device_run_flags
+    from evaltools.locate.options import PARAMETERS as LOCATE
 
     groups = [
         *benchmark.GROUPS.values(),
@@ -155,6 +156,7 @@ def test_flags_in_the_docs_exist() -> None:
         *device_list.PARAMETERS,
         *device_run_flags.PARAMETERS,
         *baseline.PARAMETERS,
+        *LOCATE.values(),
     )
     foreign = {"platform", "dest", "nouse_gpu", "flag", "use", "use_"}
     foreign |= {"truths", "debug"}  # of the task in own-tasks.md, and of every command

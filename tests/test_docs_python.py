@@ -13,7 +13,7 @@ import pytest
 from tests.command import evaltools
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("python.md", "own-tasks.md")
+PAGES = ("python.md", "own-tasks.md", "locate.md")
 pytestmark = pytest.mark.once
 
 
