@@ -66,6 +66,7 @@ def test_a_fault_in_one_of_20_runs_is_found(net: Path, faulty_delegate: Path) ->
     assert found["verdict"]["operators"] == [2]
     alone = found["culprits"][0]["evidence"][0]
     assert (alone["beyond"], alone["runs"]) == (1, 25)
+    assert alone["note"] == "1 input gave other outputs the next time: it keeps a state"
 
 
 @pytest.mark.parametrize(

@@ -213,7 +213,8 @@ class Search:
         """A suspect with what a short part around it says, and whether its error reaches the model's outputs."""
         outcome, limits = self.found.singles[place], self.found.limits[place]
         runs = furthest(outcome.outputs, limits)
-        evidence = [_evidence("single", (place, place), runs, limits[runs.tensor])]
+        alone = _evidence("single", (place, place), runs, limits[runs.tensor])
+        evidence = [replace(alone, note=_repeatability(outcome))]
         if not look_further:
             return Found(place, place, place, runs.tensor, "not confirmed", tuple(evidence))
         often = self._often_enough(evidence[0])
@@ -467,6 +468,15 @@ class Search:
 
     def _part(self, first: int, last: int) -> Part:
         return replace(self._whole_part, first=first, last=last)
+
+
+def _repeatability(outcome: Outcome) -> str:
+    """Whether the delegate keeps a state: the same inputs should give the same outputs again."""
+    if not outcome.unlike:
+        return ""
+    return (
+        f"{outcome.unlike} input{'s' if outcome.unlike > 1 else ''} gave other outputs the next time: it keeps a state"
+    )
 
 
 def _times_to_see(alone: Evidence) -> int:
