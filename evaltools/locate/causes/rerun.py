@@ -80,7 +80,7 @@ def other_layout(view: View) -> Cause | None:
             return _layout(view, f"the CPU's {words}", "output")
     if not any(_can_be_turned(values) for values in view.case.inputs) or not view.repeats:
         return None
-    words = view.first_that_explains(_turned(view))
+    words = view.nearest_that_explains(_turned(view))
     return _layout(view, f"what the CPU gives for {words}", "input") if words else None
 
 
@@ -106,7 +106,7 @@ def part_read(view: View) -> Cause | None:
         return None
     values, zero = view.case.inputs[place], quantization(tensor)[1]
     rest = view.case.inputs
-    words = view.first_that_explains(
+    words = view.nearest_that_explains(
         (f"{count} of the {values.size}", [some if index == place else each for index, each in enumerate(rest)])
         for count, some in first_values(values, zero)
     )

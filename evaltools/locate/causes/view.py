@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import cached_property
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from evaltools.configuration import Configuration
 from evaltools.errors import EvaltoolsError
 from evaltools.locate.parts.case import Case
+from evaltools.locate.parts.difference import difference
 from evaltools.model import read_model
 from evaltools.model.contents import Graph, GraphTensor, Operation, read_contents
 from evaltools.model.edit import operator_options, with_options
@@ -204,9 +206,13 @@ class View:
             return next(outputs)
         return None
 
-    def first_that_explains(self, feeds: Iterable[tuple[str, Sequence[Array]]]) -> str:
-        """The words of the first inputs with which the CPU gives what was given; empty where none do."""
+    def nearest_that_explains(self, feeds: Iterable[tuple[str, Sequence[Array]]]) -> str:
+        """The words of the inputs with which the CPU gives what was given; empty where there are none.
+
+        Of several that explain it, those that come nearest; the first of equals.
+        """
         words: list[str] = []
+        best, nearest = "", math.inf
 
         def fed() -> Iterator[Sequence[Array]]:
             for name, inputs in feeds:
@@ -215,9 +221,10 @@ class View:
 
         with suppress(EvaltoolsError), closing(run_on_cpu(self.content, fed(), self._place)) as outputs:
             for output in outputs:
-                if self.explained_by(output):
-                    return words[-1]
-        return ""
+                left = difference(output, self.given).error_rms
+                if self.explained_by(output) and left < nearest:
+                    best, nearest = words[-1], left
+        return best
 
     def run_with(
         self,

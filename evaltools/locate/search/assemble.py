@@ -194,6 +194,6 @@ def _why_unexplained(findings: Findings) -> str:
 
 def _without_culprit(findings: Findings, model: CuttableModel) -> Verdict:
     off = any(entry.errors.worst > entry.tolerance for entry in outputs(findings, model))
-    if findings.precision != FP32:
+    if any(_status(place, findings, model) == "precision" for place in findings.singles):
         return Verdict("precision", (), findings.precision)
     return Verdict("small differences add up") if off else Verdict("no difference")

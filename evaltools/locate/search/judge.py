@@ -18,6 +18,8 @@ _TIMES_FLOOR: Final = 3.0
 _TIMES_NOISE: Final = 5.0
 _ROUNDINGS: Final = 8.0
 _FEWEST_OPERATORS: Final = 5
+_STEPS: Final = 256
+"""What a whole number of 8 bits can be: in a lower precision, sums of so many steps are not exact."""
 _APPROXIMATED: Final = frozenset(
     {
         "LOGISTIC", "TANH", "EXP", "SOFTMAX", "LOG_SOFTMAX", "LOG", "POW", "RSQRT", "SQRT", "GELU", "ELU", "DIV",
@@ -59,14 +61,15 @@ def tolerance(runs: TensorRuns, operator: str, precision: str, sums: int = 1, hy
     CPU's kernels, and rounding inputs and constants once to the precision, make; at least eight roundings of the
     largest value. Where ``sums`` values are added up, in another order each time, roundings of the sum grow with the
     square root of that number, of which all is allowed, in a lower precision a third. ``hybrid`` operators, float
-    with weights in 8 bits, quantise what is fed.
+    with weights in 8 bits, quantise what is fed. Half of the largest value is never right.
 
     >>> tolerance(TensorRuns(0, "x", "absolute", magnitude=2.0, floors={"kernels": 1e-5}), "ADD", "fp32")
     3.0000000000000004e-05
     """
     approximated = operator in _APPROXIMATED
     if runs.unit == "steps":
-        return max(1.0, _finite(runs, "kernels")) + approximated
+        inexact = 0.0 if precision == FP32 else math.sqrt(max(1, sums)) * _STEPS * _UNIT_ROUNDOFF[precision]
+        return max(1.0, _finite(runs, "kernels")) + approximated + inexact
     names = ["kernels"] + (["xnnpack fp16"] if precision == FP16 else []) + (["int8"] if hybrid else [])
     floors = [_TIMES_FLOOR * _finite(runs, name) for name in names]
     floors.append(_TIMES_FLOOR * math.sqrt(max(1, sums)) * _finite(runs, "float32"))
@@ -74,7 +77,7 @@ def tolerance(runs: TensorRuns, operator: str, precision: str, sums: int = 1, hy
         floors.append(_TIMES_FLOOR * max(1.0, math.sqrt(sums) / 3) * _finite(runs, precision))
     roundings = _ROUNDINGS * (_TIMES_FLOOR if approximated else 1.0)
     least = max(roundings * _UNIT_ROUNDOFF[precision], _APPROXIMATION if approximated else 0.0) * runs.magnitude
-    return max(*floors, least)
+    return min(max(*floors, least), runs.magnitude / 2 or math.inf)
 
 
 def ordinary(shares: Sequence[float]) -> float:
@@ -101,29 +104,31 @@ def _finite(runs: TensorRuns, name: str) -> float:
     return found if math.isfinite(found) else 0.0
 
 
-def found_precision(singles: Sequence[tuple[TensorRuns, str, int]]) -> str:
+def found_precision(singles: Sequence[tuple[Sequence[TensorRuns], str, int]]) -> str:
     """The precision in which a delegate computes that does not state it, by what its operators give alone.
 
-    ``singles`` are the float outputs of operators that it ran, with operator and length of its sums. A lower precision
-    needs most of them to be off as far as that explains, or every one that is off to have no more digits than it: one
-    operator that is off among others that are exact is no precision, but a fault.
+    ``singles`` are the operators that it ran, each with its float outputs, its name and the length of its sums. A lower
+    precision needs most of them to be off as far as that explains, and at least two; or every one that is off to have
+    no more digits than it: one operator that is off among others that are exact is no precision, but a fault.
 
     >>> exact = TensorRuns(0, "x", "absolute", (0.0,), magnitude=1.0, floors={"fp16": 5e-4})
     >>> half = TensorRuns(0, "x", "absolute", (4e-4,), magnitude=1.0, floors={"fp16": 5e-4})
-    >>> found_precision([(half, "ADD", 1), (half, "MUL", 1), (exact, "ADD", 1)])
+    >>> found_precision([([half], "ADD", 1), ([half], "MUL", 1), ([exact], "ADD", 1)])
     'fp16'
-    >>> found_precision([(half, "ADD", 1), (exact, "ADD", 1)])
+    >>> found_precision([([half], "ADD", 1), ([exact], "ADD", 1)])
     'fp32'
     """
-    off = [(runs, name, sums) for runs, name, sums in singles if runs.worst > tolerance(runs, name, FP32, sums)]
+
+    def within(outputs: Sequence[TensorRuns], name: str, sums: int, precision: str) -> bool:
+        return all(runs.worst <= tolerance(runs, name, precision, sums) for runs in outputs)
+
+    off = [(outputs, name, sums) for outputs, name, sums in singles if not within(outputs, name, sums, FP32)]
     if not off:
         return FP32
-    explained = {
-        precision: [runs for runs, name, sums in off if runs.worst <= tolerance(runs, name, precision, sums)]
-        for precision in (BF16, FP16)
-    }
+    explained = {precision: [each for each in off if within(*each, precision)] for precision in (BF16, FP16)}
     for precision in (BF16, FP16):  # what has the digits of bf16 has those of fp16, too
-        if len(explained[precision]) == len(off) and all(precision in runs.rounded for runs, _, _ in off):
+        rounded = all(precision in runs.rounded for outputs, _, _ in off for runs in outputs)
+        if rounded and len(explained[precision]) == len(off):
             return precision
     for precision in (FP16, BF16):
         if 2 * len(off) > len(singles) and 5 * len(explained[precision]) >= 4 * len(off) and len(off) > 1:

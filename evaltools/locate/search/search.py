@@ -135,34 +135,41 @@ class Search:
             part = replace(self._part(place, place), floors=floors, chain=True)
             self.found.singles[place] = self._bench.measure(part)
         if not self._stated:
-            self.found.precision = found_precision(list(self._floats()))
-        wider = 1.0 if self.found.precision == FP32 else ordinary(list(self._shares()))
+            self.found.precision = found_precision(self._floats())
+        is_low = self.found.precision != FP32
+        wider = {unit: ordinary(list(self._shares(unit))) if is_low else 1.0 for unit in ("absolute", "steps")}
         for place, outcome in self.found.singles.items():
-            limits = {runs.tensor: self._limit(runs, place) for runs in outcome.outputs}
-            floats = {runs.tensor for runs in outcome.outputs if runs.unit == "absolute"}
             self.found.limits[place] = {
-                tensor: limit * wider if tensor in floats else limit for tensor, limit in limits.items()
+                runs.tensor: self._limit(runs, place) * wider[runs.unit] for runs in outcome.outputs
             }
 
-    def _shares(self) -> Iterable[float]:
-        """The errors of float outputs of a delegate that was asked for, each divided by its tolerance."""
-        for runs, place in self._asked_for():
+    def _shares(self, unit: str) -> Iterable[float]:
+        """The errors of outputs of a delegate that was asked for, each divided by its tolerance."""
+        for runs, place in self._asked_for(unit):
             limit = self._limit(runs, place)
             if limit:
                 yield runs.worst / limit
 
-    def _floats(self) -> Iterable[tuple[TensorRuns, str, int]]:
-        """These outputs, each with operator and length of its sums."""
-        for runs, place in self._asked_for():
-            yield runs, self._model.operators[place], sum_length(self._graph, self._graph.nodes[place])
+    def _floats(self) -> list[tuple[list[TensorRuns], str, int]]:
+        """What found_precision needs: float outputs by operator, its name and the length of its sums."""
+        outputs: dict[int, list[TensorRuns]] = {}
+        for runs, place in self._asked_for("absolute"):
+            outputs.setdefault(place, []).append(runs)
+        nodes = self._graph.nodes
+        return [
+            (found, nodes[place].operator, sum_length(self._graph, nodes[place])) for place, found in outputs.items()
+        ]
 
-    def _asked_for(self) -> Iterable[tuple[TensorRuns, int]]:
-        """The float outputs of what a delegate that was asked for ran alone, each with the number of its operator."""
+    def _asked_for(self, unit: str) -> Iterable[tuple[TensorRuns, int]]:
+        """The outputs of what a delegate that was asked for ran alone, each with the number of its operator.
+
+        ``unit`` is "absolute" for floats, "steps" for quantised tensors.
+        """
         asked_for = {delegate.name for delegate in self._configuration.delegates.requested}
         for place, outcome in self.found.singles.items():
             if outcome.is_evidence and asked_for & set(outcome.delegates):
                 for runs in outcome.outputs:
-                    if runs.unit == "absolute" and "float32" in runs.floors:
+                    if runs.unit == unit and (unit == "steps" or "float32" in runs.floors):
                         yield runs, place
 
     def _limit(self, runs: TensorRuns, place: int) -> float:

@@ -55,7 +55,7 @@ def _context(result: LocateResult) -> list[str]:
         on_cpu = sum(operator.status == "stays on the CPU" for operator in looked_at)
         stays = f", {on_cpu} stay on the CPU" if on_cpu else ""
         lines.append(
-            f"{len(looked_at)} of {len(result.operators)} operators were run alone: {within} within their tolerance"
+            f"{len(looked_at)} of {_all_operators(result)} were run alone: {within} within their tolerance"
             f"{stays}; {result.inputs.count} inputs, {result.compiles} compiles, {result.elapsed_s:.0f} s"
         )
     if result.verdict.kind == "compared by name":
@@ -71,6 +71,12 @@ def _of_comparison(result: LocateResult) -> str:
         f"{count} input{'' if count == 1 else 's'}, {result.elapsed_s:.0f} s; errors add up from layer to layer, so "
         "that a large one accuses nobody: look where it grows"
     )
+
+
+def _all_operators(result: LocateResult) -> str:
+    """How many operators there were to be run, and of how many in the model where these are not all."""
+    count, all_of_them = len(result.operators), result.model.node_count
+    return f"{count} operators" + (f" (the model has {all_of_them})" if count < all_of_them else "")
 
 
 def _of_output(result: LocateResult) -> str:

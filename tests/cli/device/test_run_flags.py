@@ -193,8 +193,8 @@ OF_EXECUTORS = {"executor", "ray_address", "ray_tasks", "shard_index", "shard_co
 WITHOUT_EFFECT = {
     "imagenet": {*OF_EXECUTORS, "trace"},
     "coco": {*OF_EXECUTORS, "trace"},
-    "inference-diff": {*OF_EXECUTORS, "trace", "save_outputs"},
-    "diff": {*OF_EXECUTORS, "trace", "save_outputs"},
+    "inference-diff": {*OF_EXECUTORS, "trace", "save_outputs", "locate"},
+    "diff": {*OF_EXECUTORS, "trace", "save_outputs", "locate"},
     "benchmark": {
         "output_filepath", "result_file_path", "op_profiling_output_file", "profiling_output_csv_file", "native_lines"
     },
@@ -237,7 +237,7 @@ def test_the_help_of_a_task_has_its_own_flags_and_those_about_devices(
 @pytest.mark.parametrize(("task", "name"), [(task, name) for task in TASKS for name in sorted(WITHOUT_EFFECT[task])])
 def test_flags_that_the_help_leaves_out_are_refused_with_the_reason(task: str, name: str) -> None:
     needed = [*required(task), *BESIDE.get(name, ())]
-    value = "ray" if name == "executor" else "2"
+    value = {"executor": "ray", "locate": "true"}.get(name, "2")
     with pytest.raises(UsageError, match=f"--{name} has no effect on devices: [a-z].{{15}}"):
         run([task, f"--{name}={value}", *needed])
 
