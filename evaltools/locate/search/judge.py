@@ -20,6 +20,8 @@ _ROUNDINGS: Final = 8.0
 _FEWEST_OPERATORS: Final = 5
 _STEPS: Final = 256
 """What a whole number of 8 bits can be: in a lower precision, sums of so many steps are not exact."""
+_CANCELLED: Final = 32.0
+"""How many times larger than their sum products may be that cancel each other, as far as that is allowed for."""
 _APPROXIMATED: Final = frozenset(
     {
         "LOGISTIC", "TANH", "EXP", "SOFTMAX", "LOG_SOFTMAX", "LOG", "POW", "RSQRT", "SQRT", "GELU", "ELU", "DIV",
@@ -68,7 +70,8 @@ def tolerance(runs: TensorRuns, operator: str, precision: str, sums: int = 1, hy
     """
     approximated = operator in _APPROXIMATED
     if runs.unit == "steps":
-        inexact = 0.0 if precision == FP32 else math.sqrt(max(1, sums)) * _STEPS * _UNIT_ROUNDOFF[precision]
+        root = math.sqrt(max(1, sums))
+        inexact = 0.0 if precision == FP32 else (_CANCELLED + root) * _STEPS * _UNIT_ROUNDOFF[precision]
         return max(1.0, _finite(runs, "kernels")) + approximated + inexact
     names = ["kernels"] + (["xnnpack fp16"] if precision == FP16 else []) + (["int8"] if hybrid else [])
     floors = [_TIMES_FLOOR * _finite(runs, name) for name in names]
