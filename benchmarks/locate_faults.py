@@ -151,8 +151,10 @@ def is_constant(graph: Graph, index: int) -> bool:
 
 def spread(nodes: Sequence[Operation], count: int) -> list[Operation]:
     """So many of them, the first and the last among them, the others evenly between."""
-    places = np.unique(np.linspace(0, len(nodes) - 1, count).round().astype(int)) if nodes else []
-    return [nodes[place] for place in places]
+    if not nodes:
+        return []
+    places = np.linspace(0, len(nodes) - 1, count).round().astype(int).tolist()
+    return [nodes[place] for place in sorted(set(places))]
 
 
 def delegate_options(planted: Planted) -> str:

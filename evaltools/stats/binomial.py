@@ -102,7 +102,8 @@ def _first(numbers: npt.ArrayLike, near: Floats, holds: Callable[[Ints], npt.NDA
         middle = (low + high) // 2
         is_so = _is_so(holds, middle)
         low, high = np.where(is_open & ~is_so, middle, low), np.where(is_open & is_so, middle, high)
-    return high
+    found: Ints = high
+    return found
 
 
 def _is_so(holds: Callable[[Ints], npt.NDArray[np.bool_]], places: Ints) -> npt.NDArray[np.bool_]:

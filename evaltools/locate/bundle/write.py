@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -103,7 +103,7 @@ class _Writer:
     def _write_inputs(self) -> None:
         """The inputs of both models by their places, and what the CPU and the delegate gave."""
         case = self._case
-        arrays = {f"input_{place}": values for place, values in enumerate(case.inputs)}
+        arrays: dict[str, Any] = {f"input_{place}": values for place, values in enumerate(case.inputs)}
         arrays |= {name: case.loaded[name] for name in ("expected", "given") if name in case.loaded}
         if self._neighbour is not None:
             arrays |= {f"{PASSING_INPUT}{place}": values for place, values in enumerate(self._neighbour.inputs)}

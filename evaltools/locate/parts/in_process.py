@@ -336,7 +336,7 @@ class _Measurement:
     def _keep(self, worst: _Watched) -> None:
         """Write the worst run: inputs, what was expected, what was given, and what was expected a run before."""
         run = worst.kept_run
-        arrays: dict[str, Array] = {f"input_{tensor}": self._session.read(run, tensor) for tensor in self._cut.inputs}
+        arrays: dict[str, Any] = {f"input_{tensor}": self._session.read(run, tensor) for tensor in self._cut.inputs}
         arrays |= {"expected": self._session.read(run, worst.tensor), "given": worst.kept}
         arrays["before"] = self._session.read((run - 1) % self._inputs, worst.tensor)
         path = self._session.folder / self._part.keep

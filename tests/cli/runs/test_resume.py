@@ -32,14 +32,14 @@ IN_SMALL_BATCHES = """
 import os, signal, sys
 from evaltools.cli.main import main
 from evaltools.engine import journal
-flush, written = journal.Journal.flush, 0
+flush, written = journal.TaskJournal.flush, 0
 def flush_and_die(self):
     global written
     written += self._rows_waiting
     flush(self)
     if written >= int(os.environ["EVALTOOLS_TEST_LAST_ROW"]):
         os.kill(os.getpid(), signal.SIGKILL)
-journal.Journal.flush = flush_and_die
+journal.TaskJournal.flush = flush_and_die
 journal._ROWS_PER_BATCH = 30
 sys.exit(main(sys.argv[1:]))
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -74,7 +75,7 @@ def case_of(
     off = [
         np.nan_to_num(np.abs(each.astype(np.float64) - expected.astype(np.float64)), nan=np.inf).max() for each in given
     ]
-    arrays = {f"input_{place + 7}": values for place, values in enumerate(model.inputs)}
+    arrays: dict[str, Any] = {f"input_{place + 7}": values for place, values in enumerate(model.inputs)}
     arrays |= {"expected": expected, "given": given[int(np.argmax(off))], "before": expected}
     np.savez(folder / "part.npz", **arrays)
     return Case(0, model.operator, model.tensor, unit, tolerance, path, folder / "part.npz", configuration)

@@ -127,7 +127,7 @@ def test_an_output_of_another_run_is_reproduced_with_runs_in_between(
 ) -> None:
     flags = f"runtime=litert external_delegate_path={faulty_delegate} external_delegate_options=fault:{fault}"
     case = case_of(addition(), flags, tmp_path)
-    arrays = dict(case.loaded) | {"given": np.zeros_like(case.expected)}
+    arrays: dict[str, Any] = dict(case.loaded) | {"given": np.zeros_like(case.expected)}
     np.savez(case.arrays, **arrays)
     case = changed(case)
     bundle = write_bundle(tmp_path / "bundle", result_of(case), case, None)
@@ -184,7 +184,7 @@ def test_a_process_that_dies_reproduces_a_crash(tmp_path: Path) -> None:
     build = [compiler, "-x", "c", "-", "-shared", "-fPIC", "-o", str(library)]
     subprocess.run(build, input=source, text=True, check=True)
     case = case_of(addition(), "runtime=litert kernels=builtin", tmp_path)
-    inputs = {name: values for name, values in case.loaded.items() if name not in ("given", "before")}
+    inputs: dict[str, Any] = {name: values for name, values in case.loaded.items() if name not in ("given", "before")}
     np.savez(case.arrays, **inputs)
     configuration = Configuration.from_text("crash", f"runtime=litert external_delegate_path={library}")
     crash = changed(case, configuration=configuration)

@@ -49,7 +49,8 @@ def written(folder: Path, name: str, content: bytes) -> Path:
 
 def saved(folder: Path, tensors: dict[str, Array]) -> Path:
     path = folder / "tensors.npz"
-    np.savez(path, **tensors)
+    arrays: dict[str, Any] = dict(tensors)
+    np.savez(path, **arrays)
     return path
 
 

@@ -74,7 +74,7 @@ def case(
     path.write_bytes(content)
     expected = run(path, inputs)
     earlier = run(path, before or [np.roll(each, 7) for each in inputs])
-    fed = {f"input_{10 + place}": each for place, each in enumerate(inputs)}
+    fed: dict[str, Any] = {f"input_{10 + place}": each for place, each in enumerate(inputs)}
     given = fault(expected)
     assert given.dtype == expected.dtype
     np.savez(folder / "part.npz", **fed, expected=expected, given=given, before=earlier)
