@@ -5,7 +5,6 @@ PYTHON ?= python3
 VENV ?= .venv
 DEMO_VENV ?= .venv-demo
 DOCS_VENV ?= .venv-docs
-TYPES ?= build/types
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 bin/python -m pip install --quiet
 
 PYTEST = $(VENV)/bin/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder
@@ -35,9 +34,9 @@ lint: $(VENV)/ready
 # mypy resolves evaltools.tasks and evaltools.datasets only where they lie inside the package, as in a wheel. What it found
 # is kept in build/types/.mypy_cache: the next time it reads what has changed.
 types: $(VENV)/ready
-	@mkdir -p $(TYPES) && cd $(TYPES) && rm -rf evaltools tests scripts benchmarks
-	@cp -Rp evaltools tests scripts benchmarks pyproject.toml $(TYPES)/ && cp -Rp tasks datasets $(TYPES)/evaltools/
-	cd $(TYPES) && MYPYPATH=scripts/sample ../../$(VENV)/bin/mypy evaltools tests benchmarks scripts/generate.py scripts/sample/draw_*.py scripts/sample/screenshot.py
+	@mkdir -p build/types && cd build/types && rm -rf evaltools tests scripts benchmarks
+	@cp -Rp evaltools tests scripts benchmarks pyproject.toml build/types/ && cp -Rp tasks datasets build/types/evaltools/
+	cd build/types && MYPYPATH=scripts/sample ../../$(VENV)/bin/mypy evaltools tests benchmarks scripts/generate.py scripts/sample/draw_*.py scripts/sample/screenshot.py
 
 # The site has the tree's folders, so that links between pages are the same there as here; one that leads nowhere is an error.
 docs: $(DOCS_VENV)/ready
