@@ -91,11 +91,12 @@ def test_what_a_killed_run_left_is_taken_over_by_the_next(
     serials = [devices[0].serial]
     process = device_runs.start(command_of(network, serials, output, python=held.python))
     device_runs.wait_for(lambda: device_runs.is_running(devices[0]), process)
-    second = device_runs.run(command_of(network, serials, output))
+    second = device_runs.finish(device_runs.start(command_of(network, serials, output)))
     assert second.code == 3
     assert f"is in use by process {process.pid} on " in second.err
     process.kill()
     process.communicate()
+    assert device_runs.left_running()
     done = device_runs.run(command_of(network, serials, output))
     require_same(done, output, expected, devices)
     assert f"is taken over from process {process.pid} on " in done.err
