@@ -130,9 +130,9 @@ def compare_tensors(
     if "c" in (test.dtype.kind, reference.dtype.kind):
         test, reference = _as_pairs(test), _as_pairs(reference)
     in_quanta = test_scale is not None and test_scale == reference_scale and test.dtype == reference.dtype
-    if in_quanta and test_scale is not None and test.dtype.itemsize <= _ORDINARY_WIDTH:
-        return _compare_quantised(test, reference, test_scale, as_scores)
     with np.errstate(all="ignore"):
+        if in_quanta and test_scale is not None and test.dtype.itemsize <= _ORDINARY_WIDTH:
+            return _compare_quantised(test, reference, test_scale, as_scores)
         return _compare_real(test, reference, test_scale, reference_scale, as_scores)
 
 
@@ -233,15 +233,13 @@ def _sums(test: Float64s, reference: Float64s, errors: Float64s) -> DifferenceSu
 
 def _dot(first: Float64s, second: Float64s) -> float:
     """The sum of products, with the same bits on every machine. BLAS sums in another order on another kind of CPU."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return float(np.einsum("i,i->", first, second))
+    return float(np.einsum("i,i->", first, second))
 
 
 def _largest_relative(reference: Float64s, errors: Float64s) -> float:
     if not errors.any():
         return 0.0
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        relative = errors / np.abs(reference)
+    relative = errors / np.abs(reference)
     return float(np.fmax.reduce(relative, initial=0.0))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Final
 
@@ -23,6 +24,7 @@ SCORES: Final = "scores"
 _NO_SCORES: Final = ("int32", "int64", "bool", "string")
 
 
+@functools.cache
 def kind_of(output: Output) -> str:
     """The kind of an output by its shape and its operators.
 
