@@ -24,6 +24,7 @@ from evaltools.tasks.inference_diff.judgement import (
     repeatability_of,
     variant,
     verdict_of,
+    withhold_blind,
 )
 from evaltools.tasks.inference_diff.like_the_cpu import kernels_of
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest
@@ -115,7 +116,8 @@ def diff_findings(
             sensitivity = _sensitivity(judge_by, material, found.summary)
             like = yardsticks.like_the_cpu.get(entry.name)
             by_kind = list(found.by_kind)
-            comparisons.append(replace(comparison, by_kind=by_kind, sensitivity=sensitivity, like_the_cpu=like))
+            comparison = replace(comparison, by_kind=by_kind, sensitivity=sensitivity, like_the_cpu=like)
+            comparisons.append(withhold_blind(comparison))
     if material.writer is not None:
         material.writer.finish(_manifest(request, material, configurations))
     return Findings(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -25,11 +25,11 @@ from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.model import ModelFile
 from evaltools.report.words.verdicts import size_in_words
-from evaltools.result.verdict import WEAK, Reason, Verdict
+from evaltools.result.verdict import BLIND, WEAK, Reason, Verdict
 from evaltools.tasks.inference_diff.metrics import output_figures
 from evaltools.tasks.inference_diff.reruns import FEW_ROUNDINGS
 from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Sensitivity, Variant
-from evaltools.tasks.inference_diff.sensitivity import MUCH_NOISE, measure_sensitivity
+from evaltools.tasks.inference_diff.sensitivity import ALL_ZERO, MUCH_NOISE, measure_sensitivity
 from evaltools.tasks.inference_diff.task import DiffSummary, OutputComparison, output_names
 from evaltools.tasks.inference_diff.yardsticks import NOISE_FLOOR, PRECISION, RerunKind, RerunOutcome, YardstickRuns
 
@@ -171,6 +171,39 @@ def judge(
         limits=checks,
         within_limits=all(check.kept for check in checks) if limits else None,
     )
+
+
+def withhold_blind(comparison: DiffComparison) -> DiffComparison:
+    """The comparison, with ``not decided`` for the outputs whose faults these inputs cannot show.
+
+    Such an output would pass; but so would zeros, or the reference gives the same in all runs. Outputs that are equal
+    in every bit have passed, unless all of the model's are 0 everywhere, which one that is never written is as well.
+    """
+    known = comparison.sensitivity
+    if known is None:
+        return comparison
+    zeros = next((fault.missed_in for fault in known.faults if fault.name == ALL_ZERO), [])
+    passing = dict.fromkeys(known.alike, "standstill") | dict.fromkeys(zeros, "zeros")
+    differing = {judged.difference.output for judged in comparison.outputs if not judged.difference.identical}
+    blind = {output: what for output, what in passing.items() if output in differing}
+    if all(judged.difference.reference.low == judged.difference.reference.high == 0 for judged in comparison.outputs):
+        blind |= {judged.difference.output: "zeros" for judged in comparison.outputs}
+    boxes = comparison.boxes_verdict
+    if boxes is not None and any(blind.get(judged.difference.output) == "zeros" for judged in comparison.outputs):
+        boxes = _withheld(boxes, "zeros")
+    outputs = [_judged_blind(judged, blind) for judged in comparison.outputs]
+    return replace(comparison, outputs=outputs, boxes_verdict=boxes)
+
+
+def _judged_blind(judged: JudgedOutput, blind: Mapping[str, str]) -> JudgedOutput:
+    what = blind.get(judged.difference.output)
+    return judged if what is None else replace(judged, verdict=_withheld(judged.verdict, what))
+
+
+def _withheld(verdict: OutputVerdict, passing: str) -> OutputVerdict:
+    if not passes(verdict.grade):
+        return verdict
+    return replace(verdict, grade="not decided", reasons=[Reason(BLIND, names={"passing": passing}), *verdict.reasons])
 
 
 def _with_repeat(verdict: OutputVerdict, again: OutputVerdict) -> OutputVerdict:

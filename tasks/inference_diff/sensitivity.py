@@ -25,6 +25,7 @@ _MOST_RUNS: Final = 9
 """Eight moves from run to run: what it takes to tell an output that is late from chance."""
 _BLOCKS: Final = 64
 _NOISE_STEPS: Final = tuple(2.0**-power for power in range(0, 24))
+ALL_ZERO: Final = "all zero"
 MUCH_NOISE: Final = 1 / 8
 """The output is 18 dB above such noise."""
 _SATURATED: Final = 100 / 127
@@ -316,7 +317,7 @@ def _offset(series: _Series) -> list[Array]:
 
 
 _FAULTS: Final[dict[str, Callable[[_Series], list[Array]]]] = {
-    "all zero": _zeroed,
+    ALL_ZERO: _zeroed,
     "one run zero": _one_run_zeroed,
     "the flattest run zero": _flattest_run_zeroed,
     "the first output for ever": _frozen,

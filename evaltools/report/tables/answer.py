@@ -9,6 +9,7 @@ from rich.console import Console
 
 from evaltools.report.tables.cells import Said, device_text, print_said, speed
 from evaltools.report.words.verdicts import (
+    blind_in_words,
     change_in_words,
     kind_in_words,
     reasons_in_words,
@@ -17,7 +18,7 @@ from evaltools.report.words.verdicts import (
 )
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
-from evaltools.result.verdict import WEAK, Verdict
+from evaltools.result.verdict import BLIND, WEAK, Verdict
 from evaltools.task_kind import all_metrics, kind_of
 
 _BAD: Final = ("worse", "diverged", "not measured")
@@ -74,6 +75,9 @@ def _unjudged(reference: ConfigurationResult | None) -> str:
 def _judged(verdict: Verdict) -> str:
     """The verdict in words, without its reasons, which stand with the figures."""
     if verdict.metric == _OF_OUTPUTS:
+        blind = [blind_in_words(reason) for reason in verdict.reasons if reason.kind == BLIND]
+        if blind:
+            return f"{kind_in_words(verdict.kind)}: {blind[0]}"
         weak = [weak_in_words(reason) for reason in verdict.reasons if reason.kind == WEAK]
         return ", but ".join([kind_in_words(verdict.kind), *weak])
     metric = all_metrics().get(verdict.metric)

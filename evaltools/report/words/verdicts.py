@@ -8,7 +8,16 @@ from typing import Final
 from evaltools.gates.baseline_diff import FISHER, NO_NUMBER, UNTESTED, FigureChange
 from evaltools.gates.mean_verdict import WELCH
 from evaltools.metrics.output_difference import BEST_CLASS, LARGEST, OutputDifference
-from evaltools.result.verdict import IDENTICAL_ANSWERS, TEXT, TOO_FEW_PICTURES, UNCHANGED_ANSWERS, WEAK, Reason, Verdict
+from evaltools.result.verdict import (
+    BLIND,
+    IDENTICAL_ANSWERS,
+    TEXT,
+    TOO_FEW_PICTURES,
+    UNCHANGED_ANSWERS,
+    WEAK,
+    Reason,
+    Verdict,
+)
 from evaltools.stats.power import POWER
 from evaltools.task_kind import all_metrics
 
@@ -101,6 +110,17 @@ def verdict_in_words(verdict: Verdict) -> str:
 
 def _points(share: float | None) -> str:
     return "no number" if share is None else f"{100 * share:+.2f}"
+
+
+def blind_in_words(reason: Reason) -> str:
+    """What these inputs cannot show, and what may help.
+
+    >>> blind_in_words(Reason(BLIND, names={"passing": "zeros"}))
+    'these inputs cannot show a fault: zeros would pass as well; try others (--input_images, --input_files)'
+    """
+    passing = {"zeros": "zeros would pass as well", "standstill": "the reference gives the same in all runs"}
+    what = passing[reason.names["passing"]]
+    return f"these inputs cannot show a fault: {what}; try others (--input_images, --input_files)"
 
 
 def weak_in_words(reason: Reason) -> str:
@@ -364,6 +384,7 @@ _WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
     "figure": _figure,
     "not_repeatable": lambda _: "not repeatable: a second time, the same inputs gave other outputs",
     "amplifies_rounding": lambda _: "this model amplifies rounding on these inputs",
+    BLIND: lambda reason: blind_in_words(reason),
     WEAK: lambda reason: weak_in_words(reason),
     "relative_rms": _relative_rms,
     "noise_floor": _noise_floor,

@@ -16,6 +16,7 @@ from evaltools.model import ModelFile
 from evaltools.report.words.verdicts import reasons_in_words
 from evaltools.runtime import open_session
 from evaltools.tasks.inference_diff.evaluation import prepare_diff
+from evaltools.tasks.inference_diff.judgement import withhold_blind
 from evaltools.tasks.inference_diff.like_the_cpu import kernels_of
 from evaltools.tasks.inference_diff.result import PlantedFault, Sensitivity
 from evaltools.tasks.inference_diff.sensitivity import unlike_runs
@@ -23,7 +24,7 @@ from evaltools.tasks.inference_diff.table import sensitivity_in_words
 from evaltools.tasks.shared.evaluation import evaluate
 from tests.command import evaltools_here
 from tests.runtime.fake import FakeSession
-from tests.tasks.inference_diff.fakes import Answering, Opener, asked, three_times
+from tests.tasks.inference_diff.fakes import SHAPE, Answering, Opener, asked, three_times
 from tests.tasks.observers import Silent
 
 SAMPLE = Path(__file__).resolve().parents[3] / "datasets" / "sample" / "models" / "float32.tflite"
@@ -82,6 +83,47 @@ def test_inputs_that_are_all_alike_are_named(tmp_path: Path) -> None:
     assert len(found.alike) == 1
     unseen = {fault.name for fault in found.faults if fault.noticed is None}
     assert {"the first output for ever", "the output of the run before"} <= unseen
+
+
+class Alike(Opener):
+    """All sessions answer alike whatever the input, but those that are named."""
+
+    def __init__(self, answer: Any, **makers: Any) -> None:
+        super().__init__(**makers)
+        self._answer = np.broadcast_to(np.float32(answer), SHAPE)
+
+    def __call__(self, model: ModelFile, configuration: Configuration) -> FakeSession:
+        if configuration.name in self._makers:
+            return super().__call__(model, configuration)
+        return Answering(lambda _values: self._answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "test", "expected"),
+    [
+        (np.arange(2), np.arange(2) * np.float32(1 + 1e-7), "the reference gives the same in all runs"),
+        (0.0, 0.0, "zeros would pass as well"),
+        (np.arange(2), np.arange(2), "identical in every element"),
+    ],
+    ids=["differs from an output that never changes", "zeros", "identical"],
+)
+def test_what_inputs_cannot_show_is_not_decided(tmp_path: Path, answer: Any, test: Any, expected: str) -> None:
+    """An output that differs from one that never changes; zeros, which one that is never written has as well."""
+    values = np.broadcast_to(np.float32(test), SHAPE)
+    opener = Alike(answer, test=lambda: lambda _values: values)
+    verdict = evaluate(prepare_diff, asked(tmp_path), Silent(), opener).configurations[1].verdicts[0]
+    assert expected in reasons_in_words(verdict.reasons)
+    assert verdict.kind == ("equivalent" if "identical" in expected else "not decided")
+
+
+@pytest.mark.parametrize(("gain", "grade"), [(1.0 + 1e-7, "not decided"), (1.0, "equivalent"), (-1.0, "diverged")])
+def test_an_output_that_zeros_would_pass_for_is_not_decided(tmp_path: Path, gain: float, grade: str) -> None:
+    """It passes only where it is equal in every bit; what has diverged stays so."""
+    opener = Opener(test=lambda: lambda values: three_times(values) * np.float32(gain))
+    comparison = evaluate(prepare_diff, asked(tmp_path), Silent(), opener).part.comparisons[0]
+    blind = replace(comparison.sensitivity, faults=[PlantedFault("all zero", False, ["3 times"])])
+    assert withhold_blind(comparison) == comparison
+    assert withhold_blind(replace(comparison, sensitivity=blind)).outputs[0].verdict.grade == grade
 
 
 def test_one_run_has_nothing_to_be_planted_in(tmp_path: Path) -> None:
