@@ -33,5 +33,4 @@ def searches_after(request: Request, result: EvaluationResult) -> dict[str, Requ
 
 def _search(request: Request, tested: Configuration) -> Request:
     stated = {name: value for name, value in request.options.stated.items() if name in _TAKEN_OVER}
-    reference = Configuration.from_text("reference", REFERENCE)
-    return Request(NAME, Options(stated, PARAMETERS), reference, (tested,), request.folder, command=request.command)
+    return Request(NAME, Options(stated, PARAMETERS), REFERENCE, (tested,), request.folder, command=request.command)

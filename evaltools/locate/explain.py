@@ -11,8 +11,8 @@ from evaltools.locate.causes import find_causes
 from evaltools.locate.parts.bench import Bench, GivenUp
 from evaltools.locate.parts.case import Case
 from evaltools.locate.parts.part import Outcome, Part, TensorRuns
+from evaltools.locate.search.findings import Findings, Found
 from evaltools.locate.search.judge import least_tolerance
-from evaltools.locate.search.search import Findings, Found
 from evaltools.locate.search.sweep import sweep
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import Cause, LocateResult, SweptOption

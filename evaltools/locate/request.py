@@ -35,7 +35,7 @@ BY_NAME: Final = "by name"
 _BY_NAME_OPTIONS: Final = ("reference_model_file", "reference_tensors")
 _INPUT_OPTIONS: Final = ("input_files", "input_images", "input_range", "inputs", "normalization")
 _RANGE: Final = re.compile(r"(?P<first>[0-9]+)-(?P<last>[0-9]+)|(?P<only>[0-9]+)")
-REFERENCE: Final = "kernels=builtin num_threads=1"
+REFERENCE: Final = Configuration.from_text("reference", "kernels=builtin num_threads=1")
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,7 @@ def request_of_flags(flags: GivenFlags, command: Sequence[str], folder: Path | N
         names = ", ".join(configuration.name for configuration in tests)
         raise UsageError(f"one configuration at a time is looked into, but there are {len(tests)}: {names}")
     options = flags.options(leave_out=("config", "configs", *CONFIGURATION_PARAMETERS))
-    reference = Configuration.from_text("reference", REFERENCE)
-    return Request(NAME, options, reference, tuple(tests), folder, command=tuple(command))
+    return Request(NAME, options, REFERENCE, tuple(tests), folder, command=tuple(command))
 
 
 def read_request(request: Request) -> LocateRequest:
@@ -243,4 +242,4 @@ def _between(text: str, parts: CuttableModel) -> range:
 
 def python_request(flags: GivenFlags, tested: Configuration) -> Request:
     """The same from Python, where the configuration is given apart; raises :class:`UsageError`."""
-    return Request(NAME, flags.options(), Configuration.from_text("reference", REFERENCE), (tested,), Path.cwd())
+    return Request(NAME, flags.options(), REFERENCE, (tested,), Path.cwd())

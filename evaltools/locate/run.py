@@ -25,7 +25,8 @@ from evaltools.locate.parts.bench import Bench
 from evaltools.locate.parts.part import WHOLE, Part
 from evaltools.locate.request import LocateRequest
 from evaltools.locate.search.assemble import culprits, operators, outputs, verdict
-from evaltools.locate.search.search import Findings, Search
+from evaltools.locate.search.findings import Findings
+from evaltools.locate.search.search import search
 from evaltools.model.contents import read_contents
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import ConfigurationResult
@@ -165,8 +166,8 @@ def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle:
         return assembly.result(Findings(), 0, f"the reference cannot run the model: {error}")
     part = Part(WHOLE, WHOLE, request.tested, runs=request.options.number("num_runs"))
     part = replace(part, seconds=request.options.real("part_secs"))
-    search = Search(bench, request.parts, part, request.places, read_contents(request.model).main)
-    findings = search.run(request.method)
+    graph = read_contents(request.model).main
+    findings = search(bench, request.parts, part, request.places, graph, request.method)
     if assembly.described.status != "measured":
         findings.does_not_run = assembly.described.reason or "the configuration could not be measured"
     explainer = Explainer(bench, request.parts, part, findings)

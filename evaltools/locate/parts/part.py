@@ -109,6 +109,10 @@ class Outcome:
         """Whether there are figures."""
         return bool(self.outputs)
 
+    def of(self, tensor: int) -> TensorRuns:
+        """The runs of one of its outputs; raises :class:`StopIteration` for a tensor that is none."""
+        return next(runs for runs in self.outputs if runs.tensor == tensor)
+
     @property
     def worst(self) -> float:
         """The largest difference of any output."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from evaltools.locate.parts.part import Outcome, TensorRuns
+from evaltools.locate.search.findings import Findings, Found
 from evaltools.locate.search.judge import FP32, errors, floor, furthest, least_tolerance
-from evaltools.locate.search.search import Findings, Found
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import Culprit, Operator, OperatorStatus, OutputErrors, Unit, Verdict
 

@@ -10,7 +10,8 @@ import pytest
 from evaltools.configuration import Configuration
 from evaltools.locate.parts.part import WHOLE, Outcome, Part, TensorRuns
 from evaltools.locate.search.assemble import verdict
-from evaltools.locate.search.search import Search
+from evaltools.locate.search.findings import Findings
+from evaltools.locate.search.search import search
 from evaltools.model import read_model
 from evaltools.model.contents import read_contents
 from evaltools.model.cut import CuttableModel
@@ -43,18 +44,20 @@ class MadeUpBench:
         return TensorRuns(tensor, name, "absolute", (error,) * RUNS, error, 1.0, floors={"float32": 1e-7})
 
 
-def search(
+def searched(
     tmp_path: Path,
+    method: str = "auto",
     spoil: Callable[[Part, int], float] = lambda _part, _tensor: 0.0,
     dies: Callable[[Part], bool] = lambda _part: False,
-) -> tuple[Search, CuttableModel]:
+) -> tuple[Findings, CuttableModel]:
     path = tmp_path / "net.tflite"
     path.write_bytes(locate_models.net())
     file, model = read_model(path), CuttableModel(locate_models.net())
     tested = Configuration.from_text("tested", "external_delegate_path=npu.so")
     bench = MadeUpBench(model, spoil, dies)
     part = Part(WHOLE, WHOLE, tested, runs=RUNS)
-    return Search(bench, model, part, range(8), read_contents(file).main), model  # type: ignore[arg-type]
+    graph = read_contents(file).main
+    return search(bench, model, part, range(8), graph, method), model  # type: ignore[arg-type]
 
 
 def length(part: Part) -> int:
@@ -63,8 +66,7 @@ def length(part: Part) -> int:
 
 @pytest.mark.parametrize("least", [2, 3, 8])
 def test_a_crash_of_several_operators_is_the_smallest_part_that_dies(tmp_path: Path, least: int) -> None:
-    made, model = search(tmp_path, dies=lambda part: length(part) >= least)
-    found = made.run("auto")
+    found, model = searched(tmp_path, dies=lambda part: length(part) >= least)
     (culprit,) = found.culprits
     assert (culprit.last - culprit.first + 1, culprit.status) == (least, "crashes in context")
     assert verdict(found, model).kind == "crash"
@@ -79,8 +81,7 @@ def test_a_fault_in_long_parts_is_named_where_copies_show_it_first(tmp_path: Pat
         spoilt = length(part) >= 6 and part.first <= place <= part.last
         return 0.1 if spoilt and made_by[tensor] >= place else 0.0
 
-    made, model = search(tmp_path, spoil)
-    found = made.run("auto")
+    found, model = searched(tmp_path, spoil=spoil)
     assert verdict(found, model).kind == "fault in context"
     assert verdict(found, model).operators == (place,)
 
@@ -90,6 +91,5 @@ def test_errors_that_one_method_shows_are_never_an_acquittal(tmp_path: Path) -> 
         return 0.1
 
     for method in ("single", "taps", "range", "island"):
-        made, model = search(tmp_path, spoil)
-        found = made.run(method)
+        found, model = searched(tmp_path, method, spoil)
         assert verdict(found, model, method).kind in ("suspected", "not decided"), method

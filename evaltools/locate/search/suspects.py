@@ -1,0 +1,99 @@
+"""A suspect with what is around it: whether it is wrong in the model as well, and whether its error gets to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from evaltools.locate.parts.part import Part
+from evaltools.locate.search.alone import suspects
+from evaltools.locate.search.evidence import evidence_of, repeatability, status, times_to_see
+from evaltools.locate.search.findings import Found
+from evaltools.locate.search.judge import beyond_noise, furthest
+from evaltools.locate.search.subject import Subject
+from evaltools.result.locate import Evidence
+
+_MOST_CONFIRMED: Final = 12
+_ISLAND: Final = 3
+_SECONDS_FOR_RARE: Final = 10.0
+
+
+def confirm_suspects(subject: Subject) -> None:
+    """What crashes alone is a culprit; each operator that is wrong alone is looked at in a short part around it."""
+    for place, outcome in subject.found.singles.items():
+        if outcome.died:
+            evidence = Evidence("single", str(place), True, 1, 1, outcome.died)
+            tensor = subject.model.made_by(place)[0]
+            subject.found.culprits.append(Found(place, place, place, tensor, "crashes alone", (evidence,)))
+    found = suspects(subject)
+    for number, place in enumerate(found):
+        subject.found.culprits.append(_confirmed(subject, place, found, number < _MOST_CONFIRMED))
+
+
+def _confirmed(subject: Subject, place: int, others: Sequence[int], look_further: bool) -> Found:
+    """A suspect with what a short part around it says, and whether its error reaches the model's outputs."""
+    outcome, limits = subject.found.singles[place], subject.found.limits[place]
+    runs = furthest(outcome.outputs, limits)
+    tensor, limit = runs.tensor, limits[runs.tensor]
+    alone = evidence_of("single", (place, place), runs, limit)
+    evidence = [replace(alone, note=repeatability(outcome))]
+    if not look_further:
+        return Found(place, place, place, tensor, "not confirmed", tuple(evidence))
+    often = _often_enough(subject.whole, alone)
+    start = max([0, place - _ISLAND, *(other + 1 for other in others if other < place)])
+    if start < place:
+        evidence.append(_island(subject, replace(often, first=start, last=place), tensor, limit))
+    behind = _with_next(subject, often, place, tensor, limit)
+    if behind is not None:
+        evidence.append(behind)
+    if len(evidence) == 1 and _is_alone(subject):
+        evidence.append(evidence_of("whole model", (place, place), subject.found.whole.of(tensor), limit))
+    return Found(place, place, place, tensor, status(evidence), tuple(evidence), _reaches_output(subject, place))
+
+
+def _often_enough(whole: Part, alone: Evidence) -> Part:
+    """A part that is run so often that a fault which is not there in each run is missed in one case of 20."""
+    needed = times_to_see(alone)
+    if needed <= whole.runs and alone.beyond == alone.runs:
+        return whole
+    return replace(whole, runs=max(whole.runs, needed), seconds=max(whole.seconds, _SECONDS_FOR_RARE))
+
+
+def _island(subject: Subject, part: Part, tensor: int, limit: float) -> Evidence:
+    """The operators before a suspect and itself, on clean tensors."""
+    first, last = part.first, part.last
+    outcome = subject.bench.measure(replace(part, exposed=(tensor,)))
+    if not outcome.ran or not outcome.is_evidence:
+        reason = outcome.refused or outcome.resists or outcome.died
+        return Evidence("island", f"{first}-{last}", False, 0, 0, reason)
+    runs = outcome.of(tensor)
+    noise = subject.cpu_noise(first, last, tensor)
+    agrees = beyond_noise(runs, limit, noise)
+    return replace(evidence_of("island", (first, last), runs, max(limit, noise)), agrees=agrees)
+
+
+def _with_next(subject: Subject, part: Part, place: int, tensor: int, limit: float) -> Evidence | None:
+    """A suspect with the operators behind it, its own tensor given as a copy."""
+    last = min(place + _ISLAND, subject.last)
+    if last == place:
+        return None
+    outcome = subject.bench.measure(replace(part, first=place, last=last, taps=(tensor,)))
+    if not outcome.ran or not outcome.is_evidence:
+        return None
+    return evidence_of("taps", (place, last), outcome.outputs[-1], limit)
+
+
+def _is_alone(subject: Subject) -> bool:
+    return len(subject.model.operators) - len(subject.model.folded) == 1
+
+
+def _reaches_output(subject: Subject, place: int) -> bool | None:
+    """Whether the model from that operator on is off at its outputs, and from the next one on less."""
+    if place == subject.last:
+        return True
+    own = subject.bench.measure(subject.part(place, subject.last))
+    rest = subject.bench.measure(subject.part(place + 1, subject.last))
+    if not (own.ran and rest.ran):
+        return None
+    return own.worst > 2 * rest.worst and own.worst > max(map(subject.least, own.outputs))
