@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from evaltools.api.locating import locate as locate
     from evaltools.api.progress import Progress as Progress
     from evaltools.api.result import Result as Result
+    from evaltools.capture.profile import Profile as Profile
+    from evaltools.capture.profile import profile as profile
     from evaltools.errors import ConfigurationUnavailable as ConfigurationUnavailable
     from evaltools.errors import DataError as DataError
     from evaltools.errors import EvaltoolsError as EvaltoolsError
@@ -54,6 +56,7 @@ _MODULES = {
     "evaltools.api.locating": ("Located", "locate"),
     "evaltools.api.progress": ("Progress",),
     "evaltools.api.result": ("Result",),
+    "evaltools.capture.profile": ("Profile", "profile"),
     "evaltools.errors": (
         "ConfigurationUnavailable",
         "DataError",

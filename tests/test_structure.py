@@ -124,6 +124,7 @@ MAY_IMPORT = {
     "device/adb": {"device", "result"},
     "device/files": {"device"},
     "device/programs": {"device", "result"},
+    "capture": {"device", "engine", "report", "request", "result", "runs", "runtime"},
     "commands": {
         "benchmark",
         "device",
@@ -156,6 +157,7 @@ MAY_IMPORT = {
     },
     "cli": {
         "benchmark",
+        "capture",
         "commands",
         "configuration",
         "datasets",

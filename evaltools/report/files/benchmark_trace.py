@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from evaltools.engine.trace_file import whole_trace
 from evaltools.engine.trace_format import Event, Track
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.report.tables.benchmark import label
@@ -41,7 +41,7 @@ def trace_events(result: BenchmarkResult) -> list[Event]:
 
 def trace_json(result: BenchmarkResult) -> bytes:
     """The content of a trace file."""
-    return json.dumps({"displayTimeUnit": "ms", "traceEvents": trace_events(result)}).encode() + b"\n"
+    return whole_trace(trace_events(result))
 
 
 def _named(track: Track, name: str, thread_name: str) -> list[Event]:

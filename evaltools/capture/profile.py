@@ -1,0 +1,160 @@
+"""``evaltools.profile``: a trace of the models that the user's own program runs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+import msgspec
+import psutil
+
+from evaltools.capture.native_calls import listening
+from evaltools.capture.recorder import Recorder
+from evaltools.capture.usage import UsedOverTime, sample_of, usage_events
+from evaltools.engine.trace_file import TraceFile
+from evaltools.engine.trace_format import Event, Track
+from evaltools.errors import OutputError, UsageError
+from evaltools.report.files.output_file import write_file
+from evaltools.report.tables.capture import models_in_words
+from evaltools.result.capture import ModelsCapture
+
+TRACE: Final = "trace.json"
+SUMMARY: Final = "summary.json"
+_SECONDS_BETWEEN_SAMPLES: Final = 0.1
+_LONGEST_NAME: Final = 60
+_open_folders: Final[set[Path]] = set()
+
+
+class Profile:
+    """A context in which every call of a model in this process is recorded.
+
+    These are models of the user's own: those that an ``Interpreter`` of tflite-runtime or ai-edge-litert runs, also one
+    that was made before, and those of a ``CompiledModel``. In ``folder``, which is made if missing, ``trace.json`` has
+    each call by model and thread, and memory, processor time and threads of this process, for ui.perfetto.dev and
+    chrome://tracing; ``summary.json`` has ``summary``. Files of these names from before are replaced. After an error
+    they are written, too, and the error is raised.
+
+    Contexts may be nested and may overlap in threads; each records all calls. A call takes about two microseconds more
+    while one is open.
+    Raises :class:`~evaltools.errors.UsageError` for a folder that cannot be used, and at its end
+    :class:`~evaltools.errors.OutputError` where the files cannot be written.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        if not isinstance(folder, str | os.PathLike):
+            raise UsageError(f"the folder of a profile: expected a path, got {folder!r}")
+        self.folder: Final = Path(folder).absolute()
+        self._summary: ModelsCapture | None = None
+        self._is_used = False
+        self._end = threading.Event()
+        self._process = psutil.Process()
+        self._used = UsedOverTime(self._process.pid, _own_name())
+
+    @property
+    def summary(self) -> ModelsCapture:
+        """What was recorded; raises :class:`~evaltools.errors.UsageError` before the context has ended."""
+        if self._summary is None:
+            raise UsageError("the summary of a profile is there once its context has ended; ask for it after the block")
+        return self._summary
+
+    def __str__(self) -> str:
+        return "\n".join(models_in_words(self.summary))
+
+    def __enter__(self) -> Profile:
+        if self._is_used:
+            raise UsageError("a profile records one block; make another one for the next")
+        self._start_ns = time.perf_counter_ns()
+        self._recorder = Recorder(self._process.pid, self._start_ns)
+        self._context = contextlib.ExitStack()
+        with contextlib.ExitStack() as opened:
+            opened.enter_context(_taken(self.folder))
+            self._file = opened.enter_context(TraceFile(self.folder / TRACE))
+            if self._file.failure is not None:
+                raise UsageError(
+                    f"{self._file.path} cannot be written: {self._file.failure.strerror}; give another folder"
+                )
+            self._file.write(self._names())
+            opened.enter_context(listening(self._recorder))
+            self._context = opened.pop_all()
+        self._is_used = True
+        self._sampler = threading.Thread(target=self._sample, name="evaltools profile", daemon=True)
+        self._sampler.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        seconds = (time.perf_counter_ns() - self._start_ns) / 1e9
+        self._end.set()
+        self._sampler.join()
+        self._take_sample()
+        self._context.close()
+        self._summary = ModelsCapture(round(seconds, 6), self._recorder.models(), self._used.use)
+        try:
+            self._write_summary()
+        except OutputError:
+            if kind is None:
+                raise
+
+    def _sample(self) -> None:
+        while not self._end.wait(_SECONDS_BETWEEN_SAMPLES):
+            self._take_sample()
+
+    def _take_sample(self) -> None:
+        """Write the calls that came since the last time, and what this process uses."""
+        self._file.write(self._recorder.events())
+        sample = sample_of(self._process, (time.perf_counter_ns() - self._start_ns) / 1e9)
+        if sample is not None:
+            before = self._used.samples[-1] if self._used.samples else None
+            self._file.write(usage_events(self._process.pid, sample, before))
+            self._used.samples.append(sample)
+
+    def _names(self) -> list[Event]:
+        return [Track(self._process.pid, 0, "").process_name(self._used.name)]
+
+    def _write_summary(self) -> None:
+        failure = self._file.failure
+        if failure is not None:
+            raise OutputError(f"{self._file.path} cannot be written: {failure.strerror}; the file is of no use")
+        write_file(self.folder / SUMMARY, msgspec.json.format(msgspec.json.encode(self._summary)) + b"\n")
+
+
+@contextlib.contextmanager
+def _taken(folder: Path) -> Iterator[None]:
+    """A folder that is made if missing, and that no other open profile writes to; raises :class:`UsageError`."""
+    if folder in _open_folders:
+        raise UsageError(f"{folder}: another profile that is still open writes there; give each a folder of its own")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made: {error.strerror}; give a folder that can be written") from error
+    _open_folders.add(folder)
+    try:
+        yield
+    finally:
+        _open_folders.discard(folder)
+
+
+def _own_name() -> str:
+    program = os.path.basename(sys.argv[0]) if sys.argv and sys.argv[0] else "python"
+    return f"{program[:_LONGEST_NAME]} ({os.getpid()})"
+
+
+def profile(folder: str | os.PathLike[str]) -> Profile:
+    """Record what models run in this process during a ``with`` block, as a trace in ``folder``: see :class:`Profile`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with profile(folder) as recorded:
+    ...         pass
+    ...     sorted(path.name for path in Path(folder).iterdir()), recorded.summary.models
+    (['summary.json', 'trace.json'], [])
+    """
+    return Profile(folder)

@@ -1,0 +1,77 @@
+"""What a capture found: the models that ran in this process, or the processes of a run that goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class CallFigures:
+    """Calls of one kind, times in milliseconds; ``failed`` of them raised an error."""
+
+    calls: int
+    failed: int
+    total_ms: float
+    first_ms: float
+    median_ms: float
+    min_ms: float
+    max_ms: float
+
+
+@dataclass(frozen=True)
+class ModelCalls:
+    """A model that ran: its file's name, the runtime's package, and what was called, by kind.
+
+    At its first run ``delegated_nodes`` of its ``nodes`` were a delegate's, and ``cpu_operators`` counts the others by
+    operator. They are null where the runtime does not say, as for a CompiledModel, and where it did not run.
+    """
+
+    name: str
+    runtime: str
+    calls: dict[str, CallFigures]
+    nodes: int | None = None
+    delegated_nodes: int | None = None
+    cpu_operators: dict[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class ProcessUse:
+    """What a process used over the time of a capture.
+
+    ``place`` is the device that it runs on, empty for this computer. ``cores`` is the processor time per second of
+    clock time. Memory is resident, in units of 1024 * 1024 bytes. ``threads`` is the largest number of them.
+    """
+
+    process_id: int
+    name: str
+    cores: float
+    mean_memory_mb: float
+    peak_memory_mb: float
+    threads: int
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class ModelsCapture:
+    """What ``evaltools.profile`` recorded in ``seconds``; ``process`` is the one that it was called in."""
+
+    seconds: float
+    models: list[ModelCalls]
+    process: ProcessUse
+
+
+@dataclass(frozen=True)
+class RunCapture:
+    """What a run did during ``seconds``.
+
+    ``examples_done`` is their number at the end, and ``examples_per_second`` how fast they were finished meanwhile;
+    null where the journal does not say. ``stage_seconds`` is the work by stage, of all workers; empty where the run did
+    not say. ``notes`` are about what could not be seen, and why.
+    """
+
+    seconds: float
+    examples_done: int | None
+    examples_per_second: float | None
+    stage_seconds: dict[str, float]
+    processes: list[ProcessUse]
+    notes: list[str] = field(default_factory=list)
