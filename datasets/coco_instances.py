@@ -13,6 +13,7 @@ import msgspec
 
 from evaltools.datasets.files import read_bytes
 from evaltools.datasets.object_annotations import AnnotatedImage, AnnotatedImages, Category, ObjectAnnotation
+from evaltools.documents import json_as
 from evaltools.errors import DataError
 
 
@@ -56,8 +57,8 @@ def read_instances(path: Path, flag: str) -> AnnotatedImages:
 def parse_instances(content: bytes, where: str) -> AnnotatedImages:
     """The same from the bytes of the file; ``where`` names it in messages."""
     try:
-        instances = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=_Instances, strict=True)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        instances = json_as(content.removeprefix(b"\xef\xbb\xbf"), _Instances)
+    except ValueError as error:
         raise DataError(
             f"{where} is no COCO instances file: {error}. Expected is a JSON object with images (id, file_name, width, "
             "height), annotations (image_id, category_id, bbox as [x,y,width,height]) and categories (id, name); "

@@ -7,6 +7,7 @@ from typing import Final
 from xml.etree import ElementTree
 
 from evaltools.datasets.picture_files import finite_number
+from evaltools.documents import xml_root
 from evaltools.errors import DataError
 
 
@@ -64,18 +65,15 @@ def parse_annotation(content: bytes, where: str) -> VocAnnotation:
 
 
 def _parse(content: bytes, where: str) -> ElementTree.Element:
-    parser = ElementTree.XMLParser(target=_Builder())
     try:
-        parser.feed(content)
-        root: ElementTree.Element = parser.close()
+        return xml_root(content, _Builder())
     except _DocumentTypeError:
         raise DataError(
             f"{where} declares a document type (<!DOCTYPE ...>), which VOC annotations do not need and which is "
             "refused. Take the declaration out"
         ) from None
-    except (ElementTree.ParseError, LookupError, ValueError) as error:
+    except ValueError as error:
         raise DataError(f"{where} is no valid XML: {error}. Replace the file, or remove it and its picture") from error
-    return root
 
 
 def _text(element: ElementTree.Element, path: str) -> str:

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-FOR_ALL = {"errors", "exit_codes", "extensions", "text"}
+FOR_ALL = {"documents", "errors", "exit_codes", "extensions", "text"}
 """What every room may import."""
 MAY_IMPORT = {
+    "documents": set(),
     "errors": set(),
     "exit_codes": set(),
     "extensions": set(),
@@ -285,3 +286,18 @@ def test_no_folders_import_each_other_in_a_circle() -> None:
         folder = folder_of(module)
         graph.setdefault(folder, set()).update({folder_of(other) for other in imported} - {folder})
     require_no_circle(graph)
+
+
+PARSERS = {"json.loads", "json.load", "msgspec.json.decode", "tomllib.loads", "yaml.load", "ElementTree.XMLParser"}
+
+
+def test_texts_from_elsewhere_are_parsed_in_one_place() -> None:
+    """That place has the guard against texts that are nested without end."""
+    found = {
+        path.name
+        for room in ("evaltools", "tasks", "datasets")
+        for path in (ROOT / room).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in PARSERS
+    }
+    assert found == {"documents.py"}

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from evaltools.documents import json_values
 from evaltools.engine.journal import Journal, existing_journal, open_journal, temporary_journal
 from evaltools.errors import DataError, UsageError
 
@@ -152,8 +153,8 @@ def encode(value: object) -> str:
 def decode(text: str, wanted: Any, folder: Path | None) -> Any:
     """The fact in JSON; raises :class:`DataError` for a text that holds none."""
     try:
-        return msgspec.convert(json.loads(text), type=wanted)
-    except (ValueError, RecursionError, msgspec.DecodeError) as error:
+        return msgspec.convert(json_values(text), type=wanted)
+    except (ValueError, msgspec.ValidationError) as error:
         raise DataError(f"the journal in {folder} cannot be read: {error}; start the run anew") from error
 
 

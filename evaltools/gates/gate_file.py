@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import fnmatch
 import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,15 +22,11 @@ from typing import Any, Final
 
 import msgspec
 
+from evaltools.documents import toml_values
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.parameter import did_you_mean
 from evaltools.task_kind import OWN, kind_names, tree_kinds
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _PYPROJECT: Final = "pyproject.toml"
 
@@ -125,13 +120,11 @@ def read_gate_file(path: Path) -> GateFile:
 
 def _document(path: Path) -> Any:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return toml_values(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise DataError(f"{path} is no TOML: {error}") from error
-    except RecursionError:
-        raise DataError(f"{path} is nested too deeply for a file of gates") from None
 
 
 def _own_table(document: Any, path: Path) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import yaml
 
+from evaltools.documents import yaml_values
 from evaltools.errors import UsageError
 
 _MERGE: Final = "tag:yaml.org,2002:merge"
@@ -59,8 +60,8 @@ def _same_key(key: yaml.Node) -> object:
 def read_yaml(path: Path, flag: str) -> Any:
     """The content of a YAML file as plain Python values; raises :class:`UsageError` with the reason."""
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), _Loader)
+        return yaml_values(path.read_text(encoding="utf-8"), _Loader)
     except OSError as error:
         raise UsageError(f"{flag}={path} cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise UsageError(f"{flag}={path} is no valid YAML: {' '.join(str(error).split())}") from error
+    except ValueError as error:
+        raise UsageError(f"{flag}={path} is no valid YAML: {error}") from error

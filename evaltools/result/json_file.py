@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from evaltools.documents import json_as
 from evaltools.errors import DataError
 
 ResultType = TypeVar("ResultType")
@@ -35,14 +36,14 @@ def read_json(path: Path, kind: type[ResultType], what: str, hint: str = "") -> 
     Raises :class:`DataError` for a file that cannot be read, and for one that does not fit, naming the field.
     """
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
+        return json_as(path.read_bytes(), kind)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}{hint}") from error
-    except msgspec.DecodeError as error:
-        raise misfit(path, what, error) from error
+    except ValueError as error:
+        raise misfit(path, what, error.__cause__ or error) from error
 
 
-def misfit(path: Path, what: str, error: msgspec.DecodeError) -> DataError:
+def misfit(path: Path, what: str, error: BaseException) -> DataError:
     """A file that does not fit its types, or whose values cannot be together."""
     if isinstance(error.__cause__, ValueError):
         return DataError(f"{path}: its figures contradict each other ({error}); take the file as evaltools wrote it")

@@ -19,9 +19,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, Literal
 
-import msgspec
 import numpy as np
 
+from evaltools.documents import json_as
 from evaltools.errors import DataError, ImageError
 from evaltools.result.evaluation import RuntimeUsed
 from evaltools.result.json_file import encode_json
@@ -199,10 +199,10 @@ def read_saved_reference(folder: Path) -> SavedReference:
     if os.path.exists(path) and not os.path.isfile(path):
         raise DataError(f"--load_reference: {path} is no regular file")
     try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+        manifest = json_as(path.read_bytes(), Manifest)
     except OSError as error:
         raise DataError(f"--load_reference: {path} cannot be read: {error.strerror}") from error
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         raise DataError(f"--load_reference: {path} is no manifest of saved outputs: {error}") from error
     for entry in (*manifest.input_files, *(file for saved in manifest.configurations for file in saved.outputs)):
         if not re.fullmatch(r"[A-Za-z0-9_-]+/[0-9]+\.npz", entry.file):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from evaltools.delegates.gpu import GPU
+from evaltools.documents import json_values
 from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.runtime.compiled.software_gpu import LOADER, MANIFEST, VARIABLE, find, installed_driver, library_folders
 from evaltools.tasks.inspection.debian_packages import (
@@ -109,7 +110,7 @@ def write_environment(folder: Path, driver: Driver) -> None:
     manifest, library = find(folder, driver.manifest), find(folder, driver.library)
     if manifest is None or library is None or find(folder, LOADER) is None:
         raise FileNotFoundError(f"{driver.manifest}, {driver.library} or {LOADER} is not in the packages")
-    description = json.loads(manifest.read_text())
+    description = json_values(manifest.read_text())
     description["ICD"]["library_path"] = str(library)
     (folder / MANIFEST).write_text(json.dumps(description))
     (folder / _ENVIRONMENT).write_text(_environment_text(folder))

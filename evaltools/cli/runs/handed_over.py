@@ -5,13 +5,13 @@ Relative paths in it start at the working directory.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from evaltools.cli.main import exit_code_of
+from evaltools.documents import json_values
 from evaltools.errors import DataError
 from evaltools.request import Request
 
@@ -47,8 +47,8 @@ def read_request(file: Path) -> Request:
     from evaltools.request.plain import from_plain
 
     try:
-        plain = json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+        plain = json_values(file.read_bytes())
+    except (OSError, ValueError) as error:
         raise DataError(f"{file} cannot be read: {error}") from error
     return from_plain(plain, BY_NAME)
 

@@ -20,6 +20,7 @@ from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import CommandFailed, DeviceBusy, DeviceError, NoPermission, NoSpace
 from evaltools.device.adb.facts import free_bytes
 from evaltools.device.adb.patience import patiently
+from evaltools.documents import json_as
 from evaltools.text import printable
 
 MARKER: Final = ".evaltools"
@@ -254,8 +255,8 @@ def read_holder(text: str) -> Holder | None:
     True
     """
     try:
-        return msgspec.json.decode(text, type=Holder)
-    except (msgspec.DecodeError, RecursionError):
+        return json_as(text, Holder)
+    except ValueError:
         return None
 
 

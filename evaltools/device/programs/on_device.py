@@ -15,6 +15,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from evaltools.documents import json_values
+
 _CARRY_OUT: Final = "evaltools.cli.runs.handed_over"
 
 
@@ -59,7 +61,7 @@ def lay_out(folder: Path, manifest: Path, archives: Iterable[Path]) -> None:
     Those in ``archives`` with their content, the others empty but with their sizes.
     """
     folder.mkdir()
-    for name, size in json.loads(manifest.read_text()):
+    for name, size in json_values(manifest.read_text()):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "wb") as file:

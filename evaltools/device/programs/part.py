@@ -15,8 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
-import msgspec
-
 from evaltools.device.adb import detached
 from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.cooling import conditions_of, cool_down
@@ -27,6 +25,7 @@ from evaltools.device.adb.patience import patiently
 from evaltools.device.files.archive import chunks, write_archive
 from evaltools.device.files.store import RUNS, DeviceStore
 from evaltools.device.files.transfer import pull
+from evaltools.documents import json_as
 from evaltools.result.device_run import DeviceConditions, DevicePart
 
 Found = TypeVar("Found")
@@ -318,6 +317,6 @@ def progress_of(line: bytes) -> PartProgress | None:
     if not line.startswith(b'{"phase": "evaluation"'):
         return None
     try:
-        return msgspec.json.decode(line, type=PartProgress)
-    except (msgspec.DecodeError, RecursionError):
+        return json_as(line, PartProgress)
+    except ValueError:
         return None

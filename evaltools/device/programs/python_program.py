@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import json
 import posixpath
 import re
 import shlex
@@ -19,6 +18,7 @@ from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import ProgramMissing
 from evaltools.device.files.store import PROGRAMS, DeviceStore, sha256_of
 from evaltools.device.programs.part import PartWork, SentFiles
+from evaltools.documents import json_values
 
 _CHECK_S: Final = 180.0
 _UNPACK_S: Final = 600.0
@@ -117,8 +117,8 @@ def read_folder(printed: str) -> str | None:
     True
     """
     try:
-        found = json.loads(printed.strip().splitlines()[-1])["folder"]
-    except (IndexError, ValueError, KeyError, TypeError, RecursionError):
+        found = json_values(printed.strip().splitlines()[-1])["folder"]
+    except (IndexError, ValueError, KeyError, TypeError):
         return None
     return found if isinstance(found, str) else None
 

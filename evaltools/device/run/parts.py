@@ -19,6 +19,7 @@ from evaltools.device.programs.pool import Job, PoolOutcome
 from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.jobs import last_lines
 from evaltools.device.run.runner import AlikeCheck, DeviceProgram, run_jobs
+from evaltools.documents import json_as
 from evaltools.engine import Journal, QuietTimes, Shard, Tally
 from evaltools.engine.journal import JOURNAL_NAME
 from evaltools.engine.run_folder import decode, digest, journals_of
@@ -91,8 +92,8 @@ class PartsFolder:
         """How a part was done; raises :class:`DataError` where its file is damaged."""
         path = self.of(job) / _FACTS
         try:
-            return msgspec.json.decode(path.read_bytes(), type=KeptPart)
-        except (OSError, RecursionError, msgspec.DecodeError) as error:
+            return json_as(path.read_bytes(), KeptPart)
+        except (OSError, ValueError) as error:
             raise DataError(f"{path} cannot be read: {error}; delete its folder, then go on") from error
 
 

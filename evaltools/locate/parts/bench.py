@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-import msgspec
 import numpy as np
 
 from evaltools.configuration import Configuration
@@ -93,7 +92,7 @@ class Bench:
     def _stored(self, text: str) -> Outcome:
         try:
             return decode(text)
-        except msgspec.DecodeError as error:
+        except ValueError as error:
             raise DataError(f"the journal holds something else than expected: {error}; start the run anew") from error
 
     def _require_time(self) -> None:

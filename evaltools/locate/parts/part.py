@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from evaltools.configuration import Configuration
+from evaltools.documents import json_as
 
 WHOLE = -1
 """``first`` of the model as it is, which is no part."""
@@ -128,8 +129,8 @@ def encode(outcome: Outcome) -> str:
 
 
 def decode(text: str) -> Outcome:
-    """Read back what :func:`encode` wrote; raises :class:`msgspec.DecodeError` for something else."""
-    return _with_numbers(msgspec.json.decode(text, type=Outcome), _INFINITE, math.inf)
+    """Read back what :func:`encode` wrote; raises :class:`ValueError` for something else."""
+    return _with_numbers(json_as(text, Outcome), _INFINITE, math.inf)
 
 
 def _with_numbers(outcome: Outcome, old: float, new: float) -> Outcome:

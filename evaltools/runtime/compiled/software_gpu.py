@@ -7,7 +7,6 @@ a machine whose Vulkan has no driver, so that a real GPU is never replaced.
 from __future__ import annotations
 
 import ctypes
-import json
 import re
 import sys
 from collections.abc import Mapping, MutableMapping
@@ -15,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from evaltools.documents import json_values
 from evaltools.runtime.compiled.vulkan_drivers import has_drivers
 
 MANIFEST: Final = "icd.json"
@@ -35,7 +35,7 @@ def default_folder(environment: Mapping[str, str]) -> Path:
 def installed_driver(folder: Path) -> Path | None:
     """The library that the manifest of a folder names, None where driver or Vulkan's loader are not there."""
     try:
-        library = Path(json.loads((folder / MANIFEST).read_bytes())["ICD"]["library_path"])
+        library = Path(json_values((folder / MANIFEST).read_bytes())["ICD"]["library_path"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return library if library.is_file() and find(folder, LOADER) is not None else None

@@ -6,11 +6,12 @@ Where manifests are looked for: the loader's own document on its interface to dr
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
+
+from evaltools.documents import json_values
 
 _INSTEAD: Final = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
 _BESIDE: Final = "VK_ADD_DRIVER_FILES"
@@ -70,7 +71,7 @@ def _paths(text: str) -> list[Path]:
 
 def _describe(manifest: Path) -> str:
     try:
-        library = str(json.loads(manifest.read_bytes())["ICD"]["library_path"])
+        library = str(json_values(manifest.read_bytes())["ICD"]["library_path"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         return f"{manifest} is no manifest of a driver ({type(error).__name__}: {error}); install the driver anew"
     path = str(manifest.parent / library) if "/" in library else library
