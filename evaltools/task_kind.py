@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 _TASKS: Final = "evaltools.tasks"
 _KIND: Final = "KIND"
-_BENCHMARK: Final = ("benchmark", "evaltools.benchmark.kind:KIND")
+_NO_TASKS: Final = {"benchmark": "evaltools.benchmark.kind:KIND", "locate": "evaltools.locate.kind:KIND"}
+"""The kinds of requests that are no tasks, by name."""
 OWN: Final = "own"
 """What results call every task of one's own."""
 _OUTSIDE: Final = "evaltools.tasks.own"
@@ -88,7 +89,7 @@ class Accuracy:
 
 
 class RequestKind(Protocol):
-    """The kind of a request: a task, or a benchmark. Its attributes need neither NumPy nor a runtime."""
+    """The kind of a request: a task, a benchmark or a search. Its attributes need neither NumPy nor a runtime."""
 
     @property
     def name(self) -> str:
@@ -185,9 +186,9 @@ def kind_of(name: str) -> TaskKind:
 
 
 def request_kind(name: str) -> RequestKind:
-    """The task or benchmark of that name; raises :class:`UsageError` for an unknown name."""
-    if name == _BENCHMARK[0]:
-        kind: RequestKind = _at(_BENCHMARK[1])
+    """The task, benchmark or search of that name; raises :class:`UsageError` for an unknown name."""
+    if name in _NO_TASKS:
+        kind: RequestKind = _at(_NO_TASKS[name])
         return kind
     return kind_of(name)
 

@@ -13,8 +13,9 @@ from evaltools.api.options import AnyPath, flags_of
 from evaltools.api.progress import bar
 from evaltools.errors import UsageError
 from evaltools.locate.after import searches_after
+from evaltools.locate.kind import search_request
 from evaltools.locate.options import PARAMETERS
-from evaltools.locate.request import python_request, read_request
+from evaltools.locate.request import read_request
 from evaltools.locate.run import expected_parts
 from evaltools.locate.run import locate as search
 from evaltools.parameter import did_you_mean
@@ -127,8 +128,7 @@ def locate(
     configurations = read_tests(test)
     if len(configurations) != 1:
         raise UsageError(f"test: one configuration at a time is looked into, got {len(configurations)}")
-    request = read_request(
-        python_request(flags_of({"model_file": str(model), **options}, PARAMETERS), configurations[0])
-    )
+    flags = flags_of({"model_file": str(model), **options}, PARAMETERS)
+    request = read_request(search_request(flags.options(), configurations[0], Path.cwd()))
     with _telling(progress, expected_parts(request)) as tell:
         return Located(search(request, tell))

@@ -64,7 +64,7 @@ def _interrupted(arguments: Sequence[str]) -> str:
     if arguments[:1] == ["device"]:
         return "interrupted before the devices had answered"
     if arguments[:1] == ["locate"]:
-        return "interrupted before there was an answer; with --run_dir, the same command goes on"
+        return "interrupted before there was an answer; with --run_dir, evaltools resume goes on"
     if arguments[:1] == ["benchmark"]:
         return "interrupted before anything was measured"
     if arguments[:1] == ["inspect"]:

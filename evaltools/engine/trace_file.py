@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Final
 
+from evaltools.documents import json_values
 from evaltools.engine.trace_format import Event
 
 _HEAD: Final = '{"displayTimeUnit": "ms", "traceEvents": [\n'
@@ -75,7 +76,7 @@ def events_in(text: str) -> list[Event]:
     found = []
     for line in text.split("\n")[1:]:
         try:
-            event = json.loads(line.removesuffix(","))
+            event = json_values(line.removesuffix(","))
         except ValueError:
             continue
         if isinstance(event, dict):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from evaltools.configuration import Configuration
+from evaltools.locate.kind import search_request
 from evaltools.locate.options import PARAMETERS
-from evaltools.locate.request import NAME, REFERENCE
 from evaltools.request import Options, Request
 from evaltools.result.evaluation import EvaluationResult
 
@@ -33,4 +33,4 @@ def searches_after(request: Request, result: EvaluationResult) -> dict[str, Requ
 
 def _search(request: Request, tested: Configuration) -> Request:
     stated = {name: value for name, value in request.options.stated.items() if name in _TAKEN_OVER}
-    return Request(NAME, Options(stated, PARAMETERS), REFERENCE, (tested,), request.folder, command=request.command)
+    return search_request(Options(stated, PARAMETERS), tested, request.folder, request.command)

@@ -48,8 +48,18 @@ _SEARCH: Final = (
     Parameter("num_inputs", "Different inputs; 5, or as many as are given.", default=5, given_counts=True),
     Parameter("num_runs", "Runs of each part at least, for faults that come now and then.", default=60),
     Parameter("part_secs", "Seconds after which the runs of a part end, once each input was run.", default=2.0),
-    Parameter("max_compiles", "Stop after so many compiles, with what is known by then; 0: no limit.", default=0),
-    Parameter("max_secs", "Stop after so many seconds, with what is known by then; 0: no limit.", default=0.0),
+    Parameter(
+        "max_compiles",
+        "Stop after so many compiles, with what is known by then; 0: no limit.",
+        default=0,
+        about="execution",
+    ),
+    Parameter(
+        "max_secs",
+        "Stop after so many seconds, with what is known by then; 0: no limit.",
+        default=0.0,
+        about="execution",
+    ),
 )
 _FILES: Final = (
     Parameter(
@@ -66,7 +76,10 @@ _FILES: Final = (
         about="result",
         short="output",
     ),
-    replace(_SHARED["run_dir"], help="Folder for what was measured: the same command goes on where it ended."),
+    replace(
+        _SHARED["run_dir"],
+        help="Folder for what was measured: the same command, or evaltools resume, goes on where it ended.",
+    ),
     _SHARED["example_timeout"],
     _SHARED["progress"],
     _SHARED["quiet"],

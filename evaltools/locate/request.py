@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
+from evaltools.configuration import Configuration
 from evaltools.errors import ModelError, UsageError
 from evaltools.locate.by_name.saved import read_saved, saved_inputs, unused
 from evaltools.locate.by_name.side import OtherModel, SavedTensors, Side, other_model, saved_tensors
@@ -16,7 +15,6 @@ from evaltools.model import ModelFile, read_model
 from evaltools.model.cut import CuttableModel
 from evaltools.parameter import did_you_mean
 from evaltools.request import Options, Request
-from evaltools.request.flags import GivenFlags, read_tests
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.inputs import (
     SAVED,
@@ -30,12 +28,10 @@ from evaltools.tasks.inference_diff.inputs import (
 from evaltools.tasks.inference_diff.request import shaped
 from evaltools.tasks.inference_diff.task import check_types
 
-NAME: Final = "locate"
 BY_NAME: Final = "by name"
 _BY_NAME_OPTIONS: Final = ("reference_model_file", "reference_tensors")
 _INPUT_OPTIONS: Final = ("input_files", "input_images", "input_range", "inputs", "normalization")
 _RANGE: Final = re.compile(r"(?P<first>[0-9]+)-(?P<last>[0-9]+)|(?P<only>[0-9]+)")
-REFERENCE: Final = Configuration.from_text("reference", "kernels=builtin num_threads=1")
 
 
 @dataclass(frozen=True)
@@ -62,17 +58,6 @@ class LocateRequest:
     def options(self) -> Options:
         """What was asked for."""
         return self.asked.options
-
-
-def request_of_flags(flags: GivenFlags, command: Sequence[str], folder: Path | None = None) -> Request:
-    """What a command line asks for; raises :class:`UsageError` for flags that are wrong."""
-    folder = folder or Path.cwd()
-    tests = read_tests(flags, native=False, folder=folder)
-    if len(tests) > 1:
-        names = ", ".join(configuration.name for configuration in tests)
-        raise UsageError(f"one configuration at a time is looked into, but there are {len(tests)}: {names}")
-    options = flags.options(leave_out=("config", "configs", *CONFIGURATION_PARAMETERS))
-    return Request(NAME, options, REFERENCE, tuple(tests), folder, command=tuple(command))
 
 
 def read_request(request: Request) -> LocateRequest:
@@ -238,8 +223,3 @@ def _between(text: str, parts: CuttableModel) -> range:
             return range(readers[first], made[last] + 1)
     hint = did_you_mean(text.partition(":")[0], readers)
     raise UsageError(f"--operators={text}: expected FIRST-LAST, or TENSOR:TENSOR by the names of tensors.{hint}")
-
-
-def python_request(flags: GivenFlags, tested: Configuration) -> Request:
-    """The same from Python, where the configuration is given apart; raises :class:`UsageError`."""
-    return Request(NAME, flags.options(), REFERENCE, (tested,), Path.cwd())

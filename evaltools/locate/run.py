@@ -16,6 +16,7 @@ from typing import Final
 from evaltools.engine import NotMeasured, Opened
 from evaltools.engine.describe import describe_entry, describe_model
 from evaltools.engine.journal import Journal, open_journal, temporary_journal
+from evaltools.engine.run_folder import REQUEST, encode
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, InferenceError, UsageError
 from evaltools.locate.bundle import write_bundle
 from evaltools.locate.by_name.side import OtherModel, Side
@@ -28,6 +29,7 @@ from evaltools.locate.search.assemble import culprits, operators, outputs, verdi
 from evaltools.locate.search.findings import Findings
 from evaltools.locate.search.search import search
 from evaltools.model.contents import read_contents
+from evaltools.request.plain import to_plain
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.locate import SCHEMA_VERSION, Inputs, LocateResult, Verdict
@@ -188,27 +190,25 @@ def _place(request: LocateRequest) -> Iterator[tuple[Path, Journal]]:
     """Where tensors and the journal lie: the run folder, or one that goes away."""
     run_dir = request.options.path("run_dir")
     with ExitStack() as stack:
-        journal: Journal
+        journal: Journal = temporary_journal() if run_dir is None else open_journal(run_dir)
+        stack.callback(journal.close)
         if run_dir is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evaltools-locate-")))
-            journal = temporary_journal()
         else:
-            journal = open_journal(run_dir)
             folder = run_dir / "tensors"
             _require_same(journal, request, run_dir)
-        stack.callback(journal.close)
         folder.mkdir(exist_ok=True)
         yield folder, journal
 
 
 def _require_same(journal: Journal, request: LocateRequest, run_dir: Path) -> None:
-    """Refuse the folder of another search; raises :class:`UsageError`."""
+    """Refuse the folder of another run; raises :class:`UsageError`."""
     known = journal.fact(_IDENTITY)
     own = _identity(request)
-    if known is not None and known != own:
+    if known != own and (known is not None or journal.fact(REQUEST) is not None):
         raise UsageError(f"--run_dir={run_dir} holds another run: other models, flags or inputs; give a new folder")
     if known is None:
-        journal.state({_IDENTITY: own})
+        journal.state({_IDENTITY: own, REQUEST: encode(to_plain(request.asked))})
 
 
 def _identity(request: LocateRequest) -> str:

@@ -125,6 +125,31 @@ def test_a_limit_of_compiles_gives_the_best_answer_so_far_and_the_run_folder_goe
     assert (completed.code, "holds another run" in completed.err) == (2, True)
 
 
+def test_resume_goes_on_with_the_search_of_a_run_folder(net: Path, tmp_path: Path, faulty_delegate: Path) -> None:
+    fault = planted(faulty_delegate, "tensor:total;fault:scale;amount:1.2")
+    folder, output = tmp_path / "run", tmp_path / "resumed.json"
+    _, cut_short = locate(net, *fault, f"--run_dir={folder}", "--max_compiles=4")
+    again = evaltools_here("resume", str(folder), "--max_compiles=3", f"--output={output}", "--progress=json")
+    assert (again.code, json.loads(output.read_text())["stopped"]) == (0, "--max_compiles=3 was reached"), again.err
+    resumed = evaltools_here("resume", str(folder), "--max_compiles=0", f"--output={output}")
+    assert resumed.code == 0, resumed.err
+    assert resumed.out.startswith("operator at fault: #3 ADD")
+    found, (_, whole) = json.loads(output.read_text()), locate(net, *fault)
+    for part in ("verdict", "culprits", "operators", "outputs"):
+        assert found[part] == whole[part], part
+    assert found["compiles"] == whole["compiles"] - cut_short["compiles"] - 3
+    refused = evaltools_here("resume", str(folder), "--num_runs=3")
+    assert (refused.code, "a run goes on with the flags that it began with" in refused.err) == (2, True)
+
+
+def test_the_folder_of_an_evaluation_is_not_taken_for_a_search(net: Path, tmp_path: Path) -> None:
+    folder = f"--run_dir={tmp_path / 'run'}"
+    assert evaltools_here("diff", str(net), "--num_runs=2", "--progress=none", folder).code == 0
+    completed, _ = locate(net, "--use_xnnpack", folder)
+    assert (completed.code, "holds another run" in completed.err) == (2, True)
+    assert evaltools_here("resume", str(tmp_path / "run")).code == 0
+
+
 @pytest.mark.parametrize("method", ["single", "taps", "prefix", "suffix", "range", "island"])
 def test_each_method_alone(net: Path, faulty_delegate: Path, method: str) -> None:
     completed, found = locate(

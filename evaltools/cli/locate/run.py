@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -16,33 +16,34 @@ from evaltools.engine.ledger import Tally
 from evaltools.errors import OutputError, UsageError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.locate.after import searches_after
-from evaltools.locate.request import LocateRequest, read_request, request_of_flags
+from evaltools.locate.request import read_request
 from evaltools.locate.run import expected_parts, locate
 from evaltools.report.files.evaluation import file_per_configuration
 from evaltools.report.files.output_file import require_output_file, write_file, write_measured
 from evaltools.report.tables.locate import print_answer, print_operators
 from evaltools.request import Request
-from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.locate import LocateResult
 from evaltools.text import printable
 
 
-def locate_and_print(flags: GivenFlags, command: Sequence[str]) -> int:
+def locate_and_print(asked: Request) -> int:
     """Search, print the answer to stdout and the table to stderr, write the file; returns the exit code."""
-    asked = request_of_flags(flags, command)
-    output = _output(flags, asked.files_read)
-    request = read_request(asked)
+    output, is_quiet = _output(asked), asked.options.is_on("quiet")
     console = make_console()
     with interrupts_restored():
-        result = _searched(request, console, "none" if flags.is_on("quiet") else flags.text("progress"))
+        result = _searched(asked, console, _style(asked))
     if output is not None:
         write_file(output, encode_json(result))
-    if not flags.is_on("quiet"):
+    if not is_quiet:
         print_operators(result, console)
     written = say(text_for_stdout(partial(print_answer, result)))
     return exit_code_of(result) if written else NOT_WRITTEN
+
+
+def _style(request: Request) -> str:
+    return "none" if request.options.is_on("quiet") else request.options.text("progress")
 
 
 def locate_after(
@@ -55,17 +56,18 @@ def locate_after(
     searches = searches_after(request, result)
     json_files = [path for path in files if path.suffix.lower() == ".json"]
     beside = file_per_configuration(json_files[0].with_suffix(".locate.json"), list(searches)) if json_files else {}
-    found, quiet = {}, request.options.is_on("quiet")
+    found = {}
     for name, search in searches.items():
-        found[name] = _searched(read_request(search), console, "none" if quiet else request.options.text("progress"))
+        found[name] = _searched(search, console, _style(request))
         console.print(f"\n{printable(name)}:")
-        if not quiet:
+        if not request.options.is_on("quiet"):
             print_operators(found[name], console)
         print_answer(found[name], console)
     return write_measured({name: encode_json(found[name]) for name in beside}, beside, console)
 
 
-def _searched(request: LocateRequest, console: Console, style: str) -> LocateResult:
+def _searched(asked: Request, console: Console, style: str) -> LocateResult:
+    request = read_request(asked)
     with show_progress("operators", expected_parts(request), console, style) as update:
         return locate(request, lambda done, _total: update(Tally(done)))
 
@@ -77,11 +79,11 @@ def exit_code_of(result: LocateResult) -> int:
     return OK if ran or result.verdict.kind != "not decided" else NOT_MEASURED
 
 
-def _output(flags: GivenFlags, read: Sequence[Path]) -> Path | None:
-    output = flags.path("output_file_path")
+def _output(asked: Request) -> Path | None:
+    output = asked.options.path("output_file_path")
     if output is None:
         return None
     if output.suffix.lower() != ".json":
         raise UsageError(f"--output_file_path={output}: the findings are JSON; give a name that ends in .json")
-    require_output_file(output, "--output_file_path", list(read))
+    require_output_file(output, "--output_file_path", asked.files_read)
     return output

@@ -27,6 +27,7 @@ def main(arguments: Sequence[str]) -> int:
 def carry_out(request: Request) -> int:
     """Carry out a request of any kind, here, on devices or on a cluster; returns the exit code."""
     from evaltools.benchmark.kind import KIND as BENCHMARK
+    from evaltools.locate.kind import KIND as LOCATE
 
     if request.devices is not None:
         from evaltools.cli.device.run import carry_out_on_devices
@@ -36,6 +37,10 @@ def carry_out(request: Request) -> int:
         from evaltools.cli.benchmark.run import benchmark
 
         return benchmark(request)
+    if request.task == LOCATE.name:
+        from evaltools.cli.locate.run import locate_and_print
+
+        return locate_and_print(request)
     from evaltools.cli.evaluate.carry_out import carry_out as evaluate
 
     return evaluate(request).exit_code

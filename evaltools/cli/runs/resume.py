@@ -11,7 +11,8 @@ DESCRIPTION: Final = """\
 Goes on with a run that was given --run_dir: examples that were finished are not run again, nor parts that were done on
 devices, and the result is that of an uninterrupted run. It is refused where the model, the data, the flags or what runs
 the model have changed since.
-Flags that change no figure, such as --workers, may be given anew."""
+A search (evaltools locate) goes on with the parts that it has not run. Flags that change no figure, such as --workers
+or --max_compiles, may be given anew."""
 
 
 def run(arguments: list[str]) -> int:

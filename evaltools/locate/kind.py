@@ -1,0 +1,58 @@
+"""The search as a kind of request: its options, and the request that its flags make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
+from evaltools.errors import UsageError
+from evaltools.locate.options import GROUPS, PARAMETERS
+from evaltools.parameter import Parameter
+from evaltools.request import Options, Request
+from evaltools.request.flags import GivenFlags, read_tests
+
+REFERENCE: Final = "kernels=builtin num_threads=1"
+
+
+class _Locate:
+    """A search; it implements :class:`evaltools.task_kind.RequestKind`."""
+
+    name = command = "locate"
+    groups: Mapping[str, Sequence[Parameter]] = GROUPS
+    parameters: Mapping[str, Parameter] = MappingProxyType(PARAMETERS)
+    modules_on_devices: Sequence[str] = ("evaltools.cli.locate.run", "ai_edge_litert.schema_py_generated")
+
+    def moved(self, task: str, take: Callable[[Path], str]) -> str:  # noqa: ARG002
+        """The name of the search, which is the same everywhere: it is not in a file of its own."""
+        return task
+
+    def files_beside(self) -> Sequence[Path]:
+        """No files: a search is not in a file of its own."""
+        return ()
+
+
+KIND: Final = _Locate()
+
+
+def request_of_flags(flags: GivenFlags, command: Sequence[str], folder: Path | None = None) -> Request:
+    """What a command line asks for; raises :class:`UsageError` for flags that are wrong."""
+    folder = folder or Path.cwd()
+    if not flags.text("model_file"):
+        raise UsageError("missing: the model. Give evaltools locate MODEL.tflite; see evaltools locate --help")
+    tests = read_tests(flags, native=False, folder=folder)
+    if len(tests) > 1:
+        names = ", ".join(configuration.name for configuration in tests)
+        raise UsageError(f"one configuration at a time is looked into, but there are {len(tests)}: {names}")
+    options = flags.options(leave_out=("config", "configs", *CONFIGURATION_PARAMETERS))
+    return search_request(options, tests[0], folder, tuple(command))
+
+
+def search_request(
+    options: Options, tested: Configuration, folder: Path, command: tuple[str, ...] = (), devices: Options | None = None
+) -> Request:
+    """The request for a search that looks into one configuration."""
+    reference = Configuration.from_text("reference", REFERENCE)
+    return Request(KIND.name, options, reference, (tested,), folder, devices, command)
