@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Final
 
@@ -71,6 +72,17 @@ def time_out_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
         session._timeout_s = timeout_s
 
     monkeypatch.setattr(IsolatedSession, "__init__", opened)
+
+
+@pytest.fixture
+def fresh_server() -> Iterator[None]:
+    """Processes start with the environment that the test has set, and later tests do not get it.
+
+    Their server keeps that of its own start.
+    """
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
+    yield
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session")
