@@ -32,11 +32,12 @@ lint: $(VENV)/ready
 	$(VENV)/bin/ruff format --check .
 
 # mypy resolves evaltools.tasks and evaltools.datasets only where they lie inside the package, as in a wheel. What it found
-# is kept in build/types/.mypy_cache: the next time it reads what has changed.
+# is kept in .mypy_cache there, for each environment: the next time it reads what has changed.
+TYPES = build/types/$(VENV)
 types: $(VENV)/ready
-	@mkdir -p build/types && cd build/types && rm -rf evaltools tests scripts benchmarks
-	@cp -Rp evaltools tests scripts benchmarks pyproject.toml build/types/ && cp -Rp tasks datasets build/types/evaltools/
-	cd build/types && MYPYPATH=scripts/sample ../../$(VENV)/bin/mypy evaltools tests benchmarks scripts/generate.py scripts/sample/draw_*.py scripts/sample/screenshot.py
+	@mkdir -p $(TYPES) && cd $(TYPES) && rm -rf evaltools tests scripts benchmarks
+	@cp -Rp evaltools tests scripts benchmarks pyproject.toml $(TYPES)/ && cp -Rp tasks datasets $(TYPES)/evaltools/
+	cd $(TYPES) && MYPYPATH=scripts/sample $(CURDIR)/$(VENV)/bin/mypy evaltools tests benchmarks scripts/generate.py scripts/sample/draw_*.py scripts/sample/screenshot.py
 
 # The site has the tree's folders, so that links between pages are the same there as here; one that leads nowhere is an error.
 docs: $(DOCS_VENV)/ready

@@ -7,10 +7,12 @@ out, and does not disturb the others; ``evaltools doctor`` says why.
 from __future__ import annotations
 
 import importlib
+import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -34,7 +36,14 @@ class Installed(Generic[Extension]):
 
 def entries(group: str) -> list[EntryPoint]:
     """The entry points of a group; none of them is imported yet."""
-    return sorted(entry_points(group=group), key=lambda entry: (entry.name, package_of(entry)))
+    found = _entries_on(tuple(sys.path), group)
+    return sorted(found, key=lambda entry: (entry.name, package_of(entry)))
+
+
+@cache
+def _entries_on(_search_path: tuple[str, ...], group: str) -> EntryPoints:
+    """Those on a search path, kept, because a file of every installed package is read to find them."""
+    return entry_points(group=group)
 
 
 def package_of(entry: EntryPoint) -> str:

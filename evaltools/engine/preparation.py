@@ -2,6 +2,8 @@
 
 Processes, not threads: on two cores, two threads that decode and resize are 1.75 times as fast as one, two processes
 2.0 times, because much of the work on small arrays holds the interpreter's lock.
+
+Pebble brings asyncio along and is imported where processes are begun, so that short runs do without.
 """
 
 from __future__ import annotations
@@ -14,15 +16,16 @@ from concurrent.futures import TimeoutError as NotInTime  # another class than t
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Protocol
-
-from pebble import ProcessExpired, ProcessPool
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from evaltools.engine.task import Example, Failure, PortableTask, Prepared, Task
 from evaltools.errors import ImageError, TaskError
 from evaltools.runtime.process.child import interrupts_kept_back, leave_interrupts_to_parent, server_context
 from evaltools.runtime.process.shared_arrays import Parcel, SharedArrays
 from evaltools.runtime.session import TensorSpec
+
+if TYPE_CHECKING:
+    from pebble import ProcessPool
 
 Recipes = Sequence[Callable[[], Prepared]]
 _TRIES: Final = 3
@@ -176,6 +179,8 @@ class DecodingPool:
 
     def make(self, place: int, recipes: Recipes, timeout_s: float) -> list[_Sent]:
         """Have inputs made into the memory at ``place``; raises :class:`_NotMade`."""
+        from pebble import ProcessExpired
+
         for _ in range(_TRIES):
             pool = self._pool
             try:
@@ -197,6 +202,8 @@ class DecodingPool:
             self._pool.join()
 
     def _begun(self) -> ProcessPool:
+        from pebble import ProcessExpired, ProcessPool
+
         pool = ProcessPool(self._processes, context=server_context(), initializer=_begin, initargs=(self.memories,))
         with interrupts_kept_back(), suppress(BrokenExecutor, RuntimeError, ProcessExpired, NotInTime):
             _result(pool, _scheduled(pool, 0, (), _SECONDS_TO_START))

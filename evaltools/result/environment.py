@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -22,23 +23,25 @@ def describe_environment(command: list[str], started_at: str, elapsed_s: float) 
         machine=platform.machine(),
         processor=_processor(),
         cpu_count=os.cpu_count() or 1,
-        packages=_versions(),
+        packages=dict(_versions()),
         started_at=started_at,
         elapsed_s=elapsed_s,
         command=command,
     )
 
 
-def _versions() -> dict[str, str]:
-    versions = {}
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    versions = []
     for package in _PACKAGES:
         try:
-            versions[package] = importlib.metadata.version(package)
+            versions.append((package, importlib.metadata.version(package)))
         except importlib.metadata.PackageNotFoundError:
             continue
-    return versions
+    return tuple(versions)
 
 
+@cache
 def _processor() -> str:
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():

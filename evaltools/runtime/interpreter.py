@@ -67,8 +67,9 @@ class InterpreterRuntime:
         require_support(configuration, self.name)
         _require_order(configuration)
         laps = _Laps()
-        library = self._library()
-        facts = RuntimeFacts(self.name, self.package, self.version(), configuration.kernel_set)
+        version = self.version()
+        library = self._library(version)
+        facts = RuntimeFacts(self.name, self.package, version, configuration.kernel_set)
         laps.end("import")
         externals = _load_externals(library, configuration)
         applying = "delegates" if externals else "load"
@@ -106,13 +107,13 @@ class InterpreterRuntime:
             message = f"the runtime {self.name} is not installed; {self.install}"
             raise ConfigurationUnavailable(message, cannot_exist=True) from None
 
-    def _library(self) -> ModuleType:
-        self.check(self.version())
+    def _library(self, version: str) -> ModuleType:
+        self.check(version)
         try:
             with deferred_interrupt():
                 return importlib.import_module(self.module)
         except Exception as error:  # a broken native extension raises ImportError, AttributeError, SystemError, ...
-            message = f"{self.package} {self.version()} is installed but cannot be imported: {error}; {self.install}"
+            message = f"{self.package} {version} is installed but cannot be imported: {error}; {self.install}"
             raise ConfigurationUnavailable(message) from error
 
 

@@ -196,6 +196,7 @@ def change_bound(counts: PairedCounts, confidence: float, upper: bool) -> float:
     return outer
 
 
+@lru_cache(maxsize=1024)
 def _score_bound(counts: PairedCounts, confidence: float, upper: bool) -> float:
     """Where Tango's score leaves the quantile of the normal distribution."""
     edge = 1.0 if upper else -1.0

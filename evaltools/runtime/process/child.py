@@ -152,6 +152,19 @@ def server_context() -> BaseContext:
     return _contexts()[0]
 
 
+def start_server() -> None:
+    """Start the server of children, where there is one, so that it imports what it needs while its caller does so too.
+
+    Without this the first child starts it, and so it does where this fails.
+    """
+    if server_context().get_start_method() != "forkserver":
+        return
+    from multiprocessing import forkserver
+
+    with suppress(OSError), interrupts_kept_back(), _imports_not_from_this_folder(), _main_module_hidden():
+        forkserver.ensure_running()
+
+
 def _end_with_parent() -> None:
     """Native code that hangs never looks at the pipe, so that this must notice that the parent was killed."""
     parent = multiprocessing.parent_process()

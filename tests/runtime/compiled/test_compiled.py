@@ -170,13 +170,14 @@ def test_an_npu_needs_a_vendor() -> None:
         Configuration.from_text("c", "use_npu=true")
 
 
+@pytest.mark.usefixtures("fresh_server")
 def test_without_a_driver_the_gpu_is_not_measured_and_the_fix_is_named(
     convolution: ModelFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):
         monkeypatch.setenv(name, "/nowhere.json")
     with pytest.raises(ConfigurationUnavailable, match=r"WebGPU found no .*doctor --install=software-gpu") as caught:
-        opened(convolution, "use_gpu=true")
+        open_isolated(convolution, Configuration.from_text("c", "use_gpu=true"))
     assert caught.value.delegate == GPU.name
 
 
