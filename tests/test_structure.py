@@ -111,6 +111,7 @@ MAY_IMPORT = {
     "device": {
         "benchmark",
         "engine",
+        "locate",
         "native",
         "parameter",
         "report",
@@ -128,6 +129,7 @@ MAY_IMPORT = {
         "benchmark",
         "device",
         "gates",
+        "locate",
         "parameter",
         "request",
         "runs",
