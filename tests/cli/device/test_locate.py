@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -170,21 +171,26 @@ def test_a_device_that_goes_away_and_comes_back_is_waited_for(
     require_nothing_left(devices)
 
 
-def test_what_a_lost_device_has_measured_is_not_measured_again(
-    network: Network, devices: Devices, proxy: FaultProxy, faulty_delegate: Path, tmp_path: Path
+@pytest.mark.parametrize("end", ["lost", "interrupted"])
+def test_what_was_measured_there_is_not_measured_again(
+    end: str, network: Network, devices: Devices, proxy: FaultProxy, faulty_delegate: Path, tmp_path: Path
 ) -> None:
     held, output, folder = device_runs.Held(tmp_path), tmp_path / "there.json", tmp_path / "run"
     flags = (*planted(faulty_delegate), "--device_patience=2", f"--run_dir={folder}", f"--output={output}")
     process = device_runs.start(command_of(network, proxy.serial, written(tmp_path), *flags, python=held.python))
-    results = devices[0].folder / device_runs.ROOT / "runs"
-    device_runs.wait_for(lambda: any(results.glob("*/result.msgpack")), process)
-    proxy.go_away()
+    runs = devices[0].folder / device_runs.ROOT / "runs"
+    device_runs.wait_for(lambda: any(runs.glob("*/result.msgpack")), process)
+    if end == "lost":
+        proxy.go_away()
+    else:
+        process.send_signal(signal.SIGINT)
     done = device_runs.finish(process)
-    assert done.code == 3
+    assert done.code == (3 if end == "lost" else 130)
     assert f"evaltools resume {folder} goes on" in done.err
     assert not output.exists()
-    proxy.go_on()
-    network.connect(proxy)
+    if end == "lost":
+        proxy.go_on()
+        network.connect(proxy)
     held.let_go()
     resumed = device_runs.run(["resume", str(folder)])
     assert resumed.code == 0, resumed.err
