@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from evaltools.datasets import sample
@@ -116,6 +117,23 @@ def test_pictures_and_the_other_model_are_sent(network: Network, devices: Device
     _, expected = found_here(model, flags, tmp_path / "here.json")
     found = found_in(output)
     assert found["verdict"]["kind"] == "compared by name"
+    assert {name: found[name] for name in FIGURES} == {name: expected[name] for name in FIGURES}
+    assert found["inputs"] == expected["inputs"]
+
+
+def test_arrays_are_sent(network: Network, devices: Devices, tmp_path: Path) -> None:
+    model, output = written(tmp_path), tmp_path / "there.json"
+    picture = np.random.default_rng(3).normal(size=locate_models.NET_SHAPE).astype(np.float32)
+    np.save(tmp_path / "picture.npy", picture)
+    np.savez(tmp_path / "saved.npz", stem=np.zeros((1, 8, 8, 8), np.float32))
+    flags = (f"--reference_tensors={tmp_path / 'saved.npz'}", f"--input_files={tmp_path / 'picture.npy'}")
+    command = device_runs.on_devices(network, [devices[0].serial], ["locate", str(model), *flags], f"--output={output}")
+    done = device_runs.run(command)
+    assert done.code == 0, done.err
+    here = evaltools_here("locate", str(model), *flags, f"--output={tmp_path / 'here.json'}")
+    assert here.code == 0, here.err
+    found, expected = found_in(output), found_in(tmp_path / "here.json")
+    assert found["operators"][0]["status"] == "compared"
     assert {name: found[name] for name in FIGURES} == {name: expected[name] for name in FIGURES}
     assert found["inputs"] == expected["inputs"]
 
