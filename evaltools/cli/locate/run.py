@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from evaltools.cli.shared.interrupts import interrupts_restored
-from evaltools.cli.shared.progress import show_progress
+from evaltools.cli.shared.progress import Update, show_progress
 from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.engine.ledger import Tally
 from evaltools.errors import OutputError, UsageError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.locate.after import searches_after
-from evaltools.locate.request import read_request
+from evaltools.locate.request import LocateRequest, read_request
 from evaltools.locate.run import expected_parts, locate
 from evaltools.report.files.evaluation import file_per_configuration
 from evaltools.report.files.output_file import require_output_file, write_file, write_measured
@@ -79,13 +80,28 @@ def locate_after(
 def _searched(asked: Request, console: Console, style: str) -> LocateResult:
     """What is found here, or on the device that the request names."""
     request = read_request(asked)
+    if asked.devices is not None:
+        return _searched_on_device(request, asked.devices, console, style)
     with show_progress("operators", expected_parts(request), console, style) as update:
-        if asked.devices is None:
-            return locate(request, lambda done, _total: update(Tally(done)))
-        from evaltools.device.run.flags import read_device_flags
-        from evaltools.device.run.locate import locate_on_device
+        return locate(request, lambda done, _total: update(Tally(done)))
 
-        return locate_on_device(request, read_device_flags(asked.devices), console, lambda done: update(Tally(done)))
+
+def _searched_on_device(request: LocateRequest, devices: Options, console: Console, style: str) -> LocateResult:
+    """What is found there; progress begins with the second part, so that its pace is that of parts, not of sending."""
+    from evaltools.device.run.flags import read_device_flags
+    from evaltools.device.run.locate import locate_on_device
+
+    with ExitStack() as shown:
+        update: Update | None = None
+
+        def tell(done: int) -> None:
+            nonlocal update
+            if update is None and done > 1:
+                update = shown.enter_context(show_progress("operators", expected_parts(request), console, style))
+            if update is not None:
+                update(Tally(done))
+
+        return locate_on_device(request, read_device_flags(devices), console, tell)
 
 
 def exit_code_of(result: LocateResult) -> int:

@@ -177,12 +177,14 @@ def test_a_device_that_goes_away_and_comes_back_is_waited_for(
 ) -> None:
     held, output = device_runs.Held(tmp_path), tmp_path / "there.json"
     flags = (*planted(faulty_delegate), "--device_patience=20", f"--output={output}")
-    process = device_runs.start(command_of(network, proxy.serial, written(tmp_path), *flags, python=held.python))
+    command = command_of(network, proxy.serial, written(tmp_path), *flags, python=held.python)
+    process = device_runs.start([word for word in command if word != "--progress=none"] + ["--progress=json"])
     device_runs.wait_for(lambda: device_runs.is_running(devices[0]), process)
     away(proxy, client)
     held.let_go()
     done = device_runs.finish(process)
     assert done.code == 0, done.err
+    assert '{"phase": "operators", "done": 10, "total": 10, ' in done.err
     found = found_in(output)
     assert found["verdict"]["operators"] == [3]
     assert found["device_run"]["parts"][0]["lost"] == []
