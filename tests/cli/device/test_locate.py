@@ -223,10 +223,6 @@ def test_what_was_measured_there_is_not_measured_again(
     ("flags", "message"),
     [
         (["--device_program=native"], "--device_program=native gives no tensors"),
-        (["--device_program=app"], "A search needs evaltools itself on the device, and so Python"),
-        (["--split=each"], "--split=each has no effect on a search"),
-        (["--parts=2"], "--parts has no effect on a search"),
-        (["--keep_on_device=false", "--run_dir=run"], "leave one of them out"),
         (["--operators=5-99"], "the model has the operators 0 to 7"),
         (["--serials=all"], "a search looks into one device, but there are 2"),
     ],
