@@ -112,6 +112,7 @@ MAY_IMPORT = {
     "device": {
         "benchmark",
         "engine",
+        "locate",
         "native",
         "parameter",
         "report",
@@ -130,6 +131,7 @@ MAY_IMPORT = {
         "benchmark",
         "device",
         "gates",
+        "locate",
         "parameter",
         "request",
         "runs",

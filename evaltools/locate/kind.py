@@ -41,7 +41,7 @@ def request_of_flags(flags: GivenFlags, command: Sequence[str], folder: Path | N
     """What a command line asks for; raises :class:`UsageError` for flags that are wrong."""
     folder = folder or Path.cwd()
     if not flags.text("model_file"):
-        raise UsageError("missing: the model. Give evaltools locate MODEL.tflite; see evaltools locate --help")
+        raise UsageError("missing: --model_file, the model; give it, as in evaltools locate MODEL.tflite --use_gpu")
     tests = read_tests(flags, native=False, folder=folder)
     if len(tests) > 1:
         names = ", ".join(configuration.name for configuration in tests)

@@ -18,16 +18,16 @@ DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 def encode_json(value: Any) -> bytes:
     """Dataclasses as indented JSON, which is UTF-8 whatever the texts hold."""
-    return msgspec.json.format(msgspec.json.encode(_valid_text(msgspec.to_builtins(value))), indent=1) + b"\n"
+    return msgspec.json.format(msgspec.json.encode(valid_text(msgspec.to_builtins(value))), indent=1) + b"\n"
 
 
-def _valid_text(value: Any) -> Any:
+def valid_text(value: Any) -> Any:
     """The same with every text fit for UTF-8."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if isinstance(value, dict):
-        return {_valid_text(key): _valid_text(item) for key, item in value.items()}
-    return [_valid_text(item) for item in value] if isinstance(value, list | tuple) else value
+        return {valid_text(key): valid_text(item) for key, item in value.items()}
+    return [valid_text(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def read_json(path: Path, kind: type[ResultType], what: str, hint: str = "") -> ResultType:

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, Environment
 from evaltools.result.model import Model
 
@@ -206,7 +207,10 @@ class Bundle:
 
 @dataclass(frozen=True)
 class LocateResult:
-    """Everything that was found. ``stopped`` says why not everything was tried, empty where it was."""
+    """Everything that was found. ``stopped`` says why not everything was tried, empty where it was.
+
+    ``device_run`` says which device ran it, None for this computer.
+    """
 
     schema_version: str
     model: Model
@@ -225,3 +229,4 @@ class LocateResult:
     warnings: tuple[str, ...] = ()
     bundle: Bundle | None = None
     taps_cure: bool | None = field(default=None)
+    device_run: DeviceRun | None = None

@@ -150,8 +150,7 @@ _LOCATE: Final = Parameter(
     "result file, what is found is written beside it, as NAME.locate.json.",
     default=False,
     about="result",
-    only_with=("load_reference=",),
-    refused_on_devices="operators are looked at on this computer: evaltools locate",
+    only_with=("load_reference=", "split=pool"),
     not_native=NotNative("the native tool looks no further", (False,)),
 )
 LIMITS: Final = tuple(each for each in _JUDGEMENT if each.limit)

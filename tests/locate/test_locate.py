@@ -140,6 +140,8 @@ def test_resume_goes_on_with_the_search_of_a_run_folder(net: Path, tmp_path: Pat
     assert found["compiles"] == whole["compiles"] - cut_short["compiles"] - 3
     refused = evaltools_here("resume", str(folder), "--num_runs=3")
     assert (refused.code, "a run goes on with the flags that it began with" in refused.err) == (2, True)
+    merged = evaltools_here("merge", str(folder))
+    assert (merged.code, "give evaltools resume its folder" in merged.err) == (2, True)
 
 
 def test_the_folder_of_an_evaluation_is_not_taken_for_a_search(net: Path, tmp_path: Path) -> None:

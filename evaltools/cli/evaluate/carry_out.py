@@ -17,7 +17,7 @@ from evaltools.cli.evaluate.output import (
 from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.terminal import make_console
 from evaltools.report.files.planned import planned_files
-from evaltools.request import Request
+from evaltools.request import Options, Request
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.measure import measure
@@ -32,8 +32,16 @@ class CarriedOut:
     result: EvaluationResult
 
 
-def carry_out(request: Request, shards: FinishedShards | None = None, is_one_model: bool = True) -> CarriedOut:
-    """Evaluate, or take the records from finished ``shards``; print, write. ``is_one_model``: of this command."""
+def carry_out(
+    request: Request,
+    shards: FinishedShards | None = None,
+    is_one_model: bool = True,
+    devices: Options | None = None,
+) -> CarriedOut:
+    """Evaluate, or take the records from finished ``shards``; print, write. ``is_one_model``: of this command.
+
+    ``devices`` are the options of the run on devices that gave the shards.
+    """
     options, console = request.options, make_console()
     kind = evaluation_kind(request.task)
     asked = kind.read(request)
@@ -51,7 +59,7 @@ def carry_out(request: Request, shards: FinishedShards | None = None, is_one_mod
     if "locate" in options and options.is_on("locate"):
         from evaltools.cli.locate.run import locate_after
 
-        not_written += locate_after(request, result, files.values(), console)
+        not_written += locate_after(request, result, files.values(), console, devices)
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
     return CarriedOut(exit_codes.NOT_WRITTEN if not_written else kind.exit_code(result), result)

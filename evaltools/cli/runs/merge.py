@@ -25,12 +25,18 @@ def run(arguments: list[str]) -> int:
     if repeated:
         raise UsageError(f"{repeated[0]} is given twice; give each shard of one run once")
     from evaltools.device.run.flags import BY_NAME
+    from evaltools.locate.kind import KIND as SEARCH
     from evaltools.runs.stored import changed, stored_request
 
     stored = stored_request(folders[0], BY_NAME)
     if stored.devices is not None:
         raise UsageError(
             "a run on devices makes one result of its parts itself: give evaltools resume its folder alone"
+        )
+    if stored.task == SEARCH.name:
+        raise UsageError(
+            f"{folders[0]} holds a search for the operator at fault, which has no shards: give evaltools "
+            "resume its folder"
         )
     request = changed(stored, read_given(stored, words), lambda parameter: parameter.about == "result")
     from evaltools.cli.evaluate.carry_out import carry_out

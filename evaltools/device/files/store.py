@@ -22,11 +22,13 @@ from evaltools.device.files.transfer import local_sum, push
 STORE: Final = "store"
 PROGRAMS: Final = "programs"
 RUNS: Final = "runs"
+SEARCHES: Final = "searches"
 _DIGITS: Final = "[0-9a-f]"
 _OWN_NAMES: Final = {
     PROGRAMS: f"{_DIGITS}{{16}}([.]part)?",
     STORE: f"{_DIGITS}{{64}}",
     RUNS: f"[0-9]+-of-[0-9]+-{_DIGITS}{{16}}",
+    SEARCHES: f"{_DIGITS}{{16}}",
 }
 """The names that evaltools makes in each of its folders, as expressions of grep -E."""
 _LONGEST_NAME: Final = 200

@@ -16,22 +16,19 @@ from typing import Final
 from rich.console import Console
 
 from evaltools.device.adb.errors import NoSuchDevice
-from evaltools.device.files.archive import write_manifest
-from evaltools.device.files.store import sha256_of
 from evaltools.device.programs.part import PartDone, PartWork, PictureFolder
 from evaltools.device.programs.pool import Job, PoolOutcome
 from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.flags import DeviceFlags
 from evaltools.device.run.host import carry_out_on_host
+from evaltools.device.run.identity import identity_of
 from evaltools.device.run.jobs import SPLIT_EACH, complete_jobs, device_run_of, jobs_of, parts_of
 from evaltools.device.run.parts import RECORDS, RUN, WITH_RECORDS, PartsFolder, run_parts
 from evaltools.device.run.request import DeviceRequest, device_request, pictures_on_device, without_host_options
 from evaltools.engine import Journal, Shard
 from evaltools.engine.run_folder import (
     REQUEST,
-    RunIdentity,
     decode,
-    digest,
     encode,
     require_same_run,
     run_folder,
@@ -51,7 +48,7 @@ from evaltools.runs.stored import to_bytes
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask, evaluation_kind
 from evaltools.tasks.shared.measuring import Observer
 from evaltools.tasks.shared.options.execution import flags_to_repeat
-from evaltools.tasks.shared.run_identity import RunAtPlace, files_below, with_files
+from evaltools.tasks.shared.run_identity import RunAtPlace
 
 _PARTS: Final = "parts on devices"
 _SERIALS: Final = "devices that do everything"
@@ -126,7 +123,7 @@ def _read_run_start(journal: Journal, flags: DeviceFlags, sent: DeviceRequest) -
     Raises :class:`UsageError` for the folder of another run, and for another ``--parts`` than the run has.
     """
     count = int(journal.fact(_PARTS) or 0)
-    require_same_run(journal, _identity(flags, sent), has_begun=bool(count))
+    require_same_run(journal, identity_of(flags, sent), has_begun=bool(count))
     if not count:
         return None
     parts = flags.parts
@@ -149,26 +146,6 @@ def _write_run_start(
         facts |= {_PARTS: str(run.count), REQUEST: encode(to_plain(request))}
     journal.state(facts)
     return replace(run, serials=together)
-
-
-def _identity(flags: DeviceFlags, sent: DeviceRequest) -> RunIdentity:
-    """What must stay the same for a run to be resumed.
-
-    Files count by their content: the path of a file on devices contains its checksum.
-    """
-    folders = [path for below in sent.folders.values() for path in files_below([below])]
-    found = RunIdentity(
-        {
-            "the executor": "devices",
-            "the task": sent.request.task,
-            "the files": digest([*sent.files.values(), *map(sha256_of, folders)]),
-        },
-        options={"--split": flags.split, "--taskset": flags.taskset, **flags_to_repeat(sent.request.options)},
-        configurations={each.name: {"its setting": " ".join(each.to_flags())} for each in sent.request.configurations},
-    )
-    for option, pictures in sent.pictures.items():
-        found = with_files(found, f"the files of --{option}", files_below([pictures]))
-    return found
 
 
 @dataclass(frozen=True)
@@ -215,7 +192,7 @@ def _carry_out(
         against_host = _against_host_outputs(kind, request, folder) if is_each else None
         if against_host is not None:
             request, sent = against_host, device_request(against_host, flags.root)
-        manifests = _manifests(Path(temporary), sent)
+        manifests = sent.manifests(Path(temporary))
         plan = _DeviceEvaluation(kind, request, sent, examples, run.count, manifests, is_each, against_host is not None)
         host = (plan.run_on_host(folder, console),) if flags.include_host else ()
         state = _RunState(run.jobs(flags.split), PartsFolder(folder, run.count), PoolOutcome(), host)
@@ -397,15 +374,3 @@ def _result_of_device(path: Path, request: Request) -> EvaluationResult:
         model=replace(result.model, file=request.options.text("model_file")),
         environment=describe_environment(own.command, own.started_at, own.elapsed_s),
     )
-
-
-def _manifests(folder: Path, sent: DeviceRequest) -> dict[str, Path]:
-    """Write the names and sizes of all files of each folder of pictures to a file in ``folder``.
-
-    Those files by flag.
-    """
-    manifests = {}
-    for flag, pictures in sent.pictures.items():
-        manifests[flag] = folder / f"{flag}.json"
-        write_manifest(manifests[flag], pictures, sorted(path for path in pictures.iterdir() if path.is_file()))
-    return manifests

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from evaltools.device.files.archive import write_manifest
 from evaltools.device.files.store import remote_path, sha256_of, stored_path
 from evaltools.errors import DataError, UsageError
 from evaltools.parameter import Parameter
@@ -110,6 +111,14 @@ class DeviceRequest:
         pictures = {pictures_on_device(option): str(on_host) for option, on_host in self.pictures.items()}
         folders = {on_device: str(on_host) for on_device, on_host in self.folders.items()}
         return HostNames(files | pictures | folders, reference)
+
+    def manifests(self, folder: Path) -> dict[str, Path]:
+        """Files in ``folder`` with the names and sizes of all files of each folder of pictures, by option."""
+        found = {}
+        for option, pictures in self.pictures.items():
+            found[option] = folder / f"{option}.json"
+            write_manifest(found[option], pictures, sorted(path for path in pictures.iterdir() if path.is_file()))
+        return found
 
 
 def device_request(request: Request, root: str) -> DeviceRequest:

@@ -24,6 +24,8 @@ from evaltools.result.new_folder import require_new_folder
 from evaltools.runtime.registry import find_runtime
 
 SCRIPT, INPUTS, ISSUE, NODE_DATA, RESULT = "reproduce.py", "inputs.npz", "issue.md", "node_data.json", "result.json"
+BUNDLE_FILES: Final = (FAILING, PASSING, SCRIPT, INPUTS, ISSUE, NODE_DATA, RESULT)
+"""What may be in a bundle."""
 _RUNS: Final = 3
 _RUNS_FOR_INTERMITTENT: Final = 50
 _TIMEOUT_S: Final = 600.0

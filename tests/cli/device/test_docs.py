@@ -1,4 +1,4 @@
-"""The commands of docs/devices.md, on real devices."""
+"""The commands about devices in docs/devices.md and docs/locate.md, on real devices."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tests.device.real_device import Network
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "devices.md"
+PAGE_OF_SEARCHES = ROOT / "docs" / "locate.md"
 _FENCE = "```"
 
 
@@ -45,6 +46,21 @@ def test_a_command_of_the_page_runs(command: str, network: Network, devices: Dev
     done = sample_runs.run(words[1:], cwd=tmp_path, environment=environment)
     assert done.code == (3 if "use_gpu" in command else 0), done.err
     assert "Traceback" not in done.err
+
+
+def test_the_commands_about_searches_run_one_after_the_other(
+    network: Network, devices: Devices, tmp_path: Path
+) -> None:
+    devices[0].add_program("python3", f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (tmp_path / "datasets").symlink_to(ROOT / "datasets")
+    (block,) = PAGE_OF_SEARCHES.read_text().split(f"{_FENCE}console device\n")[1:]
+    commands = [line.removeprefix("$ ") for line in block.partition(_FENCE)[0].splitlines()]
+    assert [command.split()[1] for command in commands] == ["device", "resume", "device"]
+    environment = {"ADB": str(network.adb), "ANDROID_SERIAL": devices[0].serial}
+    for command in commands:
+        done = sample_runs.run(shlex.split(command)[1:], cwd=tmp_path, environment=environment)
+        assert done.code == 0, done.err
+        assert "no operator is at fault" in done.out + done.err
 
 
 WHEELS = {
