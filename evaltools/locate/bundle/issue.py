@@ -165,6 +165,9 @@ def _size_of_error(case: Case) -> str:
     if found.reference_rms and np.isfinite(found.largest):
         relative = f", {found.error_rms / found.reference_rms:.3g} of the values (root mean square)"
     unit = _UNITS.get(case.unit, case.unit)
+    if case.on_average:
+        mean = float(np.mean(case.given.astype(np.float64) - case.expected.astype(np.float64)))
+        return f"On average {mean:+.3g} ({unit}), where {case.tolerance:.6g} to one side is allowed{relative}"
     return f"Largest difference {found.largest:.6g} ({unit}), where {case.tolerance:.6g} is allowed{relative}"
 
 
