@@ -19,13 +19,14 @@ SUMS = np.add.outer(np.arange(-128, 128), np.arange(-128, 128))
 def halved(rule: str) -> Array:
     """The mean of each pair, as a byte."""
     exact = SUMS / 2
-    rules = {
+    rules: dict[str, Array] = {
         "even": np.rint(exact),
         "up": np.floor(exact + 0.5),
         "away": np.trunc(exact + np.copysign(0.5, exact)),
         "cut off": np.floor(exact),
     }
-    return np.clip(rules[rule], -128, 127).astype(np.int8)
+    stored: Array = np.clip(rules[rule], -128, 127).astype(np.int8)
+    return stored
 
 
 @pytest.mark.parametrize("one", ["even", "up", "away"])
