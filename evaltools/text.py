@@ -27,7 +27,7 @@ def shortened(text: str, most: int) -> str:
     """The text with its middle left out where it has more than ``most`` characters, which are 5 or more.
 
     >>> shortened("functional_1/conv/Relu6;functional_1/bn/Fused", 24)
-    'functional_1...1/bn/Fused'
+    'functional_...1/bn/Fused'
     """
     if len(text) <= most:
         return text
