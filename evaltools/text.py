@@ -8,6 +8,7 @@ import textwrap
 from typing import Final, TextIO
 
 _COMMAND: Final = "$ "
+_LEFT_OUT: Final = "..."
 _GAPS: Final = re.compile(r"(?<=\S) {2,}(?=\S)")
 _FARTHEST_COLUMN: Final = 0.6
 """Of the width: a column that begins farther to the right leaves too little for its text."""
@@ -20,6 +21,27 @@ def printable(text: str) -> str:
     ('two?lines', 'no?[2Jspace')
     """
     return "".join(character if character.isprintable() else "?" for character in text)
+
+
+def shortened(text: str, most: int) -> str:
+    """The text with its middle left out where it has more than ``most`` characters, which are 5 or more.
+
+    >>> shortened("functional_1/conv/Relu6;functional_1/bn/Fused", 24)
+    'functional_...1/bn/Fused'
+    """
+    if len(text) <= most:
+        return text
+    left = most - len(_LEFT_OUT)
+    return f"{text[: left - left // 2]}{_LEFT_OUT}{text[len(text) - left // 2 :]}"
+
+
+def steps(number: str) -> str:
+    """A number of steps of a quantised tensor, in words.
+
+    >>> steps("1"), steps("-1"), steps("0.5"), steps("inf")
+    ('1 step', '-1 step', '0.5 steps', 'inf steps')
+    """
+    return f"{number} step{'' if number.lstrip('+-') == '1' else 's'}"
 
 
 def columns_of(stream: TextIO | None) -> int | None:

@@ -34,6 +34,7 @@ def test_every_example_of_a_page_runs(page: str, folder: Path) -> None:
     program = ""
     for kind, name, content in re.findall(r"```(\w+)(?: (\S+))?\n(.*?)```", (ROOT / "docs" / page).read_text(), re.S):
         if kind == "python" and name:
+            compile(content, name, "exec")
             (folder / name).write_text(content)
         elif kind == "python":
             program += content

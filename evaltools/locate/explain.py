@@ -12,7 +12,7 @@ from evaltools.locate.parts.bench import Bench, GivenUp
 from evaltools.locate.parts.case import Case
 from evaltools.locate.parts.part import Outcome, Part, TensorRuns
 from evaltools.locate.search.findings import Findings, Found
-from evaltools.locate.search.judge import least_tolerance
+from evaltools.locate.search.judge import Limit, least_limit
 from evaltools.locate.search.sweep import sweep
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import Cause, LocateResult, SweptOption
@@ -67,7 +67,7 @@ class Explainer:
         runs = next((each for each in outcome.outputs if each.tensor == found.tensor), None)
         if runs is None:
             return
-        limit = self._limit(found, runs)
+        limit = self._limit(found.place, runs)
         case = self._case(found.place, runs, limit, self._bench.folder / name)
         self._cases[found.place] = case
         self._causes[found.place] = find_causes(case)
@@ -77,20 +77,22 @@ class Explainer:
 
         self._swept[found.place] = sweep(self._whole.configuration, outcome_of, limit)
 
-    def _limit(self, found: Found, runs: TensorRuns) -> float:
-        known = self._findings.limits.get(found.place, {})
-        return known.get(found.tensor, least_tolerance(runs, self._findings.precision))
+    def _limit(self, place: int, runs: TensorRuns) -> Limit:
+        known = self._findings.limits.get(place, {})
+        return known.get(runs.tensor, least_limit(runs, self._findings.precision))
 
-    def _case(self, place: int, runs: TensorRuns, limit: float, arrays: Path) -> Case:
+    def _case(self, place: int, runs: TensorRuns, limit: Limit, arrays: Path) -> Case:
+        on_average = bool(limit.only_to_one_side(runs))
         return Case(
             index=place,
             operator=self._model.operators[place],
             tensor=runs.name,
             unit=runs.unit,
-            tolerance=limit,
+            tolerance=limit.one_sided if on_average else limit.largest,
             model=arrays.with_suffix(".tflite"),
             arrays=arrays,
             configuration=self._whole.configuration,
+            on_average=on_average,
         )
 
     def neighbour(self) -> Case | None:
@@ -106,9 +108,7 @@ class Explainer:
             return None
         runs = max(outcome.outputs, key=lambda each: each.worst)
         place = self._model.makers[runs.tensor]
-        known = self._findings.limits.get(place, {})
-        limit = known.get(runs.tensor, least_tolerance(runs, self._findings.precision))
-        return self._case(place, runs, limit, self._bench.folder / _NEIGHBOUR)
+        return self._case(place, runs, self._limit(place, runs), self._bench.folder / _NEIGHBOUR)
 
     def _right_one(self) -> Part | None:
         """The nearest operator of the same kind that is right alone, else the nearest one."""

@@ -2,8 +2,9 @@
  *
  * It takes over the nodes that give the model's outputs, lets the CPU's own kernels compute them,
  * and then spoils what they gave, as its options ask. With option tensor it takes over every node
- * that it can, and spoils the one whose first output has that name. So any model will do whose
- * shapes are known; what is not spoiled is bit for bit the CPU's.
+ * that it can, and spoils the one whose first output has that name, or each of several, with "|"
+ * between their names. So any model will do whose shapes are known; what is not spoiled is bit for
+ * bit the CPU's.
  *
  * The functions are in the order of rounding_delegate.c, whose first comment says who calls what.
  */
@@ -36,7 +37,7 @@ typedef struct {
     float amount; /* NAN: that of the fault */
     int channel;  /* only this index of the last axis; -1: all */
     int every;    /* only in each inference whose number, from 1, is a multiple of this */
-    char *tensor; /* only nodes whose first output is called so; NULL: what gives the model's outputs */
+    char *tensor; /* only nodes whose first output has such a name; NULL: what gives the model's outputs */
 } Options;
 
 static const Options DEFAULT_OPTIONS = {
@@ -100,7 +101,7 @@ static bool parse_options(const char *const *keys, const char *const *values, si
             report(report_error,
                    "faulty_delegate: option '%s' is '%s', expected fault (none, scale, offset, "
                    "step, saturate, zero, stale, frozen or nan), amount (a number), channel (0 or "
-                   "more), every (1 or more) or tensor (a name)",
+                   "more), every (1 or more) or tensor (names with | between)",
                    keys[i], values[i]);
             free(options->tensor);
             return false;
@@ -300,8 +301,17 @@ static bool holds(const Options *options, int32_t type) {
     return options->fault == FAULT_NAN ? type == kTfLiteFloat32 : size_of(type) > 0;
 }
 
-static bool has_name(const TfLiteTensor *tensor, const char *name) {
-    return tensor->name != NULL && strcmp(tensor->name, name) == 0;
+/* Whether a tensor has one of the names, which a "|" separates. */
+static bool has_name(const TfLiteTensor *tensor, const char *names) {
+    const size_t size = tensor->name == NULL ? 0 : strlen(tensor->name);
+    for (const char *start = names; size > 0 && *start != '\0';) {
+        const size_t length = strcspn(start, "|");
+        if (length == size && strncmp(start, tensor->name, size) == 0) {
+            return true;
+        }
+        start += length + (start[length] == '|');
+    }
+    return false;
 }
 
 /* Whether what a node gives is to be spoiled. */

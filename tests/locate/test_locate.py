@@ -53,6 +53,51 @@ def test_the_planted_operator_is_named_and_confirmed(
     assert [operator["status"] for operator in found["operators"]].count("wrong") == 1
 
 
+@pytest.mark.parametrize(("tensor", "amount"), [("stem", 1), ("spread", -1), ("total", 1), ("scores", 2)])
+def test_whole_numbers_that_are_all_a_step_off_are_a_fault(
+    tensor: str, amount: int, tmp_path: Path, faulty_delegate: Path
+) -> None:
+    """SOFTMAX, which hardware approximates, may be off by one step more."""
+    place = locate_models.NET_TENSORS.index(tensor)
+    completed, found = locate(
+        written(tmp_path, "quantized net"), *planted(faulty_delegate, f"tensor:{tensor};fault:step;amount:{amount}")
+    )
+    assert found["verdict"]["operators"] == [place], completed.out
+    (culprit,) = found["culprits"]
+    assert culprit["status"] == "confirmed"
+    assert [cause["name"] for cause in culprit["causes"]] == ["moved by a constant"]
+    operator = found["operators"][place]
+    assert operator["local"]["worst"] == operator["tolerance"] == abs(amount)
+    assert "nearly all are to one side" in operator["reason"]
+
+
+def test_a_step_in_few_elements_is_no_fault(tmp_path: Path, faulty_delegate: Path) -> None:
+    _, found = locate(
+        written(tmp_path, "quantized net"),
+        *planted(faulty_delegate, "tensor:stem;fault:step;amount:1;channel:2"),
+    )
+    assert found["operators"][0]["local"]["worst"] == 1
+    assert found["verdict"]["operators"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "tensors", "fault"),
+    [
+        ("net", "logits|scores", "scale;amount:1.5"),
+        ("net", "pooled|flat|logits|scores", "offset;amount:0.3"),
+        ("quantized net", "logits|scores", "step;amount:6"),
+        ("net", "stem|spread|project", "zero"),
+    ],
+)
+def test_a_fault_right_behind_another_one_is_confirmed_as_well(
+    name: str, tensors: str, fault: str, tmp_path: Path, faulty_delegate: Path
+) -> None:
+    completed, found = locate(written(tmp_path, name), *planted(faulty_delegate, f"tensor:{tensors};fault:{fault}"))
+    places = [locate_models.NET_TENSORS.index(tensor) for tensor in tensors.split("|")]
+    assert found["verdict"] == {"kind": "operator at fault", "operators": places, "reason": ""}, completed.out
+    assert {culprit["status"] for culprit in found["culprits"]} == {"confirmed"}
+
+
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "svdf"])
 def test_where_nothing_is_wrong_nothing_is_named(name: str, tmp_path: Path, faulty_delegate: Path) -> None:
     completed, found = locate(written(tmp_path, name), *planted(faulty_delegate, "tensor:nowhere;fault:zero"))

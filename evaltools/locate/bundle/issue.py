@@ -134,7 +134,9 @@ def _what_happens(facts: Facts) -> list[str]:
         lines.append(f"and {len(operators) - _MOST_OPERATORS} more operators")
     lines.append(f"Wrong: {code(case.tensor)}. {_size_of_error(case)}")
     if culprit is not None:
-        seen = [f"{each.beyond} of {each.runs} runs ({_words(each.method)})" for each in culprit.evidence if each.runs]
+        seen = [
+            f"{each.beyond} of {each.runs} runs ({_words(each.method)})" for each in culprit.evidence if each.beyond
+        ]
         lines += [f"Too far off in {', '.join(seen)}"] if seen else []
     found = f"Found by evaltools: {_words(culprit.status)}" if culprit else "Found by evaltools"
     lines.append(f"{found}; {_words(verdict.kind)}{': ' if verdict.reason else ''}{_words(verdict.reason)}")
@@ -165,6 +167,9 @@ def _size_of_error(case: Case) -> str:
     if found.reference_rms and np.isfinite(found.largest):
         relative = f", {found.error_rms / found.reference_rms:.3g} of the values (root mean square)"
     unit = _UNITS.get(case.unit, case.unit)
+    if case.on_average:
+        mean = float(np.mean(case.given.astype(np.float64) - case.expected.astype(np.float64)))
+        return f"On average {mean:+.3g} ({unit}), where {case.tolerance:.6g} to one side is allowed{relative}"
     return f"Largest difference {found.largest:.6g} ({unit}), where {case.tolerance:.6g} is allowed{relative}"
 
 

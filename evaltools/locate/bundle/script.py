@@ -53,7 +53,8 @@ class NoScript(EvaltoolsError):
 class ScriptFacts:
     """What the script is about.
 
-    ``outputs`` says which output of each model is compared, ``tolerances`` how far that may be off. ``zeros_between``:
+    ``outputs`` says which output of each model is compared, ``tolerances`` how far that may be off in each
+    element, or with ``on_average`` to one side. ``zeros_between``:
     each run is preceded by one with zeros, which shows outputs that are left over from the run before.
     """
 
@@ -65,6 +66,7 @@ class ScriptFacts:
     runs: int
     outputs: Mapping[str, int]
     zeros_between: bool = False
+    on_average: bool = False
 
 
 def script(facts: ScriptFacts) -> str:
@@ -81,7 +83,8 @@ def script(facts: ScriptFacts) -> str:
         imports="" if compiled else "from collections import Counter\n",
         outputs=_literal(dict(facts.outputs)),
         tolerances=_literal(dict(facts.tolerances)),
-        unit="steps of the quantised output" if facts.unit == "steps" else "in the unit of the output",
+        unit=_unit(facts),
+        off="abs(np.mean(given.astype(np.float64) - expected))" if facts.on_average else "off.max()",
         runs=facts.runs,
         constants="" if compiled else _delegates(facts.configuration),
         open=(_compiled(facts.configuration) if compiled else _interpreter(facts.configuration, facts.runtime)).strip(),
@@ -89,6 +92,11 @@ def script(facts: ScriptFacts) -> str:
         packages=_literal((*packages, "numpy")),
         models=_literal(tuple((model, starts[model]) for model in facts.outputs)),
     )
+
+
+def _unit(facts: ScriptFacts) -> str:
+    unit = "steps of the quantised output" if facts.unit == "steps" else "in the unit of the output"
+    return f"{unit}, on average to one side" if facts.on_average else unit
 
 
 def packages_of(configuration: Configuration, runtime: str) -> list[str]:

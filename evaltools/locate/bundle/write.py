@@ -150,6 +150,7 @@ class _Writer:
             unit=case.unit,
             runs=self._runs(),
             outputs=outputs,
+            on_average=case.on_average,
         )
 
     def _runs(self) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaltools.locate.parts.part import TensorRuns
-from evaltools.locate.search.judge import FP32, errors, least_tolerance
+from evaltools.locate.search.judge import FP32, errors, least_limit
 from evaltools.model.contents import Graph, GraphTensor
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import Operator, Verdict
@@ -76,7 +76,7 @@ def _operator(place: int, compared: Compared, model: CuttableModel) -> Operator:
         return Operator(place, name, first, "absolute", "not tried", reason=reason)
     runs = max(known, key=lambda each: each.relative)
     gain = _gain(runs, place, compared, model)
-    accumulated = errors(runs, least_tolerance(runs, FP32))
+    accumulated = errors(runs, least_limit(runs, FP32))
     return Operator(place, name, runs.name, "absolute", "compared", accumulated=accumulated, gain=gain)
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from evaltools.locate.causes.view import Numbers, View
 from evaltools.result.locate import Cause
+from evaltools.text import steps
 
 _FEWEST: Final = 6
 _PER_CHANNEL: Final = 4
@@ -72,10 +73,10 @@ def moved(view: View) -> Cause | None:
         return None
     shift = float(np.median(given[finite] - expected[finite]))
     if shift and view.explained_by(_stored(view, expected + shift), _slack(view, 1.0)):
-        unit = " steps" if view.is_whole else ""
+        by = steps(f"{shift:+.6g}") if view.is_whole else f"{shift:+.6g}"
         return Cause(
             "moved by a constant",
-            f"all {view.given.size} values are the CPU's {shift:+.6g}{unit}",
+            f"all {view.given.size} values are the CPU's {by}",
             "compare the zero points that the delegate uses with the model's, and whether a bias is added twice or not",
         )
     matrix = np.stack([expected[finite], np.ones(int(finite.sum()))], axis=1)

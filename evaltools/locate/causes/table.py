@@ -16,48 +16,54 @@ from evaltools.result.locate import Cause
 
 Signature = Callable[[View], Cause | None]
 
-_MOST: Final = 3
-TABLE: Final[Sequence[Sequence[Signature]]] = (
-    (places.another_shape,),
-    (
-        limits.fp16_overflow,
-        limits.not_a_number,
-        elsewhere.operand_returned,
-        elsewhere.stale,
-        elsewhere.not_written,
-        broadcast.swapped,
-        broadcast.wrong_broadcast,
-        activation.left_out,
-        activation.added,
-    ),
-    (rerun.other_resize, rerun.other_padding, rerun.part_read, rerun.other_layout, scale.bias_left_out),
-    (
-        limits.wrapped_around,
-        limits.pinned_at_a_bound,
-        scale.multiplied_or_moved,
-        rounding.biased_rounding,
-        rounding.fewer_digits,
-    ),
-    (limits.some_not_finite, places.at_the_border, places.last_lanes, places.few_channels),
+TABLE: Final[Sequence[Signature]] = (
+    places.another_shape,
+    limits.fp16_overflow,
+    limits.not_a_number,
+    elsewhere.operand_returned,
+    elsewhere.stale,
+    elsewhere.not_written,
+    broadcast.swapped,
+    broadcast.wrong_broadcast,
+    activation.left_out,
+    activation.added,
+    rerun.other_resize,
+    rerun.other_padding,
+    rerun.part_read,
+    rerun.other_layout,
+    scale.bias_left_out,
+    limits.wrapped_around,
+    limits.pinned_at_a_bound,
+    scale.multiplied_or_moved,
+    rounding.biased_rounding,
+    rounding.fewer_digits,
 )
-"""Groups of signatures: one is asked where those before know nothing.
+"""Each explains all values by itself; the first that fits is the cause.
 
-The first say where each value comes from, at once; the second by running the operator in other ways; the third with
-numbers that were fitted; the last only where values are wrong.
+First those that say where each value comes from, with nothing that was fitted: one value everywhere comes before an
+activation that gives the same where all others lie outside of its bounds. Then those that run the operator in another
+way, then those with fitted numbers: a constant that gives every value comes before a rounding, which only says to which
+side they are off.
 """
+WHERE: Final[Sequence[Signature]] = (
+    limits.some_not_finite,
+    places.at_the_border,
+    places.last_lanes,
+    places.few_channels,
+)
+"""What is asked where no cause is known: which values are wrong. Several of these can hold at once."""
 
 
 def find_causes(case: Case) -> tuple[Cause, ...]:
-    """What the numbers of a case show, best first and three at most; none where no signature fits.
+    """The cause that explains the numbers of a case, else what is known of the values that are wrong; may be nothing.
 
     A signature that cannot read or run the part, or whose arrays have other shapes than it takes, has nothing to say.
     """
     view = View(case)
-    for group in TABLE:
-        found = [cause for cause in (_ask(signature, view) for signature in group) if cause is not None]
-        if found:
-            return tuple(found[:_MOST])
-    return ()
+    cause = next((found for found in (_ask(signature, view) for signature in TABLE) if found is not None), None)
+    if cause is not None:
+        return (cause,)
+    return tuple(found for found in (_ask(signature, view) for signature in WHERE) if found is not None)
 
 
 def _ask(signature: Signature, view: View) -> Cause | None:

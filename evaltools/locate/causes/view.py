@@ -22,6 +22,7 @@ from evaltools.model.contents import Graph, GraphTensor, Operation, read_content
 from evaltools.model.edit import operator_options, with_options
 from evaltools.runtime.registry import open_session
 from evaltools.runtime.session import Array
+from evaltools.text import steps
 
 Numbers = npt.NDArray[np.float64]
 
@@ -68,8 +69,8 @@ class View:
     @property
     def off_by(self) -> str:
         """The largest error, in words."""
-        unit = " steps" if self.case.unit == "steps" else ""
-        return f"{_largest(self.error):.4g}{unit}"
+        largest = f"{_largest(self.error):.4g}"
+        return steps(largest) if self.case.unit == "steps" else largest
 
     def explained_by(self, predicted: npt.NDArray[Any], slack: float = 0.0) -> bool:
         """Whether the delegate gave these values: all of them, within the tolerance, or ``slack`` where that is more.
@@ -294,10 +295,10 @@ def quantization(tensor: GraphTensor) -> tuple[float | None, float]:
 def count(some: int, of: int) -> str:
     """How many of how many.
 
-    >>> count(3, 3), count(2, 1200)
-    ('all 3', '2 of 1200')
+    >>> count(3, 3), count(2, 1200), count(1, 1)
+    ('all 3', '2 of 1200', '1 of 1')
     """
-    return f"all {of}" if some == of else f"{some} of {of}"
+    return f"all {of}" if some == of > 1 else f"{some} of {of}"
 
 
 def _error(one: Numbers, other: Numbers) -> Numbers:

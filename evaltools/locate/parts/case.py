@@ -20,7 +20,8 @@ class Case:
     ``model`` is the part's ``.tflite``, ``arrays`` the ``.npz`` beside it: ``input_N`` with N the number of the tensor
     in the user's model, in the part's order; ``expected`` and ``given``, what the CPU and the delegate had in the
     tensor ``tensor``; ``before``, what the CPU has there for the inputs of the run before. ``operator`` made that
-    tensor; ``unit`` is "steps" for quantised whole numbers, else "absolute". ``tolerance`` is what it may be off.
+    tensor; ``unit`` is "steps" for quantised whole numbers, else "absolute". ``tolerance`` is what it may be off: each
+    element, or with ``on_average`` all of them to one side, where no element alone is too far off.
     """
 
     index: int
@@ -31,6 +32,7 @@ class Case:
     model: Path
     arrays: Path
     configuration: Configuration
+    on_average: bool = False
 
     @cached_property
     def loaded(self) -> Mapping[str, Array]:

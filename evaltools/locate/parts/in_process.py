@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -18,7 +18,7 @@ import numpy as np
 
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError
-from evaltools.locate.parts.difference import difference, is_rounded
+from evaltools.locate.parts.difference import difference, is_rounded, one_sided
 from evaltools.locate.parts.kernels import is_xnnpack, other_kernels
 from evaltools.locate.parts.part import Outcome, Part, TensorRuns
 from evaltools.model import ModelFile, read_model
@@ -36,6 +36,7 @@ _PRECISIONS: Final = ("fp16", "bf16")
 _QUANTIZED: Final = ("int8", "uint8", "int16")
 _SEED: Final = 7
 _KEPT_TENSORS: Final = 64
+AsFed = Callable[[int, Sequence[Array]], Mapping[int, Array]]
 
 
 @dataclass(frozen=True)
@@ -197,9 +198,9 @@ class _Measurement:
         note = "" if part.is_whole or self._is_finite() else "what it is fed holds NaN or infinity"
         is_evidence = part.is_whole or (not note and self._same_on_cpu())
         stateful = self._cut.stateful or (part.is_whole and session.file.stateful)
-        with self._opened(part.configuration) as opened:
+        with self._opened(part.configuration) as opened, self._last_alone() as as_fed:
             watched = [_Watched(session, tensor, part.against) for tensor in self._cut.outputs]
-            runs, unlike = self._repeat(opened, watched, stateful)
+            runs, unlike = self._repeat(opened, watched, stateful, as_fed)
             chained = self._chained(opened) if part.chain and not stateful else {}
             delegation = opened.delegation
         floors = self._floors() if part.floors else {}
@@ -239,6 +240,24 @@ class _Measurement:
         finally:
             opened.close()
 
+    @contextmanager
+    def _last_alone(self) -> Iterator[AsFed]:
+        """What the reference makes of what the last operator was fed: a function of the run and the part's outputs."""
+        if not self._part.as_fed:
+            yield lambda _run, _outputs: {}
+            return
+        last = self._part.last
+        cut = self._session.model.cut(last, last, self._session.forms)
+        with self._session.opened(cut.content, self._session.reference) as alone:
+
+            def as_fed(run: int, outputs: Sequence[Array]) -> Mapping[int, Array]:
+                given = dict(zip(self._cut.inputs, self._values(run), strict=True))
+                given |= dict(zip(self._cut.outputs, outputs, strict=True))
+                made = alone.run([given[tensor] for tensor in cut.inputs]).outputs
+                return dict(zip(cut.outputs, made, strict=True))
+
+            yield as_fed
+
     def _values(self, run: int) -> list[Array]:
         return [self._session.read(run, tensor) for tensor in self._cut.inputs]
 
@@ -255,7 +274,7 @@ class _Measurement:
             return False
         return True
 
-    def _repeat(self, opened: Session, watched: Sequence[_Watched], stateful: bool) -> tuple[int, int]:
+    def _repeat(self, opened: Session, watched: Sequence[_Watched], stateful: bool, as_fed: AsFed) -> tuple[int, int]:
         """Run until there are enough runs; returns how many, and for how many inputs a second run was another."""
         first: dict[int, tuple[Array, ...]] = {}
         unlike: set[int] = set()
@@ -268,8 +287,9 @@ class _Measurement:
                     inference = anew.run(self._values(run))
             else:
                 inference = opened.run(self._values(run))
+            expected = as_fed(run, inference.outputs)
             for each, values in zip(watched, inference.outputs, strict=True):
-                each.see(run, values)
+                each.see(run, values, expected.get(each.tensor))
             earlier = first.setdefault(run, inference.outputs)
             if any(one.tobytes() != other.tobytes() for one, other in zip(earlier, inference.outputs, strict=True)):
                 unlike.add(run)
@@ -330,8 +350,12 @@ class _Measurement:
                     for array in self._values(run)
                 ]
                 for place, output in enumerate(opened.run(values).outputs):
-                    error = difference(output, self._session.read(run, self._cut.outputs[place])).largest
+                    expected = self._session.read(run, self._cut.outputs[place])
+                    error = difference(output, expected).largest
                     found[place][name] = max(found[place].get(name, 0.0), error)
+                    if not precision and str(expected.dtype) in _QUANTIZED:
+                        side = f"{name}, one side"
+                        found[place][side] = max(found[place].get(side, 0.0), abs(one_sided(output, expected)))
 
     def _keep(self, worst: _Watched) -> None:
         """Write the worst run: inputs, what was expected, what was given, and what was expected a run before."""
@@ -351,7 +375,10 @@ class _Watched:
         self._session = session
         self.tensor: Final = tensor
         self._against = against
+        in_steps = not against and session.forms[tensor].dtype in _QUANTIZED
+        self._unit: Final = "steps" if in_steps else "absolute"
         self._largest: list[float] = []
+        self._one_sided: list[float] = []
         self._relative = self._magnitude = 0.0
         self._not_finite: int | None = None
         self._rounded = set(_PRECISIONS)
@@ -359,9 +386,9 @@ class _Watched:
         self.kept_run = 0
         self.kept: Array = np.zeros(0)
 
-    def see(self, run: int, values: Array) -> None:
-        """One more run with that input."""
-        pair = self._pair(run, values)
+    def see(self, run: int, values: Array, expected: Array | None = None) -> None:
+        """One more run with that input; ``expected`` stands for what the tensor is held against."""
+        pair = self._pair(run, values) if expected is None else (values, expected)
         if pair is None:
             return
         values, reference = pair
@@ -369,6 +396,8 @@ class _Watched:
         if found.not_finite and self._not_finite is None:
             self._not_finite = len(self._largest)
         self._largest.append(found.largest)
+        if self._unit == "steps":
+            self._one_sided.append(one_sided(values, reference) if found.largest else 0.0)
         self._relative = max(self._relative, found.error_rms / found.reference_rms if found.reference_rms else 0.0)
         self._magnitude = max(self._magnitude, found.magnitude)
         self._rounded = {each for each in self._rounded if is_rounded(values, each) and not is_rounded(reference, each)}
@@ -392,7 +421,7 @@ class _Watched:
         return TensorRuns(
             tensor=self.tensor,
             name=model.name(self.tensor),
-            unit="steps" if not self._against and self._session.forms[self.tensor].dtype in _QUANTIZED else "absolute",
+            unit=self._unit,
             largest=tuple(self._largest),
             relative=self._relative,
             magnitude=self._magnitude,
@@ -400,6 +429,7 @@ class _Watched:
             floors=dict(floors),
             rounded=tuple(sorted(self._rounded)),
             chained=chained,
+            one_sided=tuple(self._one_sided),
         )
 
 

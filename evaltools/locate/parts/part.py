@@ -24,7 +24,9 @@ class Part:
     once. With ``floors``, "cpu" or "cpu and fp16", the CPU's own kernels are measured too. With ``chain``, the part is
     run a second time with what the parts before it gave. ``keep`` names a file for the arrays of the worst run, of
     ``kept_tensor`` or, without one, of the output that is furthest off. ``against`` names what the tensors are held
-    against instead of the reference's, in real numbers; tensors of which there are none are left out.
+    against instead of the reference's, in real numbers; tensors of which there are none are left out. With ``as_fed``,
+    what the last operator gives is held against what the reference makes of what that operator was fed in the same run;
+    tensors that the part itself makes for it must be among the taps.
     """
 
     first: int
@@ -39,6 +41,7 @@ class Part:
     keep: str = ""
     kept_tensor: int | None = None
     against: str = ""
+    as_fed: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -49,7 +52,7 @@ class Part:
     def key(self) -> str:
         """What distinguishes it from other parts of the same model."""
         places = (self.first, self.last, self.exposed, self.taps)
-        facts = (*places, self.runs, self.floors, self.chain, self.keep, self.kept_tensor, self.against)
+        facts = (*places, self.runs, self.floors, self.chain, self.keep, self.kept_tensor, self.against, self.as_fed)
         text = "\n".join([*map(repr, facts), *self.configuration.to_flags()])
         return "part " + hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -62,7 +65,9 @@ class TensorRuns:
     square of the error divided by that of the reference. ``magnitude`` is the largest value of the reference.
     ``floors`` has, by name, the largest difference that the CPU makes: ``kernels`` of XNNPACK in the same precision,
     ``xnnpack fp16``, and inputs and constants rounded to ``float32``, ``fp16``, ``bf16`` or ``int8``. ``rounded`` has
-    the precisions in which all values given could be written, while the reference's could not.
+    the precisions in which all values given could be written, while the reference's could not. ``one_sided`` has, of
+    quantised tensors, by how many steps each run was off to one side, as
+    :func:`~evaltools.locate.parts.difference.one_sided` counts; so has the floor ``kernels, one side``.
     """
 
     tensor: int
@@ -75,6 +80,7 @@ class TensorRuns:
     floors: dict[str, float] = field(default_factory=dict)
     rounded: tuple[str, ...] = ()
     chained: tuple[float, ...] = ()
+    one_sided: tuple[float, ...] = ()
 
     @property
     def worst(self) -> float:

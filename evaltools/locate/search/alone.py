@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from evaltools.locate.parts.part import TensorRuns
 from evaltools.locate.search.arithmetic import is_hybrid, sum_length
-from evaltools.locate.search.judge import FP32, found_precision, furthest, ordinary, tolerance
+from evaltools.locate.search.judge import FP32, Limit, found_precision, limit_of, ordinary
 from evaltools.locate.search.subject import Subject
 
 
@@ -23,7 +23,9 @@ def measure_alone(subject: Subject) -> None:
     is_low = found.precision != FP32
     wider = {unit: ordinary(list(_shares(subject, unit))) if is_low else 1.0 for unit in ("absolute", "steps")}
     for place, outcome in found.singles.items():
-        found.limits[place] = {runs.tensor: _limit(subject, runs, place) * wider[runs.unit] for runs in outcome.outputs}
+        found.limits[place] = {
+            runs.tensor: _limit(subject, runs, place).times(wider[runs.unit]) for runs in outcome.outputs
+        }
 
 
 def suspects(subject: Subject) -> list[int]:
@@ -31,17 +33,15 @@ def suspects(subject: Subject) -> list[int]:
     shares = {}
     for place, outcome in subject.found.singles.items():
         limits = subject.found.limits.get(place, {})
-        if outcome.is_evidence and outcome.ran and any(runs.worst > limits[runs.tensor] for runs in outcome.outputs):
-            runs = furthest(outcome.outputs, limits)
-            limit = limits[runs.tensor]
-            shares[place] = runs.worst / limit if limit else float("inf")
-    return sorted(shares, key=lambda place: -shares[place])
+        if outcome.is_evidence and outcome.ran:
+            shares[place] = max(limits[runs.tensor].share(runs) for runs in outcome.outputs)
+    return sorted((place for place, share in shares.items() if share > 1), key=lambda place: -shares[place])
 
 
 def _shares(subject: Subject, unit: str) -> Iterable[float]:
     """The errors of outputs of a delegate that was asked for, each divided by its tolerance."""
     for runs, place in _asked_for(subject, unit):
-        limit = _limit(subject, runs, place)
+        limit = _limit(subject, runs, place).largest
         if limit:
             yield runs.worst / limit
 
@@ -70,7 +70,7 @@ def _asked_for(subject: Subject, unit: str) -> Iterable[tuple[TensorRuns, int]]:
                     yield runs, place
 
 
-def _limit(subject: Subject, runs: TensorRuns, place: int) -> float:
+def _limit(subject: Subject, runs: TensorRuns, place: int) -> Limit:
     graph = subject.graph
     node = graph.nodes[place]
-    return tolerance(runs, node.operator, subject.found.precision, sum_length(graph, node), is_hybrid(graph, node))
+    return limit_of(runs, node.operator, subject.found.precision, sum_length(graph, node), is_hybrid(graph, node))

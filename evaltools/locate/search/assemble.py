@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from evaltools.locate.parts.part import Outcome, TensorRuns
+from evaltools.locate.search.evidence import to_one_side
 from evaltools.locate.search.findings import Findings, Found
-from evaltools.locate.search.judge import FP32, errors, floor, furthest, least_tolerance
+from evaltools.locate.search.judge import FP32, Limit, errors, floor, furthest, least_limit
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import Culprit, Operator, OperatorStatus, OutputErrors, Unit, Verdict
 
@@ -33,7 +34,7 @@ def _operator(place: int, findings: Findings, model: CuttableModel, accumulated:
     if outcome is None or not outcome.ran:
         return _with_accumulated(base, whole, findings, model, accumulated)
     limits = findings.limits.get(place) or {
-        runs.tensor: least_tolerance(runs, findings.precision) for runs in outcome.outputs
+        runs.tensor: least_limit(runs, findings.precision) for runs in outcome.outputs
     }
     runs = furthest(outcome.outputs, limits)
     limit = limits[runs.tensor]
@@ -47,9 +48,9 @@ def _operator(place: int, findings: Findings, model: CuttableModel, accumulated:
         ran_on=", ".join(outcome.delegates) or "CPU",
         local=errors(runs, limit),
         floor=floor(runs, findings.precision),
-        tolerance=limit,
+        tolerance=limit.largest,
         same_precision=same,
-        reason=base.reason,
+        reason=base.reason or to_one_side(runs, limit),
     )
     return _with_accumulated(found, accumulated.get(runs.tensor, whole), findings, model, accumulated)
 
@@ -73,7 +74,7 @@ def _with_accumulated(
         status=found.status,
         ran_on=found.ran_on,
         local=found.local,
-        accumulated=errors(runs, found.tolerance or least_tolerance(runs, findings.precision)),
+        accumulated=errors(runs, Limit(found.tolerance) if found.tolerance else least_limit(runs, findings.precision)),
         gain=runs.relative / largest if largest else None,
         floor=found.floor,
         tolerance=found.tolerance,
@@ -111,11 +112,11 @@ def _status(place: int, findings: Findings, model: CuttableModel) -> OperatorSta
     if not outcome.is_evidence:
         return "no evidence"
     limits = findings.limits.get(place, {})
-    if any(runs.worst > limits.get(runs.tensor, runs.worst) for runs in outcome.outputs):
+    if any(limits[runs.tensor].beyond(runs) for runs in outcome.outputs if runs.tensor in limits):
         return "wrong"
     if not outcome.delegated:
         return "stays on the CPU"
-    exact = all(runs.worst <= least_tolerance(runs, FP32) for runs in outcome.outputs)
+    exact = all(runs.worst <= least_limit(runs, FP32).largest for runs in outcome.outputs)
     return "right" if findings.precision == FP32 or exact else "precision"
 
 
@@ -141,12 +142,15 @@ def outputs(findings: Findings, model: CuttableModel) -> tuple[OutputErrors, ...
     entries = []
     for runs in findings.whole.outputs:
         maker = model.makers.get(runs.tensor, -1)
-        limit = findings.limits.get(maker, {}).get(runs.tensor, least_tolerance(runs, findings.precision))
+        known = findings.limits.get(maker, {}).get(runs.tensor, least_limit(runs, findings.precision))
+        limit = known.largest
         single = findings.singles.get(maker)
         chained = [
             value for each in (single.outputs if single else ()) if each.tensor == runs.tensor for value in each.chained
         ]
-        entries.append(OutputErrors(runs.name, _unit(runs), errors(runs, limit), limit, max(chained, default=None)))
+        entries.append(
+            OutputErrors(runs.name, _unit(runs), errors(runs, Limit(limit)), limit, max(chained, default=None))
+        )
     return tuple(entries)
 
 

@@ -113,6 +113,6 @@ def _copy_says(subject: Subject, first: int, last: int, runs: TensorRuns) -> lis
         return []
     tapped = outcome.outputs[-1]
     limit = subject.least(runs)
-    wrong = tapped.worst > limit and tapped.worst > runs.worst / 2
+    wrong = tapped.worst > limit.largest and tapped.worst > runs.worst / 2
     note = "a copy of the tensor is wrong, too" if wrong else "a copy of the tensor is right: fusion or memory"
     return [replace(evidence_of("taps", (first, last), tapped, limit), agrees=wrong, note=note)]

@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaltools.locate.parts.part import Outcome, TensorRuns
+from evaltools.locate.search.judge import Limit
 from evaltools.result.locate import CulpritStatus, Evidence
 
 
-def evidence_of(method: str, part: tuple[int, int], runs: TensorRuns, limit: float) -> Evidence:
+def evidence_of(method: str, part: tuple[int, int], runs: TensorRuns, limit: Limit) -> Evidence:
     """The runs of a tensor that are beyond a limit, in the operators ``part``, the first and the last of them."""
     first, last = part
-    beyond = sum(value > limit for value in runs.largest)
-    return Evidence(method, str(first) if first == last else f"{first}-{last}", beyond > 0, beyond, len(runs.largest))
+    where, beyond = str(first) if first == last else f"{first}-{last}", limit.beyond(runs)
+    return Evidence(method, where, beyond > 0, beyond, len(runs.largest), to_one_side(runs, limit))
+
+
+def to_one_side(runs: TensorRuns, limit: Limit) -> str:
+    """Why a tensor is wrong of which no single element is too far off; empty for others."""
+    side = limit.only_to_one_side(runs)
+    return (
+        f"no element is too far off, but nearly all are to one side: {side:+.2g} steps or more on average"
+        if side
+        else ""
+    )
 
 
 def times_to_see(alone: Evidence) -> int:

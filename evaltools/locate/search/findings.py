@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from evaltools.locate.parts.part import Outcome, Part
-from evaltools.locate.search.judge import FP32
+from evaltools.locate.search.judge import FP32, Limit
 from evaltools.result.locate import CulpritStatus, Evidence
 
 
@@ -34,7 +34,7 @@ class Findings:
     whole: Outcome = field(default_factory=Outcome)
     taps: Outcome | None = None
     singles: dict[int, Outcome] = field(default_factory=dict)
-    limits: dict[int, dict[int, float]] = field(default_factory=dict)
+    limits: dict[int, dict[int, Limit]] = field(default_factory=dict)
     culprits: list[Found] = field(default_factory=list)
     unexplained: bool = False
     neighbour: Part | None = None

@@ -9,7 +9,7 @@ from evaltools.locate.parts.bench import Bench
 from evaltools.locate.parts.kernels import other_kernels
 from evaltools.locate.parts.part import Outcome, Part, TensorRuns
 from evaltools.locate.search.findings import Findings
-from evaltools.locate.search.judge import FP32, JUMPS, beyond_noise, least_tolerance
+from evaltools.locate.search.judge import FP32, JUMPS, Limit, beyond_noise, least_limit
 from evaltools.model.contents import Graph
 from evaltools.model.cut import CuttableModel
 
@@ -45,9 +45,9 @@ class Subject:
         """Operators in a row, run as often as the whole model."""
         return replace(self.whole, first=first, last=last)
 
-    def least(self, runs: TensorRuns) -> float:
+    def least(self, runs: TensorRuns) -> Limit:
         """The tolerance of a tensor of which no floor was measured."""
-        return least_tolerance(runs, self.found.precision)
+        return least_limit(runs, self.found.precision)
 
     def fails(self, first: int, last: int) -> TensorRuns | None:
         """The output of a part that small errors do not explain, None where there is none."""
@@ -63,7 +63,7 @@ class Subject:
             if maker is None or self.model.operators[maker] in JUMPS:
                 continue
             limit = self.found.limits.get(maker, {}).get(runs.tensor, self.least(runs))
-            if runs.worst > limit and beyond_noise(runs, limit, self._noise(runs.tensor, first, last)):
+            if runs.worst > limit.largest and beyond_noise(runs, limit, self._noise(runs.tensor, first, last)):
                 return runs
         return None
 

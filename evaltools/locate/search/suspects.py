@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from evaltools.locate.parts.part import Part
+from evaltools.locate.parts.part import Part, TensorRuns
 from evaltools.locate.search.alone import suspects
 from evaltools.locate.search.evidence import evidence_of, repeatability, status, times_to_see
 from evaltools.locate.search.findings import Found
-from evaltools.locate.search.judge import beyond_noise, furthest
+from evaltools.locate.search.judge import Limit, beyond_noise, furthest
 from evaltools.locate.search.subject import Subject
 from evaltools.result.locate import Evidence
 
@@ -37,19 +37,22 @@ def _confirmed(subject: Subject, place: int, others: Sequence[int], look_further
     runs = furthest(outcome.outputs, limits)
     tensor, limit = runs.tensor, limits[runs.tensor]
     alone = evidence_of("single", (place, place), runs, limit)
-    evidence = [replace(alone, note=repeatability(outcome))]
+    evidence = [replace(alone, note=repeatability(outcome) or alone.note)]
     if not look_further:
         return Found(place, place, place, tensor, "not confirmed", tuple(evidence))
     often = _often_enough(subject.whole, alone)
     start = max([0, place - _ISLAND, *(other + 1 for other in others if other < place)])
-    if start < place:
+    if start < place and not limit.only_to_one_side(runs):
         evidence.append(_island(subject, replace(often, first=start, last=place), tensor, limit))
     behind = _with_next(subject, often, place, tensor, limit)
     if behind is not None:
         evidence.append(behind)
     if len(evidence) == 1 and _is_alone(subject):
         evidence.append(evidence_of("whole model", (place, place), subject.found.whole.of(tensor), limit))
-    return Found(place, place, place, tensor, status(evidence), tuple(evidence), _reaches_output(subject, place))
+    if status(evidence) == "not confirmed":
+        evidence += _as_fed(subject, often, place, runs, limit)
+    reaches = _reaches_output(subject, place, others)
+    return Found(place, place, place, tensor, status(evidence), tuple(evidence), reaches)
 
 
 def _often_enough(whole: Part, alone: Evidence) -> Part:
@@ -60,7 +63,7 @@ def _often_enough(whole: Part, alone: Evidence) -> Part:
     return replace(whole, runs=max(whole.runs, needed), seconds=max(whole.seconds, _SECONDS_FOR_RARE))
 
 
-def _island(subject: Subject, part: Part, tensor: int, limit: float) -> Evidence:
+def _island(subject: Subject, part: Part, tensor: int, limit: Limit) -> Evidence:
     """The operators before a suspect and itself, on clean tensors."""
     first, last = part.first, part.last
     outcome = subject.bench.measure(replace(part, exposed=(tensor,)))
@@ -69,11 +72,11 @@ def _island(subject: Subject, part: Part, tensor: int, limit: float) -> Evidence
         return Evidence("island", f"{first}-{last}", False, 0, 0, reason)
     runs = outcome.of(tensor)
     noise = subject.cpu_noise(first, last, tensor)
-    agrees = beyond_noise(runs, limit, noise)
-    return replace(evidence_of("island", (first, last), runs, max(limit, noise)), agrees=agrees)
+    seen = evidence_of("island", (first, last), runs, replace(limit, largest=max(limit.largest, noise)))
+    return replace(seen, agrees=beyond_noise(runs, limit, noise))
 
 
-def _with_next(subject: Subject, part: Part, place: int, tensor: int, limit: float) -> Evidence | None:
+def _with_next(subject: Subject, part: Part, place: int, tensor: int, limit: Limit) -> Evidence | None:
     """A suspect with the operators behind it, its own tensor given as a copy."""
     last = min(place + _ISLAND, subject.last)
     if last == place:
@@ -84,16 +87,41 @@ def _with_next(subject: Subject, part: Part, place: int, tensor: int, limit: flo
     return evidence_of("taps", (place, last), outcome.outputs[-1], limit)
 
 
+def _as_fed(subject: Subject, part: Part, place: int, alone: TensorRuns, limit: Limit) -> list[Evidence]:
+    """A suspect behind others, held against what the CPU makes of what they gave it, which may be wrong itself.
+
+    Copies show what it was fed. Only what is wrong then says anything: with other values there, a fault may not show.
+    Floats that are larger than the CPU's, fed or given, may be off by as much more.
+    """
+    model, first = subject.model, max(0, place - _ISLAND)
+    fed = tuple(tensor for tensor in model.fed_to(place) if model.makers.get(tensor, -1) >= first)
+    if not fed:
+        return []
+    outcome = subject.bench.measure(replace(part, first=first, last=place, taps=fed, as_fed=True))
+    if not outcome.ran or not outcome.is_evidence:
+        return []
+    runs = outcome.of(alone.tensor)
+    larger = [runs.magnitude / alone.magnitude if alone.magnitude else 1.0]
+    larger += [1 + each.worst / each.magnitude for each in outcome.outputs[-len(fed) :] if each.magnitude]
+    widened = limit if runs.unit == "steps" else limit.times(max(1.0, *larger))
+    seen = evidence_of("as fed", (first, place), runs, widened)
+    return [replace(seen, note="held against what the CPU makes of what it was fed there")] if seen.agrees else []
+
+
 def _is_alone(subject: Subject) -> bool:
     return len(subject.model.operators) - len(subject.model.folded) == 1
 
 
-def _reaches_output(subject: Subject, place: int) -> bool | None:
-    """Whether the model from that operator on is off at its outputs, and from the next one on less."""
+def _reaches_output(subject: Subject, place: int, others: Sequence[int]) -> bool | None:
+    """Whether the model from that operator on is off at its outputs, and from the next one on less.
+
+    Where one behind it is wrong as well, that one may hide it: then it is not known.
+    """
     if place == subject.last:
         return True
     own = subject.bench.measure(subject.part(place, subject.last))
     rest = subject.bench.measure(subject.part(place + 1, subject.last))
     if not (own.ran and rest.ran):
         return None
-    return own.worst > 2 * rest.worst and own.worst > max(map(subject.least, own.outputs))
+    reaches = own.worst > 2 * rest.worst and own.worst > max(subject.least(runs).largest for runs in own.outputs)
+    return None if not reaches and max(others) > place else reaches

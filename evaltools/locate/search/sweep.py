@@ -8,6 +8,7 @@ from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.locate.parts.part import Outcome
+from evaltools.locate.search.judge import Limit
 from evaltools.result.locate import SweptOption
 
 
@@ -55,12 +56,13 @@ def _is_in_force(setting: Setting, tested: Configuration) -> bool:
 
 
 def sweep(
-    tested: Configuration, outcome_of: Callable[[Configuration], Outcome], limit: float
+    tested: Configuration, outcome_of: Callable[[Configuration], Outcome], limit: Limit
 ) -> tuple[SweptOption, ...]:
     """Whether a part is still wrong with each other setting; those that cannot be run are left out."""
     found = []
     for setting, configuration in variants(tested):
         outcome = outcome_of(configuration)
         if outcome.ran:
-            found.append(SweptOption(f"--{setting.flag}={setting.value}", outcome.worst > limit, setting.tells))
+            wrong = any(map(limit.beyond, outcome.outputs))
+            found.append(SweptOption(f"--{setting.flag}={setting.value}", wrong, setting.tells))
     return tuple(found)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
 from evaltools.report.words.locate import answer_lines, culprit_lines
-from evaltools.result.locate import Errors, LocateResult, Operator
-from evaltools.text import printable
+from evaltools.result.locate import Errors, LocateResult, Operator, Unit
+from evaltools.text import printable, shortened, steps
 
 _MOST_ROWS: Final = 24
+_LONGEST_IN_TABLE: Final = 40
+_LONGEST_QUOTED: Final = 60
+_QUOTED: Final = re.compile(f"'([^']{{{_LONGEST_QUOTED},}})'")
 _ORDINARY: Final = ("right", "stays on the CPU", "computes from constants", "precision")
 
 
@@ -70,8 +74,8 @@ def _cells_compared(operator: Operator) -> list[str]:
     return [
         str(operator.index),
         printable(operator.name),
-        printable(_short(operator.tensor)),
-        _error(found, ""),
+        printable(shortened(operator.tensor, _LONGEST_IN_TABLE)),
+        _error(found, "absolute"),
         "" if sqnr is None else f"{sqnr:.1f}",
         "" if operator.gain is None else f"{operator.gain:.2g}",
         printable("" if operator.status == "compared" else operator.reason or operator.status),
@@ -81,7 +85,7 @@ def _cells_compared(operator: Operator) -> list[str]:
 def print_answer(result: LocateResult, console: Console) -> None:
     """What was found, how sure that is, and what to do next."""
     for line in [*answer_lines(result), *culprit_lines(result)]:
-        console.print(printable(line))
+        console.print(printable(_with_short_names(line)))
 
 
 def _shown(result: LocateResult) -> list[Operator]:
@@ -99,28 +103,29 @@ def _share(operator: Operator) -> float:
 
 
 def _cells(operator: Operator) -> list[str]:
-    unit = " steps" if operator.unit == "steps" else ""
     status = operator.status + (f": {operator.reason}" if operator.reason else "")
     return [
         str(operator.index),
         printable(operator.name),
-        printable(_short(operator.tensor)),
+        printable(shortened(operator.tensor, _LONGEST_IN_TABLE)),
         operator.ran_on,
-        _error(operator.local, unit),
+        _error(operator.local, operator.unit),
         "" if operator.tolerance is None else f"{operator.tolerance:.3g}",
-        _error(operator.accumulated, unit),
+        _error(operator.accumulated, operator.unit),
         "" if operator.gain is None else f"{operator.gain:.2g}",
         printable(status),
     ]
 
 
-def _error(found: Errors | None, unit: str) -> str:
+def _error(found: Errors | None, unit: Unit) -> str:
     if found is None:
         return ""
     if found.first_not_finite is not None:
         return "NaN or inf"
-    return f"{found.worst:.3g}{unit}"
+    worst = f"{found.worst:.3g}"
+    return steps(worst) if unit == "steps" else worst
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= 40 else f"...{name[-37:]}"
+def _with_short_names(line: str) -> str:
+    """A line in which long names, which stand in quotes, are shortened."""
+    return _QUOTED.sub(lambda quoted: f"'{shortened(quoted[1], _LONGEST_QUOTED)}'", line)

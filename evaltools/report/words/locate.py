@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from evaltools.result.locate import Culprit, Evidence, LocateResult, Operator
+from evaltools.text import steps
 
 _PRECISIONS: Final = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 _STATUS: Final = {
@@ -81,10 +82,10 @@ def _all_operators(result: LocateResult) -> str:
 
 def _of_output(result: LocateResult) -> str:
     worst = max(result.outputs, key=lambda output: output.errors.relative)
-    unit = " steps" if worst.unit == "steps" else ""
-    text = f"output {worst.name!r}: off by up to {worst.errors.worst:.3g}{unit}"
+    in_words = steps if worst.unit == "steps" else str
+    text = f"output {worst.name!r}: off by up to {in_words(f'{worst.errors.worst:.3g}')}"
     if worst.explained is not None and worst.errors.worst:
-        text += f"; its operators one by one give {worst.explained:.3g}{unit}"
+        text += f"; its operators one by one give {in_words(f'{worst.explained:.3g}')}"
     return text
 
 

@@ -161,3 +161,18 @@ def test_long_names_are_cut() -> None:
 
 def test_a_block_cannot_be_left() -> None:
     assert block("```\nx") == "````\n```\nx\n````"
+
+
+def test_looks_that_found_it_right_are_not_said_to_be_too_far_off(case: Case) -> None:
+    given = case.expected.copy()
+    given[0, 1] += 2
+    seen = [Evidence("single", "0", True, 60, 60), Evidence("taps", "0-1", False, 0, 60, "a copy of it is right")]
+    text = text_of(with_given(case, given), result_of(case, seen))
+    assert "* Too far off in 60 of 60 runs (single)\n" in text
+    assert "taps, 0-1: does not agree, 0 of 60 runs (a copy of it is right)" in text
+
+
+def test_a_fault_of_all_elements_together_is_told_by_its_mean(case: Case) -> None:
+    expected = np.arange(8, dtype=np.int8).reshape(2, 4)
+    moved = replace(with_given(case, expected + np.int8(1), expected), unit="steps", tolerance=0.4, on_average=True)
+    assert "On average +1 (steps of the output's scale), where 0.4 to one side is allowed" in text_of(moved)

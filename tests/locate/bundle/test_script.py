@@ -44,6 +44,13 @@ def test_a_script_needs_nothing_but_the_wheel_and_numpy() -> None:
         assert packages == {"numpy", "tflite_runtime" if runtime == TFLITE_RUNTIME else "ai_edge_litert"}
 
 
+def test_a_fault_of_the_mean_is_looked_for_in_the_mean() -> None:
+    text = script_of("", LITERT, on_average=True, unit="steps", tolerances={"failing.tflite": 0.4})
+    assert "wrong += bool(abs(np.mean(given.astype(np.float64) - expected)) > TOLERANCES[model])" in text
+    assert "# steps of the quantised output, on average to one side" in text
+    assert "np.mean" not in script_of("", LITERT)
+
+
 @pytest.mark.parametrize("flags", ["", "use_gpu=true", "use_gpu=true gpu_precision_loss_allowed=false"])
 def test_scripts_read_as_ruff_wants_them(flags: str, tmp_path: Path) -> None:
     for zeros in (False, True):

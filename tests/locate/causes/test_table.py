@@ -1,4 +1,4 @@
-"""What holds of all signatures: noise has no cause, and there are three causes at most."""
+"""What holds of all signatures: noise has no cause, and of several that fit the best one is named."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 from evaltools.locate.causes import find_causes
+from evaltools.locate.causes.activation import added
+from evaltools.locate.causes.rounding import biased_rounding
+from evaltools.locate.causes.view import View
 from tests.locate.causes import models
 from tests.locate.causes.cases import Array, case, random
 
@@ -56,6 +59,45 @@ def test_an_output_of_another_shape(tmp_path: Path) -> None:
     content, inputs = models.conv()
     (cause,) = find_causes(case(tmp_path, "CONV_2D", content, inputs, lambda y: y[:, :-1]))
     assert cause.shown_by == "the output is [1, 11, 12, 8], and [1, 12, 12, 8] on the CPU"
+
+
+def test_a_constant_that_gives_every_value_is_named_before_a_rounding(tmp_path: Path) -> None:
+    """Both fit: three steps are few, and all are to the same side."""
+    content, inputs = models.add_int8()
+    wrong = case(tmp_path, "ADD", content, inputs, lambda y: np.clip(y.astype(int) + 3, -128, 127).astype(np.int8))
+    assert biased_rounding(View(wrong)) is not None
+    (cause,) = find_causes(wrong)
+    assert (cause.name, cause.shown_by) == ("moved by a constant", "all 210 values are the CPU's +3 steps")
+
+
+def test_constants_of_channels_are_named_before_a_rounding(tmp_path: Path) -> None:
+    content, inputs = models.conv_int8()
+
+    def fault(expected: Array) -> Array:
+        given: Array = np.clip(expected + np.array([2, 0, 0, 3, 0, 0, 0, 0]), -128, 127).astype(np.int8)
+        return given
+
+    wrong = case(tmp_path, "CONV_2D", content, inputs, fault)
+    assert biased_rounding(View(wrong)) is not None
+    (cause,) = find_causes(wrong)
+    assert cause.name == "channels moved by constants"
+    assert "from +2 to +3" in cause.shown_by
+
+
+def test_one_value_everywhere_is_named_before_an_activation_that_gives_the_same(tmp_path: Path) -> None:
+    """RELU of numbers below zero is zero, too."""
+    values: Array = -np.abs(random((1, 50))) - np.float32(0.1)
+    content, inputs = models.unary("NEG", -values, "NegOptions")
+    wrong = case(tmp_path, "NEG", content, inputs, np.zeros_like)
+    assert added(View(wrong)) is not None
+    (cause,) = find_causes(wrong)
+    assert cause.name == "one value everywhere"
+
+
+def test_an_activation_that_leaves_other_values_is_named(tmp_path: Path) -> None:
+    content, inputs = models.add()
+    wrong = case(tmp_path, "ADD", content, inputs, lambda y: np.maximum(y, np.float32(0)))
+    assert [cause.name for cause in find_causes(wrong)] == ["an activation was added"]
 
 
 def test_a_model_that_cannot_be_read_leaves_what_arrays_show(tmp_path: Path) -> None:

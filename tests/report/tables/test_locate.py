@@ -1,0 +1,54 @@
+"""What a terminal shows of a search: steps in words, and long names with their middle left out."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from evaltools.report.tables.locate import print_answer, print_operators
+from evaltools.report.words.locate import culprit_lines
+from evaltools.result.locate import Errors, LocateResult, OutputErrors
+from tests.locate.bundle.cases import CPU, addition, case_of, result_of
+
+LONG = "functional_1/block_13_expand/Conv2D;" * 3 + "functional_1/block_13_expand_relu/Relu6"
+
+
+def shown(result: LocateResult) -> str:
+    console = Console(file=io.StringIO(), width=400)
+    print_operators(result, console)
+    print_answer(result, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.fixture
+def result(tmp_path: Path) -> LocateResult:
+    found = result_of(case_of(addition(), CPU, tmp_path))
+    operators = (replace(found.operators[0], tensor=LONG), *found.operators[1:])
+    return replace(found, operators=operators, culprits=(replace(found.culprits[0], tensor=LONG),))
+
+
+def test_long_names_lose_their_middle_in_a_terminal_alone(result: LocateResult) -> None:
+    text = shown(result)
+    assert LONG not in text
+    short = re.search(r"#0 ADD -> '(.*)':", text)
+    assert short is not None
+    begin, _, end = short[1].partition("...")
+    assert (len(short[1]), LONG.startswith(begin), LONG.endswith(end)) == (60, True, True)
+    assert max(len(word) for word in text.split()) <= 60 + len("'':")
+    assert repr(LONG) in "\n".join(culprit_lines(result))
+
+
+@pytest.mark.parametrize(("worst", "words"), [(1.0, "1 step"), (2.0, "2 steps"), (0.0, "0 steps")])
+def test_one_step_is_no_steps(result: LocateResult, worst: float, words: str) -> None:
+    errors = Errors(worst=worst, median=worst, relative=0.5, runs=4, beyond=0)
+    operator = replace(result.operators[1], unit="steps", local=errors, tolerance=1.0)
+    output = OutputErrors("total", "steps", errors, 1.0, worst)
+    text = shown(replace(result, operators=(result.operators[0], operator), outputs=(output,)))
+    assert f"output 'total': off by up to {words}" in text
+    assert f" {words} " in next(line for line in text.splitlines() if line.startswith("1  MUL"))
