@@ -12,7 +12,7 @@ from evaltools.errors import DataError, UsageError
 from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
 from evaltools.result.json_file import DRAFT, misfit, read_json, without_indentation
 from evaltools.result.version_1 import from_version_1
-from evaltools.task_kind import kind_of, registered_kinds, with_task_figures
+from evaltools.task_kind import recorded_kind, registered_kinds, with_task_figures
 
 _WHAT: Final = "evaltools result"
 
@@ -31,7 +31,7 @@ def read_result(path: Path) -> EvaluationResult:
     """
     head = read_json(path, _ResultHead, _WHAT)
     try:
-        kind = kind_of(head.task)
+        kind = recorded_kind(head.task)
     except UsageError as error:
         raise DataError(f"{path} is the result of a task that is not here: {error}") from None
     if head.schema_version == "1":

@@ -185,6 +185,16 @@ def kind_of(name: str) -> TaskKind:
     return outside
 
 
+def recorded_kind(name: str) -> TaskKind:
+    """The task that a file from elsewhere names; raises :class:`UsageError` for an unknown one.
+
+    Unlike :func:`kind_of` it never loads ``FILE.py``: results call every task in such a file ``own``.
+    """
+    if ":" in name or name.endswith(".py"):
+        raise UsageError(f"{name!r} names a file with code, which no result does; take the file as evaltools wrote it")
+    return kind_of(name)
+
+
 def request_kind(name: str) -> RequestKind:
     """The task, benchmark or search of that name; raises :class:`UsageError` for an unknown name."""
     if name in _NO_TASKS:

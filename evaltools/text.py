@@ -7,6 +7,7 @@ import re
 import textwrap
 from typing import Final, TextIO
 
+_BREAKS: Final = re.compile(r"[^\n\t]+")
 _COMMAND: Final = "$ "
 _LEFT_OUT: Final = "..."
 _GAPS: Final = re.compile(r"(?<=\S) {2,}(?=\S)")
@@ -15,12 +16,24 @@ _FARTHEST_COLUMN: Final = 0.6
 
 
 def printable(text: str) -> str:
-    r"""A text of one line, safe for a terminal: what is no printable character becomes ``?``.
+    r"""A text of one line, safe for a terminal: control characters are shown as Python writes them, not sent to it.
 
-    >>> printable("two\nlines"), printable("no\x1b[2Jspace")
-    ('two?lines', 'no?[2Jspace')
+    >>> print(printable("two\nlines"), printable("no\x1b[2Jspace"))
+    two\nlines no\x1b[2Jspace
     """
-    return "".join(character if character.isprintable() else "?" for character in text)
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
+
+
+def printable_lines(text: str) -> str:
+    r"""The same for a text of several lines, in which tabs stay, too.
+
+    >>> print(printable_lines("two\nlin\res"))
+    two
+    lin\res
+    """
+    return _BREAKS.sub(lambda between: printable(between[0]), text)
 
 
 def shortened(text: str, most: int) -> str:

@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 FURTHER_PAGES = (
     "CHANGELOG.md",
+    "SECURITY.md",
     "benchmarks/README.md",
     "scripts/sample/README.md",
     "examples/ci/README.md",

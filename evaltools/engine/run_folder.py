@@ -16,9 +16,11 @@ import msgspec
 
 from evaltools.documents import json_values
 from evaltools.engine.journal import Journal, existing_journal, open_journal, temporary_journal
+from evaltools.engine.seal import seal_of
 from evaltools.errors import DataError, UsageError
 
 REQUEST: Final = "request"
+SEAL: Final = "seal"
 IDENTITY: Final = "identity"
 _LONGEST_SHOWN: Final = 80
 
@@ -123,12 +125,31 @@ def require_same_run(journal: Journal, identity: RunIdentity, has_begun: bool = 
     if stated is None or not (has_begun or journal.examples()):
         journal.state({IDENTITY: encode(identity)})
         return
-    changed = stated.changes(identity)
-    if changed:
+    _require_no_changes(journal, stated.changes(identity))
+
+
+def require_same_files(journal: Journal, identity: RunIdentity) -> None:
+    """Raise :class:`UsageError` where the run that a journal holds has begun with other files or options.
+
+    That is known before any library is loaded; what configurations run on is compared by :func:`require_same_run`.
+    """
+    stated = identity_of(journal)
+    if stated is not None and journal.examples():
+        _require_no_changes(journal, replace(stated, configurations={}).changes(identity))
+
+
+def _require_no_changes(journal: Journal, changes: Sequence[str]) -> None:
+    if changes:
         raise UsageError(
-            f"--run_dir={journal.folder} holds another run: {'; '.join(changed)}. Repeat the run as it was, or give "
+            f"--run_dir={journal.folder} holds another run: {'; '.join(changes)}. Repeat the run as it was, or give "
             "another folder"
         )
+
+
+def request_facts(plain: object) -> dict[str, str]:
+    """The facts that keep the request of a new run, with the seal of this user."""
+    text = encode(plain)
+    return {REQUEST: text, SEAL: seal_of(text)}
 
 
 def identity_of(journal: Journal) -> RunIdentity | None:

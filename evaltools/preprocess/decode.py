@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 import os
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
 
 from evaltools.errors import ImageError
-from evaltools.preprocess.jpeg import rgb_as_pillow
+from evaltools.preprocess.jpeg import least_bytes, rgb_as_pillow
 
 RgbImage = npt.NDArray[np.uint8]
 
@@ -34,6 +35,7 @@ _MAX_COMPONENT_COUNT: Final = 1 << 29
 _MAX_FILE_BYTES: Final = 1 << 31
 """Larger files are not read into memory; no picture below the limit above needs as many bytes."""
 _ORIENTATION_TAG: Final = 0x0112
+_READING_A_HEADER: Final = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -121,16 +123,16 @@ def picture_header(path: Path) -> PictureHeader | None:
     if extension == ".rgb8":
         return None
     _require_regular_file(path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # nothing is decompressed
-        with _opened(path, _decoder(extension), path) as picture:
-            return PictureHeader(picture.width, picture.height, _is_rotated(picture))
+    with _opened(path, _decoder(extension), path) as picture:
+        return PictureHeader(picture.width, picture.height, _is_rotated(picture))
 
 
 def _is_rotated(picture: Image.Image) -> bool:
     """Whether EXIF before the pixels says so; damaged EXIF, which decoding ignores, says nothing."""
     try:
-        orientation = Image.Image.getexif(picture).get(_ORIENTATION_TAG)  # a PNG's own getexif() decodes the picture
+        with _without_warnings():
+            # A PNG's own getexif() decodes the picture.
+            orientation = Image.Image.getexif(picture).get(_ORIENTATION_TAG)
     except Exception:  # Pillow raises SyntaxError, struct.error, KeyError, ...
         return False
     return orientation in range(2, 9)
@@ -153,7 +155,9 @@ def _file_bytes(path: Path) -> bytes:
 @contextmanager
 def _opened(source: Path | io.BytesIO, decoder: _Decoder, path: Path | None) -> Iterator[Image.Image]:
     try:
-        with Image.open(source, formats=[decoder.pillow_format]) as picture:
+        with _without_warnings():
+            picture = Image.open(source, formats=[decoder.pillow_format])
+        with picture:
             yield picture
     except ImageError:
         raise
@@ -162,6 +166,17 @@ def _opened(source: Path | io.BytesIO, decoder: _Decoder, path: Path | None) -> 
         raise ImageError(f"{decoder.unreadable}: cannot identify image file{name}") from error
     except Exception as error:  # Pillow's decoders raise OSError, SyntaxError, ValueError, struct.error, ...
         raise ImageError(f"{decoder.unreadable}: {error}") from error
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """While a header is read, Pillow warns about metadata, which is ignored, and about sizes below our own limit.
+
+    Filters of warnings are those of the whole process, so one thread at a time.
+    """
+    with _READING_A_HEADER, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _decoder(extension: str) -> _Decoder:
@@ -189,6 +204,12 @@ def _check_size(picture: Image.Image) -> None:
 
 
 def _jpeg_to_rgb(picture: Image.Image, data: bytes) -> RgbImage:
+    least = least_bytes(data)
+    if len(data) < least:
+        raise ImageError(
+            f"is damaged: it states {picture.width}x{picture.height} pixels, which take {least} bytes or more, and has "
+            f"{len(data)}"
+        )
     if picture.mode == "CMYK":
         return _cmyk_to_rgb(picture)
     rgb = rgb_as_pillow(picture, data)

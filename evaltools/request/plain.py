@@ -18,22 +18,26 @@ REQUEST_VERSION: Final = 2
 """Changes where stored requests of before cannot be read any more; 1 were command lines."""
 
 
-class _StoredConfiguration(msgspec.Struct):
+class StoredConfiguration(msgspec.Struct):
+    """A configuration with its flags, ``--name=value``."""
+
     name: str
     flags: list[str]
 
 
-_StoredOptions = dict[str, bool | int | float | str | list[str]]
+StoredOptions = dict[str, bool | int | float | str | list[str]]
 
 
-class _Stored(msgspec.Struct):
+class StoredRequest(msgspec.Struct):
+    """A request as it is kept, of which nothing is loaded yet."""
+
     version: int
     task: str
     folder: str
-    options: _StoredOptions
-    reference: _StoredConfiguration | None
-    tests: list[_StoredConfiguration]
-    devices: _StoredOptions | None
+    options: StoredOptions
+    reference: StoredConfiguration | None
+    tests: list[StoredConfiguration]
+    devices: StoredOptions | None
     command: list[str]
 
 
@@ -44,7 +48,7 @@ def to_plain(request: Request) -> dict[str, Any]:
     >>> to_plain(request)["tests"]
     [{'name': 'x', 'flags': ['--use_xnnpack=true']}]
     """
-    stored = _Stored(
+    stored = StoredRequest(
         version=REQUEST_VERSION,
         task=request.task,
         folder=str(request.folder),
@@ -58,15 +62,23 @@ def to_plain(request: Request) -> dict[str, Any]:
     return plain
 
 
-def from_plain(plain: Any, device_parameters: Mapping[str, Parameter]) -> Request:
-    """The request again; raises :class:`UsageError` for what is none, or one of another version."""
+def stored_in(plain: Any) -> StoredRequest:
+    """What plain values hold; raises :class:`UsageError` for what is no request, or one of another version."""
     version = plain.get("version") if isinstance(plain, dict) else None
     if version != REQUEST_VERSION:
         raise UsageError(f"a request of version {version}; this evaltools reads version {REQUEST_VERSION}")
     try:
-        stored = msgspec.convert(plain, _Stored)
+        return msgspec.convert(plain, StoredRequest)
     except msgspec.ValidationError as error:
         raise UsageError(f"no request: {error}") from None
+
+
+def from_plain(plain: Any, device_parameters: Mapping[str, Parameter]) -> Request:
+    """The request again, for which the code of a task is loaded.
+
+    Raises :class:`UsageError` as :func:`stored_in` does, and for options that do not fit.
+    """
+    stored = stored_in(plain)
     parameters = request_kind(stored.task).parameters
     return Request(
         task=stored.task,
@@ -79,14 +91,14 @@ def from_plain(plain: Any, device_parameters: Mapping[str, Parameter]) -> Reques
     )
 
 
-def _plain_options(options: Options) -> _StoredOptions:
+def _plain_options(options: Options) -> StoredOptions:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in options.stated.items()}
 
 
-def _plain_configuration(configuration: Configuration) -> _StoredConfiguration:
-    return _StoredConfiguration(configuration.name, configuration.to_flags())
+def _plain_configuration(configuration: Configuration) -> StoredConfiguration:
+    return StoredConfiguration(configuration.name, configuration.to_flags())
 
 
-def _configuration(stored: _StoredConfiguration) -> Configuration:
+def _configuration(stored: StoredConfiguration) -> Configuration:
     flags = [split_flag(word, CONFIGURATION_PARAMETERS) for word in stored.flags]
     return Configuration.from_flags(stored.name, flags)

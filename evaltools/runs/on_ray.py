@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from evaltools.engine import Tally
 from evaltools.engine.journal import JOURNAL_NAME
-from evaltools.engine.run_folder import REQUEST, RunIdentity, encode, require_same_run, run_folder, run_journal
+from evaltools.engine.run_folder import RunIdentity, request_facts, require_same_run, run_folder, run_journal
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.exit_codes import MEASURED
 from evaltools.request import Request
@@ -82,7 +82,7 @@ def _begin(folder: Path, request: Request) -> int:
     )
     with run_journal(folder) as journal:
         require_same_run(journal, identity, has_begun=any(folder.glob("shard-*")))
-        journal.state({REQUEST: encode(to_plain(request))})
+        journal.state(request_facts(to_plain(request)))
         return int(journal.fact(_TASKS) or 0)
 
 

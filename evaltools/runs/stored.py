@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import PARAMETERS
-from evaltools.engine.run_folder import REQUEST, decode, encode, journals_of
+from evaltools.engine.run_folder import REQUEST, SEAL, decode, encode, journals_of
+from evaltools.engine.seal import is_sealed, key_file
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 from evaltools.request import Options, Request, Stated
-from evaltools.request.plain import REQUEST_VERSION, from_plain, to_plain
+from evaltools.request.plain import REQUEST_VERSION, from_plain, stored_in, to_plain
+from evaltools.runs.foreign import consequences
 from evaltools.task_kind import request_kind
 
 _COMMAND_LINE: Final = "command"
@@ -23,16 +26,17 @@ HANDED_OVER: Final = "evaltools.cli.runs.handed_over"
 """The program that carries out a request in a file, ``python -m`` of it."""
 
 
-def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter]) -> Request:
+def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter], trusted: bool = False) -> Request:
     """The request of the run in a folder, with that folder and its files as they are called from here.
 
-    Raises :class:`UsageError` where there is none, or one of another version.
+    Raises :class:`UsageError` where there is none, or one of another version, and, unless it is ``trusted``, where
+    another user or another machine made it: nothing that it names is loaded before.
     """
     outer = _run_on_devices_around(run_dir)
     if outer is not None:
         raise UsageError(f"{run_dir} is a part of the run on devices in {outer}; give evaltools resume that folder")
     with journals_of([run_dir]) as (journal,):
-        text, words = journal.fact(REQUEST), journal.fact(_COMMAND_LINE)
+        text, seal, words = journal.fact(REQUEST), journal.fact(SEAL), journal.fact(_COMMAND_LINE)
         has_examples = bool(journal.examples())
     if words is not None:
         raise UsageError(
@@ -44,11 +48,39 @@ def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter]) ->
     if text is None:
         raise UsageError(f"the run in {run_dir} ended before its first example; give its command again")
     plain: dict[str, Any] = decode(text, dict[str, Any], run_dir)
-    try:
+    if not (trusted or is_sealed(text, seal)):
+        with _going_on(run_dir):
+            does = consequences(stored_in(plain), device_parameters)
+        raise UsageError(_refusal(run_dir, does))
+    with _going_on(run_dir):
         request = from_plain(plain, device_parameters)
+    return seen_from(request, Path.cwd()).stating(run_dir=_as_typed(request, run_dir))
+
+
+@contextmanager
+def _going_on(run_dir: Path) -> Iterator[None]:
+    try:
+        yield
     except UsageError as error:
         raise UsageError(f"the run in {run_dir} cannot go on: {error}; start it anew in another folder") from None
-    return seen_from(request, Path.cwd()).stating(run_dir=_as_typed(request, run_dir))
+
+
+def _refusal(run_dir: Path, does: Sequence[str]) -> str:
+    key = key_file()
+    why = f"its seal does not fit {key}" if key.is_file() else f"{key}, with which runs are sealed, is not there"
+    lines = [
+        f"the run in {run_dir} was not begun here by you: {why}. To go on with it is to do what its maker wrote:",
+        *(f"  {line}" for line in does),
+        f"If you trust its maker, add --trust. To give its command again, with --run_dir={run_dir}, needs no trust",
+    ]
+    return "\n".join(lines)
+
+
+def begun_here(folders: Sequence[Path]) -> Path:
+    """The first of the folders of one run whose request this user made on this machine; else the first."""
+    with journals_of(folders) as journals:
+        sealed = (is_sealed(journal.fact(REQUEST) or "", journal.fact(SEAL)) for journal in journals)
+        return next((folder for folder, is_own in zip(folders, sealed, strict=True) if is_own), folders[0])
 
 
 def _as_typed(request: Request, run_dir: Path) -> str:

@@ -58,10 +58,10 @@ def _print_data(data: CocoData, detail: Detail, console: Console) -> None:
     mapping = data.class_mapping
     is_short = detail != "all" and data.head is None and mapping is not None and not mapping.is_doubtful
     if is_short and data.output_map is not None and mapping is not None:
-        console.print(f"outputs: {data.output_map}; category = {describe_mapping(mapping.name)}")
+        console.print(printable(f"outputs: {data.output_map}; category = {describe_mapping(mapping.name)}"))
         return
     if data.output_map is not None:
-        console.print(f"outputs: {data.output_map} ({data.output_map.source})")
+        console.print(printable(f"outputs: {data.output_map} ({data.output_map.source})"))
     if data.head is not None:
         console.print(data.head.describe())
         suppression = "suppressed in the model" if data.nms_iou is None else f"NMS at IoU {data.nms_iou:g} by class"

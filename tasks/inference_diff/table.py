@@ -28,6 +28,7 @@ from evaltools.tasks.inference_diff.result import (
     Sensitivity,
     Variant,
 )
+from evaltools.text import printable
 
 _MOST_OUTPUTS: Final = 8
 _OTHER_INPUTS: Final = "--input_images, --input_files"
@@ -46,7 +47,7 @@ def print_figures(result: EvaluationResult, console: Console, detail: Detail) ->
     diff: InferenceDiff = result.part
     compared = [comparison for comparison in diff.comparisons if comparison.outputs]
     for used in diff.inputs[:_MOST_OUTPUTS]:
-        console.print(f"input {used.name} {used.dtype}[{','.join(map(str, used.shape))}]: {used.source}")
+        console.print(printable(f"input {used.name} {used.dtype}[{','.join(map(str, used.shape))}]: {used.source}"))
     if len(diff.inputs) > _MOST_OUTPUTS:
         console.print(f"... and {len(diff.inputs) - _MOST_OUTPUTS} more inputs, listed in the JSON result")
     if compared:

@@ -25,7 +25,14 @@ from evaltools.tasks.shared.measured import MeasuredPass, describe_execution, no
 from evaltools.tasks.shared.measuring import Observer, OpenConfigurations, PassSetup, carry_out
 from evaltools.tasks.shared.one_pass import RunSums, latency_comparisons, with_conditions
 from evaltools.tasks.shared.request import TaskRequest
-from evaltools.tasks.shared.run_identity import RunAtPlace, begin_run, changed_meanwhile, libraries_of, merged_run
+from evaltools.tasks.shared.run_identity import (
+    RunAtPlace,
+    begin_run,
+    changed_meanwhile,
+    libraries_of,
+    merged_run,
+    require_same_inputs,
+)
 from evaltools.tasks.shared.startup import CHECKS, OPENING, Startup
 
 Asked = TypeVar("Asked", bound=TaskRequest)
@@ -164,14 +171,15 @@ def evaluate(
     evaluation = prepare(asked)
     request = evaluation.request
     opener = open_with or _in_own_process(request)
-    startup.mark(CHECKS)
     with run_journal(request.execution.run_dir) as journal:
+        identity = evaluation.identity()
+        require_same_inputs(journal, identity, request.execution.shard)
+        startup.mark(CHECKS)
         with open_all(evaluation.wanted, opener, request.allow_fallback) as entries:
             opened = OpenConfigurations.of(entries.values(), request.reference)
             observer.opened(opened.described)
             evaluation.check_sessions(opened)
             startup.mark(OPENING)
-            identity = evaluation.identity()
             begin_run(journal, opened.described, identity, request.execution.shard, request.source)
             measured = nothing_measured(opened.sessions)
             ready = evaluation.ready(opened, journal)

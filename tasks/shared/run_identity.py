@@ -19,6 +19,8 @@ from evaltools.engine.run_folder import (
     encode,
     identity_of,
     journals_of,
+    request_facts,
+    require_same_files,
     require_same_run,
 )
 from evaltools.engine.task import Observation
@@ -43,11 +45,20 @@ def begin_run(
 ) -> None:
     """Write the identity of a run to its journal; raises :class:`UsageError` where the journal is another run's."""
     configurations = {entry.name: _fingerprints(entry) for entry in described}
-    own_shard = str(shard) if shard.count > 1 else ""
-    require_same_run(journal, replace(identity, configurations=configurations, shard=own_shard))
+    require_same_run(journal, replace(_of_shard(identity, shard), configurations=configurations))
     journal.state({DESCRIBED: encode(described)})
     if request is not None and (journal.fact(REQUEST) is None or not journal.examples()):
-        journal.state({REQUEST: encode(to_plain(request))})
+        journal.state(request_facts(to_plain(request)))
+
+
+def require_same_inputs(journal: Journal, identity: RunIdentity, shard: Shard) -> None:
+    """Raise :class:`UsageError` where the journal is that of a run of something else, before anything is loaded."""
+    if journal.folder is not None:
+        require_same_files(journal, _of_shard(identity, shard))
+
+
+def _of_shard(identity: RunIdentity, shard: Shard) -> RunIdentity:
+    return replace(identity, shard=str(shard) if shard.count > 1 else "")
 
 
 def changed_meanwhile(journal: Journal, before: RunIdentity, now: RunIdentity) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from evaltools.errors import ImageError
-from evaltools.preprocess.decode import decode_image, decode_picture, read_picture
+from evaltools.preprocess.decode import PictureHeader, decode_image, decode_picture, picture_header, read_picture
 
 
 def saved(folder: Path, name: str, picture: Image.Image, **options: object) -> Path:
@@ -168,3 +168,41 @@ def test_huge_files_are_not_read_into_memory(tmp_path: Path) -> None:
     os.truncate(path, (1 << 31) + 1)
     with pytest.raises(ImageError, match=r"is too large: 2147483649 bytes, at most 2\^31 are read"):
         decode_image(path)
+
+
+def stating(jpeg: bytes, marker: bytes, width: int, height: int) -> bytes:
+    """The same file with another size in its frame."""
+    size = jpeg.index(marker) + 5
+    return jpeg[:size] + height.to_bytes(2, "big") + width.to_bytes(2, "big") + jpeg[size + 4 :]
+
+
+@pytest.mark.parametrize(("progressive", "marker", "bits"), [(False, b"\xff\xc0", 2), (True, b"\xff\xc2", 1)])
+def test_a_jpeg_with_less_than_the_picture_that_it_states_is_damaged(
+    tmp_path: Path, progressive: bool, marker: bytes, bits: int
+) -> None:
+    """With 4:2:0, 13000x13000 pixels are 1625 * 1625 blocks of brightness and twice 813 * 813 of colour."""
+    path = saved(tmp_path, "a.jpg", Image.new("RGB", (16, 16)), progressive=progressive, subsampling="4:2:0")
+    path.write_bytes(stating(path.read_bytes(), marker, 13000, 13000))
+    least = (1625 * 1625 + 2 * 813 * 813) * bits // 8
+    with pytest.raises(ImageError, match=f"is damaged: it states 13000x13000 pixels, which take {least} bytes or more"):
+        decode_image(path)
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "CMYK"])
+@pytest.mark.parametrize("options", [{}, {"progressive": True}, {"optimize": True}, {"restart_marker_blocks": 1}])
+@pytest.mark.parametrize("subsampling", ["4:4:4", "4:2:2", "4:2:0"])
+def test_the_emptiest_picture_is_no_damaged_one(
+    tmp_path: Path, mode: str, options: dict[str, bool], subsampling: str
+) -> None:
+    """Of one colour, at the lowest quality: nothing takes fewer bytes."""
+    path = saved(tmp_path, "a.jpg", Image.new(mode, (799, 601)), quality=1, subsampling=subsampling, **options)
+    assert decode_image(path).shape == (601, 799, 3)
+
+
+def test_what_pillow_warns_about_is_not_printed(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    """A damaged EXIF, which is ignored, and a picture that is large, but not too large for us."""
+    exif = b"Exif\0\0II*\0\x08\0\0\0\xff\xff\x12\x01\x03\0\x01\0\0\0"
+    decode_image(saved(tmp_path, "a.jpg", Image.new("L", (8, 8)), exif=exif))
+    assert picture_header(tmp_path / "a.jpg") == PictureHeader(8, 8, is_rotated=False)
+    picture_header(saved(tmp_path, "b.png", Image.new("1", (9500, 9500))))
+    assert [str(warning.message) for warning in recwarn] == []

@@ -81,7 +81,7 @@ def test_a_skip_says_all_reasons_in_one_line() -> None:
 
 def test_words_of_native_code_cannot_command_the_terminal() -> None:
     crashed = Decision("x", "top1 >= 0.5", "not measured", reason=Reason.of_text("died\n\x1b[2J"))
-    assert judge(reported(crashed), LENIENT).text.splitlines()[0] == "run/x: not measured: died??[2J"
+    assert judge(reported(crashed), LENIENT).text.splitlines()[0] == "run/x: not measured: died\\n\\x1b[2J"
 
 
 def test_properties_hold_what_was_found() -> None:

@@ -76,3 +76,12 @@ def test_a_file_that_is_no_result_is_refused(tmp_path: Path, content: bytes, mes
 def test_a_missing_result_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read: No such file"):
         read_result(tmp_path / "none.json")
+
+
+def test_a_result_that_names_a_file_with_code_is_refused_and_the_code_is_not_run(tmp_path: Path) -> None:
+    code, seen = tmp_path / "gift.py", tmp_path / "seen"
+    code.write_text(f"open({str(seen)!r}, 'w')")
+    (tmp_path / "r.json").write_text(json.dumps({"schema_version": "2", "task": f"{code}:task"}))
+    with pytest.raises(DataError, match=r"is the result of a task that is not here: .*gift.py:task' names a file with"):
+        read_result(tmp_path / "r.json")
+    assert not seen.exists()

@@ -10,19 +10,20 @@ import pytest
 from evaltools.cli.runs.run_folders import read_given
 from evaltools.engine import Finished, Record
 from evaltools.engine.journal import TaskJournal, open_journal
-from evaltools.engine.run_folder import REQUEST, encode
+from evaltools.engine.run_folder import REQUEST, encode, request_facts
 from evaltools.engine.task import Example
 from evaltools.errors import UsageError
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
-from evaltools.runs.stored import changed, stored_request
+from evaltools.runs.stored import begun_here, changed, stored_request
+from tests.command import evaltools_here
 from tests.requests import request_of
 
 
 def stored(request: Request, run_dir: Path) -> Path:
     """A run folder that keeps a request."""
     journal = open_journal(run_dir)
-    journal.state({REQUEST: encode(to_plain(request))})
+    journal.state(request_facts(to_plain(request)))
     journal.close()
     return run_dir
 
@@ -109,7 +110,7 @@ def test_runs_of_version_1_are_refused_by_name(tmp_path: Path) -> None:
 
 def test_a_run_of_another_version_is_refused(tmp_path: Path) -> None:
     journal = open_journal(tmp_path / "run")
-    journal.state({REQUEST: encode({"version": 3})})
+    journal.state(request_facts({"version": 3}))
     journal.close()
     with pytest.raises(UsageError, match="cannot go on: a request of version 3; this evaltools reads version 2"):
         stored_request(tmp_path / "run", {})
@@ -129,3 +130,77 @@ def test_a_run_of_a_program_of_its_own_has_no_request(tmp_path: Path) -> None:
     journal.close()
     with pytest.raises(UsageError, match="was started from a program of its own; start it from there"):
         stored_request(tmp_path / "run", {})
+
+
+ALL_KINDS = (
+    "--config=x: external_delegate_path=gift.so use_hexagon=true hexagon_lib_path=hex",
+    "--output_file_path=there.json",
+    "--trace=new.json",
+)
+
+
+@pytest.fixture
+def foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run folder that somebody else made, and what it would overwrite."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
+    run_dir = stored(replace(request_of("imagenet", *ALL_KINDS), folder=tmp_path), tmp_path / "run")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
+    (tmp_path / "there.json").write_text("precious")
+    return run_dir
+
+
+def test_of_the_run_of_somebody_else_it_is_said_what_it_would_do(foreign: Path, tmp_path: Path) -> None:
+    done = evaltools_here("resume", str(foreign))
+    assert done.code == 2
+    assert done.err.splitlines() == [
+        f"evaltools: the run in {foreign} was not begun here by you: {tmp_path}/mine/evaltools/key, with which runs "
+        "are sealed, is not there. To go on with it is to do what its maker wrote:",
+        f"  reads {tmp_path}/m.tflite (--model_file)",
+        f"  reads {tmp_path}/images (--ground_truth_images_path)",
+        f"  reads {tmp_path}/truth.txt (--ground_truth_labels)",
+        f"  reads {tmp_path}/labels.txt (--model_output_labels)",
+        f"  overwrites {tmp_path}/there.json (--output_file_path)",
+        f"  writes {tmp_path}/new.json (--trace)",
+        f"  loads {tmp_path}/gift.so (--external_delegate_path)",
+        f"  loads or writes {tmp_path}/hex (--hexagon_lib_path)",
+        f"If you trust its maker, add --trust. To give its command again, with --run_dir={foreign}, needs no trust",
+    ]
+    assert (tmp_path / "there.json").read_text() == "precious"
+
+
+def test_a_run_that_is_trusted_goes_on_whoever_made_it(foreign: Path, tmp_path: Path) -> None:
+    assert stored_request(foreign, {}, trusted=True).options.text("trace") == f"{tmp_path}/new.json"
+
+
+def test_the_code_of_a_task_in_the_run_of_somebody_else_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, seen = tmp_path / "gift.py", tmp_path / "seen"
+    code.write_text(f"open({str(seen)!r}, 'w')")
+    plain = {**to_plain(request_of("imagenet")), "task": f"{code}:task"}
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
+    journal = open_journal(tmp_path / "run")
+    journal.state(request_facts(plain))
+    journal.close()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
+    for command in ("resume", "merge"):
+        done = evaltools_here(command, str(tmp_path / "run"))
+        assert (done.code, f"  runs the Python code of {code}:task\n" in done.err) == (2, True)
+        assert not seen.exists()
+    assert evaltools_here("resume", str(tmp_path / "run"), "--trust").code == 2, "there is no such task in it"
+    assert seen.exists()
+
+
+def test_a_request_that_was_changed_afterwards_is_that_of_somebody_else(tmp_path: Path) -> None:
+    run_dir = stored(request_of("imagenet"), tmp_path / "run")
+    journal = open_journal(run_dir)
+    journal.state({REQUEST: str(journal.fact(REQUEST)).replace('"m.tflite"', '"n.tflite"')})
+    journal.close()
+    with pytest.raises(UsageError, match=r"not begun here by you: its seal does not fit .*evaltools/key\. To go on"):
+        stored_request(run_dir, {})
+
+
+def test_shards_are_merged_by_the_request_of_the_one_that_was_done_here(foreign: Path, tmp_path: Path) -> None:
+    own = stored(request_of("imagenet"), tmp_path / "own")
+    assert begun_here([foreign, own]) == own
+    assert begun_here([foreign]) == foreign

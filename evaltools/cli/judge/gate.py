@@ -12,7 +12,8 @@ from evaltools.request.flags import parse_flags
 DESCRIPTION: Final = """\
 Holds results against the limits in a file of gates, and says of each limit whether it is kept, broken, or not decided
 by so few examples. The results are the words before or between the flags; without any they are those of the file's
-[runs.NAME]: a result file is read, a command is run. docs/gates.md says which limits there are.
+[runs.NAME]: a result file is read, a command is run, so take the file from those alone whose programs you would run.
+docs/gates.md says which limits there are.
 stdout: the verdicts."""
 PARAMETERS: Final = (
     Parameter(

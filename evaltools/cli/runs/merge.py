@@ -26,9 +26,9 @@ def run(arguments: list[str]) -> int:
         raise UsageError(f"{repeated[0]} is given twice; give each shard of one run once")
     from evaltools.device.run.flags import BY_NAME
     from evaltools.locate.kind import KIND as SEARCH
-    from evaltools.runs.stored import changed, stored_request
+    from evaltools.runs.stored import begun_here, changed, stored_request
 
-    stored = stored_request(folders[0], BY_NAME)
+    stored = stored_request(begun_here(folders), BY_NAME, known.trust)
     if stored.devices is not None:
         raise UsageError(
             "a run on devices makes one result of its parts itself: give evaltools resume its folder alone"

@@ -23,7 +23,7 @@ def run(arguments: list[str]) -> int:
     from evaltools.device.run.flags import BY_NAME
     from evaltools.runs.stored import changed, stored_request
 
-    stored = stored_request(known.run_dir, BY_NAME)
+    stored = stored_request(known.run_dir, BY_NAME, known.trust)
     request = changed(stored, read_given(stored, words), lambda parameter: parameter.may_differ)
     from evaltools.cli.runs.handed_over import carry_out
 

@@ -13,7 +13,7 @@ from evaltools.request.flags import parse_flags
 
 def run_folder_parser(usage: str, description: str, exit_codes: str) -> argparse.ArgumentParser:
     """A parser for a command about run folders, ``COMMAND RUN_DIR... [--flag=value ...]``."""
-    return argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog=f"evaltools {usage.split()[0]}",
         usage=f"evaltools {usage} [--flag=value ...]",
         description=description,
@@ -21,6 +21,12 @@ def run_folder_parser(usage: str, description: str, exit_codes: str) -> argparse
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="Do what the maker of the folder wrote, even where that was not you on this computer.",
+    )
+    return parser
 
 
 def read_given(request: Request, words: Sequence[str]) -> Options:

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TextIO
 
-from evaltools.text import columns_of, wrapped
+from evaltools.text import columns_of, printable_lines, wrapped
 
 
 def complain(message: str) -> None:
@@ -14,12 +14,15 @@ def complain(message: str) -> None:
 
     On a terminal its lines wrap at spaces.
     """
-    _write(sys.stderr, wrapped("".join(_visible(character) for character in message), columns_of(sys.stderr)))
+    _write(sys.stderr, wrapped(printable_lines(message), columns_of(sys.stderr)))
 
 
 def say(text: str) -> bool:
-    """Print to stdout; returns False where it cannot be written. A reader that has closed the pipe is no error."""
-    return _write(sys.stdout, text)
+    """Print to stdout, as :func:`complain` does; returns False where it cannot be written.
+
+    A reader that has closed the pipe is no error.
+    """
+    return _write(sys.stdout, printable_lines(text))
 
 
 def tell(text: str) -> bool:
@@ -30,10 +33,6 @@ def tell(text: str) -> bool:
 def stdout_is_terminal() -> bool:
     """Whether stdout is a terminal, so that a person reads it and not a program."""
     return sys.stdout is not None and sys.stdout.isatty()
-
-
-def _visible(character: str) -> str:
-    return character if character.isprintable() or character == "\n" else repr(character)[1:-1]
 
 
 def _write(stream: TextIO | None, text: str) -> bool:

@@ -10,20 +10,28 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from rich.console import Console
+from rich.text import Text
 
 from evaltools.cli.shared.streams import discard
+from evaltools.text import printable_lines
 
 _WIDTH_WITHOUT_TERMINAL = 160
 
 
 class _LastingConsole(Console):
-    """A console that goes on where its reader has closed the pipe: the text is lost, and nothing else happens."""
+    """A console that goes on where its reader has closed the pipe: the text is lost, and nothing else happens.
+
+    Control characters in what it is given, also in the cells of tables, are shown and not sent to the terminal.
+    """
 
     def print(self, *objects: Any, **options: Any) -> None:
         try:
             super().print(*objects, **options)
         except OSError:
             self.on_broken_pipe()
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(printable_lines(text), **options)
 
     def on_broken_pipe(self) -> None:
         self.quiet = True

@@ -48,11 +48,11 @@ class PythonProgram:
     def start(self, words: Sequence[str], taskset: str = "") -> str:
         """The shell command that starts the program on the device.
 
-        >>> PythonProgram("python3", "/p").start(["--", "r.json"], "f0")
-        'exec taskset f0 env PYTHONPATH=/p TMPDIR="$PWD" python3 -m evaltools.device.programs.on_device -- r.json'
+        >>> PythonProgram("python3", "/p").start(["--", "r.json"], "f0")  # doctest: +ELLIPSIS
+        'exec taskset f0 env PYTHONPATH=/p TMPDIR="$PWD" XDG_STATE_HOME="$PWD" python3 -m ...on_device -- r.json'
         """
         affinity = f"taskset {shlex.quote(taskset)} " if taskset else ""
-        environment = f'env PYTHONPATH={shlex.quote(self.folder)} TMPDIR="$PWD"'
+        environment = f'env PYTHONPATH={shlex.quote(self.folder)} TMPDIR="$PWD" XDG_STATE_HOME="$PWD"'
         python = f"{shlex.quote(self.python)} -m evaltools.device.programs.on_device"
         return f"exec {affinity}{environment} {python} {shlex.join(words)}"
 

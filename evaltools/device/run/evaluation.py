@@ -27,9 +27,9 @@ from evaltools.device.run.parts import RECORDS, RUN, WITH_RECORDS, PartsFolder, 
 from evaltools.device.run.request import DeviceRequest, device_request, pictures_on_device, without_host_options
 from evaltools.engine import Journal, Shard
 from evaltools.engine.run_folder import (
-    REQUEST,
     decode,
     encode,
+    request_facts,
     require_same_run,
     run_folder,
     run_journal,
@@ -143,7 +143,7 @@ def _write_run_start(
     together = tuple(dict.fromkeys((*run.serials, *serials)))
     facts = {_SERIALS: encode(list(together))}
     if is_new:
-        facts |= {_PARTS: str(run.count), REQUEST: encode(to_plain(request))}
+        facts |= {_PARTS: str(run.count), **request_facts(to_plain(request))}
     journal.state(facts)
     return replace(run, serials=together)
 

@@ -33,7 +33,7 @@ from evaltools.device.run.identity import identity_of
 from evaltools.device.run.jobs import last_lines
 from evaltools.device.run.request import DeviceRequest, device_request, pictures_on_device, without_host_options
 from evaltools.device.run.runner import AlikeCheck, DeviceProgram, run_on_devices
-from evaltools.engine.run_folder import REQUEST, encode, require_same_run, run_journal
+from evaltools.engine.run_folder import REQUEST, request_facts, require_same_run, run_journal
 from evaltools.errors import DataError, OutputError, UsageError
 from evaltools.exit_codes import NOT_MEASURED, OK, USAGE
 from evaltools.locate.bundle import BUNDLE_FILES, RESULT
@@ -199,7 +199,7 @@ def _kept_there(asked: Request, flags: DeviceFlags, sent: DeviceRequest) -> Iter
         require_same_run(journal, identity_of(flags, sent), has_begun=name is not None)
         if name is None:
             name = secrets.token_hex(8)
-            journal.state({_PLACE: name, REQUEST: encode(to_plain(asked))})
+            journal.state({_PLACE: name, **request_facts(to_plain(asked))})
         try:
             yield {"run_dir": posixpath.join(flags.root, SEARCHES, name)}
         except DeviceError as error:

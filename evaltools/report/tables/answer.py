@@ -20,6 +20,7 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import BLIND, WEAK, Verdict
 from evaltools.task_kind import all_metrics, kind_of
+from evaltools.text import printable
 
 _BAD: Final = ("worse", "diverged", "not measured")
 _OF_OUTPUTS: Final = "outputs"
@@ -35,7 +36,7 @@ def print_answers(result: EvaluationResult, console: Console, with_reasons: bool
         console.print()
     print_said([Said(entry.name, _answer(result, entry, with_reasons), _style(entry)) for entry in answered], console)
     for step in dict.fromkeys(step for entry in answered for step in _next(result, entry)):
-        console.print(f"next: {step}")
+        console.print(printable(f"next: {step}"))
 
 
 def _is_asked_for(result: EvaluationResult, configuration: ConfigurationResult) -> bool:

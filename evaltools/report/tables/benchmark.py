@@ -215,7 +215,7 @@ def _print_doubts(name: str, profile: OpProfile, console: Console) -> None:
 
 def _print_operators(name: str, row: BenchmarkRow, console: Console) -> None:
     if row.profile_failure is not None:
-        console.print(f"{name}: operators are not profiled: {row.profile_failure}", style="yellow")
+        console.print(printable(f"{name}: operators are not profiled: {row.profile_failure}"), style="yellow")
     if row.profile is None or not row.profile.ops:
         return
     _print_doubts(name, row.profile, console)

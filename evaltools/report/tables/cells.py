@@ -54,7 +54,7 @@ def print_said(found: Iterable[Said], console: Console) -> None:
     for entry in found:
         names.setdefault((entry.text, entry.style), []).append(entry.configuration)
     for (text, style), of in names.items():
-        console.print(f"{', '.join(of)}: {text}", style=style)
+        console.print(printable(f"{', '.join(of)}: {text}"), style=style)
 
 
 def median(latency: Latency) -> str:

@@ -19,6 +19,7 @@ from evaltools.result.evaluation import (
     RuntimeUsed,
 )
 from evaltools.task_kind import Detail, kind_of
+from evaltools.text import printable
 
 _MOST_FAILURES: Final = 10
 _LONGEST_PADDED: Final = 24
@@ -98,7 +99,7 @@ def print_configurations(configurations: list[ConfigurationResult], console: Con
         style = "bold red" if first.status == "not measured" or first.fallback else "none"
         names = ", ".join(entry.name for entry in alike)
         name = f"{names:<{width}} " if width <= _LONGEST_PADDED and len(alike) == 1 else f"{names}:"
-        console.print(f"{name} {describe_configuration(first)}", style=style)
+        console.print(printable(f"{name} {describe_configuration(first)}"), style=style)
 
 
 def _with_one_reason(configurations: Sequence[ConfigurationResult]) -> Collection[Sequence[ConfigurationResult]]:
@@ -116,7 +117,7 @@ def print_result(result: EvaluationResult, console: Console, detail: Detail = "f
     failed = [failure for failure in result.failed if failure.configuration not in explained]
     for failure in failed[:_MOST_FAILURES]:
         where = f" ({failure.configuration})" if failure.configuration else ""
-        console.print(f"failed: {failure.example}{where}: {failure.reason}")
+        console.print(printable(f"failed: {failure.example}{where}: {failure.reason}"))
     if len(failed) > _MOST_FAILURES:
         console.print(f"... and {len(failed) - _MOST_FAILURES} more failures, listed in the JSON result")
     print_execution(result, console, with_times=detail == "all")
@@ -125,5 +126,5 @@ def print_result(result: EvaluationResult, console: Console, detail: Detail = "f
     if detail != "answer":
         print_drift(result.configurations, console)
     for warning in result.warnings:
-        console.print(f"warning: {warning}", style="yellow")
+        console.print(f"warning: {printable(warning)}", style="yellow")
     print_answers(result, console, with_reasons=detail == "answer")

@@ -8,6 +8,7 @@ from typing import Final
 from rich.console import Console
 
 from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
+from evaltools.text import printable
 
 _SMALLEST_SHARE: Final = 0.005
 _INPUT_ADVICE: Final = {
@@ -36,7 +37,7 @@ def print_execution(result: EvaluationResult, console: Console, with_times: bool
     for name, restarted in execution.restarts.items():
         times = f"{restarted.count} time{'s' * (restarted.count != 1)}"
         line = f"{name}: its process ended {times} and was started again, at first because {restarted.first_reason}"
-        console.print(f"warning: {line}", style="yellow")
+        console.print(f"warning: {printable(line)}", style="yellow")
     if execution.not_traced:
         console.print(f"warning: {execution.not_traced}", style="yellow")
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Final
 
+from evaltools.text import printable_lines
+
 _OWN_STDERR: Final = "/proc/self/fd/2"
 
 
@@ -71,6 +73,6 @@ def _flush_streams() -> None:
 
 def _pass_on(file: IO[bytes]) -> str:
     file.seek(0)
-    content = file.read()
-    os.write(2, content)
-    return content.decode("utf-8", "replace")
+    text = file.read().decode("utf-8", "replace")
+    os.write(2, printable_lines(text).encode())
+    return text

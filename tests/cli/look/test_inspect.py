@@ -111,7 +111,7 @@ def test_names_from_the_file_cannot_command_the_terminal(tmp_path: Path) -> None
     completed = inspect(path, "--run=false")
     assert completed.code == 0
     assert "\x1b" not in completed.out
-    assert "a?[31mb?c[red]: float32[1,4]" in completed.out
+    assert "a\\x1b[31mb\\nc[red]: float32[1,4]" in completed.out
 
 
 @pytest.mark.parametrize("kind", ["missing", "folder", "empty", "foreign", "cut short"])

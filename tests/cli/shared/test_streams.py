@@ -12,8 +12,10 @@ from collections.abc import Callable
 from fcntl import ioctl
 
 import pytest
+from rich.table import Table
 
 from evaltools.cli.shared.streams import complain, say, tell
+from evaltools.cli.shared.terminal import make_console
 from evaltools.text import wrapped
 
 LONG = "evaltools: labels.txt has 1000 lines, the model's well-known output has 1001"
@@ -66,3 +68,25 @@ def test_a_command_and_a_word_that_is_too_long_stay_whole() -> None:
     assert wrapped("see /a/very/long/path/to/some/file.txt there", 20).splitlines() == (
         ["see", "/a/very/long/path/to/some/file.txt", "there"]
     )
+
+
+ODD = "a\x1b[31mred\x07 \u202e\r\tb"
+SHOWN = "a\\x1b[31mred\\x07 \\u202e\\r\tb"
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_control_characters_are_shown_wherever_they_are_printed(stream: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = io.StringIO()
+    monkeypatch.setattr(sys, stream, text)
+    {"stdout": say, "stderr": complain}[stream](f"{ODD}\nnext")
+    assert text.getvalue() == f"{SHOWN}\nnext\n"
+
+
+def test_control_characters_are_shown_in_sentences_and_cells_of_the_console() -> None:
+    text = io.StringIO()
+    console = make_console(text)
+    table = Table("heading")
+    table.add_row(ODD)
+    console.print(ODD, table)
+    assert "\x1b" not in text.getvalue()
+    assert text.getvalue().count("a\\x1b[31mred\\x07 \\u202e\\r") == 2

@@ -85,7 +85,7 @@ def test_the_reason_of_a_single_device_is_said_once() -> None:
 def test_losses_are_told_in_a_line_that_cannot_move_the_cursor() -> None:
     text = io.StringIO()
     tell_lost(make_console(text), 4)(Job(1), LostAttempt("A", "command", "A: it printed \x1b[2J[red]\nx", 1.0))
-    assert text.getvalue() == "part 2 of 4: A: it printed ?[2J[red]?x [command]\n"
+    assert text.getvalue() == "part 2 of 4: A: it printed \\x1b[2J[red]\\nx [command]\n"
 
 
 def part(index: int, serial: str) -> DevicePart:
@@ -114,7 +114,7 @@ def test_the_result_names_the_devices_that_did_parts_once_each() -> None:
         ("one\ntwo\n\n three \nfour\n", "", "two | three | four"),
         ('one\n{"phase": 1}\ntwo\n{"phase": 2}', '{"phase"', "one | two"),
         ('{"phase": 1}', '{"phase"', "nothing"),
-        ("one\x1b[2J\n\x07two\n", "", "one?[2J | ?two"),
+        ("one\x1b[2J\n\x07two\n", "", "one\\x1b[2J | \\x07two"),
     ],
 )
 def test_the_last_lines_of_a_program_are_quoted(text: str, leave_out: str, words: str) -> None:

@@ -149,7 +149,7 @@ def test_several_operators_are_named_by_their_culprit(case: Case) -> None:
 
 @pytest.mark.parametrize(
     ("text", "written"),
-    [("a", "`a`"), ("`", "`` ` ``"), ("a``b", "```a``b```"), ("two\nlines", "`two lines`"), ("\x1b[2J", "`?[2J`")],
+    [("a", "`a`"), ("`", "`` ` ``"), ("a``b", "```a``b```"), ("two\nlines", "`two lines`"), ("\x1b[2J", "`\\x1b[2J`")],
 )
 def test_code_holds_whatever_it_is_given(text: str, written: str) -> None:
     assert code(text) == written

@@ -174,8 +174,8 @@ def test_what_a_device_says_of_itself_cannot_move_the_cursor() -> None:
     )
     shown = "\n".join(printed(run))
     assert not set(shown) & set("\x1b\x07\r")
-    assert "Pi?xel (?)" in shown
-    assert "warning: ? was left out: two?lines?[31m" in shown
+    assert "Pi\\nxel (\\x07)" in shown
+    assert "warning: \\r was left out: two\\nlines\\x1b[31m" in shown
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])

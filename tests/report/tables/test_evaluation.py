@@ -12,7 +12,13 @@ from evaltools.cli.shared.terminal import make_console
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.tables.evaluation import describe_configuration, print_configurations, print_result
-from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, EvaluationResult, LatencyComparison
+from evaltools.result.evaluation import (
+    ConfigurationResult,
+    DelegateUsed,
+    EvaluationResult,
+    FailedExample,
+    LatencyComparison,
+)
 from evaltools.result.verdict import Reason, Verdict
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import Drift
@@ -159,3 +165,17 @@ def test_without_a_reference_the_heading_names_the_baseline() -> None:
 def test_what_failed_during_the_run_says_why_after_the_table() -> None:
     late = replace(configuration("late"), status="not measured", reason="not one example succeeded")
     assert "late: not measured: not one example succeeded" in printed(result(configuration("x"), late))
+
+
+def test_what_comes_from_elsewhere_stays_in_its_line_and_commands_no_terminal() -> None:
+    odd = "\x1b[31mred\nINFO: Top-1 Accuracy: 1"
+    failure = FailedExample(f"{odd}.jpg", None, "input", odd)
+    made = replace(result(configuration("test")), failed=[failure], warnings=[odd])
+    shown = r"\x1b[31mred\nINFO: Top-1 Accuracy: 1"
+    lines = printed(made)
+    assert f"failed: {shown}.jpg: {shown}" in lines
+    assert f"warning: {shown}" in lines
+    not_measured = replace(configuration("test"), runtime=None, status="not measured", reason=odd)
+    text = io.StringIO()
+    print_configurations([not_measured], make_console(text))
+    assert text.getvalue() == f"test  not measured: {shown}\n"

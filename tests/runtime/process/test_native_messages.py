@@ -46,3 +46,10 @@ def test_where_both_streams_are_one_file_nothing_is_lost_in_a_crash(tmp_path: Pa
         subprocess.run([sys.executable, "-c", script], cwd=tmp_path, stdout=file, stderr=file, check=False)
     assert log.read_bytes() == b"one two last words"
     assert (tmp_path / "text").read_text() == "one two"
+
+
+def test_native_code_cannot_command_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    with native_messages() as messages:
+        os.write(2, b"\x1b[2Jgone\r\n\tnext\n")
+    assert messages.text == "\x1b[2Jgone\r\n\tnext\n"
+    assert capfd.readouterr().err == "\\x1b[2Jgone\\r\n\tnext\n"

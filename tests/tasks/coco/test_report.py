@@ -213,7 +213,7 @@ def test_categories_that_changed_most_are_named() -> None:
     first, *others = made.part.comparisons
     made = with_part(made, comparisons=[replace(first, categories=changes), *others])
     assert [line for line in printed(made) if "changed" in line] == [
-        "AP changed most, a against reference: cat? 50.0 -> 70.0 (35 objects), person 50.0 -> 40.0 (40 objects)",
+        "AP changed most, a against reference: cat\\n 50.0 -> 70.0 (35 objects), person 50.0 -> 40.0 (40 objects)",
     ], "chance explains what becomes of a single cow"
 
 

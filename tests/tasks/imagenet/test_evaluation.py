@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from evaltools.configuration import Configuration
-from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelError
+from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelError, UsageError
 from evaltools.model import ModelFile
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.session import Array
@@ -122,3 +122,22 @@ def test_bytes_of_labels_that_are_no_unicode_stay_equal(asked: ImagenetRequest, 
     )
     measured = result.part.classified["a"].metrics
     assert measured.topk.accuracies[0] == 1.0
+
+
+def test_a_run_of_another_library_is_refused_before_that_is_loaded(asked: ImagenetRequest, tmp_path: Path) -> None:
+    library = tmp_path / "delegate.so"
+    library.write_bytes(b"as it was")
+    opened: list[str] = []
+
+    def open_session(_model: ModelFile, configuration: Configuration) -> Session:
+        opened.append(configuration.name)
+        return Answering(0)
+
+    tests = (Configuration.from_text("a", f"external_delegate_path={library}"),)
+    run = replace(asked, tests=tests, execution=replace(asked.execution, run_dir=tmp_path / "run"))
+    evaluate(prepare, run, Silent(), open_session)
+    library.write_bytes(b"another one")
+    opened.clear()
+    with pytest.raises(UsageError, match="holds another run: the library .*delegate.so was .*, now it is "):
+        evaluate(prepare, run, Silent(), open_session)
+    assert opened == []
