@@ -18,7 +18,7 @@ from evaltools.capture.on_devices import DeviceSampler, samplers_of
 from evaltools.capture.running import RunProcesses, process_of_run, run_folders_of
 from evaltools.capture.usage import UsedOverTime, usage_events
 from evaltools.device.run.flags import BY_NAME
-from evaltools.engine.capture_answer import CaptureRequest
+from evaltools.engine.capture_answer import DONE, CaptureRequest
 from evaltools.engine.journal import JOURNAL_NAME, Journal, copied_journal
 from evaltools.engine.run_folder import REQUEST, decode
 from evaltools.engine.trace_file import events_in
@@ -87,7 +87,7 @@ def capture_run(folder: Path, seconds: float) -> CapturedRun:
     found = RunCapture(
         seconds=round(passed_s, 3),
         examples_done=after.examples,
-        examples_per_second=_rate(before, after),
+        examples_per_second=_rate_told(work) or _rate_written(before, after),
         stage_seconds=_stage_seconds(work),
         processes=[each.use for each in used],
         notes=notes,
@@ -108,8 +108,8 @@ def _known(journal: Journal, folder: Path) -> _Known:
     text, shards = journal.fact(REQUEST), journal.fact(TASKS)
     plain: dict[str, Any] | None = None if text is None else decode(text, dict[str, Any], folder)
     request = None if plain is None else seen_from(from_plain(plain, BY_NAME), Path.cwd())
-    is_whole = request is not None and request.devices is None and shards is None
-    examples = len(journal.examples()) if is_whole else None
+    is_in_parts = shards is not None or (request is not None and request.devices is not None)
+    examples = None if is_in_parts else len(journal.examples())
     return _Known(time.perf_counter(), examples, request, None if shards is None else int(shards))
 
 
@@ -152,7 +152,23 @@ def _watch(processes: RunProcesses, start: float, seconds: float) -> float:
     return time.perf_counter() - start
 
 
-def _rate(before: _Known, after: _Known) -> float | None:
+def _rate_told(work: Iterable[Event]) -> float | None:
+    """Examples per second, of all processes that told how many they had done at several moments."""
+    told: defaultdict[object, list[tuple[float, int]]] = defaultdict(list)
+    for event in work:
+        facts = event.get("args")
+        if event.get("name") == DONE and isinstance(facts, dict):
+            told[event["pid"]].append((float(str(event["ts"])), int(facts["examples"])))
+    rates = [
+        (last - first) / (end_us - start_us) * 1e6
+        for (start_us, first), (end_us, last) in ((each[0], each[-1]) for each in told.values())
+        if end_us > start_us
+    ]
+    return round(sum(rates), 3) if rates else None
+
+
+def _rate_written(before: _Known, after: _Known) -> float | None:
+    """Examples per second by the journal, which is written in batches, twice a second at most."""
     if before.examples is None or after.examples is None:
         return None
     return round((after.examples - before.examples) / (after.moment_s - before.moment_s), 3)

@@ -23,6 +23,8 @@ from evaltools.engine.trace import Trace
 from evaltools.engine.trace_format import Track
 
 REQUEST_NAME: Final = "capture-request.json"
+DONE: Final = "examples done"
+"""The name of the counter with the number of examples that are done."""
 LONGEST_S: Final = 600.0
 _SECONDS_BETWEEN_LOOKS: Final = 0.2
 _ANSWER: Final = re.compile(r"capture-[0-9a-f]{32}\.json")
@@ -38,6 +40,7 @@ class CaptureAnswers:
     def __init__(self, folder: Path | None, processes: Callable[[], Sequence[NamedProcess]]) -> None:
         self._folder = folder
         self._processes = processes
+        self._own = Track(os.getpid(), 0, "evaltools")
         self._next_look = 0.0
         self._until = 0.0
         self._trace: Trace | None = None
@@ -51,8 +54,8 @@ class CaptureAnswers:
     ) -> None:
         self._writing.close()
 
-    def add(self, spans: Sequence[Span]) -> None:
-        """Take finished work, which is written if somebody asks for it now."""
+    def add(self, spans: Sequence[Span], done: int) -> None:
+        """Take finished work, and how many examples are done; it is written if somebody asks for it now."""
         if self._folder is None:
             return
         now = time.monotonic()
@@ -61,6 +64,7 @@ class CaptureAnswers:
             self._look(self._folder, now)
         if self._trace is not None:
             self._trace.add(spans)
+            self._trace.write([self._own.counter(DONE, time.perf_counter_ns() / 1000, {"examples": done})])
             if now >= self._until:
                 self._writing.close()
 

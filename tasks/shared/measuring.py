@@ -155,14 +155,17 @@ def carry_out(
                 CaptureAnswers(journal.folder, processes) as answers,
                 MemoryOverTime(processes) as memory,
             ):
+                done = 0
 
                 def tell(tally: Tally) -> None:
+                    nonlocal done
+                    done = tally.done
                     startup.mark_once(FIRST_TURN)
                     on_progress(tally)
 
                 def write(spans: Sequence[Span]) -> None:
                     trace.add(spans)
-                    answers.add(spans)
+                    answers.add(spans, done)
 
                 outcome = run_pass(task, workers, journal, setup.reference, options, examples, tell, write, makers)
             quiet = None

@@ -22,7 +22,7 @@ NAMED = [NamedProcess(os.getpid(), "evaltools"), NamedProcess(77, "gpu, worker 0
 
 def at_work(answers: CaptureAnswers, end: threading.Event) -> None:
     while not end.wait(0.02):
-        answers.add([SPAN])
+        answers.add([SPAN], 5)
 
 
 def asked(folder: Path, seconds: float, patience_s: float = 5.0) -> str | None:
@@ -45,6 +45,8 @@ def test_a_run_writes_its_work_for_the_seconds_that_are_asked_for(tmp_path: Path
     events: list[dict[str, Any]] = json.loads(text)["traceEvents"]
     work = [event for event in events if event["ph"] == "X"]
     assert 2 <= len(work) <= 40
+    counted = [event["args"] for event in events if event["name"] == "examples done"]
+    assert counted == [{"examples": 5}] * len(work)
     assert {(event["name"], event["pid"], event["args"]["what"]) for event in work} == {
         ("decode", os.getpid(), "a.jpg")
     }
@@ -60,10 +62,10 @@ def test_a_run_answers_once_more(tmp_path: Path) -> None:
 
 def test_what_there_is_of_an_unfinished_answer_is_read(tmp_path: Path) -> None:
     with CaptureAnswers(tmp_path, lambda: NAMED) as answers, CaptureRequest(tmp_path, 500.0) as request:
-        answers.add([SPAN])
+        answers.add([SPAN], 5)
         (unfinished,) = tmp_path.iterdir()
         while not unfinished.read_text():
-            answers.add([SPAN] * 100)
+            answers.add([SPAN] * 100, 5)
         text = request.answer(0.0)
     assert text is not None
     assert SPAN.stage in {event["name"] for event in events_in(text)}
@@ -72,10 +74,10 @@ def test_what_there_is_of_an_unfinished_answer_is_read(tmp_path: Path) -> None:
 def test_a_run_that_ends_meanwhile_has_finished_its_answer(tmp_path: Path) -> None:
     with CaptureRequest(tmp_path, 500.0) as request:
         with CaptureAnswers(tmp_path, lambda: NAMED) as answers:
-            answers.add([SPAN])
+            answers.add([SPAN], 5)
         text = request.answer(5.0)
     assert text is not None
-    assert json.loads(text)["traceEvents"][-1]["name"] == "decode"
+    assert [event["name"] for event in json.loads(text)["traceEvents"][-2:]] == ["decode", "examples done"]
 
 
 def test_without_a_run_there_is_no_answer_and_the_request_is_taken_back(tmp_path: Path) -> None:
@@ -101,14 +103,14 @@ def test_a_request_that_is_none_is_passed_over(text: str, tmp_path: Path) -> Non
     folder.mkdir(parents=True)
     (folder / REQUEST_NAME).write_text(text)
     with CaptureAnswers(folder, lambda: NAMED) as answers:
-        answers.add([SPAN])
+        answers.add([SPAN], 5)
     assert {path.name for path in tmp_path.rglob("*.json*")} <= {REQUEST_NAME}
 
 
 def test_without_a_folder_nothing_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with CaptureRequest(tmp_path, 1.0), CaptureAnswers(None, lambda: NAMED) as answers:
-        answers.add([SPAN])
+        answers.add([SPAN], 5)
         assert [path.name for path in tmp_path.iterdir()] == [REQUEST_NAME]
 
 
@@ -118,6 +120,6 @@ def test_a_run_looks_at_most_five_times_a_second(tmp_path: Path, monkeypatch: py
     with CaptureAnswers(tmp_path, lambda: NAMED) as answers:
         monkeypatch.setattr(answers, "_look", lambda _folder, moment: looks.append(moment))
         for _ in range(100):
-            answers.add([SPAN])
+            answers.add([SPAN], 5)
             now[0] += 0.01
     assert len(looks) == 5
