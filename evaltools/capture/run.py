@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -193,9 +193,14 @@ def _names_in(work: Iterable[Event]) -> dict[int, str]:
 
 
 def _named(used: Iterable[UsedOverTime], names: Mapping[int, str]) -> list[UsedOverTime]:
-    """Those that were seen, by what the run calls them, the run's own process first, devices last."""
+    """Those that were seen, by what the run calls them, the run's own process first, devices last.
+
+    Where several are called the same, as those of shards, their numbers stand behind.
+    """
+    how_many = Counter(names.values())
+    told = {number: f"{name} ({number})" if how_many[name] > 1 else name for number, name in names.items()}
     seen = [
-        UsedOverTime(each.process_id, names.get(each.process_id, each.name), each.place, each.samples)
+        UsedOverTime(each.process_id, told.get(each.process_id, each.name), each.place, each.samples)
         for each in used
         if each.samples
     ]

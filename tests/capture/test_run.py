@@ -69,12 +69,12 @@ def test_a_run_that_answers_is_seen_in_whole(begin: Begin, tmp_path: Path) -> No
     assert violations([event for event in events if event["ph"] != "M" or event["name"] != "thread_name"]) == []
     work = [event for event in events if event["ph"] == "X"]
     assert {event["pid"] for event in work} == {process.pid}
-    assert 0 <= min(event["ts"] for event in work) <= max(event["ts"] for event in work) <= 6e6
     memory = [event for event in events if event["name"] == "resident memory" and event["pid"] == child.pid]
     assert len(memory) >= 3
     assert sorted(path.name for path in (tmp_path / "run").iterdir() if "journal" not in path.name) == []
 
 
+@pytest.mark.once
 def test_a_run_that_does_not_answer_is_looked_at_from_outside(begin: Begin, tmp_path: Path) -> None:
     process = begin(answers=False, child=False)
     captured = capture_run(tmp_path / "run", 0.6)
@@ -88,6 +88,7 @@ def test_a_run_that_does_not_answer_is_looked_at_from_outside(begin: Begin, tmp_
     assert not (tmp_path / "run" / "capture-request.json").exists()
 
 
+@pytest.mark.once
 def test_a_run_that_ends_meanwhile_is_said_to(begin: Begin, tmp_path: Path) -> None:
     process = begin(answers=False, child=False)
     assert process.stdin is not None
