@@ -138,6 +138,7 @@ def test_flags_in_the_docs_exist() -> None:
     from evaltools.cli.device import list as device_list
     from evaltools.cli.judge import baseline, gate, power
     from evaltools.cli.look import demo, doctor, inspect
+    from evaltools.cli.runs import capture
     from evaltools.device.run import flags as device_run_flags
     from evaltools.locate.options import PARAMETERS as LOCATE
 
@@ -157,6 +158,7 @@ def test_flags_in_the_docs_exist() -> None:
         *device_list.PARAMETERS,
         *device_run_flags.PARAMETERS,
         *baseline.PARAMETERS,
+        *capture.PARAMETERS,
         *LOCATE.values(),
     )
     foreign = {"platform", "dest", "nouse_gpu", "flag", "use", "use_"}

@@ -7,29 +7,24 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-import msgspec
 import psutil
 
+from evaltools.capture.files import TRACE, taken, write_summary
 from evaltools.capture.native_calls import listening
 from evaltools.capture.recorder import Recorder
 from evaltools.capture.usage import UsedOverTime, sample_of, usage_events
 from evaltools.engine.trace_file import TraceFile
 from evaltools.engine.trace_format import Event, Track
 from evaltools.errors import OutputError, UsageError
-from evaltools.report.files.output_file import write_file
 from evaltools.report.tables.capture import models_in_words
 from evaltools.result.capture import ModelsCapture
 
-TRACE: Final = "trace.json"
-SUMMARY: Final = "summary.json"
 _SECONDS_BETWEEN_SAMPLES: Final = 0.1
 _LONGEST_NAME: Final = 60
-_open_folders: Final[set[Path]] = set()
 
 
 class Profile:
@@ -74,7 +69,7 @@ class Profile:
         self._recorder = Recorder(self._process.pid, self._start_ns)
         self._context = contextlib.ExitStack()
         with contextlib.ExitStack() as opened:
-            opened.enter_context(_taken(self.folder))
+            opened.enter_context(taken(self.folder))
             self._file = opened.enter_context(TraceFile(self.folder / TRACE))
             if self._file.failure is not None:
                 raise UsageError(
@@ -123,23 +118,7 @@ class Profile:
         failure = self._file.failure
         if failure is not None:
             raise OutputError(f"{self._file.path} cannot be written: {failure.strerror}; the file is of no use")
-        write_file(self.folder / SUMMARY, msgspec.json.format(msgspec.json.encode(self._summary)) + b"\n")
-
-
-@contextlib.contextmanager
-def _taken(folder: Path) -> Iterator[None]:
-    """A folder that is made if missing, and that no other open profile writes to; raises :class:`UsageError`."""
-    if folder in _open_folders:
-        raise UsageError(f"{folder}: another profile that is still open writes there; give each a folder of its own")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be made: {error.strerror}; give a folder that can be written") from error
-    _open_folders.add(folder)
-    try:
-        yield
-    finally:
-        _open_folders.discard(folder)
+        write_summary(self.folder, self._summary)
 
 
 def _own_name() -> str:

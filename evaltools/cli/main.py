@@ -67,6 +67,8 @@ def _interrupted(arguments: Sequence[str]) -> str:
         return "interrupted before there was an answer; with --run_dir, evaltools resume goes on"
     if arguments[:1] == ["benchmark"]:
         return "interrupted before anything was measured"
+    if arguments[:1] == ["capture"]:
+        return "interrupted; nothing was captured, and the run goes on"
     if arguments[:1] == ["inspect"]:
         return "interrupted before everything was found; --run=false leaves out what takes long"
     return "interrupted before there was a result; with --run_dir, evaltools resume goes on"

@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "run": Command("evaluate.own_task", "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."),
     "resume": Command("runs.resume", "Go on with an interrupted run, from the journal of its --run_dir"),
     "merge": Command("runs.merge", "One result from the shards of a run"),
+    "capture": Command("runs.capture", "What a run that goes on does now: a trace of its work and its processes"),
     "gate": Command("judge.gate", "Are the limits in gates.toml kept? For CI: JUnit, Markdown, exit code"),
     "inspect": Command("look.inspect", "What kind of model is this, which delegates fit, what do they take of it"),
     "convert": Command("convert.command", "Ground truth for coco and imagenet from COCO, YOLO, VOC or ILSVRC files"),

@@ -7,7 +7,9 @@ holds whole batches. It is locked while a run uses it.
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
+import tempfile
 import time
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -22,6 +24,9 @@ from evaltools.errors import DataError, OutputError, UsageError
 JOURNAL_NAME: Final = "journal.sqlite3"
 _SECONDS_PER_BATCH: Final = 0.5
 _ROWS_PER_BATCH: Final = 1000
+_WRITTEN_AHEAD: Final = "-wal"
+_BEGINNING: Final = 32
+_TRIES_TO_COPY: Final = 5
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS inputs (example INTEGER PRIMARY KEY, preprocessing_us INTEGER);
@@ -280,12 +285,47 @@ def existing_journal(folder: Path) -> Journal:
         raise UsageError(f"{folder} is no run folder: it has no {JOURNAL_NAME}; give the folder of a --run_dir")
     if os.access(folder, os.W_OK) and os.access(path, os.W_OK):
         return open_journal(folder)
-    written_ahead = path.with_name(f"{JOURNAL_NAME}-wal")
+    written_ahead = path.with_name(f"{JOURNAL_NAME}{_WRITTEN_AHEAD}")
     if written_ahead.exists() and written_ahead.stat().st_size:
         raise UsageError(
             f"{folder} cannot be written, and its run was killed; copy it to where its journal can be mended"
         )
     return Journal(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True), folder)
+
+
+@contextmanager
+def copied_journal(folder: Path) -> Iterator[Journal]:
+    """A context with a copy of the journal of a run that goes on, as far as it is written; the run is not disturbed.
+
+    Raises :class:`DataError` where the run writes faster than it can be copied, and :class:`OutputError` where there is
+    no room for the copy.
+    """
+    with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
+        copy = Path(temporary, JOURNAL_NAME)
+        for _ in range(_TRIES_TO_COPY):
+            before = _written_ahead_since(folder)
+            try:
+                for ending in ("", _WRITTEN_AHEAD):
+                    shutil.copyfile(folder / f"{JOURNAL_NAME}{ending}", f"{copy}{ending}")
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise OutputError(f"the journal in {folder} cannot be copied: {error.strerror}") from error
+            if before == _written_ahead_since(folder):
+                break
+        else:
+            raise DataError(f"the journal in {folder} changes while it is copied; try again")
+        with closing(sqlite3.connect(copy)) as connection:
+            yield Journal(connection, folder)
+
+
+def _written_ahead_since(folder: Path) -> bytes:
+    """The beginning of what is written ahead, which is another whenever that was moved into the journal."""
+    try:
+        with open(folder / f"{JOURNAL_NAME}{_WRITTEN_AHEAD}", "rb") as file:
+            return file.read(_BEGINNING)
+    except OSError:
+        return b""
 
 
 def _with_tables(connection: sqlite3.Connection, folder: Path | None) -> Journal:

@@ -8,6 +8,7 @@ Pebble brings asyncio along and is imported where processes are begun, so that s
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -101,6 +102,11 @@ class InOtherProcess:
         """End the processes of all workers."""
         self._pool.stop()
 
+    @property
+    def process_ids(self) -> tuple[int, ...]:
+        """The processes that have made inputs, of whatever worker, in the order in which they first did."""
+        return self._pool.process_ids
+
     def _detached(self, ready: ReadyExample) -> ReadyExample:
         """A copy with inputs of its own, since the next call uses the same shared memory."""
         if isinstance(ready.prepared, Failure):
@@ -175,6 +181,7 @@ class DecodingPool:
         self._processes: Final = processes
         self._changing = threading.Lock()
         self._stopped = False
+        self._seen: dict[int, None] = {}
         self._pool = self._begun()
 
     def make(self, place: int, recipes: Recipes, timeout_s: float) -> list[_Sent]:
@@ -184,7 +191,9 @@ class DecodingPool:
         for _ in range(_TRIES):
             pool = self._pool
             try:
-                return _result(pool, _scheduled(pool, place, recipes, timeout_s))
+                made = _result(pool, _scheduled(pool, place, recipes, timeout_s))
+                self._seen.update(dict.fromkeys(sent.process_id for sent in made))
+                return made
             except ProcessExpired as error:
                 raise _NotMade(f"the process that decoded it died (exit code {error.exitcode})") from None
             except NotInTime:
@@ -193,6 +202,11 @@ class DecodingPool:
                 with suppress(OSError):
                     self._replace(pool)
         raise _NotMade("the processes that decode cannot be started")
+
+    @property
+    def process_ids(self) -> tuple[int, ...]:
+        """The processes that have made inputs, in the order in which they first did; some may have ended."""
+        return tuple(self._seen)
 
     def stop(self) -> None:
         """End all processes; none is started any more."""
@@ -249,6 +263,7 @@ class _Sent:
     parcel: Parcel | None
     start_ns: int
     duration_us: int
+    process_id: int
 
 
 _memories: Final[list[SharedArrays]] = []
@@ -265,10 +280,11 @@ def _make_all(place: int, recipes: Recipes) -> list[_Sent]:
 
 
 def _packed(slot: int, recipe: Callable[[], Prepared], memory: SharedArrays) -> _Sent:
-    prepared, *times = _made(recipe)
+    prepared, start_ns, duration_us = _made(recipe)
     if isinstance(prepared, Failure):
-        return _Sent(prepared, None, *times)
-    return _Sent(replace(prepared, inputs=()), memory.put_inputs(slot, prepared.inputs), *times)
+        return _Sent(prepared, None, start_ns, duration_us, os.getpid())
+    parcel = memory.put_inputs(slot, prepared.inputs)
+    return _Sent(replace(prepared, inputs=()), parcel, start_ns, duration_us, os.getpid())
 
 
 def _unpacked(example: Example, sent: _Sent, memory: SharedArrays) -> ReadyExample:

@@ -304,6 +304,7 @@ class _Pass(Generic[Observation]):
                 self._on_progress(self._tally)
         journal = Span(JOURNAL, start_ns, time.perf_counter_ns() - start_ns, -1, f"{len(result.examples)} examples")
         self._stages.add((*result.spans, journal))
+        self._stages.add_inference(result.inference)
         self._on_spans((*result.spans, journal))
         if self._ledger.stopped is not None:
             self._enough.set()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
+
+from evaltools.result.evaluation import InferenceSeconds
 
 Bound = Literal["input", "inference", "metrics", "journal"]
 
@@ -33,16 +35,40 @@ class Span(NamedTuple):
     label: str
 
 
+class InferenceTime(NamedTuple):
+    """How long a turn of inference took as a whole; of that within the runtime's runs, and reading their outputs.
+
+    What is left went into copying inputs and outputs, between processes and into the model, and into waiting.
+    """
+
+    whole_us: float
+    run_us: float
+    read_us: float
+
+
 @dataclass
 class StageTimes:
-    """Seconds of work per stage, over all workers."""
+    """Seconds of work per stage: over all workers, by worker, and those of inference by configuration."""
 
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
+    by_worker: dict[int, dict[str, float]] = field(default_factory=dict)
+    inference: dict[str, InferenceSeconds] = field(default_factory=dict)
 
     def add(self, spans: Iterable[Span]) -> None:
-        """Add pieces of work."""
+        """Add pieces of work; those of the journal belong to no worker."""
         for span in spans:
-            self.seconds[span.stage] = self.seconds.get(span.stage, 0.0) + span.duration_ns / 1e9
+            _add(self.seconds, span)
+            if span.worker >= 0:
+                _add(self.by_worker.setdefault(span.worker, {}), span)
+
+    def add_inference(self, times: Mapping[str, InferenceTime]) -> None:
+        """Add how a turn of each configuration went."""
+        for name, time in times.items():
+            before = self.inference.get(name, InferenceSeconds(0.0, 0.0, 0.0))
+            copy_us = max(0.0, time.whole_us - time.run_us - time.read_us)
+            self.inference[name] = InferenceSeconds(
+                before.copy + copy_us / 1e6, before.run + time.run_us / 1e6, before.read_back + time.read_us / 1e6
+            )
 
     @property
     def bound(self) -> Bound | None:
@@ -54,3 +80,7 @@ class StageTimes:
             "journal": self.seconds[JOURNAL],
         }
         return max(work.items(), key=lambda kind: kind[1])[0] if any(work.values()) else None
+
+
+def _add(seconds: dict[str, float], span: Span) -> None:
+    seconds[span.stage] = seconds.get(span.stage, 0.0) + span.duration_ns / 1e9

@@ -9,7 +9,7 @@ from typing import Any, Final, Generic
 
 from evaltools.engine.journal import Finished
 from evaltools.engine.preparation import ReadyExample
-from evaltools.engine.stages import INFERENCE, METRICS, PREPARATION, Span
+from evaltools.engine.stages import INFERENCE, METRICS, PREPARATION, InferenceTime, Span
 from evaltools.engine.task import Failure, Observation, Prepared, Record, Task
 from evaltools.errors import InferenceError, SessionEnded, TaskError
 from evaltools.runtime import BlockSession, Inference, Session
@@ -22,10 +22,11 @@ Runs = dict[str, Inference | Failure]
 
 @dataclass(frozen=True)
 class FinishedBlock(Generic[Observation]):
-    """The examples that a worker finished in one turn, and the times that it took."""
+    """The examples that a worker finished in one turn, and the times that it took; ``inference`` by configuration."""
 
     examples: Sequence[Finished[Observation]]
     spans: Sequence[Span]
+    inference: Mapping[str, InferenceTime]
 
 
 class Worker(Generic[Observation]):
@@ -66,18 +67,20 @@ class Worker(Generic[Observation]):
         usable = [index for index, ready in enumerate(block) if isinstance(ready.prepared, Prepared)]
         inputs = [ready.prepared.inputs for ready in block if isinstance(ready.prepared, Prepared)]
         slowest_ns = 0
+        inference: dict[str, InferenceTime] = {}
         for name in names[first:] + names[:first] if usable else []:
             start_ns = time.perf_counter_ns()
             for index, outcome in zip(usable, run_each(self._sessions[name], inputs, self._invocations), strict=True):
                 runs[index][name] = _failure(outcome) if isinstance(outcome, InferenceError) else outcome
             duration_ns = self._note(INFERENCE, start_ns, f"{name}: {len(inputs)} examples")
             slowest_ns = max(slowest_ns, duration_ns)
+            inference[name] = _inference_time(duration_ns, [own[name] for own in runs if name in own])
         start_ns = time.perf_counter_ns()
         finished = [self._finish(ready, given, names) for ready, given in zip(block, runs, strict=True)]
         observing_ns = self._note(METRICS, start_ns, f"{len(block)} examples")
         self.block_size = _next_size(max(slowest_ns, observing_ns) / 1e9 / len(block), self._longest)
         spans, self._spans = self._spans, []
-        return FinishedBlock(finished, spans)
+        return FinishedBlock(finished, spans, inference)
 
     def _finish(self, ready: ReadyExample, runs: Runs, names: Sequence[str]) -> Finished[Observation]:
         if isinstance(ready.prepared, Failure):
@@ -118,6 +121,12 @@ class Worker(Generic[Observation]):
 
 def _failure(error: InferenceError) -> Failure:
     return Failure("inference", str(error), crashed=isinstance(error, SessionEnded))
+
+
+def _inference_time(whole_ns: int, runs: Sequence[Inference | Failure]) -> InferenceTime:
+    done = [run for run in runs if isinstance(run, Inference)]
+    run_us, read_us = sum(sum(run.invokes_us) for run in done), sum(run.read_us for run in done)
+    return InferenceTime(whole_ns / 1000, run_us, read_us)
 
 
 def _longest_block(session: Session) -> int:

@@ -162,6 +162,34 @@ class Restarted:
 
 
 @dataclass(frozen=True)
+class InferenceSeconds:
+    """Where the inference of a configuration went, in seconds over all workers.
+
+    ``run`` is within the runtime's runs, ``read_back`` is reading their outputs, ``copy`` the rest: inputs and outputs
+    on their way between processes and into the model, waiting for the other process, and starting it where a worker
+    opens its own.
+    """
+
+    copy: float
+    run: float
+    read_back: float
+
+
+@dataclass(frozen=True)
+class ProcessMemory:
+    """Resident memory of a process during the pass: ``mb``, in units of 1024 * 1024 bytes, at each of ``seconds``.
+
+    ``configuration`` is the one that it runs; null for the process of the run, which is called ``evaltools``, and for
+    those that make inputs. What several processes share is counted in each.
+    """
+
+    name: str
+    configuration: str | None
+    seconds: list[float]
+    mb: list[float]
+
+
+@dataclass(frozen=True)
 class ExecutionUsed:
     """How the evaluation was carried out, which changes times, never figures.
 
@@ -172,7 +200,10 @@ class ExecutionUsed:
     worker, and busy where several were stopped. ``restarts`` has the configurations whose process died.
     ``startup_seconds`` is what passed until the first example was finished, by phase. ``stage_seconds`` is the work of
     all workers in read, decode, resize, prepare (the rest of an input's making), inference, metrics and journal;
-    ``bound`` says which part of it is the largest. ``not_traced`` says why the trace could not be written.
+    ``bound`` says which part of it is the largest. ``worker_seconds`` has the same by worker, without the journal,
+    which no worker writes; ``inference_seconds`` says where the inference of each configuration went; ``memory`` is
+    that of processes over time. The three are empty where shards were merged. ``not_traced`` says why the trace could
+    not be written.
     """
 
     workers: int
@@ -185,6 +216,9 @@ class ExecutionUsed:
     stage_seconds: dict[str, float]
     bound: Literal["input", "inference", "metrics", "journal"] | None
     not_traced: str | None = None
+    worker_seconds: list[dict[str, float]] = field(default_factory=list)
+    inference_seconds: dict[str, InferenceSeconds] = field(default_factory=dict)
+    memory: list[ProcessMemory] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaltools.engine import Tally
-from evaltools.engine.journal import JOURNAL_NAME
+from evaltools.engine.journal import JOURNAL_NAME, Journal
 from evaltools.engine.run_folder import RunIdentity, request_facts, require_same_run, run_folder, run_journal
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.exit_codes import MEASURED
@@ -31,7 +31,8 @@ from evaltools.tasks.shared.measuring import Observer
 from evaltools.tasks.shared.options.execution import flags_to_repeat
 
 _RETRIES: Final = 5
-_TASKS: Final = "tasks on the cluster"
+TASKS: Final = "tasks on the cluster"
+"""The fact with the number of shards."""
 _SECONDS_TO_CONNECT: Final = 5.0
 OnProgress = Callable[[int], AbstractContextManager[Callable[[Tally], None]]]
 
@@ -57,20 +58,19 @@ def shards_on_ray(kind: EvaluationKind, request: Request, progress: OnProgress) 
         raise UsageError(f"--ray_tasks={tasks}: use a number of shards, or 0 for one per CPU")
     kind.read(request)
     ray = _ray()
-    with run_folder(options.path("run_dir")) as folder:
-        stated = _begin(folder, request)
+    with run_folder(options.path("run_dir")) as folder, run_journal(folder) as journal:
+        stated = _begin(journal, folder, request)
         _start(ray, options.text("ray_address"))
         try:
             count = tasks or stated or max(1, int(ray.cluster_resources().get("CPU", 1)))
-            with run_journal(folder) as journal:
-                journal.state({_TASKS: str(count)})
+            journal.state({TASKS: str(count)})
             folders = _collect(ray, request, count, folder, progress)
         finally:
             ray.shutdown()
         yield FinishedShards.of_one_run(folders)
 
 
-def _begin(folder: Path, request: Request) -> int:
+def _begin(journal: Journal, folder: Path, request: Request) -> int:
     """Raise :class:`UsageError` for the folder of another run.
 
     Returns the number of shards that the run has in it, else 0.
@@ -80,10 +80,9 @@ def _begin(folder: Path, request: Request) -> int:
         options=flags_to_repeat(request.options),
         configurations={each.name: {"its setting": " ".join(each.to_flags())} for each in request.configurations},
     )
-    with run_journal(folder) as journal:
-        require_same_run(journal, identity, has_begun=any(folder.glob("shard-*")))
-        journal.state(request_facts(to_plain(request)))
-        return int(journal.fact(_TASKS) or 0)
+    require_same_run(journal, identity, has_begun=any(folder.glob("shard-*")))
+    journal.state(request_facts(to_plain(request)))
+    return int(journal.fact(TASKS) or 0)
 
 
 def _ray() -> Any:

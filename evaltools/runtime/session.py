@@ -154,11 +154,15 @@ class TimedSession(Session, Protocol):
 
 @runtime_checkable
 class WatchedSession(Session, Protocol):
-    """A session that knows how much memory it takes."""
+    """A session that knows how much memory it takes, and in which process."""
 
     @property
     def peak_memory_kb(self) -> int:
         """Largest resident memory of its process so far in units of 1024 bytes, 0 where that is not known."""
+
+    @property
+    def process_id(self) -> int | None:
+        """The process of its own that it runs in now, None where there is none."""
 
 
 def run_each(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from evaltools.engine import Execution, PassOutcome, QuietTimes
-from evaltools.result.evaluation import ExecutionUsed, Restarted
+from evaltools.result.evaluation import ExecutionUsed, ProcessMemory, Restarted
 from evaltools.runtime.process.restarting import Restarts
 
 
@@ -19,7 +19,7 @@ class MeasuredPass:
     ``restarts`` and ``peak_memory_kb`` are by configuration; the latter is the largest resident memory of one of its
     processes, in units of 1024 bytes. ``merged_shards`` is the number of run folders that the records come from, 0 if
     the pass was run here. ``startup_seconds`` are the phases before the pass. ``not_traced`` says why the trace could
-    not be written, None if it was or none was wanted.
+    not be written, None if it was or none was wanted. ``memory`` is that of the processes during the pass.
     """
 
     outcome: PassOutcome[Any]
@@ -30,6 +30,7 @@ class MeasuredPass:
     startup_seconds: Mapping[str, float] = field(default_factory=dict)
     not_traced: str | None = None
     peak_memory_kb: Mapping[str, int] = field(default_factory=dict)
+    memory: Sequence[ProcessMemory] = ()
 
 
 def nothing_measured(configurations: Mapping[str, object]) -> MeasuredPass:
@@ -51,4 +52,7 @@ def describe_execution(execution: Execution, measured: MeasuredPass) -> Executio
         startup_seconds=dict(measured.startup_seconds),
         stage_seconds=dict(stages.seconds),
         bound=stages.bound,
+        worker_seconds=[stages.by_worker[worker] for worker in sorted(stages.by_worker)],
+        inference_seconds=dict(stages.inference),
+        memory=list(measured.memory),
     )

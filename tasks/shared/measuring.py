@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from evaltools.configuration import Configuration
@@ -26,9 +28,12 @@ from evaltools.engine import (
     sessions_of_workers,
     worker_count,
 )
+from evaltools.engine.capture_answer import CaptureAnswers
 from evaltools.engine.describe import describe_entry
-from evaltools.engine.preparation import Preparer, preparers
+from evaltools.engine.preparation import InOtherProcess, Preparer, preparers
+from evaltools.engine.process_memory import MemoryOverTime, NamedProcess
 from evaltools.engine.run_folder import encode
+from evaltools.engine.stages import Span
 from evaltools.engine.task import Observation
 from evaltools.engine.trace import Trace
 from evaltools.errors import ModelError
@@ -143,13 +148,26 @@ def carry_out(
         setup.before(workers[0])
         startup.mark(PROBING)
         with preparers(task, specs, count, execution.example_timeout_s, len(examples)) as makers:
-            with observer.progress("", len(examples)) as on_progress, Trace(execution.trace) as trace:
+            processes = partial(_processes, restarting or [opened.sessions], makers)
+            with (
+                observer.progress("", len(examples)) as on_progress,
+                Trace(execution.trace) as trace,
+                CaptureAnswers(journal.folder, processes) as answers,
+                MemoryOverTime(processes) as memory,
+            ):
+                done = 0
 
                 def tell(tally: Tally) -> None:
+                    nonlocal done
+                    done = tally.done
                     startup.mark_once(FIRST_TURN)
                     on_progress(tally)
 
-                outcome = run_pass(task, workers, journal, setup.reference, options, examples, tell, trace.add, makers)
+                def write(spans: Sequence[Span]) -> None:
+                    trace.add(spans)
+                    answers.add(spans, done)
+
+                outcome = run_pass(task, workers, journal, setup.reference, options, examples, tell, write, makers)
             quiet = None
             if outcome.stopped is None and (most > 1 or execution.latency_examples):
                 usable = [
@@ -172,11 +190,26 @@ def carry_out(
             startup_seconds=startup.seconds,
             not_traced=trace.failure,
             peak_memory_kb=_peak_memory_kb(restarting or [opened.sessions]),
+            memory=memory.by_process,
         )
     finally:
         for sessions in restarting:
             for session in sessions.values():
                 session.close()
+
+
+def _processes(workers: Sequence[Mapping[str, Session]], makers: Sequence[Preparer]) -> list[NamedProcess]:
+    """The processes of a run, each once: this one, those of the configurations, those that make inputs."""
+    found = {os.getpid(): NamedProcess(os.getpid(), "evaltools")}
+    for number, sessions in enumerate(workers):
+        for name, session in sessions.items():
+            process_id = session.process_id if isinstance(session, WatchedSession) else None
+            if process_id is not None:
+                found.setdefault(process_id, NamedProcess(process_id, f"{name}, worker {number}", name))
+    elsewhere = [maker.process_ids for maker in makers if isinstance(maker, InOtherProcess)]
+    for number, process_id in enumerate(elsewhere[0] if elsewhere else ()):
+        found.setdefault(process_id, NamedProcess(process_id, f"inputs, process {number}"))
+    return list(found.values())
 
 
 def _most_workers(journal: Journal, count: int) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evaltools.engine import StageTimes
-from evaltools.engine.stages import STAGES, Span
+from evaltools.engine.stages import STAGES, InferenceTime, Span
+from evaltools.result.evaluation import InferenceSeconds
 
 
 def times(**milliseconds: int) -> StageTimes:
@@ -40,3 +41,17 @@ def test_a_stage_that_a_task_names_itself_is_kept_apart() -> None:
     found = times(inference=1, tokenize=3)
     assert found.seconds["tokenize"] == 0.003
     assert found.bound == "inference"
+
+
+def test_work_is_kept_by_worker_but_for_that_of_the_journal() -> None:
+    found = StageTimes()
+    found.add([Span("decode", 5, 1_500_000_000, 0, ""), Span("decode", 9, 250_000_000, 2, "")])
+    found.add([Span("inference", 5, 500_000_000, 2, ""), Span("journal", 0, 250_000_000, -1, "")])
+    assert found.by_worker == {0: {"decode": 1.5}, 2: {"decode": 0.25, "inference": 0.5}}
+
+
+def test_inference_is_runs_reading_and_the_rest_by_configuration() -> None:
+    found = StageTimes()
+    found.add_inference({"a": InferenceTime(5_000_000, 3_000_000, 500_000), "b": InferenceTime(1_000_000, 0, 0)})
+    found.add_inference({"a": InferenceTime(1_000_000, 1_250_000, 0)})
+    assert found.inference == {"a": InferenceSeconds(1.5, 4.25, 0.5), "b": InferenceSeconds(1.0, 0.0, 0.0)}

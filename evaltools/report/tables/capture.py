@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaltools.result.capture import CallFigures, ModelCalls, ModelsCapture, ProcessUse
+from evaltools.result.capture import CallFigures, ModelCalls, ModelsCapture, ProcessUse, RunCapture
 
 _NOTHING = (
     "no model ran: no Interpreter and no CompiledModel of tflite-runtime or ai-edge-litert was called in this process "
@@ -21,6 +21,21 @@ def models_in_words(captured: ModelsCapture) -> list[str]:
         in_order = sorted(model.calls.items(), key=lambda entry: -entry[1].total_ms)
         lines += [f"  {kind:<{width}}  {_calls(figures)}" for kind, figures in in_order]
     return [*lines, f"{captured.seconds:.3g} s; {use_in_words(captured.process)}"]
+
+
+def run_in_words(captured: RunCapture) -> list[str]:
+    """How fast a run is, on what it works, what each process uses, and what could not be seen."""
+    rate, done = captured.examples_per_second, captured.examples_done
+    said = [] if rate is None else [f"{rate:.1f} examples/s"]
+    said += [] if done is None else [f"{done} done"]
+    lines = [f"{captured.seconds:.1f} s of a run{': ' if said else ''}{', '.join(said)}"]
+    total = sum(captured.stage_seconds.values())
+    if total:
+        shares = (f"{stage} {100 * spent / total:.0f} %" for stage, spent in captured.stage_seconds.items())
+        lines.append(f"work: {', '.join(shares)}")
+    width = max((len(use.name) for use in captured.processes), default=0)
+    lines += [f"  {use.name:<{width}}  {use_in_words(use)}" for use in captured.processes]
+    return lines + [f"note: {note}" for note in captured.notes]
 
 
 def use_in_words(use: ProcessUse) -> str:

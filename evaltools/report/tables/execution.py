@@ -7,6 +7,7 @@ from typing import Final
 
 from rich.console import Console
 
+from evaltools.gates.bottleneck import bottleneck_of
 from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
 from evaltools.text import printable
 
@@ -46,7 +47,7 @@ def _print_times(result: EvaluationResult, execution: ExecutionUsed, console: Co
     if execution.quiet_latency_examples is not None or any(execution.stage_seconds.values()):
         console.print(_conditions(result, execution))
     if any(execution.stage_seconds.values()):
-        console.print(f"time: {shares_in_words(execution)}: {verdict(execution)}")
+        console.print(f"time: {shares_in_words(execution)}: {verdict(execution)}{_idle_in_words(result)}")
 
 
 def shares_in_words(execution: ExecutionUsed) -> str:
@@ -73,6 +74,15 @@ def verdict(execution: ExecutionUsed) -> str:
         stage = max(_INPUT_ADVICE, key=lambda name: execution.stage_seconds.get(name, 0.0))
         return f"input-bound; {_INPUT_ADVICE[stage]}; a faster delegate would not"
     return f"{execution.bound}-bound; {_ADVICE[str(execution.bound)]}"
+
+
+def _idle_in_words(result: EvaluationResult) -> str:
+    """Which flags would use cores that were idle."""
+    found = bottleneck_of(result)
+    if found is None or not found.helps:
+        return ""
+    flags = " or ".join(f"--{each.flag}={each.value}" for each in found.helps)
+    return f"; {found.idle_cores} of {found.cores} cores were idle: {flags}"
 
 
 def _conditions(result: EvaluationResult, execution: ExecutionUsed) -> str:

@@ -71,6 +71,15 @@ class ChildProcess:
                 rope.close()
         raise AssertionError("the last context is spawn")
 
+    @property
+    def process_id(self) -> int | None:
+        """Its number, None once it was ended."""
+        try:
+            number: int | None = self._process.pid
+        except ValueError:
+            return None
+        return number
+
     def forget_path(self) -> None:
         """Take the log's name away once the child has opened it."""
         Path(self._printed_name).unlink(missing_ok=True)

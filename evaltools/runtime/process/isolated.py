@@ -121,6 +121,11 @@ class IsolatedSession:
         return outcome
 
     @property
+    def process_id(self) -> int | None:
+        """The child's number, None once it was ended."""
+        return self._child.process_id
+
+    @property
     def longest_block(self) -> int:
         """How many runs :meth:`run_block` takes at most."""
         return self._arrays.slots

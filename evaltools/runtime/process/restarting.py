@@ -69,6 +69,12 @@ class RestartingSession:
         """Largest resident memory of any of its processes in units of 1024 bytes, 0 where that is not known."""
         return max(self._buried_memory_kb, _peak_memory_kb(self._session))
 
+    @property
+    def process_id(self) -> int | None:
+        """The process that it runs in now, None where none is open."""
+        session = self._session
+        return session.process_id if isinstance(session, WatchedSession) else None
+
     def _until_an_end(self, block: Sequence[Sequence[Array]], invocations: int) -> Sequence[Inference | InferenceError]:
         """The outcomes up to the first run that ends the process, and that run's own outcome."""
         try:

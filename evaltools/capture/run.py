@@ -1,0 +1,239 @@
+"""``evaltools capture``: what a run that goes on does now, as a trace and summed up.
+
+Processes are looked at from outside, so that any run can be captured. A run that is of this evaltools is also asked,
+by a file in its folder, to write down its work meanwhile (:mod:`evaltools.engine.capture_answer`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from evaltools.capture.on_devices import DeviceSampler, samplers_of
+from evaltools.capture.running import RunProcesses, process_of_run, run_folders_of
+from evaltools.capture.usage import UsedOverTime, usage_events
+from evaltools.device.run.flags import BY_NAME
+from evaltools.engine.capture_answer import DONE, CaptureRequest
+from evaltools.engine.journal import JOURNAL_NAME, Journal, copied_journal
+from evaltools.engine.run_folder import REQUEST, decode
+from evaltools.engine.trace_file import events_in
+from evaltools.engine.trace_format import Event, Track
+from evaltools.errors import EvaltoolsError
+from evaltools.request import Request
+from evaltools.request.plain import from_plain
+from evaltools.result.capture import RunCapture
+from evaltools.runs.on_ray import TASKS
+from evaltools.runs.stored import seen_from
+
+_SECONDS_BETWEEN_SAMPLES: Final = 0.1
+_MOST_SAMPLES: Final = 600
+_PATIENCE_S: Final = 3.0
+_NO_ANSWER: Final = (
+    "the run did not say what it works on: no block of examples was finished meanwhile, it opens models or measures "
+    "latency in quiet, or is of an earlier evaltools"
+)
+
+
+@dataclass(frozen=True)
+class CapturedRun:
+    """What was found, and the events of its trace."""
+
+    found: RunCapture
+    events: list[Event]
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What the journal of a run says at a moment: examples done, what was asked for, the shards on a cluster."""
+
+    moment_s: float
+    examples: int | None = None
+    request: Request | None = None
+    shards: int | None = None
+
+
+def capture_run(folder: Path, seconds: float) -> CapturedRun:
+    """Look for so many seconds at the run in a folder.
+
+    Raises :class:`~evaltools.errors.UsageError` where no run goes on there.
+    """
+    root = process_of_run(folder)
+    processes = RunProcesses(root)
+    before, notes = _read(folder)
+    samplers, unseen = samplers_of(before.request) if before.request is not None else ([], [])
+    notes += unseen + _about_cluster(folder, before)
+    folders = dict.fromkeys(own for process in processes.below() for own in run_folders_of(process))
+    if samplers:
+        folders.pop(folder.resolve(), None)  # the work is done on devices
+    start = time.perf_counter()
+    with contextlib.ExitStack() as asked, _sampling(samplers):
+        requests = [_ask(asked, each, seconds) for each in folders]
+        passed_s = _watch(processes, start, seconds)
+        after, _ = _read(folder)
+        answers = [text for request in requests if request is not None and (text := request.answer(_PATIENCE_S))]
+    work = [event for text in answers for event in events_in(text)]
+    if not answers and not samplers:
+        notes.append(_NO_ANSWER)
+    notes += [f"{each.serial} is not seen any more: {each.failure}" for each in samplers if each.failure is not None]
+    if not processes.is_running:
+        notes.append(f"the run ended after {passed_s:.1f} s of the capture")
+    used = [*processes.used.values(), *(own for each in samplers for own in each.used.values())]
+    used = _named(used, _names_in(work))
+    found = RunCapture(
+        seconds=round(passed_s, 3),
+        examples_done=after.examples,
+        examples_per_second=_rate_told(work) or _rate_written(before, after),
+        stage_seconds=_stage_seconds(work),
+        processes=[each.use for each in used],
+        notes=notes,
+    )
+    return CapturedRun(found, _from(start, [*_usage(used), *work]))
+
+
+def _read(folder: Path) -> tuple[_Known, list[str]]:
+    """What the journal says, and a note where it cannot be read."""
+    try:
+        with copied_journal(folder) as journal:
+            return _known(journal, folder), []
+    except EvaltoolsError as error:
+        return _Known(time.perf_counter()), [str(error)]
+
+
+def _known(journal: Journal, folder: Path) -> _Known:
+    text, shards = journal.fact(REQUEST), journal.fact(TASKS)
+    plain: dict[str, Any] | None = None if text is None else decode(text, dict[str, Any], folder)
+    request = None if plain is None else seen_from(from_plain(plain, BY_NAME), Path.cwd())
+    is_in_parts = shards is not None or (request is not None and request.devices is not None)
+    examples = None if is_in_parts else len(journal.examples())
+    return _Known(time.perf_counter(), examples, request, None if shards is None else int(shards))
+
+
+def _about_cluster(folder: Path, known: _Known) -> list[str]:
+    if known.shards is None:
+        return []
+    done = len(list(folder.glob(f"shard-*/{JOURNAL_NAME}")))
+    return [
+        f"a run on a cluster: {done} of {known.shards} shards have come back; of the others those are seen that the "
+        "run itself has started on this computer, and none on other nodes"
+    ]
+
+
+def _ask(asked: contextlib.ExitStack, folder: Path, seconds: float) -> CaptureRequest | None:
+    """Ask a run for its work; None where nothing can be written to its folder."""
+    try:
+        return asked.enter_context(CaptureRequest(folder, seconds))
+    except OSError:
+        return None
+
+
+@contextlib.contextmanager
+def _sampling(samplers: Sequence[DeviceSampler]) -> Iterator[None]:
+    for each in samplers:
+        each.start()
+    try:
+        yield
+    finally:
+        for each in samplers:
+            each.stop()
+
+
+def _watch(processes: RunProcesses, start: float, seconds: float) -> float:
+    """Look at the processes until the time is over, or the run has ended; returns the seconds that it took."""
+    between_s = max(_SECONDS_BETWEEN_SAMPLES, seconds / _MOST_SAMPLES)
+    while processes.is_running and time.perf_counter() < start + seconds:
+        processes.sample()
+        time.sleep(max(0.0, min(between_s, start + seconds - time.perf_counter())))
+    processes.sample()
+    return time.perf_counter() - start
+
+
+def _rate_told(work: Iterable[Event]) -> float | None:
+    """Examples per second, of all processes that told how many they had done at several moments."""
+    told: defaultdict[object, list[tuple[float, int]]] = defaultdict(list)
+    for event in work:
+        facts = event.get("args")
+        if event.get("name") == DONE and isinstance(facts, dict):
+            told[event["pid"]].append((float(str(event["ts"])), int(facts["examples"])))
+    rates = [
+        (last - first) / (end_us - start_us) * 1e6
+        for (start_us, first), (end_us, last) in ((each[0], each[-1]) for each in told.values())
+        if end_us > start_us
+    ]
+    return round(sum(rates), 3) if rates else None
+
+
+def _rate_written(before: _Known, after: _Known) -> float | None:
+    """Examples per second by the journal, which is written in batches, twice a second at most."""
+    if before.examples is None or after.examples is None:
+        return None
+    return round((after.examples - before.examples) / (after.moment_s - before.moment_s), 3)
+
+
+def _stage_seconds(work: Iterable[Event]) -> dict[str, float]:
+    spent: defaultdict[str, float] = defaultdict(float)
+    for event in work:
+        if event.get("ph") == "X":
+            spent[str(event["name"])] += float(str(event["dur"])) / 1e6
+    return {stage: round(seconds, 6) for stage, seconds in sorted(spent.items(), key=lambda entry: -entry[1])}
+
+
+def _names_in(work: Iterable[Event]) -> dict[int, str]:
+    """What the run calls its processes."""
+    found = {}
+    for event in work:
+        facts = event.get("args")
+        if event.get("name") == "process_name" and isinstance(facts, dict):
+            found[int(str(event["pid"]))] = str(facts["name"])
+    return found
+
+
+def _named(used: Iterable[UsedOverTime], names: Mapping[int, str]) -> list[UsedOverTime]:
+    """Those that were seen, by what the run calls them, the run's own process first, devices last.
+
+    Where several are called the same, as those of shards, their numbers stand behind.
+    """
+    how_many = Counter(names.values())
+    told = {number: f"{name} ({number})" if how_many[name] > 1 else name for number, name in names.items()}
+    seen = [
+        UsedOverTime(each.process_id, told.get(each.process_id, each.name), each.place, each.samples)
+        for each in used
+        if each.samples
+    ]
+    return sorted(seen, key=lambda each: (each.place, each.process_id not in names))
+
+
+def _usage(used: Iterable[UsedOverTime]) -> list[Event]:
+    events: list[Event] = []
+    for place, each in enumerate(used):
+        track = Track(each.process_id, 0, "system")
+        events += [track.process_name(each.name), track.process_place(place)]
+        for number, sample in enumerate(each.samples):
+            events += usage_events(each.process_id, sample, each.samples[number - 1] if number else None)
+    return events
+
+
+def _from(start_s: float, events: Sequence[Event]) -> list[Event]:
+    """The events with their times from the start of the capture on; each process and row is named once."""
+    named: set[tuple[object, object, object]] = set()
+    found: list[Event] = []
+    for event in events:
+        if event.get("ph") == "M":
+            what = (event["name"], event["pid"], event["tid"] if event["name"] == "thread_name" else 0)
+            if what in named:
+                continue
+            named.add(what)
+        found.append(_later(event, start_s * 1e6) if "ts" in event else event)
+    return found
+
+
+def _later(event: Event, start_us: float) -> Event:
+    """An event by a clock that begins at ``start_us``; of work that had begun before, what is left."""
+    moment_us = round(float(str(event["ts"])) - start_us, 3)
+    if "dur" not in event or moment_us >= 0:
+        return event | {"ts": max(0.0, moment_us)}
+    return event | {"ts": 0.0, "dur": round(max(0.0, float(str(event["dur"])) + moment_us), 3)}

@@ -1,0 +1,94 @@
+"""The processes of a run that goes on, found by the journal that they have open; they are looked at from outside."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from evaltools.capture.usage import UsedOverTime, sample_of
+from evaltools.engine.journal import JOURNAL_NAME
+from evaltools.errors import UsageError
+
+_SECONDS_BETWEEN_LOOKS_FOR_NEW_ONES: Final = 1.0
+
+
+def process_of_run(folder: Path) -> psutil.Process:
+    """The process that carries out the run in a folder.
+
+    Raises :class:`UsageError` where the folder is none of a run, and where no process of this computer has its journal
+    open: then the run has ended, was interrupted, or belongs to somebody whose processes cannot be looked at.
+    """
+    if not (folder / JOURNAL_NAME).is_file():
+        raise UsageError(f"{folder} is no run folder: it has no {JOURNAL_NAME}; give the folder of a --run_dir")
+    found = [process for process in psutil.process_iter() if folder.resolve() in run_folders_of(process)]
+    if not found:
+        raise UsageError(
+            f"no process here works on the run in {folder}: it has ended or was interrupted, or goes on elsewhere or "
+            f"as another user's. Start it, or go on with evaltools resume {folder}, and capture it meanwhile"
+        )
+    return min(found, key=_started)
+
+
+def run_folders_of(process: psutil.Process) -> list[Path]:
+    """The folders of the runs whose journals a process has open; none where it may not be looked at."""
+    try:
+        files = [Path(entry.path) for entry in process.open_files()]
+    except (psutil.Error, OSError):
+        return []
+    return [file.parent for file in files if file.name == JOURNAL_NAME]
+
+
+class RunProcesses:
+    """The process of a run and all below it, which come and go; ``samples`` collects what they use."""
+
+    def __init__(self, root: psutil.Process) -> None:
+        self.used: dict[int, UsedOverTime] = {}
+        self._root = root
+        self._known: dict[int, psutil.Process] = {}
+        self._next_look = 0.0
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the run has not ended."""
+        try:
+            return self._root.is_running() and self._root.status() != psutil.STATUS_ZOMBIE
+        except psutil.Error:
+            return False
+
+    def below(self) -> Iterator[psutil.Process]:
+        """The process of the run, then all below it that are there now."""
+        yield self._root
+        try:
+            yield from self._root.children(recursive=True)
+        except psutil.Error:
+            return
+
+    def sample(self) -> None:
+        """Look at every process; new ones are looked for once a second, since that takes long."""
+        now = time.perf_counter()
+        if now >= self._next_look:
+            self._next_look = now + _SECONDS_BETWEEN_LOOKS_FOR_NEW_ONES
+            self._known |= {each.pid: each for each in self.below()}
+        for process_id, process in self._known.items():
+            sample = sample_of(process, time.perf_counter())
+            if sample is not None:
+                used = self.used.setdefault(process_id, UsedOverTime(process_id, _name_of(process)))
+                used.samples.append(sample)
+
+
+def _started(process: psutil.Process) -> float:
+    try:
+        return process.create_time()
+    except psutil.Error:
+        return float("inf")
+
+
+def _name_of(process: psutil.Process) -> str:
+    try:
+        return f"{process.name()} ({process.pid})"
+    except psutil.Error:
+        return f"process {process.pid}"

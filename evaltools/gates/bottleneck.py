@@ -1,0 +1,113 @@
+"""What bounds a pass: which work takes most of its time, and which flags would have more of it done at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
+
+Kind = Literal["input", "inference", "metrics", "journal"]
+_INPUT_STAGES: Final = ("read", "decode", "resize", "prepare")
+
+
+@dataclass(frozen=True)
+class Help:
+    """A flag that has more work done at once: at most ``at_most`` times as much, where every core helps fully."""
+
+    flag: str
+    value: int
+    at_most: float
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """What bounds a pass, and the evidence.
+
+    ``bound`` is the kind of work that takes most of the time, ``share`` its part of all work, 0..1; ``stage`` is the
+    largest step of it: of the input read, decode, resize or prepare, of inference copy, run or read back; else the kind
+    itself. ``shares`` are those of every stage, with inference as one.
+
+    ``configuration`` is the one with most of the inference, and ``configuration_share`` its part of that; null where
+    the result does not say. ``idle_cores`` of the ``cores`` were left over by workers and their threads, and ``helps``
+    are flags that would use them; none where there are none, and where such a flag would not help.
+    """
+
+    bound: Kind
+    share: float
+    stage: str
+    shares: dict[str, float]
+    configuration: str | None
+    configuration_share: float | None
+    cores: int
+    idle_cores: int
+    helps: tuple[Help, ...]
+
+
+def bottleneck_of(result: EvaluationResult) -> Bottleneck | None:
+    """What bounded the pass of an evaluation; None where its result does not say where the time went."""
+    execution = result.execution
+    if execution is None:
+        return None
+    cores = result.environment.cpu_count
+    asked = [entry.num_threads for entry in result.configurations if entry.status == "measured"]
+    threads = max((cores if threads < 0 else threads for threads in asked), default=1)
+    return bottleneck(execution, cores, max(1, threads))
+
+
+def bottleneck(execution: ExecutionUsed, cores: int, threads: int) -> Bottleneck | None:
+    """What bounded a pass on so many cores, whose configurations had up to so many ``threads``.
+
+    None where no work was measured, as in a result that was merged of shards.
+
+    >>> seconds = {"decode": 3.0, "inference": 1.0}
+    >>> found = bottleneck(ExecutionUsed(1, 9, None, 0, None, {}, {}, seconds, "input"), cores=4, threads=1)
+    >>> found.bound, found.share, found.stage, found.helps
+    ('input', 0.75, 'decode', (Help(flag='workers', value=4, at_most=4.0),))
+    """
+    seconds = execution.stage_seconds
+    total = sum(seconds.values())
+    if execution.bound is None or total <= 0:
+        return None
+    shares = {stage: spent / total for stage, spent in seconds.items()}
+    kinds = _INPUT_STAGES if execution.bound == "input" else (execution.bound,)
+    spent = {name: each.copy + each.run + each.read_back for name, each in execution.inference_seconds.items()}
+    slowest = max(spent, key=lambda name: spent[name], default=None)
+    idle = max(0, cores - execution.workers * threads)
+    return Bottleneck(
+        bound=execution.bound,
+        share=sum(shares.get(stage, 0.0) for stage in kinds),
+        stage=_stage(execution, execution.bound),
+        shares=dict(sorted(shares.items(), key=lambda entry: -entry[1])),
+        configuration=slowest,
+        configuration_share=spent[slowest] / sum(spent.values()) if slowest and spent[slowest] else None,
+        cores=cores,
+        idle_cores=idle,
+        helps=_helps(execution.bound, execution.workers, cores, threads),
+    )
+
+
+def _stage(execution: ExecutionUsed, bound: Kind) -> str:
+    if bound == "input":
+        return max(_INPUT_STAGES, key=lambda stage: execution.stage_seconds.get(stage, 0.0))
+    every = execution.inference_seconds.values()
+    parts = {
+        "run": sum(each.run for each in every),
+        "copy": sum(each.copy for each in every),
+        "read back": sum(each.read_back for each in every),
+    }
+    return max(parts, key=lambda part: parts[part]) if bound == "inference" and any(parts.values()) else bound
+
+
+def _helps(bound: Kind, workers: int, cores: int, threads: int) -> tuple[Help, ...]:
+    """Inputs and inference have processes of their own by worker; metrics and the journal are this process's alone."""
+    if bound not in ("input", "inference") or not workers:
+        return ()
+    found = []
+    more_workers = cores // threads
+    if more_workers > workers:
+        found.append(Help("workers", more_workers, more_workers / workers))
+    more_threads = cores // workers
+    if bound == "inference" and more_threads > threads:
+        found.append(Help("num_threads", more_threads, more_threads / threads))
+    return tuple(found)

@@ -1,0 +1,91 @@
+"""Devices of a run that are looked at meanwhile, with a device that answers as it is told."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from evaltools.capture import on_devices
+from evaltools.capture.on_devices import DeviceSampler, samplers_of
+from evaltools.device.adb.adb import Adb
+from evaltools.device.adb.answer import ShellAnswer
+from evaltools.device.adb.errors import ConnectionLost
+from evaltools.device.run.flags import BY_NAME
+from evaltools.request import Options, Request
+from evaltools.result.device import ListedDevice
+
+STAT = b"77 (python3) S 1 77 77 0 -1 4194560 100 0 0 0 40 10 0 0 20 0 5 0 9 9 9 @5 20480@ /usr/bin/python3 -m x"
+
+
+class Told:
+    """A device with one process, which is gone after so many answers."""
+
+    def __init__(self, answers: int = 1000) -> None:
+        self.left = answers
+        self.asked: list[str] = []
+
+    def shell(self, serial: str, command: str) -> ShellAnswer:
+        self.asked.append(command)
+        self.left -= 1
+        if self.left < 0:
+            raise ConnectionLost(f"{serial}: the connection was lost", serial)
+        return ShellAnswer(0, STAT, b"")
+
+    def devices(self) -> tuple[ListedDevice, ...]:
+        return (ListedDevice("A", "device"), ListedDevice("B", "offline"), ListedDevice("C", "device"))
+
+    def choose(self) -> str:
+        return "A"
+
+
+def test_processes_have_the_device_in_their_names_and_numbers_of_their_own() -> None:
+    device = Told()
+    samplers = [DeviceSampler(cast(Adb, device), serial, "/data/x", place) for place, serial in enumerate("AB")]
+    for each in samplers:
+        each.start()
+    while len(device.asked) < 4:
+        time.sleep(0.02)
+    for each in samplers:
+        each.stop()
+    found = [used for each in samplers for used in each.used.values()]
+    assert [(used.name, used.place) for used in found] == [("A: python3 (77)", "A"), ("B: python3 (77)", "B")]
+    assert len({used.process_id for used in found}) == 2
+    assert (found[0].use.mean_memory_mb, found[0].use.threads) == (20.0, 5)
+    assert [sample.processor_s for sample in found[0].samples] == [0.5] * len(found[0].samples)
+    assert len(device.asked) == sum(len(used.samples) for used in found)
+    assert all("EVALTOOLS_RUN=/data/x/runs/" in command for command in device.asked)
+
+
+def test_a_device_that_goes_away_ends_its_samples_and_says_why() -> None:
+    sampler = DeviceSampler(cast(Adb, Told(answers=1)), "A", "/data/x", 0)
+    sampler.start()
+    while sampler.failure is None:
+        time.sleep(0.02)
+    sampler.stop()
+    assert [len(used.samples) for used in sampler.used.values()] == [1]
+    assert str(sampler.failure) == "A: the connection was lost"
+
+
+def asked(**stated: str) -> Request:
+    return Request("imagenet", Options({}, {}), None, (), Path(), devices=Options(stated, BY_NAME))
+
+
+@pytest.mark.parametrize(
+    ("flags", "serials"),
+    [({}, ["A"]), ({"serials": "C,B"}, ["C", "B"]), ({"serials": "all"}, ["A", "C"])],
+)
+def test_devices_are_those_that_the_run_was_given(
+    flags: dict[str, str], serials: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_devices, "Adb", lambda _path, _port: Told())
+    samplers, notes = samplers_of(asked(**flags))
+    assert ([each.serial for each in samplers], notes) == (serials, [])
+
+
+def test_without_adb_there_is_a_note_instead(tmp_path: Path) -> None:
+    samplers, notes = samplers_of(asked(adb=str(tmp_path / "none")))
+    assert samplers == []
+    assert notes[0].startswith("the devices are not seen: ")

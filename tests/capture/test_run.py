@@ -1,0 +1,109 @@
+"""Captures of a program that does what a run does, held against what it knows of itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from evaltools.capture.run import capture_run
+from evaltools.capture.running import process_of_run
+from evaltools.errors import UsageError
+from tests.report.files.test_benchmark_trace import violations
+
+ROOT = Path(__file__).resolve().parents[2]
+Begin = Callable[..., subprocess.Popen[str]]
+
+
+def ended(process: subprocess.Popen[str]) -> int:
+    """End it; the number of examples that it has finished."""
+    out, _ = process.communicate("")
+    return int(out.split()[-1])
+
+
+@pytest.fixture
+def begin(tmp_path: Path) -> Iterator[Begin]:
+    """Starts the program in the folder ``tmp_path / "run"``; it has finished some examples then."""
+    started = []
+
+    def start(answers: bool = True, child: bool = True) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "tests.capture.imitated_run", str(tmp_path / "run")]
+        words = [str(int(answers)), str(int(child))]
+        pipe = subprocess.PIPE
+        process = subprocess.Popen([*command, *words], stdin=pipe, stdout=pipe, text=True, cwd=ROOT)
+        started.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def test_a_run_that_answers_is_seen_in_whole(begin: Begin, tmp_path: Path) -> None:
+    process = begin()
+    (child,) = psutil.Process(process.pid).children()
+    captured = capture_run(tmp_path / "run", 1.2)
+    done = ended(process)
+    found = captured.found
+    assert found.notes == []
+    assert found.examples_done is not None
+    assert 0 < found.examples_done <= done
+    assert found.examples_per_second is not None
+    assert 0 < found.examples_per_second <= 50
+    shares = found.stage_seconds["inference"] / sum(found.stage_seconds.values())
+    assert shares == pytest.approx(0.75, abs=0.02)
+    by_number = {use.process_id: use for use in found.processes}
+    assert set(by_number) == {process.pid, child.pid}
+    assert by_number[child.pid].name == "gpu, worker 0"
+    assert by_number[child.pid].mean_memory_mb >= 50
+    events: list[dict[str, Any]] = captured.events
+    assert violations([event for event in events if event["ph"] != "M" or event["name"] != "thread_name"]) == []
+    work = [event for event in events if event["ph"] == "X"]
+    assert {event["pid"] for event in work} == {process.pid}
+    memory = [event for event in events if event["name"] == "resident memory" and event["pid"] == child.pid]
+    assert len(memory) >= 3
+    assert sorted(path.name for path in (tmp_path / "run").iterdir() if "journal" not in path.name) == []
+
+
+@pytest.mark.once
+def test_a_run_that_does_not_answer_is_looked_at_from_outside(begin: Begin, tmp_path: Path) -> None:
+    process = begin(answers=False, child=False)
+    captured = capture_run(tmp_path / "run", 0.6)
+    ended(process)
+    found = captured.found
+    assert (found.stage_seconds, [use.process_id for use in found.processes]) == ({}, [process.pid])
+    assert found.examples_per_second is not None
+    assert found.examples_per_second > 0
+    (note,) = found.notes
+    assert note.startswith("the run did not say what it works on: ")
+    assert not (tmp_path / "run" / "capture-request.json").exists()
+
+
+@pytest.mark.once
+def test_a_run_that_ends_meanwhile_is_said_to(begin: Begin, tmp_path: Path) -> None:
+    process = begin(answers=False, child=False)
+    assert process.stdin is not None
+    process.stdin.close()
+    found = capture_run(tmp_path / "run", 60.0).found
+    assert found.seconds < 60
+    assert any(note.startswith("the run ended after ") for note in found.notes)
+    process.wait()
+
+
+def test_where_no_run_goes_on_it_is_said_what_to_do(begin: Begin, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is no run folder: it has no journal.sqlite3"):
+        process_of_run(tmp_path)
+    process = begin(child=False)
+    assert process_of_run(tmp_path / "run").pid == process.pid
+    ended(process)
+    with pytest.raises(UsageError, match="no process here works on the run in .*run: it has ended or was interrupted"):
+        capture_run(tmp_path / "run", 1.0)

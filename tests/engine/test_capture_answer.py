@@ -1,0 +1,125 @@
+"""The answer of a run to whoever asks what it does now."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltools.engine.capture_answer import REQUEST_NAME, CaptureAnswers, CaptureRequest
+from evaltools.engine.process_memory import NamedProcess
+from evaltools.engine.stages import Span
+from evaltools.engine.trace_file import events_in
+
+SPAN = Span("decode", 5_000, 1_500, 0, "a.jpg")
+NAMED = [NamedProcess(os.getpid(), "evaltools"), NamedProcess(77, "gpu, worker 0", "gpu")]
+
+
+def at_work(answers: CaptureAnswers, end: threading.Event) -> None:
+    while not end.wait(0.02):
+        answers.add([SPAN], 5)
+
+
+def asked(folder: Path, seconds: float, patience_s: float = 5.0) -> str | None:
+    """What a run answers that does a piece of work every 20 ms."""
+    end = threading.Event()
+    with CaptureAnswers(folder, lambda: NAMED) as answers:
+        run = threading.Thread(target=at_work, args=(answers, end))
+        run.start()
+        try:
+            with CaptureRequest(folder, seconds) as request:
+                return request.answer(patience_s)
+        finally:
+            end.set()
+            run.join()
+
+
+def test_a_run_writes_its_work_for_the_seconds_that_are_asked_for(tmp_path: Path) -> None:
+    text = asked(tmp_path, 0.3)
+    assert text is not None
+    events: list[dict[str, Any]] = json.loads(text)["traceEvents"]
+    work = [event for event in events if event["ph"] == "X"]
+    assert 2 <= len(work) <= 40
+    counted = [event["args"] for event in events if event["name"] == "examples done"]
+    assert counted == [{"examples": 5}] * len(work)
+    assert {(event["name"], event["pid"], event["args"]["what"]) for event in work} == {
+        ("decode", os.getpid(), "a.jpg")
+    }
+    named = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+    assert named == {os.getpid(): "evaltools", 77: "gpu, worker 0"}
+    assert list(tmp_path.iterdir()) == [], "nothing is left in the run folder"
+
+
+def test_a_run_answers_once_more(tmp_path: Path) -> None:
+    assert asked(tmp_path, 0.1)
+    assert asked(tmp_path, 0.1)
+
+
+def test_what_there_is_of_an_unfinished_answer_is_read(tmp_path: Path) -> None:
+    with CaptureAnswers(tmp_path, lambda: NAMED) as answers, CaptureRequest(tmp_path, 500.0) as request:
+        answers.add([SPAN], 5)
+        (unfinished,) = tmp_path.iterdir()
+        while not unfinished.read_text():
+            answers.add([SPAN] * 100, 5)
+        text = request.answer(0.0)
+    assert text is not None
+    assert SPAN.stage in {event["name"] for event in events_in(text)}
+
+
+def test_a_run_that_ends_meanwhile_has_finished_its_answer(tmp_path: Path) -> None:
+    with CaptureRequest(tmp_path, 500.0) as request:
+        with CaptureAnswers(tmp_path, lambda: NAMED) as answers:
+            answers.add([SPAN], 5)
+        text = request.answer(5.0)
+    assert text is not None
+    assert [event["name"] for event in json.loads(text)["traceEvents"][-2:]] == ["decode", "examples done"]
+
+
+def test_without_a_run_there_is_no_answer_and_the_request_is_taken_back(tmp_path: Path) -> None:
+    with CaptureRequest(tmp_path, 0.1) as request:
+        assert request.answer(0.1) is None
+        assert [path.name for path in tmp_path.iterdir()] == [REQUEST_NAME]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[" * 100_000,
+        "[]",
+        '{"answer": "../../elsewhere.json", "seconds": 1}',
+        '{"answer": "capture-0123456789abcdef0123456789abcdef.json", "seconds": 1e9}',
+        '{"answer": "capture-0123456789abcdef0123456789abcdef.json", "seconds": "soon"}',
+    ],
+)
+def test_a_request_that_is_none_is_passed_over(text: str, tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "run"
+    folder.mkdir(parents=True)
+    (folder / REQUEST_NAME).write_text(text)
+    with CaptureAnswers(folder, lambda: NAMED) as answers:
+        answers.add([SPAN], 5)
+    assert {path.name for path in tmp_path.rglob("*.json*")} <= {REQUEST_NAME}
+
+
+def test_without_a_folder_nothing_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with CaptureRequest(tmp_path, 1.0), CaptureAnswers(None, lambda: NAMED) as answers:
+        answers.add([SPAN], 5)
+        assert [path.name for path in tmp_path.iterdir()] == [REQUEST_NAME]
+
+
+def test_a_run_looks_at_most_five_times_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, looks = [100.0], []
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    with CaptureAnswers(tmp_path, lambda: NAMED) as answers:
+        monkeypatch.setattr(answers, "_look", lambda _folder, moment: looks.append(moment))
+        for _ in range(100):
+            answers.add([SPAN], 5)
+            now[0] += 0.01
+    assert len(looks) == 5
