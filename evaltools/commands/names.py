@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "resume": Command("runs.resume", "Go on with an interrupted run, from the journal of its --run_dir"),
     "merge": Command("runs.merge", "One result from the shards of a run"),
     "gate": Command("judge.gate", "Are the limits in gates.toml kept? For CI: JUnit, Markdown, exit code"),
+    "report": Command("report.command", "One page about results, to be forwarded: HTML without network, or Markdown"),
     "inspect": Command("look.inspect", "What kind of model is this, which delegates fit, what do they take of it"),
     "convert": Command("convert.command", "Ground truth for coco and imagenet from COCO, YOLO, VOC or ILSVRC files"),
     "baseline": Command("judge.baseline", "Keep what a release found, and hold later results against it"),
