@@ -66,6 +66,7 @@ _FILES: Final = (
         about="result",
         short="output",
     ),
+    replace(_SHARED["report"], help="One page to forward: FILE.html, or FILE.md for its first screen."),
     replace(_SHARED["run_dir"], help="Folder for what was measured: the same command goes on where it ended."),
     _SHARED["example_timeout"],
     _SHARED["progress"],

@@ -20,6 +20,9 @@ from evaltools.locate.request import LocateRequest, read_request, request_of_fla
 from evaltools.locate.run import expected_parts, locate
 from evaltools.report.files.evaluation import file_per_configuration
 from evaltools.report.files.output_file import require_output_file, write_file, write_measured
+from evaltools.report.files.planned import require_report
+from evaltools.report.page.file import page_file
+from evaltools.report.page.make import Sources
 from evaltools.report.tables.locate import print_answer, print_operators
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags
@@ -33,12 +36,18 @@ def locate_and_print(flags: GivenFlags, command: Sequence[str]) -> int:
     """Search, print the answer to stdout and the table to stderr, write the file; returns the exit code."""
     asked = request_of_flags(flags, command)
     output = _output(flags, asked.files_read)
+    page = flags.path("report")
+    if page is not None:
+        require_report(page, list(asked.files_read), [] if output is None else [output])
     request = read_request(asked)
     console = make_console()
     with interrupts_restored():
         result = _searched(request, console, "none" if flags.is_on("quiet") else flags.text("progress"))
     if output is not None:
         write_file(output, encode_json(result))
+    if page is not None:
+        name = Path(result.model.file).stem
+        write_file(page, page_file(Sources(searches={name: result}), page))
     if not flags.is_on("quiet"):
         print_operators(result, console)
     written = say(text_for_stdout(partial(print_answer, result)))
@@ -47,8 +56,8 @@ def locate_and_print(flags: GivenFlags, command: Sequence[str]) -> int:
 
 def locate_after(
     request: Request, result: EvaluationResult, files: Iterable[Path], console: Console
-) -> list[OutputError]:
-    """Search for each configuration that differs, and show what is found; returns what could not be written.
+) -> tuple[list[LocateResult], list[OutputError]]:
+    """Search for each configuration that differs, and show what is found; returns that, and what could not be written.
 
     Where ``files`` has a JSON file, the findings are written beside it.
     """
@@ -62,7 +71,8 @@ def locate_after(
         if not quiet:
             print_operators(found[name], console)
         print_answer(found[name], console)
-    return write_measured({name: encode_json(found[name]) for name in beside}, beside, console)
+    not_written = write_measured({name: encode_json(found[name]) for name in beside}, beside, console)
+    return list(found.values()), not_written
 
 
 def _searched(request: LocateRequest, console: Console, style: str) -> LocateResult:

@@ -33,13 +33,15 @@ _LARGEST_DOWNLOAD: Final = 1_000_000
 class Sources:
     """What a page is about, each by its name.
 
-    ``located`` are the findings of ``--locate`` by configuration, for the only evaluation; ``searches`` stand alone.
+    ``located`` are what was found in the model of an evaluation, by that one's name; ``searches`` stand alone.
+    ``saved`` are evaluations as they are written to files, where that is without their examples.
     """
 
     evaluations: Mapping[str, EvaluationResult] = field(default_factory=dict)
     benchmarks: Mapping[str, BenchmarkResult] = field(default_factory=dict)
     searches: Mapping[str, LocateResult] = field(default_factory=dict)
-    located: Mapping[str, LocateResult] = field(default_factory=dict)
+    located: Mapping[str, Sequence[LocateResult]] = field(default_factory=dict)
+    saved: Mapping[str, EvaluationResult] = field(default_factory=dict)
     outcomes: Mapping[str, GateOutcome] = field(default_factory=dict)
     baselines: Sequence[Baseline] = ()
 
@@ -81,6 +83,7 @@ def _together(sources: Sources) -> list[Section]:
 
 def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Part:
     kind = kind_of(result.task)
+    located = sources.located.get(name, ())
     own = [section for section in kind.report.sections(result) if section.blocks]
     chart, advice = first.overview(result)
     sections = [
@@ -88,7 +91,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
         accuracy(result),
         *_at(own, "accuracy"),
         *_at(own, "numerics"),
-        *(found for search in sources.located.values() if (found := layers.layers(search)) is not None),
+        *(found for search in located if (found := layers.layers(search)) is not None),
         *_at(own, "task"),
         *(found for found in [speed(result)] if found is not None),
         *_at(own, "changes"),
@@ -103,8 +106,8 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
         overview=chart,
         advice=advice,
         warnings=(*stopped, *result.warnings),
-        hints=tuple(_hints(result, bool(sources.located))),
-        download=_download(name, result),
+        hints=tuple(_hints(result, bool(located))),
+        download=_download(name, sources.saved.get(name, result)),
     )
 
 

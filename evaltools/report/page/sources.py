@@ -45,7 +45,7 @@ def read_source(path: Path) -> Source:
 def read_sources(paths: Iterable[Path]) -> Sources:
     """All files by their names without the ending, with the folder where two would be equal.
 
-    What was located in the model of the only evaluation are its layers.
+    What was located in the model of one evaluation alone are layers of that.
     Raises :class:`UsageError` for a file that is given twice.
     """
     files = list(paths)
@@ -58,12 +58,15 @@ def read_sources(paths: Iterable[Path]) -> Sources:
     }
     searches = {name: each for name, each in found.items() if isinstance(each, LocateResult)}
     evaluations = {name: each for name, each in found.items() if isinstance(each, EvaluationResult)}
-    models = [each.model.sha256 for each in evaluations.values()]
-    located = {name: each for name, each in searches.items() if models == [each.model.sha256]}
+    located: dict[str, list[LocateResult]] = {}
+    for name, search in list(searches.items()):
+        of_model = [own for own, each in evaluations.items() if each.model.sha256 == search.model.sha256]
+        if len(of_model) == 1:
+            located.setdefault(of_model[0], []).append(searches.pop(name))
     return Sources(
         evaluations=evaluations,
         benchmarks={name: each for name, each in found.items() if isinstance(each, BenchmarkResult)},
-        searches={name: each for name, each in searches.items() if name not in located},
+        searches=searches,
         located=located,
         outcomes={name: each for name, each in found.items() if isinstance(each, GateOutcome)},
         baselines=[each for each in found.values() if isinstance(each, Baseline)],
