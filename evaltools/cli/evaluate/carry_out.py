@@ -23,6 +23,7 @@ from evaltools.report.files.planned import planned_files, planned_report
 from evaltools.report.page.make import Sources
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.json_file import encode_json
 from evaltools.result.locate import LocateResult
 from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.measure import measure
@@ -63,7 +64,8 @@ def carry_out(request: Request, shards: FinishedShards | None = None, is_one_mod
         located, errors = locate_after(request, result, files.values(), console)
         not_written += errors
     name = Path(result.model.file).stem
-    sources = Sources({name: result}, located={name: located}, saved={name: saved})
+    as_saved = {name: encode_json(saved)} if page is not None or not is_one_model else {}
+    sources = Sources({name: result}, located={name: located}, saved=as_saved)
     not_written += write_report(page, sources)
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")

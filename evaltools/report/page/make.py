@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,14 +35,14 @@ class Sources:
     """What a page is about, each by its name.
 
     ``located`` are what was found in the model of an evaluation, by that one's name; ``searches`` stand alone.
-    ``saved`` are evaluations as they are written to files, where that is without their examples.
+    ``saved`` is what stands in the result files that there are.
     """
 
     evaluations: Mapping[str, EvaluationResult] = field(default_factory=dict)
     benchmarks: Mapping[str, BenchmarkResult] = field(default_factory=dict)
     searches: Mapping[str, LocateResult] = field(default_factory=dict)
     located: Mapping[str, Sequence[LocateResult]] = field(default_factory=dict)
-    saved: Mapping[str, EvaluationResult] = field(default_factory=dict)
+    saved: Mapping[str, bytes] = field(default_factory=dict)
     outcomes: Mapping[str, GateOutcome] = field(default_factory=dict)
     baselines: Sequence[Baseline] = ()
 
@@ -53,10 +54,10 @@ class Sources:
 
 def page_of(sources: Sources) -> Page:
     """All that a page says; sections without data are left out."""
-    parts = [_of_gates(name, outcome) for name, outcome in sources.outcomes.items()]
+    parts = [_of_gates(name, outcome, sources) for name, outcome in sources.outcomes.items()]
     parts += [_of_evaluation(name, result, sources) for name, result in sources.evaluations.items()]
-    parts += [_of_benchmark(name, result) for name, result in sources.benchmarks.items()]
-    parts += [_of_search(name, result) for name, result in sources.searches.items()]
+    parts += [_of_benchmark(name, result, sources) for name, result in sources.benchmarks.items()]
+    parts += [_of_search(name, result, sources) for name, result in sources.searches.items()]
     environments = [
         entry.environment
         for of_kind in (sources.evaluations, sources.benchmarks, sources.searches)
@@ -66,8 +67,15 @@ def page_of(sources: Sources) -> Page:
     if environments:
         machine = environments[0].processor or environments[0].machine
         below = f"evaltools {environments[0].evaltools}, {machine}, {environments[0].started_at}"
-    title = parts[0].about if len(parts) == 1 else f"{len(parts)} results"
-    return Page(title if parts else "Releases", tuple(parts), tuple(_together(sources)), below)
+    return Page(_title(parts), tuple(parts), tuple(_together(sources)), below)
+
+
+def _title(parts: Sequence[Part]) -> str:
+    """What the only result is of, else how many there are of what."""
+    if len(parts) == 1:
+        return parts[0].about
+    kinds = Counter(part.about.rpartition(": ")[2] for part in parts)
+    return ", ".join(f"{count} x {kind}" for kind, count in kinds.items()) or "Releases"
 
 
 def _together(sources: Sources) -> list[Section]:
@@ -84,10 +92,12 @@ def _together(sources: Sources) -> list[Section]:
 def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Part:
     kind = kind_of(result.task)
     located = sources.located.get(name, ())
+    names = [entry.name for entry in result.configurations]
+    paths = [f"configurations/{place}" for place in range(len(names))]
     own = [section for section in kind.report.sections(result) if section.blocks]
     chart, advice = first.overview(result)
     sections = [
-        proof(result.configurations, [entry.name for entry in result.configurations], "configurations", [result.model]),
+        proof(result.configurations, names, paths, [result.model]),
         accuracy(result),
         *_at(own, "accuracy"),
         *_at(own, "numerics"),
@@ -107,7 +117,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
         advice=advice,
         warnings=(*stopped, *result.warnings),
         hints=tuple(_hints(result, bool(located))),
-        download=_download(name, sources.saved.get(name, result)),
+        download=_download(name, result, sources),
     )
 
 
@@ -137,7 +147,7 @@ def _hints(result: EvaluationResult, is_located: bool) -> list[str]:
     return hints
 
 
-def _of_benchmark(name: str, result: BenchmarkResult) -> Part:
+def _of_benchmark(name: str, result: BenchmarkResult, sources: Sources) -> Part:
     about = Path(result.models[0].file).name if len(result.models) == 1 else f"{len(result.models)} models"
     names = [label(result, row) for row in result.rows]
     hints = []
@@ -150,18 +160,18 @@ def _of_benchmark(name: str, result: BenchmarkResult) -> Part:
         about=f"{about}: benchmark",
         sayings=benchmarks.sayings(result),
         sections=(
-            proof(result.rows, names, "rows", result.models),
+            proof(result.rows, names, [f"rows/{place}" for place in range(len(names))], result.models),
             *together.benchmark_tradeoff(result),
             *benchmarks.speed(result),
             origin(result.environment),
         ),
         warnings=(*result.warnings, *([f"stopped: {result.stopped}"] if result.stopped else [])),
         hints=tuple(hints),
-        download=_download(name, result),
+        download=_download(name, result, sources),
     )
 
 
-def _of_search(name: str, result: LocateResult) -> Part:
+def _of_search(name: str, result: LocateResult, sources: Sources) -> Part:
     found = layers.layers(result)
     entry = result.configuration
     return Part(
@@ -169,28 +179,28 @@ def _of_search(name: str, result: LocateResult) -> Part:
         about=f"{Path(result.model.file).name}: layer by layer",
         sayings=(layers.saying(result),),
         sections=(
-            proof([entry], [entry.name], "configuration", [result.model]),
+            proof([entry], [entry.name], ["configuration"], [result.model]),
             *([] if found is None else [found]),
             origin(result.environment),
         ),
         warnings=result.warnings,
-        download=_download(name, result),
+        download=_download(name, result, sources),
     )
 
 
-def _of_gates(name: str, outcome: GateOutcome) -> Part:
+def _of_gates(name: str, outcome: GateOutcome, sources: Sources) -> Part:
     return Part(
         source=name,
         about=f"{Path(outcome.gates).name}: {outcome.command}",
         sayings=(gates.saying(outcome),),
         sections=(gates.gates(outcome),),
-        download=_download(name, outcome),
+        download=_download(name, outcome, sources),
     )
 
 
-def _download(name: str, result: Any) -> Download:
+def _download(name: str, result: Any, sources: Sources) -> Download:
     """The result as it is in its file, compressed; without content where that is still too large."""
-    content = gzip.compress(encode_json(result), mtime=0)
+    content = gzip.compress(sources.saved.get(name) or encode_json(result), mtime=0)
     if len(content) > _LARGEST_DOWNLOAD:
         note = f"the result ({len(content) / 1e6:.1f} MB compressed) is too large for a page; it is in its own file"
         return Download(f"{name}.json.gz", None, note)

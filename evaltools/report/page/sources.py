@@ -69,5 +69,6 @@ def read_sources(paths: Iterable[Path]) -> Sources:
         searches=searches,
         located=located,
         outcomes={name: each for name, each in found.items() if isinstance(each, GateOutcome)},
+        saved={name: path.read_bytes() for name, path in zip(found, files, strict=True)},
         baselines=[each for each in found.values() if isinstance(each, Baseline)],
     )

@@ -70,7 +70,7 @@ def _cells_compared(operator: Operator) -> list[str]:
     return [
         str(operator.index),
         printable(operator.name),
-        printable(_short(operator.tensor)),
+        printable(short_name(operator.tensor)),
         _error(found, ""),
         "" if sqnr is None else f"{sqnr:.1f}",
         "" if operator.gain is None else f"{operator.gain:.2g}",
@@ -105,7 +105,7 @@ def _cells(operator: Operator) -> list[str]:
     return [
         str(operator.index),
         printable(operator.name),
-        printable(_short(operator.tensor)),
+        printable(short_name(operator.tensor)),
         operator.ran_on,
         _error(operator.local, unit),
         "" if operator.tolerance is None else f"{operator.tolerance:.3g}",
@@ -123,5 +123,6 @@ def _error(found: Errors | None, unit: str) -> str:
     return f"{found.worst:.3g}{unit}"
 
 
-def _short(name: str) -> str:
+def short_name(name: str) -> str:
+    """The end of a long name, which tells tensors apart."""
     return name if len(name) <= 40 else f"...{name[-37:]}"

@@ -56,13 +56,12 @@ def local_chart(layers: Sequence[Layer]) -> Spec:
 
 def accumulated_chart(layers: Sequence[Layer]) -> Spec:
     """A line of the error in the whole model, relative to the values."""
-    values = [
-        {"operator": layer.index, "error": layer.accumulated} for layer in layers if layer.accumulated is not None
-    ]
-    line: Spec = {"mark": {"type": "line", "point": {"size": 14, "filled": True}, "color": COLOURS[0]}, "encoding": {
-        "x": _operators(), "y": quantitative("error", "relative error", scale={"type": "symlog", "constant": 1e-7},
-                                             axis={"format": ".0e", "tickCount": 5}),
-    }}  # fmt: skip
+    values = [{"operator": layer.index, "error": layer.accumulated} for layer in layers if layer.accumulated]
+    scale, axis = {"type": "log", "nice": False, "padding": 10}, {"format": ".0e", "tickCount": 5}
+    line: Spec = {
+        "mark": {"type": "line", "point": {"size": 14, "filled": True}, "color": COLOURS[0]},
+        "encoding": {"x": _operators(), "y": quantitative("error", "relative error", scale=scale, axis=axis)},
+    }
     return chart(values, [line], 150)
 
 
@@ -73,7 +72,7 @@ def strip_chart(layers: Sequence[Layer]) -> Spec:
     colours: Mapping[str, str] = {
         name: REFERENCE if name == _CPU else COLOURS[place % len(COLOURS)] for place, name in enumerate(names)
     }
-    cell: Spec = {"mark": {"type": "tick", "thickness": _bar_width(layers), "height": 22}, "encoding": {
+    cell: Spec = {"mark": {"type": "tick", "thickness": _bar_width(layers), "height": 22, "opacity": 1}, "encoding": {
         "x": _operators(), "color": nominal("ran on", scale={"domain": names, "range": list(colours.values())}),
     }}  # fmt: skip
     return chart(values, [cell], 30)

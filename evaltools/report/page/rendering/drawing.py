@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, Final
 
 from evaltools.result.section import Chart
+from evaltools.text import printable
 
 _NAMESPACES: Final = re.compile(r' xmlns(:\w+)?="[^"]*"')
 _HEAD: Final = re.compile(r"<svg([^>]*)>")
@@ -18,9 +20,23 @@ def svg_of(chart: Chart) -> str:
     import vl_convert
     from markupsafe import escape
 
-    spec: dict[str, Any] = dict(chart.spec)
-    drawn = _NAMESPACES.sub("", str(vl_convert.vegalite_to_svg(spec, vl_version=_VERSION)))
+    drawn = _NAMESPACES.sub("", str(vl_convert.vegalite_to_svg(drawable(chart.spec), vl_version=_VERSION)))
     head = _HEAD.search(drawn)
     assert head is not None
-    told = escape(f"{chart.caption}. {chart.told}")
+    told = escape(printable(f"{chart.caption}. {chart.told}"))
     return f'<svg role="img" aria-label="{told}"{_SIZE.sub("", head[1])}>{drawn[head.end() :]}'
+
+
+def drawable(value: Any) -> Any:
+    r"""A specification without what is no XML, of which vl-convert dies, and no JSON: such characters and numbers.
+
+    >>> drawable({"name": "a\x1b[2J", "value": float("nan")})
+    {'name': 'a?[2J', 'value': None}
+    """
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {key: drawable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [drawable(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -16,7 +16,7 @@ from evaltools.report.page.charts.layers import (
 )
 from evaltools.report.page.content.page import Saying
 from evaltools.report.tables.evaluation import describe_configuration
-from evaltools.report.tables.locate import shown_operators
+from evaltools.report.tables.locate import short_name, shown_operators
 from evaltools.report.words.locate import answer_lines, culprit_lines
 from evaltools.result.locate import Errors, LocateResult, Operator
 from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table, Tone
@@ -108,7 +108,7 @@ def _table(result: LocateResult) -> Table:
             [
                 Number(str(operator.index), operator.index, f"{path}/index"),
                 operator.name,
-                operator.tensor,
+                short_name(operator.tensor),
                 operator.ran_on,
                 _error(operator.local, unit, f"{path}/local/worst"),
                 _number(operator.tolerance, f"{path}/tolerance"),

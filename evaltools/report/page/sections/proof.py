@@ -14,16 +14,14 @@ from evaltools.result.section import Cell, Chart, Lines, Number, Section, Table
 
 _MOST_OPERATORS: Final = 12
 _MOST_TENSORS: Final = 8
-_LONGEST_MESSAGE: Final = 600
+_LONGEST_MESSAGE: Final = 240
 _CPU: Final = "CPU"
 Opened = ConfigurationResult | BenchmarkRow
 
 
-def proof(opened: Sequence[Opened], names: Sequence[str], where: str, models: Sequence[Model]) -> Section:
-    """``where`` leads to the configurations in the JSON result, ``names`` are theirs on the page."""
-    rows = [
-        _row(entry, name, f"{where}/{place}") for place, (entry, name) in enumerate(zip(opened, names, strict=True))
-    ]
+def proof(opened: Sequence[Opened], names: Sequence[str], paths: Sequence[str], models: Sequence[Model]) -> Section:
+    """``paths`` lead to the configurations in the JSON result, ``names`` are theirs on the page."""
+    rows = [_row(*each) for each in zip(opened, names, paths, strict=True)]
     columns = ("configuration", "runtime", "delegate", "nodes", "of", "partitions", "left on the CPU", "evidence")
     blocks: list[Table | Chart | Lines] = [Table("What ran each configuration", columns, rows)]
     drawn = _nodes(opened, names)
