@@ -9,7 +9,9 @@ from typing import Any, Final
 from evaltools.result.section import Chart
 from evaltools.text import printable
 
-_NAMESPACES: Final = re.compile(r' xmlns(:\w+)?="[^"]*"')
+_TAG: Final = re.compile(r'<\w+(?: [\w:-]+="[^"]*")*')
+_UNUSED: Final = re.compile(r' (?:xmlns(?::\w+)?|role|aria-\w+|pointer-events)="[^"]*"| opacity="1"')
+"""Namespaces are known to HTML; what parts of a picture are called says nothing beside its text alternative."""
 _HEAD: Final = re.compile(r"<svg([^>]*)>")
 _SIZE: Final = re.compile(r' (?:class|width|height|version)="[^"]*"')
 _VERSION: Final = "v5.20"
@@ -20,7 +22,8 @@ def svg_of(chart: Chart) -> str:
     import vl_convert
     from markupsafe import escape
 
-    drawn = _NAMESPACES.sub("", str(vl_convert.vegalite_to_svg(drawable(chart.spec), vl_version=_VERSION)))
+    svg = str(vl_convert.vegalite_to_svg(drawable(chart.spec), vl_version=_VERSION))
+    drawn = _TAG.sub(lambda tag: _UNUSED.sub("", tag[0]), svg)
     head = _HEAD.search(drawn)
     assert head is not None
     told = escape(printable(f"{chart.caption}. {chart.told}"))
