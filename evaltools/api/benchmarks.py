@@ -20,6 +20,7 @@ from evaltools.benchmark.request import read_request
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
+from evaltools.report.page.make import Sources
 from evaltools.report.tables.shown import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 
@@ -52,6 +53,9 @@ class Timed(Entry[BenchmarkRow]):
 
 class Benchmark(Entries[Timed, BenchmarkResult]):
     """What was timed: ``benchmark["gpu"].latency_ms``; ``benchmark.result`` is the whole of it, typed."""
+
+    def _sources(self) -> Sources:
+        return Sources(benchmarks={"benchmark": self._result})
 
     def _entries(self) -> Sequence[Timed]:
         return [Timed(row) for row in self._result.rows]

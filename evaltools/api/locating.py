@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.api.configurations import OneConfiguration, read_tests
 from evaltools.api.options import AnyPath, flags_of
+from evaltools.api.pages import write_page
 from evaltools.api.progress import bar
 from evaltools.errors import UsageError
 from evaltools.locate.after import searches_after
@@ -20,6 +21,7 @@ from evaltools.locate.run import expected_parts
 from evaltools.locate.run import locate as search
 from evaltools.parameter import did_you_mean
 from evaltools.report.files.output_file import write_file
+from evaltools.report.page.make import Sources
 from evaltools.report.words.locate import answer_lines, culprit_lines
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
@@ -69,6 +71,10 @@ class Located:
     def save(self, path: str | Path) -> None:
         """Write everything as JSON; raises :class:`~evaltools.errors.OutputError`."""
         write_file(Path(path), encode_json(self.result))
+
+    def report(self, path: str | Path) -> None:
+        """Write one page to forward: ``FILE.html``, or ``FILE.md`` for its first screen."""
+        write_page(Sources(searches={Path(self.result.model.file).stem: self.result}), path)
 
     def __repr__(self) -> str:
         return f"<Located: {self.in_words[0]}>"

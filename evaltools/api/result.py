@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from evaltools.api.locating import Located
 from evaltools.api.shown import Entries, Entry
 from evaltools.gates.hold import evidence_of
 from evaltools.metrics.latency import Latency
+from evaltools.report.page.make import Sources
 from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.report.words.gates import obstacle_in_words
 from evaltools.report.words.verdicts import verdict_in_words
@@ -101,6 +103,10 @@ class Result(Entries[Measured, EvaluationResult]):
     def warnings(self) -> list[str]:
         """What needs attention."""
         return self._result.warnings
+
+    def _sources(self) -> Sources:
+        name = Path(self._result.model.file).stem
+        return Sources({name: self._result}, located={name: [found.result for found in self.located.values()]})
 
     def _entries(self) -> Sequence[Measured]:
         return [Measured(self._result, entry) for entry in self._result.configurations]

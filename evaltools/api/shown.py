@@ -9,9 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from evaltools.api.pages import write_page
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
 from evaltools.report.files.output_file import write_file
+from evaltools.report.page.make import Sources
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, DelegationProof, EvaluationResult
 from evaltools.result.json_file import encode_json
@@ -140,6 +142,18 @@ class Entries(ABC, Generic[Each, Whole]):
         Raises :class:`~evaltools.errors.OutputError`.
         """
         write_file(Path(path), encode_json(self.result))
+
+    def report(self, path: str | Path, images: str | Path | None = None) -> None:
+        """Write one page to forward: ``FILE.html``, or ``FILE.md`` for its first screen.
+
+        ``images`` is the folder where pictures lie now, if they were moved. Raises
+        :class:`~evaltools.errors.UsageError` for another ending, and where ``evaltools[report]`` is not installed;
+        :class:`~evaltools.errors.OutputError` where the page cannot be written.
+        """
+        write_page(self._sources(), path, images)
+
+    @abstractmethod
+    def _sources(self) -> Sources: ...
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per configuration, one column per figure; needs pandas."""

@@ -216,6 +216,13 @@ BEYOND: Final = (
         about="result",
     ),
     Parameter(
+        "report",
+        "One page to forward: FILE.html, or FILE.md for its first screen.",
+        role="output_file",
+        about="result",
+        in_python="call .report(path) of the result",
+    ),
+    Parameter(
         "output_format",
         "Format of the result file, whatever its name ends in.",
         choices=("", "json"),

@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "merge": Command("runs.merge", "One result from the shards of a run"),
     "capture": Command("runs.capture", "What a run that goes on does now: a trace of its work and its processes"),
     "gate": Command("judge.gate", "Are the limits in gates.toml kept? For CI: JUnit, Markdown, exit code"),
+    "report": Command("report.command", "One page about results, to be forwarded: HTML without network, or Markdown"),
     "inspect": Command("look.inspect", "What kind of model is this, which delegates fit, what do they take of it"),
     "convert": Command("convert.command", "Ground truth for coco and imagenet from COCO, YOLO, VOC or ILSVRC files"),
     "baseline": Command("judge.baseline", "Keep what a release found, and hold later results against it"),

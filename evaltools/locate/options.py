@@ -80,6 +80,7 @@ _FILES: Final = (
         _SHARED["run_dir"],
         help="Folder for what was measured: the same command, or evaltools resume, goes on where it ended.",
     ),
+    replace(_SHARED["report"], help="One page to forward: FILE.html, or FILE.md for its first screen."),
     _SHARED["example_timeout"],
     _SHARED["progress"],
     _SHARED["quiet"],

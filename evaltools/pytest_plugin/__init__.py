@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evaltools.pytest_plugin.settings import MARKER, add_options, find_gate_files, read_settings
+from evaltools.pytest_plugin.settings import MARKER, REPORT, add_options, find_gate_files, read_settings
 
 if TYPE_CHECKING:
     from evaltools.result.evaluation import EvaluationResult
@@ -24,13 +24,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker; where files of gates are given, have them collected."""
+    """Declare the marker; have files of gates collected, and a page written, where they are asked for."""
     config.addinivalue_line("markers", MARKER)
     files = find_gate_files(config)
     if files:
         from evaltools.pytest_plugin.collect import GateCollection
 
         config.pluginmanager.register(GateCollection(files, read_settings(config)), "evaltools_gates")
+    page = config.getoption(REPORT)
+    if page is not None and not hasattr(config, "workerinput"):
+        from evaltools.pytest_plugin.report import SessionReport
+
+        path = config.invocation_params.dir / page
+        config.pluginmanager.register(SessionReport(config, path, files), "evaltools_session_report")
 
 
 @pytest.fixture(scope="session")

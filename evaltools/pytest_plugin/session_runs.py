@@ -51,6 +51,10 @@ class SessionRuns:
         """Where the result of a run lies."""
         return source.result or self._output(read_run(source, folder))
 
+    def files(self) -> list[Path]:
+        """The results that commands gave in this session, of all its processes."""
+        return sorted(self._shared.glob("*/*.json"))
+
     def _output(self, run: Run) -> Path:
         """Runs that measure the same with the same files have one result."""
         what = [str(run.folder), *run.source.command]

@@ -10,6 +10,7 @@ import pytest
 
 MARKER: Final = "accuracy_gate: an accuracy limit of evaltools; those of --evaltools-gates have it, others may"
 INCONCLUSIVE: Final = ("fail", "skip", "xfail")
+REPORT: Final = "evaltools_report"
 _FILES: Final = "evaltools_gates"
 _INCONCLUSIVE: Final = "evaltools_inconclusive"
 _STRICT: Final = "evaltools_strict"
@@ -47,6 +48,13 @@ def add_options(parser: pytest.Parser) -> None:
         default=None,
         dest=_STRICT,
         help="A delegate that cannot exist here is a failure instead of a skip.",
+    )
+    group.addoption(
+        "--evaltools-report",
+        default=None,
+        metavar="FILE",
+        dest=REPORT,
+        help="One page about all evaluations and limits of the session: FILE.html, or FILE.md for its first screen.",
     )
     parser.addini(_FILES, "Files of gates, collected unless other paths are given.", type="args", default=[])
     parser.addini(_INCONCLUSIVE, "As --evaltools-inconclusive.", default=INCONCLUSIVE[0])

@@ -1,21 +1,112 @@
-"""A part of a page: what a task adds to the figures that all tasks have."""
+"""What a report shows below its first screen: blocks under a heading.
+
+The sections that all tasks have are in ``evaltools/report/page/sections``; a task adds its own by
+``TaskReport.sections``, and says by ``place`` beside which of those they stand.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 from evaltools.result.evaluation import EvaluationResult
+
+Tone = Literal["", "good", "bad", "open"]
+"""The colour of a statement: what a verdict says, never a judgement of the page's own."""
+Place = Literal["accuracy", "numerics", "changes", "task"]
+
+
+@dataclass(frozen=True)
+class Number:
+    """A figure in a cell.
+
+    ``text`` is shown, ``value`` is what is sorted by, and ``path`` leads to it in the JSON result, as in
+    ``configurations/1/figures/top1``; empty for one that is not there as it is.
+    """
+
+    text: str
+    value: float | None
+    path: str = ""
+
+
+Cell = str | Number
+
+
+@dataclass(frozen=True)
+class Table:
+    """``caption`` says what it is; ``below`` is a line under it, empty for none."""
+
+    kind: ClassVar = "table"
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    below: str = ""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A Vega-Lite specification; ``told`` says in a sentence, with the figures, what there is to see."""
+
+    kind: ClassVar = "chart"
+    caption: str
+    spec: Mapping[str, Any]
+    told: str
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A box in a picture: top, left, bottom, right in shares of its height and width."""
+
+    box: tuple[float, float, float, float]
+    label: str
+    tone: Tone = ""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of which configurations say something else.
+
+    ``folder`` and ``name`` say which file, ``effect`` in a word what changed, ``lines`` who says what of it.
+    """
+
+    folder: str
+    name: str
+    effect: str
+    tone: Tone
+    lines: Sequence[str]
+    frames: Sequence[Frame] = ()
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Pictures, the most important first; ``below`` says how many are left out."""
+
+    kind: ClassVar = "gallery"
+    caption: str
+    pictures: Sequence[Picture]
+    below: str = ""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Sentences, each an item of a list."""
+
+    kind: ClassVar = "lines"
+    lines: Sequence[str]
+
+
+Block = Table | Chart | Gallery | Lines
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, a table, and a line below it, empty for none."""
+    """A heading with blocks below it; ``lead`` is a sentence before them that says how to read them."""
 
     title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    below: str = ""
+    blocks: Sequence[Block]
+    place: Place = "task"
+    lead: str = ""
 
 
 def no_sections(_result: EvaluationResult) -> list[Section]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evaltools.result.section import no_sections as sections
 from evaltools.tasks.coco.native_lines import fill, lines
+from evaltools.tasks.coco.page import sections
 from evaltools.tasks.coco.table import print_figures
 from evaltools.tasks.shared.next_step import to_the_outputs as next_step
 

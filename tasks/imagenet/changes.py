@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from PIL import Image, ImageDraw, ImageFont
 
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.section import Section
 from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, FirstAnswer, ImagenetPart
 from evaltools.tasks.shared.contact_sheet import LoadPicture
 from evaltools.text import printable
@@ -58,38 +57,16 @@ def _score(answer: FirstAnswer) -> str:
     return f"{answer.score:#.2g}" if abs(answer.score) < 1 else f"{answer.score:.4g}"
 
 
-def sections(result: EvaluationResult) -> list[Section]:
-    """A table of the changes for each configuration that is held against the first baseline."""
-    found = []
-    for comparison in _against_the_first(result.part):
-        rows = worst_first(comparison)
-        count = comparison.agreement.example_count - comparison.agreement.same_top1
-        left_out = count - len(rows[:MOST_LISTED])
-        found.append(
-            Section(
-                f"What changed: {comparison.other} against {comparison.baseline}",
-                ("picture", "change", comparison.baseline, comparison.other, "right"),
-                [_row(entry) for entry in rows[:MOST_LISTED]],
-                f"... and {left_out} more, in the JSON result" if left_out else "",
-            )
-        )
-    return found
-
-
-def _against_the_first(part: ImagenetPart) -> list[Comparison]:
+def against_the_first(part: ImagenetPart) -> list[Comparison]:
+    """The comparisons with the first baseline in which a first answer changed."""
     return [entry for entry in part.comparisons if entry.changed and entry.baseline == part.comparisons[0].baseline]
-
-
-def _row(found: ChangedAnswer) -> Sequence[str]:
-    answers = (answer_in_words(found.baseline), answer_in_words(found.other))
-    return printable(found.example), effect_in_words(found), *answers, printable(found.truth)
 
 
 def draw_changes(result: EvaluationResult, load: LoadPicture) -> bytes | None:
     """A PNG with a panel for each picture, up to 24 per configuration; None where no first answer changed."""
     panels = [
         (comparison, found)
-        for comparison in _against_the_first(result.part)
+        for comparison in against_the_first(result.part)
         for found in worst_first(comparison)[:_MOST_DRAWN]
     ]
     if not panels:

@@ -10,7 +10,7 @@ from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.native.lines.latency import fill_latency
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.tasks.imagenet.changes import sections
+from evaltools.tasks.imagenet.page import sections
 from evaltools.tasks.imagenet.result import ImagenetPart
 from evaltools.tasks.imagenet.table import print_figures
 from evaltools.tasks.shared.next_step import to_the_outputs as next_step

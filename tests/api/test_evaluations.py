@@ -22,6 +22,7 @@ from evaltools.datasets import sample
 from tests import tiny_models
 from tests.cli.evaluate.sample_runs import figures
 from tests.command import evaltools_here
+from tests.report.page.reading import PageRead
 from tests.tasks.own.task_files import write_task, write_values
 
 PICTURES = 30
@@ -535,3 +536,13 @@ def test_entries_are_found_and_copied(result: et.Result) -> None:
     assert "fast" not in result
     assert copy.deepcopy(result["<fast>"]).top1 == result["<fast>"].top1
     assert pickle.loads(pickle.dumps(result["<fast>"])).top1 == result["<fast>"].top1
+
+
+def test_a_page_about_a_result_in_memory(result: et.Result, tmp_path: Path) -> None:
+    result.report(tmp_path / "r.html")
+    page = PageRead((tmp_path / "r.html").read_bytes())
+    assert page.figures["configurations/1/figures/top1"] == result["<fast>"].top1
+    result.report(str(tmp_path / "r.md"))
+    assert (tmp_path / "r.md").read_text().startswith("# ")
+    with pytest.raises(et.errors.UsageError, match=r"the ending \.txt says no format"):
+        result.report(tmp_path / "r.txt")

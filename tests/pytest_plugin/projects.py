@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import scipy.stats  # noqa: F401
+import vl_convert  # noqa: F401
 
 import evaltools.pytest_plugin.collect  # noqa: F401
 from tests.cli.evaluate.sample_runs import imagenet

@@ -20,6 +20,8 @@ from evaltools.report.files.benchmark_trace import trace_json
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.files.plots.benchmark import plot_benchmark
 from evaltools.report.files.plots.drawing import require_plot
+from evaltools.report.page.file import page_file, require_page_file
+from evaltools.report.page.make import Sources
 from evaltools.report.tables.benchmark import print_benchmark
 from evaltools.report.tables.device_run import print_device_run
 from evaltools.request import Request
@@ -50,6 +52,8 @@ def planned_files(asked: Request) -> dict[str, Path]:
         require_output_file(path, f"--{name}", read)
     if "plot" in files:
         require_plot(files["plot"])
+    if "report" in files:
+        require_page_file(files["report"], "--report")
     return files
 
 
@@ -67,6 +71,7 @@ def show_benchmark(
         "output_file_path": lambda: encode_json(result),
         "trace": lambda: trace_json(result),
         "plot": lambda: plot_benchmark(result, files["plot"]),
+        "report": lambda: page_file(Sources(benchmarks={"benchmark": result}), files["report"]),
     }
     for name, path in files.items():
         try:

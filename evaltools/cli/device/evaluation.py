@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from evaltools.cli.evaluate.carry_out import carry_out
-from evaltools.cli.evaluate.output import Terminal, has_native_lines, write_and_show
+from evaltools.cli.evaluate.output import Terminal, has_native_lines, write_and_show, write_report
 from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.run.evaluation import parts_on_devices
 from evaltools.device.run.flags import DeviceFlags
 from evaltools.device.run.native_evaluation import evaluate_native, require_binary
 from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN, OK
-from evaltools.report.files.planned import planned_files
+from evaltools.report.files.planned import planned_files, planned_report
+from evaltools.report.page.make import Sources
 from evaltools.report.tables.evaluation import print_configurations
 from evaltools.request import Request
 from evaltools.tasks.native.command import refuse_options
@@ -34,11 +35,13 @@ def evaluate_natively_on_devices(request: Request, flags: DeviceFlags) -> int:
     refuse_options(request.options, flags.program)
     inputs = prepare_native(kind.read(request))
     files = planned_files(request, [inputs.request.model_file])
+    page = planned_report(request, [inputs.request.model_file], files.values())
     with interrupts_restored():
         result, is_whole = evaluate_native(request, flags, inputs, binary, console)
         print_configurations(result.configurations, console)
         with_lines = has_native_lines(result, request.options)
         not_written = write_and_show(result, files, console, request.options, with_lines)
+        not_written += write_report(page, Sources({inputs.request.model_file.stem: result}))
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
     if not_written:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from pathlib import Path
 
 from evaltools import exit_codes
 from evaltools.cli.evaluate.output import (
@@ -13,12 +15,16 @@ from evaltools.cli.evaluate.output import (
     print_early_end,
     print_to_stdout,
     write_and_show,
+    write_report,
 )
 from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.terminal import make_console
-from evaltools.report.files.planned import planned_files
+from evaltools.report.files.planned import planned_files, planned_report
+from evaltools.report.page.make import Sources
 from evaltools.request import Options, Request
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.json_file import encode_json
+from evaltools.result.locate import LocateResult
 from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.measure import measure
 from evaltools.tasks.shared.kind import evaluation_kind
@@ -26,10 +32,11 @@ from evaltools.tasks.shared.kind import evaluation_kind
 
 @dataclass(frozen=True)
 class CarriedOut:
-    """What came of a request."""
+    """What came of a request; ``sources`` are what a page tells of it."""
 
     exit_code: int
     result: EvaluationResult
+    sources: Sources
 
 
 def carry_out(
@@ -46,20 +53,28 @@ def carry_out(
     kind = evaluation_kind(request.task)
     asked = kind.read(request)
     files = planned_files(request, kind.files_read(asked))
+    page = planned_report(request, kind.files_read(asked), files.values())
     more_files = kind.more_files(request, asked, files.values())
     with interrupts_restored():
         with redirect_stdout(sys.stderr):  # what a task of one's own prints does not mix with the native lines
             result = measure(kind, request, Terminal(console, options), shards)
         with_lines = has_native_lines(result, options, is_one_model)
         not_written = print_to_stdout(kind.debug_lines(result, options) if with_lines else [])
-        not_written += write_and_show(kind.as_asked(result, options), files, console, options, with_lines)
+        saved = kind.as_asked(result, options)
+        not_written += write_and_show(saved, files, console, options, with_lines)
         not_written += kind.write_more(result, more_files, asked, console)
         total = asked.execution.shard.size_of(kind.example_count(result))
         print_early_end(result, total, asked.max_failed_examples, request.is_native, console)
+    located: Sequence[LocateResult] = ()
     if "locate" in options and options.is_on("locate"):
         from evaltools.cli.locate.run import locate_after
 
-        not_written += locate_after(request, result, files.values(), console, devices)
+        located, errors = locate_after(request, result, files.values(), console, devices)
+        not_written += errors
+    name = Path(result.model.file).stem
+    as_saved = {name: encode_json(saved)} if page is not None or not is_one_model else {}
+    sources = Sources({name: result}, located={name: located}, saved=as_saved)
+    not_written += write_report(page, sources)
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
-    return CarriedOut(exit_codes.NOT_WRITTEN if not_written else kind.exit_code(result), result)
+    return CarriedOut(exit_codes.NOT_WRITTEN if not_written else kind.exit_code(result), result, sources)

@@ -18,13 +18,13 @@ def run(task: str, arguments: Sequence[str]) -> int:
     flags = flags_of_words(kind, arguments)
     command = command_of(kind, arguments)
     if len(flags.texts(MODEL_FILE.name)) > 1:
-        from evaltools.cli.evaluate.several import PLOT_FLAG, carry_out_each, flags_of_models
+        from evaltools.cli.evaluate.several import PLOT_FLAG, REPORT_FLAG, carry_out_each, flags_of_models
 
         of_models = flags_of_models(flags, MODEL_FILE.name)
         requests = {name: kind.request_of_flags(own, command) for name, own in of_models.items()}
         for name, one in requests.items():
             _say_what_was_found(of_models[name], one)
-        return carry_out_each(requests, flags.path(PLOT_FLAG))
+        return carry_out_each(requests, flags.path(PLOT_FLAG), flags.path(REPORT_FLAG))
     request = kind.request_of_flags(flags, command)
     _say_what_was_found(flags, request)
     from evaltools.runtime.process.child import start_server

@@ -18,7 +18,9 @@ from evaltools.engine import Tally
 from evaltools.errors import OutputError
 from evaltools.native.lines.evaluation import native_lines
 from evaltools.report.files.evaluation import rendered
-from evaltools.report.files.output_file import write_measured
+from evaltools.report.files.output_file import write_file, write_measured
+from evaltools.report.page.file import page_file
+from evaltools.report.page.make import Sources
 from evaltools.report.tables.evaluation import print_configurations, print_result
 from evaltools.request import Options
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
@@ -77,6 +79,17 @@ def write_and_show(
         not_written += print_to_stdout(native_lines(result))
     print_result(result, console, detail_of(options))
     return not_written
+
+
+def write_report(path: Path | None, sources: Sources) -> list[OutputError]:
+    """Write the page, if one is asked for; returns what could not be written."""
+    if path is None:
+        return []
+    try:
+        write_file(path, page_file(sources, path))
+    except OutputError as error:
+        return [error]
+    return []
 
 
 def print_to_stdout(lines: Sequence[str]) -> list[OutputError]:

@@ -10,15 +10,16 @@ from typing import Final
 
 from evaltools import exit_codes
 from evaltools.cli.evaluate.carry_out import carry_out
-from evaltools.cli.evaluate.output import print_to_stdout
+from evaltools.cli.evaluate.output import print_to_stdout, write_report
 from evaltools.cli.shared.streams import complain, stdout_is_terminal
 from evaltools.cli.shared.terminal import make_console
-from evaltools.errors import EvaltoolsError, UsageError
+from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.report.files.evaluation import PLOT
 from evaltools.report.files.output_file import require_output_file, write_measured
-from evaltools.report.files.planned import files_read
+from evaltools.report.files.planned import files_read, require_report
 from evaltools.report.files.plots.drawing import require_plot
 from evaltools.report.files.plots.models import plot_models
+from evaltools.report.page.make import Sources
 from evaltools.report.tables.benchmark import model_names
 from evaltools.report.tables.models import print_models
 from evaltools.request import Request
@@ -26,6 +27,9 @@ from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import EvaluationResult
 
 PLOT_FLAG: Final = "plot"
+REPORT_FLAG: Final = "report"
+_TOGETHER: Final = (PLOT_FLAG, REPORT_FLAG)
+"""Flags of files about all models."""
 _WORST_FIRST: Final = (
     exit_codes.INTERRUPTED,
     exit_codes.USAGE,
@@ -56,7 +60,7 @@ def _of_one(flags: GivenFlags, model_flag: str, name: str, model: str) -> GivenF
     given = [(model_flag, model)]
     for flag, text in flags.given:
         written = flags.parameters[flag].role in ("output_file", "output_folder") and text
-        if flag not in (model_flag, PLOT_FLAG):
+        if flag not in (model_flag, *_TOGETHER):
             given.append((flag, _with_name(Path(text), name) if written else text))
     return replace(flags, given=tuple(given))
 
@@ -66,18 +70,20 @@ def _with_name(path: Path, name: str) -> str:
     return str(path.with_name(f"{path.stem}.{safe_name}{path.suffix}"))
 
 
-def carry_out_each(requests: Mapping[str, Request], plot: Path | None = None) -> int:
-    """Evaluate one model after the other, show a table of all, and draw it; returns the worst of the exit codes.
+def carry_out_each(requests: Mapping[str, Request], plot: Path | None = None, page: Path | None = None) -> int:
+    """Evaluate one model after the other, show a table of all, draw and report it; returns the worst of the exit codes.
 
     A model that cannot be evaluated costs no other one.
     """
     console = make_console()
+    read = [path for each in requests.values() for path in files_read(each, ())]
     if plot is not None:
         require_plot(plot)
-        require_output_file(
-            plot, f"--{PLOT_FLAG}", [path for each in requests.values() for path in files_read(each, ())]
-        )
+        require_output_file(plot, f"--{PLOT_FLAG}", read)
+    if page is not None:
+        require_report(page, read, [] if plot is None else [plot])
     results: dict[str, EvaluationResult] = {}
+    sources: dict[str, Sources] = {}
     codes = []
     for name, request in requests.items():
         if not stdout_is_terminal() or request.is_native:
@@ -94,15 +100,27 @@ def carry_out_each(requests: Mapping[str, Request], plot: Path | None = None) ->
             codes.append(exit_codes.INTERRUPTED)
             break
         results[name] = done.result
+        sources[name] = done.sources
         codes.append(done.exit_code)
         if done.exit_code == exit_codes.INTERRUPTED:
             break
     if results:
         console.print()
         print_models(results, console)
+        not_written: list[OutputError] = []
         if plot is not None:
             not_written = write_measured({PLOT: plot_models(results, plot)}, {PLOT: plot}, console)
-            for problem in not_written:
-                complain(f"evaltools: {problem}")
-            codes += [exit_codes.NOT_WRITTEN] * len(not_written)
+        not_written += write_report(page, _all_of(sources))
+        for problem in not_written:
+            complain(f"evaltools: {problem}")
+        codes += [exit_codes.NOT_WRITTEN] * len(not_written)
     return next((code for code in _WORST_FIRST if code in codes), exit_codes.OK)
+
+
+def _all_of(sources: Mapping[str, Sources]) -> Sources:
+    """What a page tells of all models, each by its name here."""
+    return Sources(
+        evaluations={name: one for name, each in sources.items() for one in each.evaluations.values()},
+        located={name: found for name, each in sources.items() for found in each.located.values()},
+        saved={name: one for name, each in sources.items() for one in each.saved.values()},
+    )

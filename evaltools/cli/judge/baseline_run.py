@@ -24,6 +24,7 @@ from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.hold import GateDecisions, seconds_of
 from evaltools.gates.outcome import outcome_of
 from evaltools.report.files.output_file import require_writable, write_file
+from evaltools.report.page.make import Sources
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.tables.gates import print_gates
 from evaltools.report.words.baseline import baseline_decisions, figure_name
@@ -77,7 +78,7 @@ def act(action: str, result_file: str, flags: GivenFlags) -> int:
         print_gates(outcome_of(version("evaltools"), str(baseline_file), [of_limits], "baseline"), console)
         report = replace(report, decisions=(*report.decisions, *of_limits.decisions))
     outcome = outcome_of(version("evaltools"), str(baseline_file), [report], "baseline")
-    not_written = write_verdicts(outcome, files)
+    not_written = write_verdicts(outcome, files, Sources({Path(result_file).stem: result}, baselines=[before]))
     for error in not_written:
         complain(f"evaltools: {error}")
     if action == "update":

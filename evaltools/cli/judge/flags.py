@@ -17,6 +17,12 @@ FILES: Final = (
         role="output_file",
         about="result",
     ),
+    Parameter(
+        "report",
+        "One page with the verdicts and the results behind them: FILE.html, or FILE.md for its first screen.",
+        role="output_file",
+        about="result",
+    ),
     Parameter("output_file_path", "JSON file with the verdicts.", role="output_file", about="result", short="output"),
     Parameter("json", "The same as --output_file_path.", role="output_file", about="result"),
 )

@@ -24,6 +24,7 @@ from evaltools.errors import OutputError, UsageError
 from evaltools.gates.gate_file import GateFile, RunSource, read_gate_file
 from evaltools.gates.hold import hold_gates, report_unjudged
 from evaltools.gates.outcome import outcome_of
+from evaltools.report.page.make import Sources
 from evaltools.report.tables.gates import print_gates
 from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import EvaluationResult
@@ -51,7 +52,7 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     held = hold_gates(file.gates, found) + report_unjudged(file.gates, found)
     timed = [replace(report, elapsed_s=seconds.get(report.run, report.elapsed_s)) for report in held]
     outcome = outcome_of(version("evaltools"), str(file.path), timed)
-    not_written = write_verdicts(outcome, files)
+    not_written = write_verdicts(outcome, files, Sources(found))
     if not say(text_for_stdout(partial(print_gates, outcome))):
         not_written.append(OutputError("stdout cannot be written"))
     for error in not_written:

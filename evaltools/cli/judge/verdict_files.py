@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,8 @@ from evaltools.report.files.gates.badge import badge_json
 from evaltools.report.files.gates.junit import junit_xml
 from evaltools.report.files.gates.markdown import markdown_summary
 from evaltools.report.files.output_file import require_output_file, write_file
+from evaltools.report.page.file import page_file, require_page_file
+from evaltools.report.page.make import Sources
 from evaltools.request.flags import GivenFlags
 from evaltools.result.json_file import encode_json
 
@@ -25,6 +28,7 @@ _RENDERERS: Final[Mapping[str, Callable[[GateOutcome], bytes]]] = {
     "output_file_path": encode_json,
     "json": encode_json,
 }
+_REPORT: Final = "report"
 _JSON: Final = ("badge", "output_file_path", "json")
 EXIT_CODES: Final[Mapping[GateVerdict, int]] = {
     "pass": exit_codes.OK,
@@ -38,12 +42,14 @@ EXIT_CODES: Final[Mapping[GateVerdict, int]] = {
 def planned_files(flags: GivenFlags, inputs: Sequence[Path]) -> dict[str, Path]:
     """The files that are to be written, by flag, checked before anything is run."""
     files: dict[str, Path] = {}
-    for name in _RENDERERS:
+    for name in (*_RENDERERS, _REPORT):
         path = flags.path(name)
         if path is None:
             continue
         if name in _JSON and path.suffix.lower() != ".json":
             raise UsageError(f"--{name}={path}: the verdicts are JSON; give a name that ends in .json")
+        if name == _REPORT:
+            require_page_file(path, f"--{name}")
         require_output_file(path, f"--{name}", inputs)
         same = [other for other, file in files.items() if os.path.realpath(file) == os.path.realpath(path)]
         if same:
@@ -52,12 +58,16 @@ def planned_files(flags: GivenFlags, inputs: Sequence[Path]) -> dict[str, Path]:
     return files
 
 
-def write_verdicts(outcome: GateOutcome, files: Mapping[str, Path]) -> list[OutputError]:
-    """Write the planned files; returns what could not be written."""
+def write_verdicts(outcome: GateOutcome, files: Mapping[str, Path], sources: Sources) -> list[OutputError]:
+    """Write the planned files; returns what could not be written. ``sources`` are the results that were judged."""
     failed = []
     for name, path in files.items():
         try:
-            write_file(path, _RENDERERS[name](outcome))
+            if name == _REPORT:
+                content = page_file(replace(sources, outcomes={outcome.command: outcome}), path)
+            else:
+                content = _RENDERERS[name](outcome)
+            write_file(path, content)
         except OutputError as error:
             failed.append(error)
     return failed

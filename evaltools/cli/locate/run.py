@@ -21,6 +21,9 @@ from evaltools.locate.request import LocateRequest, read_request
 from evaltools.locate.run import expected_parts, locate
 from evaltools.report.files.evaluation import file_per_configuration
 from evaltools.report.files.output_file import require_output_file, write_file, write_measured
+from evaltools.report.files.planned import require_report
+from evaltools.report.page.file import page_file
+from evaltools.report.page.make import Sources
 from evaltools.report.tables.device_run import print_device_run
 from evaltools.report.tables.locate import print_answer, print_operators
 from evaltools.request import Options, Request
@@ -34,12 +37,18 @@ from evaltools.text import printable
 def locate_and_print(asked: Request) -> int:
     """Search, print the answer to stdout and the table to stderr, write the file; returns the exit code."""
     output, is_quiet = _output(asked), asked.options.is_on("quiet")
+    page = asked.options.path("report")
+    if page is not None:
+        require_report(page, list(asked.files_read), [] if output is None else [output])
     console = make_console()
     with interrupts_restored():
         result = _searched(asked, console, _style(asked))
     if output is not None:
         encode = encode_exactly if output.suffix == ENDING else encode_json
         write_file(output, encode(result))
+    if page is not None:
+        name = Path(result.model.file).stem
+        write_file(page, page_file(Sources(searches={name: result}), page))
     if not is_quiet:
         _print_tables(result, console)
     written = say(text_for_stdout(partial(print_answer, result)))
@@ -58,8 +67,8 @@ def _style(request: Request) -> str:
 
 def locate_after(
     request: Request, result: EvaluationResult, files: Iterable[Path], console: Console, devices: Options | None = None
-) -> list[OutputError]:
-    """Search for each configuration that differs, and show what is found; returns what could not be written.
+) -> tuple[list[LocateResult], list[OutputError]]:
+    """Search for each configuration that differs, and show what is found; returns that, and what could not be written.
 
     Where ``files`` has a JSON file, the findings are written beside it. ``devices`` are as :func:`searches_after` takes
     them.
@@ -74,7 +83,8 @@ def locate_after(
         if not request.options.is_on("quiet"):
             _print_tables(found[name], console)
         print_answer(found[name], console)
-    return write_measured({name: encode_json(found[name]) for name in beside}, beside, console)
+    not_written = write_measured({name: encode_json(found[name]) for name in beside}, beside, console)
+    return list(found.values()), not_written
 
 
 def _searched(asked: Request, console: Console, style: str) -> LocateResult:

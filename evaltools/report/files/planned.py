@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from evaltools.report.files.evaluation import PLOT, plan_files
 from evaltools.report.files.formats import require_format
 from evaltools.report.files.output_file import require_output_file
 from evaltools.report.files.plots.drawing import require_plot
+from evaltools.report.page.file import require_page_file
 from evaltools.request import Request
 
 
@@ -17,6 +19,22 @@ def files_read(request: Request, inputs: Iterable[Path | None]) -> list[Path]:
     """Every file that an evaluation reads, but for pictures: its own ``inputs`` and those of the configurations."""
     read = [path for path in inputs if path is not None] + [Path(text) for text in request.options.texts("configs")]
     return read + [path for configuration in request.configurations for path in configuration.files]
+
+
+def planned_report(request: Request, inputs: Iterable[Path | None], others: Iterable[Path]) -> Path | None:
+    """The page that ``--report`` asks for, checked before any long work; ``others`` are files of this run, too."""
+    path = request.options.path("report")
+    if path is not None:
+        require_report(path, files_read(request, inputs), others)
+    return path
+
+
+def require_report(path: Path, read: Iterable[Path], others: Iterable[Path] = ()) -> None:
+    """Refuse a page that cannot be made or written, or would replace what is read or written for another flag."""
+    require_page_file(path, "--report")
+    require_output_file(path, "--report", read)
+    if os.path.realpath(path) in map(os.path.realpath, others):
+        raise UsageError(f"--report={path} is another file of this run, too; give another name")
 
 
 def planned_files(request: Request, inputs: Iterable[Path | None]) -> dict[str, Path]:

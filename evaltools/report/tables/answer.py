@@ -1,8 +1,9 @@
-"""The short answer below all figures: the same or not, how sure, how fast, what ran it, and what to do next."""
+"""The short answers below all figures: the same or not, how sure, how fast, what ran it, and what to do next."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from rich.console import Console
@@ -26,44 +27,74 @@ _BAD: Final = ("worse", "diverged", "not measured")
 _OF_OUTPUTS: Final = "outputs"
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What is said of a configuration; ``judged`` stands alone where it was not measured, or not compared.
+
+    ``fast`` is empty where no speed is known. ``next_steps`` are commands, or sentences about them.
+    """
+
+    configuration: ConfigurationResult
+    judged: str
+    fast: str = ""
+    ran: str = ""
+    next_steps: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """All of it but what to do next."""
+        return "; ".join(text for text in (self.judged, self.fast, self.ran) if text)
+
+
 def print_answers(result: EvaluationResult, console: Console, with_reasons: bool) -> None:
     """One sentence per configuration that was held against another, or was not measured; then what to do next.
 
     Without reasons why a configuration could not be opened, as those stand above all figures.
     """
-    answered = [entry for entry in result.configurations if _is_asked_for(result, entry)]
-    if answered:
+    answers = answers_of(result, with_reasons)
+    if answers:
         console.print()
-    print_said([Said(entry.name, _answer(result, entry, with_reasons), _style(entry)) for entry in answered], console)
-    for step in dict.fromkeys(step for entry in answered for step in _next(result, entry)):
+    print_said([Said(answer.configuration.name, answer.sentence, _style(answer)) for answer in answers], console)
+    for step in dict.fromkeys(step for answer in answers for step in answer.next_steps):
         console.print(printable(f"next: {step}"))
 
 
+def _style(answer: Answer) -> str:
+    verdict = answer.configuration.verdict
+    is_bad = answer.configuration.status == "not measured" or (verdict is not None and verdict.kind in _BAD)
+    return "bold red" if is_bad else "bold"
+
+
+def answers_of(result: EvaluationResult, with_reasons: bool = True) -> list[Answer]:
+    """An answer for each configuration that was compared with another, should have been, or was not measured.
+
+    Without reasons why a configuration could not be opened, where those stand elsewhere.
+    """
+    return [_answer(result, entry, with_reasons) for entry in result.configurations if _is_asked_for(result, entry)]
+
+
 def _is_asked_for(result: EvaluationResult, configuration: ConfigurationResult) -> bool:
-    """Whether a configuration needs an answer: it was compared with another, should have been, or was not measured."""
     if configuration.verdict is not None or configuration.status == "not measured":
         return True
     return configuration.role == "test" and reference_of(configuration, result.configurations) is not None
 
 
-def _style(configuration: ConfigurationResult) -> str:
-    verdict = configuration.verdict
-    is_bad = configuration.status == "not measured" or (verdict is not None and verdict.kind in _BAD)
-    return "bold red" if is_bad else "bold"
-
-
-def _answer(result: EvaluationResult, configuration: ConfigurationResult, with_reason: bool) -> str:
+def _answer(result: EvaluationResult, configuration: ConfigurationResult, with_reason: bool) -> Answer:
+    steps = tuple(_next(result, configuration))
     if configuration.status == "not measured":
         is_known = configuration.runtime is None and not with_reason
-        return "not measured, as said above" if is_known else f"not measured: {configuration.reason}"
-    if configuration.verdict is None:
-        return _unjudged(reference_of(configuration, result.configurations))
-    if configuration.verdict.kind == "not measured":
-        return f"not measured: {reasons_in_words(configuration.verdict.reasons)}"
-    against = next(entry for entry in result.configurations if entry.name == configuration.verdict.against)
+        text = "not measured, as said above" if is_known else f"not measured: {configuration.reason}"
+        return Answer(configuration, text, next_steps=steps)
+    verdict = configuration.verdict
+    if verdict is None:
+        text = _unjudged(reference_of(configuration, result.configurations))
+        return Answer(configuration, text, next_steps=steps)
+    if verdict.kind == "not measured":
+        return Answer(configuration, f"not measured: {reasons_in_words(verdict.reasons)}", next_steps=steps)
+    against = next(entry for entry in result.configurations if entry.name == verdict.against)
     ratio = speed(configuration, against, result.latency_comparisons)
-    fast = [f"{ratio} the speed of {against.name}"] if ratio else []
-    return "; ".join([_judged(configuration.verdict), *fast, _ran(configuration)])
+    fast = f"{ratio} the speed of {against.name}" if ratio else ""
+    return Answer(configuration, judged_in_words(verdict), fast, ran_in_words(configuration), steps)
 
 
 def _unjudged(reference: ConfigurationResult | None) -> str:
@@ -73,7 +104,7 @@ def _unjudged(reference: ConfigurationResult | None) -> str:
     return f"not decided: {reference.name} was not measured"
 
 
-def _judged(verdict: Verdict) -> str:
+def judged_in_words(verdict: Verdict) -> str:
     """The verdict in words, without its reasons, which stand with the figures."""
     if verdict.metric == _OF_OUTPUTS:
         blind = [blind_in_words(reason) for reason in verdict.reasons if reason.kind == BLIND]
@@ -87,7 +118,7 @@ def _judged(verdict: Verdict) -> str:
     return f"{metric.heading or metric.name} {change_in_words(verdict)}"
 
 
-def _ran(configuration: ConfigurationResult) -> str:
+def ran_in_words(configuration: ConfigurationResult) -> str:
     """Which delegates ran how much of the model."""
     if configuration.fallback:
         return "FALLBACK to the CPU"

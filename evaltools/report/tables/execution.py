@@ -45,7 +45,7 @@ def print_execution(result: EvaluationResult, console: Console, with_times: bool
 
 def _print_times(result: EvaluationResult, execution: ExecutionUsed, console: Console) -> None:
     if execution.quiet_latency_examples is not None or any(execution.stage_seconds.values()):
-        console.print(_conditions(result, execution))
+        console.print(conditions_in_words(result, execution))
     if any(execution.stage_seconds.values()):
         console.print(f"time: {shares_in_words(execution)}: {verdict(execution)}{_idle_in_words(result)}")
 
@@ -85,7 +85,7 @@ def _idle_in_words(result: EvaluationResult) -> str:
     return f"; {found.idle_cores} of {found.cores} cores were idle: {flags}"
 
 
-def _conditions(result: EvaluationResult, execution: ExecutionUsed) -> str:
+def conditions_in_words(result: EvaluationResult, execution: ExecutionUsed) -> str:
     """How many workers there were and how fast, as far as this process ran examples, and what the latencies are of."""
     workers = f"{execution.workers} worker{'s' * (execution.workers != 1)}"
     rate = f"{execution.examples_run / max(result.environment.elapsed_s, 1e-9):.1f} examples/s"

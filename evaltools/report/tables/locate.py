@@ -26,7 +26,7 @@ def print_operators(result: LocateResult, console: Console) -> None:
     if result.verdict.kind == "compared by name":
         _print_compared(result, console)
         return
-    shown = _shown(result)
+    shown = shown_operators(result)
     table = Table(box=None, pad_edge=False)
     for heading in ("#", "operator", "tensor", "ran on"):
         table.add_column(heading, no_wrap=heading != "tensor", overflow="fold")
@@ -88,7 +88,8 @@ def print_answer(result: LocateResult, console: Console) -> None:
         console.print(printable(_with_short_names(line)))
 
 
-def _shown(result: LocateResult) -> list[Operator]:
+def shown_operators(result: LocateResult) -> list[Operator]:
+    """The operators that are not right, and of the others those furthest off, in the order of the model."""
     strange = [operator for operator in result.operators if operator.status not in _ORDINARY]
     others = [operator for operator in result.operators if operator.status in _ORDINARY]
     others.sort(key=lambda operator: -_share(operator))

@@ -87,7 +87,7 @@ def print_models(results: Mapping[str, EvaluationResult], console: Console) -> N
         is_share = found.metric is not None and found.metric.is_share
         columns.append(Column(found.heading, lambda row: _number(row.figure(name), is_share)))
     columns += [
-        Column("verdict", _verdict),
+        Column("verdict", verdict_of),
         Column("p50", _of_times(lambda row: median(row.configuration.inference_latency))),  # type: ignore[arg-type]
         Column("vs ref", _of_times(_speed)),
         Column("delegated", _of_times(lambda row: delegated(row.configuration))),
@@ -112,7 +112,8 @@ def _number(value: float, is_share: bool) -> str:
     return f"{100 * value:.2f} %" if is_share else f"{value:.4g}"
 
 
-def _verdict(row: ModelRow) -> str:
+def verdict_of(row: ModelRow) -> str:
+    """The verdict in a word or two; empty where nothing was judged."""
     verdict = row.configuration.verdict
     if row.configuration.status == "not measured":
         return "not measured"

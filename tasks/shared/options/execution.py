@@ -104,6 +104,13 @@ _SHARED: Final = (
         about="result",
     ),
     Parameter(
+        "report",
+        "One page to forward: FILE.html, or FILE.md for its first screen; of several models together.",
+        role="output_file",
+        about="result",
+        in_python="call .report(path) of the result",
+    ),
+    Parameter(
         "quiet", "Show the answer alone, no tables and no progress.", default=False, about="result", in_python=_SILENT
     ),
     Parameter("verbose", "Show all that is known of the run.", default=False, about="result", in_python=_SILENT),

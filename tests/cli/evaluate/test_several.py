@@ -19,6 +19,7 @@ from evaltools.cli.shared.terminal import make_console
 from evaltools.datasets import sample
 from evaltools.errors import DataError
 from evaltools.metrics.latency import summarise_latency
+from evaltools.report.page.make import Sources
 from evaltools.report.tables.models import print_models
 from evaltools.request import Request
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
@@ -118,7 +119,7 @@ def outcomes(*found: int | BaseException) -> Iterator[CarriedOut]:
     for each in found:
         if isinstance(each, BaseException):
             raise each
-        yield CarriedOut(each, result(configuration("reference", "reference"), configuration("test")))
+        yield CarriedOut(each, result(configuration("reference", "reference"), configuration("test")), Sources())
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,10 @@ from evaltools.metrics.agreement import Agreement
 from evaltools.report.tables.evaluation import print_result
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.model import Model, Tensor
+from evaltools.result.section import Gallery
 from evaltools.task_kind import Detail
-from evaltools.tasks.imagenet.changes import draw_changes, sections, worst_first
+from evaltools.tasks.imagenet.changes import draw_changes, worst_first
+from evaltools.tasks.imagenet.page import sections
 from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, FirstAnswer
 from evaltools.tasks.shared.contact_sheet import write_sheet
 from tests.results import configuration, result, with_part
@@ -67,14 +69,25 @@ def test_the_pictures_are_listed_where_all_is_asked_for() -> None:
     assert printed("answer") == []
 
 
-def test_a_page_has_a_table_of_them() -> None:
-    (section,) = sections(made(CHANGED))
-    assert section.title == "What changed: a against reference"
-    assert section.rows[0] == ("4.png", "lost", "cat, tabby 0.75", "owl no number", "cat, tabby")
-    assert section.below == ""
-    (cut,) = sections(made(CHANGED * 6))
-    assert (len(cut.rows), cut.below) == (20, "... and 4 more, in the JSON result")
-    assert sections(made([])) == []
+def gallery(changed: list[ChangedAnswer]) -> Gallery:
+    (found,) = [section for section in sections(made(changed)) if section.place == "changes"]
+    (block,) = found.blocks
+    assert isinstance(block, Gallery)
+    return block
+
+
+def test_a_page_has_a_gallery_of_them_the_worst_first() -> None:
+    found = gallery(CHANGED)
+    assert found.caption == "4 pictures with another first answer: a"
+    first = found.pictures[0]
+    assert (first.folder, first.name, first.effect, first.tone) == ("d", "4.png", "lost", "bad")
+    assert first.lines == ("right: cat, tabby", "reference: cat, tabby 0.75", "a: owl no number")
+    assert [picture.tone for picture in found.pictures] == ["bad", "bad", "good", ""]
+    assert found.below == ""
+    cut = gallery(CHANGED * 7)
+    assert (len(cut.pictures), cut.below) == (24, "and 4 more, in the JSON result")
+    (none,) = [section for section in sections(made([])) if section.place == "changes"]
+    assert none.blocks == []
 
 
 @pytest.mark.parametrize(("count", "columns", "rows"), [(1, 1, 1), (4, 4, 1), (5, 4, 2), (40, 4, 6)])

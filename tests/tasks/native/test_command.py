@@ -21,7 +21,7 @@ from evaltools.tasks.shared.kind import evaluation_kind
 
 PATHS: Final = NativePaths("/d/run_eval", "/d/a b.tflite", "/d/out.pb", "/d/images", "/d/truth", "/d/labels.txt")
 TASKS: Final[tuple[NativeTask, ...]] = ("imagenet", "coco", "inference_diff")
-SHOWN: Final = ("progress", "plot", "output_format", "quiet", "verbose")
+SHOWN: Final = ("progress", "plot", "report", "output_format", "quiet", "verbose")
 USED_HERE: Final[dict[NativeTask, set[str]]] = {
     "imagenet": {
         "model_file", "model_output_labels", "ground_truth_images_path", "ground_truth_labels", "denylist_file_path",

@@ -1,0 +1,26 @@
+"""``evaltools report`` behind its flags: read, render, write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from evaltools.cli.shared.streams import complain
+from evaltools.errors import UsageError
+from evaltools.exit_codes import OK
+from evaltools.report.files.output_file import require_output_file, write_file
+from evaltools.report.page.file import page_file, require_page_file
+from evaltools.report.page.sources import read_sources
+
+
+def report(results: Sequence[str], output: Path, images: Path | None) -> int:
+    """Write a page about result files; returns the exit code."""
+    files = [Path(word) for word in results]
+    require_page_file(output, "--output")
+    require_output_file(output, "--output", files)
+    if images is not None and not images.is_dir():
+        raise UsageError(f"--images={images}: no such folder; give the one with the pictures, or leave it out")
+    content = page_file(read_sources(files), output, images)
+    write_file(output, content)
+    complain(f"{output} written ({len(content) / 1e6:.2f} MB)")
+    return OK

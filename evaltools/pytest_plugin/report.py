@@ -1,0 +1,70 @@
+"""The page that ``--evaltools-report`` asks for, written when all tests have ended."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from evaltools.errors import EvaltoolsError
+from evaltools.gates.gate_file import read_gate_file
+from evaltools.gates.hold import hold_gates
+from evaltools.gates.outcome import GateOutcome, outcome_of
+from evaltools.pytest_plugin.session_runs import session_runs
+from evaltools.report.files.output_file import require_output_file, write_file
+from evaltools.report.page.file import page_file, require_page_file
+from evaltools.report.page.make import Sources
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result_file import read_result
+
+_OPTION: Final = "--evaltools-report"
+
+
+class SessionReport:
+    """Writes one page about every evaluation of the session, whichever process carried it out, and all limits."""
+
+    def __init__(self, config: pytest.Config, path: Path, gate_files: frozenset[Path]) -> None:
+        try:
+            require_page_file(path, _OPTION)
+            require_output_file(path, _OPTION, gate_files)
+        except EvaltoolsError as error:
+            raise pytest.UsageError(str(error)) from None
+        self._config = config
+        self._path = path
+        self._gate_files = sorted(gate_files)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Write the page and say where it is, or why there is none."""
+        terminalreporter.section("evaltools")
+        try:
+            sources = self._sources()
+            if not sources.count:
+                terminalreporter.write_line(f"{self._path} is not written: no test evaluated anything")
+                return
+            write_file(self._path, page_file(sources, self._path))
+        except EvaltoolsError as error:
+            terminalreporter.write_line(f"{self._path} is not written: {error}")
+            return
+        terminalreporter.write_line(f"report: {self._path}")
+
+    def _sources(self) -> Sources:
+        results: dict[str, EvaluationResult] = {}
+        outcomes: dict[str, GateOutcome] = {}
+        runs = session_runs(self._config)
+        known: set[Path] = set()
+        for file in self._gate_files:
+            gate_file = read_gate_file(file)
+            files = {source.name: runs.file(source, file.parent) for source in gate_file.runs}
+            found = {name: read_result(path) for name, path in files.items() if path.is_file()}
+            known |= set(files.values())
+            results |= found
+            if found:
+                outcome = outcome_of(version("evaltools"), str(file), hold_gates(gate_file.gates, found))
+                outcomes[file.stem] = outcome
+        for path in runs.files():
+            if path not in known:
+                name = path.stem if path.stem not in results else f"{path.stem} {len(results) + 1}"
+                results[name] = read_result(path)
+        return Sources(evaluations=results, outcomes=outcomes)

@@ -1,0 +1,1 @@
+"""The charts of a page: functions that give Vega-Lite specifications, which are plain JSON."""

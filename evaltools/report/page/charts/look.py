@@ -1,0 +1,69 @@
+"""What all charts have in common.
+
+Text and lines have the colour of the page's text, so that they fit light and dark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+Spec = dict[str, Any]
+
+WIDTH: Final = 440
+"""Of the whole picture in pixels; narrow enough to be read on a phone, two stand side by side on a desk."""
+REFERENCE: Final = "#8a909b"
+COLOURS: Final = ("#2f7fd6", "#e07b39", "#2ca089", "#a15cc4", "#ad8620", "#d6557f", "#6d7f3c", "#5565d8")
+"""For what is told apart by name; each can be seen on white and on black."""
+TONES: Final[Mapping[str, str]] = {"good": "#2e9e5b", "bad": "#d64545", "open": "#c98a1b", "": REFERENCE}
+_TEXT: Final = "currentColor"
+_CONFIG: Final[Spec] = {
+    "background": None,
+    "font": "system-ui, sans-serif",
+    "aria": False,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": _TEXT, "titleColor": _TEXT, "tickColor": _TEXT, "domainColor": _TEXT, "gridColor": _TEXT,
+        "gridOpacity": 0.15, "domainOpacity": 0.4, "tickOpacity": 0.4, "labelFontSize": 11, "titleFontSize": 11,
+        "titleFontWeight": "normal", "labelLimit": 150,
+    },
+    "axisX": {"tickCount": 5, "labelSeparation": 10, "labelFlush": True},
+    "legend": {
+        "labelColor": _TEXT, "titleColor": _TEXT, "labelFontSize": 11, "titleFontSize": 11,
+        "titleFontWeight": "normal", "orient": "bottom", "columns": 3, "labelLimit": 130, "symbolStrokeColor": _TEXT,
+    },
+}  # fmt: skip
+
+
+def chart(values: Sequence[Mapping[str, Any]], layers: Sequence[Spec], height: int | Spec, **more: Any) -> Spec:
+    """A specification with its data inside; ``height`` in pixels, or ``{"step": pixels}`` for each row."""
+    body: Spec = {"layer": list(layers)} if len(layers) > 1 else dict(layers[0])
+    return {
+        "data": {"values": [dict(value) for value in values]},
+        "width": WIDTH,
+        "height": height,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "padding": {"left": 18, "right": 14, "top": 5, "bottom": 5},
+        "config": _CONFIG,
+        **body,
+        **more,
+    }
+
+
+def colours_by_name(names: Sequence[str], reference: str | None = None) -> Spec:
+    """A scale with a colour for each name, grey for the ``reference``; the names keep their order."""
+    others = [name for name in names if name != reference]
+    by_name = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(others)}
+    if reference is not None:
+        by_name[reference] = REFERENCE
+    return {"domain": list(names), "range": [by_name[name] for name in names]}
+
+
+def quantitative(field: str, title: str, **more: Any) -> Spec:
+    """A channel that shows a number; ``scale`` and the like are passed on."""
+    return {"field": field, "type": "quantitative", "title": title or None, **more}
+
+
+def nominal(field: str, title: str = "", **more: Any) -> Spec:
+    """A channel that tells names apart, in the order in which they come."""
+    return {"field": field, "type": "nominal", "title": title or None, "sort": None, **more}

@@ -1,0 +1,62 @@
+"""How far outputs are apart, beside what is nobody's fault."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evaltools.report.page.charts.look import COLOURS, REFERENCE, Spec, chart, nominal, quantitative
+
+
+@dataclass(frozen=True)
+class Apart:
+    """The relative size of a difference in one output; ``is_floor``: of a CPU variant, not of a configuration."""
+
+    output: str
+    name: str
+    size: float
+    is_floor: bool
+
+
+def floor_chart(found: Sequence[Apart]) -> Spec:
+    """A row per output: ticks for CPU variants, points for configurations, on a logarithmic axis.
+
+    A size of 0 has no place there: it stands a decade below all others.
+    """
+    sizes = [entry.size for entry in found if 0 < entry.size < math.inf]
+    edge = min(sizes, default=1e-6) / 10
+    values = [
+        {
+            "output": entry.output,
+            "name": entry.name,
+            "size": entry.size if math.isfinite(entry.size) and entry.size > 0 else edge,
+            "floor": entry.is_floor,
+        }
+        for entry in found
+    ]
+    scale = {"type": "log", "nice": False, "padding": 16}
+    axis = {"format": ".0e", "tickCount": 6}
+    x = quantitative("size", "relative size of the difference", scale=scale, axis=axis)
+    names = list(dict.fromkeys(entry.name for entry in found if not entry.is_floor))
+    colours = {"domain": names, "range": [COLOURS[place % len(COLOURS)] for place in range(len(names))]}
+    floor: Spec = {
+        "transform": [{"filter": "datum.floor"}],
+        "mark": {"type": "tick", "thickness": 3, "color": REFERENCE},
+        "encoding": {"x": x, "y": nominal("output")},
+    }
+    point: Spec = {
+        "transform": [{"filter": "!datum.floor"}],
+        "mark": {"type": "point", "filled": True, "size": 80, "opacity": 0.9},
+        "encoding": {"x": x, "y": nominal("output"), "color": nominal("name", scale=colours)},
+    }
+    return chart(values, [floor, point], {"step": 34})
+
+
+QUANTA: Mapping[str, str] = {
+    "equal": "#2e9e5b",
+    "off by 1": "#8cc63f",
+    "by 2": "#e0a73b",
+    "by more": "#d64545",
+}
+"""The parts of a histogram of quanta with their colours."""

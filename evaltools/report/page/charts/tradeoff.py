@@ -1,0 +1,78 @@
+"""Accuracy against latency and size, and figures from release to release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evaltools.report.page.charts.look import Spec, chart, colours_by_name, nominal, quantitative
+
+
+@dataclass(frozen=True)
+class Tradeoff:
+    """One model in one configuration; ``on_front``: none is as good in both and better in one."""
+
+    model: str
+    configuration: str
+    latency_ms: float
+    figure: float
+    size_mb: float
+    on_front: bool
+
+
+def tradeoff_chart(found: Sequence[Tradeoff], heading: str) -> Spec:
+    """Points as large as the model, ringed where they are on the front."""
+    values = [
+        {
+            "model": entry.model,
+            "configuration": entry.configuration,
+            "ms": entry.latency_ms,
+            "figure": entry.figure,
+            "size": entry.size_mb,
+            "front": entry.on_front,
+        }
+        for entry in found
+    ]
+    names = list(dict.fromkeys(entry.model for entry in found))
+    x = quantitative("ms", "median time in ms", scale={"type": "log", "nice": False, "padding": 14})
+    y = quantitative("figure", heading, scale={"zero": False, "padding": 14})
+    front: Spec = {
+        "transform": [{"filter": "datum.front"}],
+        "mark": {"type": "line", "color": "currentColor", "opacity": 0.35, "strokeDash": [4, 3]},
+        "encoding": {"x": x, "y": y, "order": {"field": "ms", "type": "quantitative"}},
+    }
+    point: Spec = {
+        "mark": {"type": "point", "filled": True, "opacity": 0.9},
+        "encoding": {
+            "x": x,
+            "y": y,
+            "color": nominal("model", scale=colours_by_name(names)),
+            "shape": nominal("configuration"),
+            "size": quantitative("size", "model MB", scale={"range": [60, 400]}, legend=None),
+        },
+    }
+    return chart(values, [front, point], 260)
+
+
+@dataclass(frozen=True)
+class Release:
+    """A figure of one configuration in one release; ``started`` is when it was measured (ISO 8601)."""
+
+    started: str
+    configuration: str
+    value: float
+
+
+def releases_chart(found: Sequence[Release], title: str) -> Spec:
+    """A line per configuration over the releases in the order of time."""
+    values = [{"release": entry.started, "configuration": entry.configuration, "value": entry.value} for entry in found]
+    names = list(dict.fromkeys(entry.configuration for entry in found))
+    line: Spec = {
+        "mark": {"type": "line", "point": {"filled": True, "size": 50}},
+        "encoding": {
+            "x": nominal("release", axis={"labelAngle": -30, "labelLimit": 110}),
+            "y": quantitative("value", title, scale={"zero": False}),
+            "color": nominal("configuration", scale=colours_by_name(names)),
+        },
+    }
+    return chart(values, [line], 200)

@@ -1,0 +1,71 @@
+"""What stands on a page, before it is rendered as HTML or Markdown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from evaltools.result.section import Chart, Section, Table, Tone
+
+
+@dataclass(frozen=True)
+class Saying:
+    """What is said of a configuration on the first screen.
+
+    ``facts`` are pairs of a question and its answer: how sure, how fast, did it run. ``next_steps`` say what to do.
+    """
+
+    of: str
+    tone: Tone
+    said: str
+    facts: tuple[tuple[str, str], ...] = ()
+    next_steps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Download:
+    """A result file inside the page; ``content`` is None for one that is too large, as ``note`` says."""
+
+    name: str
+    content: bytes | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is told of one result: ``source`` is its name, ``about`` in a few words what it is of.
+
+    ``hints`` say what is not known, and the flag that brings it.
+    """
+
+    source: str
+    about: str
+    sayings: tuple[Saying, ...]
+    sections: tuple[Section, ...]
+    overview: Chart | None = None
+    advice: str = ""
+    warnings: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+    download: Download | None = None
+
+
+@dataclass(frozen=True)
+class Page:
+    """Plain texts, not yet escaped; ``together`` are sections over several results, ``below`` the last line."""
+
+    title: str
+    parts: tuple[Part, ...]
+    together: tuple[Section, ...] = ()
+    below: str = ""
+
+
+def compact(table: Table) -> Table:
+    """The table without columns in which all cells are empty.
+
+    >>> compact(Table("", ("a", "b", "c"), [("1", "", "2"), ("3", "", "")])).columns
+    ['a', 'c']
+    """
+    kept = [place for place in range(len(table.columns)) if any(row[place] for row in table.rows)]
+    if not table.columns or not table.rows:
+        return table
+    rows = [[row[place] for place in kept] for row in table.rows]
+    return replace(table, columns=[table.columns[place] for place in kept], rows=rows)

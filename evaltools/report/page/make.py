@@ -1,0 +1,207 @@
+"""Results as a page: which sections there are, and in which order."""
+
+from __future__ import annotations
+
+import gzip
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from evaltools.gates.baseline import Baseline
+from evaltools.gates.outcome import GateOutcome
+from evaltools.report.page.content.page import Download, Page, Part
+from evaltools.report.page.sections import benchmarks, first, gates, layers, together
+from evaltools.report.page.sections.accuracy import accuracy
+from evaltools.report.page.sections.origin import origin
+from evaltools.report.page.sections.proof import proof
+from evaltools.report.page.sections.speed import speed
+from evaltools.report.tables.benchmark import label
+from evaltools.result.benchmark import BenchmarkResult
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.json_file import encode_json
+from evaltools.result.locate import LocateResult
+from evaltools.result.section import Place, Section
+from evaltools.task_kind import kind_of
+
+_LARGEST_DOWNLOAD: Final = 1_000_000
+"""In bytes, as gzip; larger ones are left out of the page."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a page is about, each by its name.
+
+    ``located`` are what was found in the model of an evaluation, by that one's name; ``searches`` stand alone.
+    ``saved`` is what stands in the result files that there are.
+    """
+
+    evaluations: Mapping[str, EvaluationResult] = field(default_factory=dict)
+    benchmarks: Mapping[str, BenchmarkResult] = field(default_factory=dict)
+    searches: Mapping[str, LocateResult] = field(default_factory=dict)
+    located: Mapping[str, Sequence[LocateResult]] = field(default_factory=dict)
+    saved: Mapping[str, bytes] = field(default_factory=dict)
+    outcomes: Mapping[str, GateOutcome] = field(default_factory=dict)
+    baselines: Sequence[Baseline] = ()
+
+    @property
+    def count(self) -> int:
+        """How many results there are, baselines apart."""
+        return sum(map(len, (self.evaluations, self.benchmarks, self.searches, self.outcomes)))
+
+
+def page_of(sources: Sources) -> Page:
+    """All that a page says; sections without data are left out."""
+    parts = [_of_gates(name, outcome, sources) for name, outcome in sources.outcomes.items()]
+    parts += [_of_evaluation(name, result, sources) for name, result in sources.evaluations.items()]
+    parts += [_of_benchmark(name, result, sources) for name, result in sources.benchmarks.items()]
+    parts += [_of_search(name, result, sources) for name, result in sources.searches.items()]
+    environments = [
+        entry.environment
+        for of_kind in (sources.evaluations, sources.benchmarks, sources.searches)
+        for entry in of_kind.values()
+    ]
+    below = ""
+    if environments:
+        machine = environments[0].processor or environments[0].machine
+        below = f"evaltools {environments[0].evaltools}, {machine}, {environments[0].started_at}"
+    return Page(_title(parts), tuple(parts), tuple(_together(sources)), below)
+
+
+def _title(parts: Sequence[Part]) -> str:
+    """What the only result is of, else how many there are of what."""
+    if len(parts) == 1:
+        return parts[0].about
+    kinds = Counter(part.about.rpartition(": ")[2] for part in parts)
+    return ", ".join(f"{count} x {kind}" for kind, count in kinds.items()) or "Releases"
+
+
+def _together(sources: Sources) -> list[Section]:
+    sections = []
+    if len(sources.evaluations) > 1:
+        sections += together.models(sources.evaluations)
+    if len(sources.benchmarks) > 1:
+        sections += together.fastest_of(sources.benchmarks)
+    if sources.baselines:
+        sections += together.releases(sources.baselines, sources.evaluations)
+    return sections
+
+
+def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Part:
+    kind = kind_of(result.task)
+    located = sources.located.get(name, ())
+    names = [entry.name for entry in result.configurations]
+    paths = [f"configurations/{place}" for place in range(len(names))]
+    own = [section for section in kind.report.sections(result) if section.blocks]
+    chart, advice = first.overview(result)
+    sections = [
+        proof(result.configurations, names, paths, [result.model]),
+        accuracy(result),
+        *_at(own, "accuracy"),
+        *_at(own, "numerics"),
+        *(found for search in located if (found := layers.layers(search)) is not None),
+        *_at(own, "task"),
+        *(found for found in [speed(result)] if found is not None),
+        *_at(own, "changes"),
+        origin(result.environment, result.failed),
+    ]
+    stopped = [f"the run ended early: {result.stopped}"] if result.stopped else []
+    return Part(
+        source=name,
+        about=f"{Path(result.model.file).name}: {kind.evidence.subject(result)}",
+        sayings=first.sayings(result),
+        sections=tuple(sections),
+        overview=chart,
+        advice=advice,
+        warnings=(*stopped, *result.warnings),
+        hints=tuple(_hints(result, bool(located))),
+        download=_download(name, result, sources),
+    )
+
+
+def _at(sections: Sequence[Section], place: Place) -> list[Section]:
+    return [section for section in sections if section.place == place]
+
+
+def _hints(result: EvaluationResult, is_located: bool) -> list[str]:
+    """What is not known, and what brings it."""
+    hints = []
+    kind = kind_of(result.task)
+    if not any(entry.verdict for entry in result.configurations):
+        hints.append("how far a configuration is from another one: --config='NAME: flags' adds one to compare")
+    if not any(
+        kind.evidence.judged(result, entry).times_us for entry in result.configurations if entry.status == "measured"
+    ):
+        hints.append("the time of each single run: --record_examples=true with one worker, or evaltools benchmark")
+    if "locate" in kind.parameters and not is_located:
+        hints.append("which operator makes a difference: --locate=true")
+    if "locate" not in kind.parameters:
+        hints.append(
+            f"how far the outputs are apart: evaltools diff {shlex.quote(result.model.file)} --report=FILE.html"
+        )
+    hints.append(
+        f"memory, load time, operators: evaltools benchmark {shlex.quote(result.model.file)} --report=FILE.html"
+    )
+    return hints
+
+
+def _of_benchmark(name: str, result: BenchmarkResult, sources: Sources) -> Part:
+    about = Path(result.models[0].file).name if len(result.models) == 1 else f"{len(result.models)} models"
+    names = [label(result, row) for row in result.rows]
+    hints = []
+    if not any(row.profile for row in result.rows):
+        hints.append("which operators take how long: --enable_op_profiling=true")
+    if all(len(row.rounds) < 2 for row in result.rows):
+        hints.append("how much processes differ: --rounds=5")
+    return Part(
+        source=name,
+        about=f"{about}: benchmark",
+        sayings=benchmarks.sayings(result),
+        sections=(
+            proof(result.rows, names, [f"rows/{place}" for place in range(len(names))], result.models),
+            *together.benchmark_tradeoff(result),
+            *benchmarks.speed(result),
+            origin(result.environment),
+        ),
+        warnings=(*result.warnings, *([f"stopped: {result.stopped}"] if result.stopped else [])),
+        hints=tuple(hints),
+        download=_download(name, result, sources),
+    )
+
+
+def _of_search(name: str, result: LocateResult, sources: Sources) -> Part:
+    found = layers.layers(result)
+    entry = result.configuration
+    return Part(
+        source=name,
+        about=f"{Path(result.model.file).name}: layer by layer",
+        sayings=(layers.saying(result),),
+        sections=(
+            proof([entry], [entry.name], ["configuration"], [result.model]),
+            *([] if found is None else [found]),
+            origin(result.environment),
+        ),
+        warnings=result.warnings,
+        download=_download(name, result, sources),
+    )
+
+
+def _of_gates(name: str, outcome: GateOutcome, sources: Sources) -> Part:
+    return Part(
+        source=name,
+        about=f"{Path(outcome.gates).name}: {outcome.command}",
+        sayings=(gates.saying(outcome),),
+        sections=(gates.gates(outcome),),
+        download=_download(name, outcome, sources),
+    )
+
+
+def _download(name: str, result: Any, sources: Sources) -> Download:
+    """The result as it is in its file, compressed; without content where that is still too large."""
+    content = gzip.compress(sources.saved.get(name) or encode_json(result), mtime=0)
+    if len(content) > _LARGEST_DOWNLOAD:
+        note = f"the result ({len(content) / 1e6:.1f} MB compressed) is too large for a page; it is in its own file"
+        return Download(f"{name}.json.gz", None, note)
+    return Download(f"{name}.json.gz", content)

@@ -1,0 +1,1 @@
+"""A page as HTML and Markdown."""

@@ -1,0 +1,100 @@
+"""A page as one HTML file that needs no network, and no script to be read or printed."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import importlib.util
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from evaltools.errors import UsageError
+from evaltools.report.page.content.page import Download, Page, compact
+from evaltools.result.section import Cell, Chart, Gallery, Number
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_NEEDED: Final = ("jinja2", "vl_convert")
+_UNSEEN: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Characters that command a terminal, or turn the direction of what follows them."""
+
+
+def require_page() -> None:
+    """Raise :class:`UsageError` where a page cannot be made, before any long work."""
+    if any(importlib.util.find_spec(name) is None for name in _NEEDED):
+        raise UsageError('a page in HTML needs jinja2 and vl-convert-python: pip install "evaltools[report]"')
+
+
+def html_of(page: Page, images: Path | None = None) -> bytes:
+    """The file's content, UTF-8; every text is escaped. ``images``: where pictures lie now, None: as in the results.
+
+    Raises :class:`UsageError` where jinja2 or vl-convert-python is missing.
+    """
+    require_page()
+    template = _templates().get_template("page.html.jinja")
+    return template.render(page=page, pictures=_Pictures(images)).encode(errors="replace")
+
+
+@functools.cache
+def _templates() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("evaltools.report.page.rendering"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_seen,
+    )
+    environment.filters |= {"svg": _svg, "address": _address, "shown": _shown, "number": _as_number, "compact": compact}
+    return environment
+
+
+def _seen(value: Any) -> Any:
+    """A text without characters that no reader sees and that change what others look like."""
+    return type(value)(_UNSEEN.sub("\N{REPLACEMENT CHARACTER}", value)) if isinstance(value, str) else value
+
+
+def _svg(chart: Chart) -> Any:
+    from markupsafe import Markup
+
+    from evaltools.report.page.rendering.drawing import svg_of
+
+    return Markup(svg_of(chart))
+
+
+def _address(download: Download) -> str:
+    return f"data:application/gzip;base64,{base64.b64encode(download.content or b'').decode()}"
+
+
+def _shown(cell: Cell) -> str:
+    return cell.text if isinstance(cell, Number) else cell
+
+
+def _as_number(cell: Cell) -> Number | None:
+    return cell if isinstance(cell, Number) else None
+
+
+@dataclass
+class _Pictures:
+    """Makes small pictures, as many as one page may have."""
+
+    images: Path | None
+    left: int = 0
+
+    def __post_init__(self) -> None:
+        from evaltools.report.page.rendering.thumbnails import MOST_PICTURES
+
+        self.left = MOST_PICTURES
+
+    def of(self, gallery: Gallery) -> list[Any]:
+        """The first pictures of a gallery that the page still has room for."""
+        from evaltools.report.page.rendering.thumbnails import thumbnail
+
+        shown = gallery.pictures[: self.left]
+        self.left -= len(shown)
+        return [thumbnail(picture, self.images) for picture in shown]

@@ -1,0 +1,137 @@
+"""The figures of the task, and how far each configuration is from what it was held against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from evaltools.metrics.metric import Metric
+from evaltools.report.page.charts.intervals import Spread, intervals_chart
+from evaltools.report.page.sections.tones import tone_of_verdict
+from evaltools.report.tables.cells import p_value
+from evaltools.report.words.verdicts import verdict_in_words
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.section import Block, Cell, Chart, Number, Section, Table
+from evaltools.result.verdict import Verdict
+from evaltools.task_kind import all_metrics, kind_of
+
+_MOST_FIGURES: Final = 24
+
+
+def accuracy(result: EvaluationResult) -> Section:
+    """Figures of the task by configuration, verdicts with their intervals, a chart of the changes."""
+    judged = [
+        (place, number, entry, verdict)
+        for place, entry in enumerate(result.configurations)
+        for number, verdict in enumerate(entry.verdicts)
+        if verdict.change is not None
+    ]
+    blocks: list[Block] = [_figures(result)]
+    if judged:
+        blocks.append(_verdicts(judged))
+        drawn = _changes([(entry, verdict) for _, _, entry, verdict in judged])
+        blocks += [] if drawn is None else [drawn]
+    return Section("Accuracy" if kind_of(result.task).accuracy else "Figures", blocks, "accuracy")
+
+
+def _figures(result: EvaluationResult) -> Table:
+    measured = [(place, entry) for place, entry in enumerate(result.configurations) if entry.status == "measured"]
+    known = all_metrics()
+    names = list(dict.fromkeys(name for _, entry in measured for name in entry.figures))
+    shown = sorted(names, key=lambda name: not (name in known and known[name].heading))[:_MOST_FIGURES]
+    rows: list[Sequence[Cell]] = [
+        [name, *(_figure(entry, name, known.get(name), f"configurations/{place}/figures") for place, entry in measured)]
+        for name in shown
+    ]
+    rows.append(
+        [
+            "examples with an answer",
+            *(
+                Number(
+                    str(entry.finished_examples), entry.finished_examples, f"configurations/{place}/finished_examples"
+                )
+                for place, entry in measured
+            ),
+        ]
+    )
+    left = len(names) - len(shown)
+    below = f"and {left} more figures, in the JSON result" if left else ""
+    return Table("Figures by configuration", ("figure", *(entry.name for _, entry in measured)), rows, below)
+
+
+def _figure(entry: ConfigurationResult, name: str, metric: Metric | None, path: str) -> Cell:
+    if name not in entry.figures:
+        return "-"
+    value = entry.figures[name]
+    return Number(figure_in_words(value, metric), value, f"{path}/{name}")
+
+
+def figure_in_words(value: float | None, metric: Metric | None) -> str:
+    """A figure with its unit, a share in percent.
+
+    >>> figure_in_words(0.715, Metric("top1", "", lambda *_: 0.0, is_share=True)), figure_in_words(None, None)
+    ('71.5 %', 'no number')
+    """
+    if value is None:
+        return "no number"
+    if metric is not None and metric.is_share:
+        return f"{100 * value:.4g} %"
+    return f"{value:.4g} {metric.unit if metric is not None else ''}".rstrip()
+
+
+def _verdicts(judged: Iterable[tuple[int, int, ConfigurationResult, Verdict]]) -> Table:
+    rows = []
+    for place, number, entry, verdict in judged:
+        path, percent = f"configurations/{place}/verdicts/{number}", _is_share(verdict)
+        needed = verdict.examples_needed
+        rows.append(
+            [
+                entry.name,
+                verdict.against,
+                _change(verdict.change, percent, f"{path}/change"),
+                _change(verdict.low, percent, f"{path}/low"),
+                _change(verdict.high, percent, f"{path}/high"),
+                "-"
+                if verdict.p_value is None
+                else Number(p_value(verdict.p_value), verdict.p_value, f"{path}/p_value"),
+                "-" if needed is None else Number(str(needed), needed, f"{path}/examples_needed"),
+                verdict_in_words(verdict),
+            ]
+        )
+    columns = ("configuration", "against", "change", "from", "to", "test", "examples that would decide", "verdict")
+    return Table("Paired changes with their 95 % intervals", columns, rows)
+
+
+def _is_share(verdict: Verdict) -> bool:
+    metric = all_metrics().get(verdict.metric)
+    return metric is not None and metric.is_share
+
+
+def _change(value: float | None, is_share: bool, path: str) -> Cell:
+    if value is None:
+        return "-"
+    return Number(f"{100 * value:+.2f} points" if is_share else f"{value:+.3g}", value, path)
+
+
+def _changes(judged: Sequence[tuple[ConfigurationResult, Verdict]]) -> Chart | None:
+    """The changes of the figure that decides, of each configuration against the reference."""
+    main = judged[0][1].metric
+    factor, unit = (100, "points") if _is_share(judged[0][1]) else (1, main)
+    shown = [(entry, verdict) for entry, verdict in judged if verdict is entry.verdict and verdict.metric == main]
+    spreads = [
+        Spread(
+            entry.name,
+            factor * (verdict.change or 0.0),
+            None if verdict.low is None else factor * verdict.low,
+            None if verdict.high is None else factor * verdict.high,
+            tone_of_verdict(verdict),
+        )
+        for entry, verdict in shown
+    ]
+    if not spreads:
+        return None
+    margin = shown[0][1].margin
+    spec = intervals_chart(spreads, f"change of {main} in {unit}", 0.0, factor * (margin or 0.0))
+    told = "; ".join(f"{entry.name}: {verdict_in_words(verdict)}" for entry, verdict in shown)
+    band = "" if margin is None else f" The band is what counts as no change: ±{factor * margin:g} {unit}."
+    return Chart(f"Change of {main} against {shown[0][1].against}", spec, f"{told}.{band}")

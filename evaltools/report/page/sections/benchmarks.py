@@ -1,0 +1,200 @@
+"""A benchmark: how fast each row is, each run in its turn, what it needs, what was not quiet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from evaltools.metrics.op_profile import explained_share, op_figures
+from evaltools.report.page.charts.intervals import Spread, intervals_chart
+from evaltools.report.page.charts.times import MOST_POINTS, bars_chart, moments_chart, runs_chart
+from evaltools.report.page.content.page import Saying
+from evaltools.report.tables.benchmark import label
+from evaltools.report.tables.cells import milliseconds, three_digits
+from evaltools.report.tables.evaluation import describe_configuration
+from evaltools.report.tables.shown import shown_figures
+from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Conditions
+from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table
+
+_MOST_DRAWN: Final = 8
+_MOST_OPERATORS: Final = 12
+_MOST_DISTURBANCES: Final = 10
+_MB: Final = 1024
+
+
+def sayings(result: BenchmarkResult) -> tuple[Saying, ...]:
+    """The measured rows by latency, the fastest first, then those that failed."""
+    measured = sorted(_timed(result), key=lambda row: shown_figures(row).latency_us or 0.0)
+    found = [_measured(result, row, place) for place, row in enumerate(measured)]
+    for row in result.rows:
+        if row not in measured:
+            word = "not measured" if row.status == "failed" else "without a time"
+            found.append(Saying(label(result, row), "bad", f"{word}: {row.reason or 'no run was timed'}"))
+    return tuple(found)
+
+
+def _timed(result: BenchmarkResult) -> list[BenchmarkRow]:
+    return [row for row in result.rows if row.status == "measured" and shown_figures(row).latency_us is not None]
+
+
+def _measured(result: BenchmarkResult, row: BenchmarkRow, place: int) -> Saying:
+    shown = shown_figures(row)
+    word = "median" if shown.median_us is not None else "average"
+    fastest = "fastest: " if place == 0 and len(_timed(result)) > 1 else ""
+    said = f"{fastest}{word} {milliseconds(shown.latency_us or 0.0)}"
+    facts = []
+    if shown.interval is not None:
+        span = f"{milliseconds(shown.interval.low)} to {milliseconds(shown.interval.high)} (95 %)"
+        facts.append(("how sure", f"{span}; {shown.runs} runs in {shown.rounds} rounds"))
+    if row.versus_first is not None and row.versus_first.ratio:
+        low_high = row.versus_first.interval
+        span = "" if low_high is None else f" [{1 / low_high.high:.2f}, {1 / low_high.low:.2f}]"
+        facts.append(("how fast", f"{1 / row.versus_first.ratio:.2f}x{span} the speed of the first row of its model"))
+    needs = [f"peak memory {shown.peak_mb:.0f} MB"] if shown.peak_mb is not None else []
+    needs += [f"load {milliseconds(shown.load_us)}"] if shown.load_us is not None else []
+    needs += [f"first run {milliseconds(shown.first_run_us)}"] if shown.first_run_us is not None else []
+    facts += [("what it needs", ", ".join(needs))] if needs else []
+    facts.append(("did it run", describe_configuration(row)))
+    quiet = not any(each.disturbances for each in row.rounds)
+    steps = () if quiet else ("the machine was not quiet; the section on speed says what disturbed, and what to do",)
+    return Saying(label(result, row), "bad" if row.fallback else "", said, tuple(facts), steps)
+
+
+def speed(result: BenchmarkResult) -> list[Section]:
+    """Times, what each row needs, operators, what disturbed."""
+    timed = _timed(result)
+    if not timed:
+        return []
+    blocks: list[Block] = [_times(result, timed)]
+    for drawn in (_medians(result, timed), _runs(result, timed), _memory(result, timed), _warmth(result, timed)):
+        blocks += [] if drawn is None else [drawn]
+    disturbed = list(dict.fromkeys(text for row in result.rows for each in row.rounds for text in each.disturbances))
+    blocks += [Lines([f"not quiet: {text}" for text in disturbed[:_MOST_DISTURBANCES]])] if disturbed else []
+    sections = [Section("Speed", blocks)]
+    operators = [chart for row in timed for chart in _operators(result, row)]
+    return [*sections, *([Section("Operators", operators)] if operators else [])]
+
+
+def _times(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Table:
+    rows = []
+    for row in timed:
+        path, shown = f"rows/{result.rows.index(row)}", shown_figures(row)
+        figures = row.figures
+        cells: list[Cell] = [label(result, row)]
+        if figures is None:
+            cells += [
+                _time(shown.median_us, f"{path}/logged/median_us"),
+                _time(shown.average_us, f"{path}/logged/avg_us"),
+            ]
+            cells += ["-", "-", _time(shown.load_us), _time(shown.first_run_us)]
+        else:
+            cells += [
+                _time(figures.inference.p50_us, f"{path}/figures/inference/p50_us"),
+                _time(figures.inference.avg_us, f"{path}/figures/inference/avg_us"),
+                _time(figures.percentiles.get("95"), f"{path}/figures/percentiles/95"),
+                _time(figures.run_and_read.p50_us, f"{path}/figures/run_and_read/p50_us"),
+                _time(figures.init.p50_us, f"{path}/figures/init/p50_us"),
+                _time(figures.first_run.p50_us, f"{path}/figures/first_run/p50_us"),
+            ]
+        cells += ["-" if shown.peak_mb is None else Number(f"{shown.peak_mb:.1f} MB", shown.peak_mb)]
+        size = result.models[row.model].size_bytes
+        cells += [Number(f"{size / 1e6:.2f} MB", size, f"models/{row.model}/size_bytes")]
+        rows.append(cells)
+    columns = ("configuration", "median", "average", "p95", "with reading", "load", "first run", "peak memory", "model")
+    return Table("Times of one run, and what it needs", columns, rows)
+
+
+def _time(value: float | None, path: str = "") -> Cell:
+    return "-" if value is None else Number(milliseconds(value), value, path)
+
+
+def _medians(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | None:
+    if len(timed) < 2:
+        return None
+    spreads, told = [], []
+    for row in timed:
+        shown = shown_figures(row)
+        low, high = (shown.interval.low / 1000, shown.interval.high / 1000) if shown.interval else (None, None)
+        spreads.append(Spread(label(result, row), (shown.latency_us or 0.0) / 1000, low, high))
+        told.append(f"{label(result, row)} {milliseconds(shown.latency_us or 0.0)}")
+    return Chart("Median time with its interval", intervals_chart(spreads, "ms (95 % interval)"), f"{'; '.join(told)}.")
+
+
+def _runs(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | None:
+    times_ms = {
+        label(result, row): [time / 1000 for each in row.rounds for time in each.regular.invokes_us]
+        for row in timed[:_MOST_DRAWN]
+    }
+    times_ms = {name: times for name, times in times_ms.items() if times}
+    if not times_ms:
+        return None
+    told = "; ".join(
+        f"{name}: {len(times)} runs from {three_digits(min(times))} to {three_digits(max(times))} ms"
+        for name, times in times_ms.items()
+    )
+    bound = (
+        f" At most {MOST_POINTS} of each are drawn."
+        if any(len(each) > MOST_POINTS for each in times_ms.values())
+        else ""
+    )
+    return Chart("Each run in its turn, round after round", runs_chart(times_ms, None), f"{told}.{bound}")
+
+
+def _memory(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | None:
+    """Resident memory of the first round of each row: before and after opening, after the runs, at the peak."""
+    found = {}
+    for row in timed[:_MOST_DRAWN]:
+        memory = row.rounds[0].memory if row.rounds else None
+        if memory is None:
+            continue
+        moments = {
+            "start": memory.start_kb,
+            "opened": memory.init_kb,
+            "after the runs": memory.steady_kb,
+            "peak": memory.peak_kb,
+        }
+        known = {name: kb / _MB for name, kb in moments.items() if kb is not None}
+        if len(known) > 1:
+            found[label(result, row)] = known
+    if not found:
+        return None
+    told = "; ".join(
+        f"{name}: {', '.join(f'{moment} {mb:.1f} MB' for moment, mb in by.items())}" for name, by in found.items()
+    )
+    return Chart("Memory of the process", moments_chart(found, "MB"), f"{told}.")
+
+
+def _warmth(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | None:
+    """The hottest sensor before and after the rounds, where there are sensors."""
+    found = {}
+    for row in timed[:_MOST_DRAWN]:
+        if not row.rounds:
+            continue
+        first, last = _hottest(row.rounds[0].before), _hottest(row.rounds[-1].after)
+        if first is not None and last is not None:
+            found[label(result, row)] = {"before": first, "after": last}
+    if not found:
+        return None
+    told = "; ".join(f"{name}: {by['before']:.1f} to {by['after']:.1f} °C" for name, by in found.items())
+    return Chart("Hottest sensor before and after", moments_chart(found, "°C"), f"{told}.")
+
+
+def _hottest(conditions: Conditions) -> float | None:
+    return max(conditions.temperatures.values(), default=None)
+
+
+def _operators(result: BenchmarkResult, row: BenchmarkRow) -> list[Chart]:
+    """The operators that take longest, with their times per run, as the profiler or the delegate itself gave them."""
+    profile = row.profile
+    if profile is None or not profile.ops or not profile.runs:
+        return []
+    ranked = sorted(op_figures(profile.ops), key=lambda each: -each.sum_us)
+    times: dict[str, float] = {}
+    for each in ranked[:_MOST_OPERATORS]:
+        place = f" (node {each.op.node})" if each.op.node is not None else " (delegate)" if each.op.internal else ""
+        name = f"{each.op.type}{place}"
+        times[name] = times.get(name, 0.0) + each.sum_us / profile.runs / 1000
+    share = explained_share(profile)
+    explained = "" if share is None else f" All operators together are {100 * share:.0f} % of a run."
+    told = f"{'; '.join(f'{name} {three_digits(ms)} ms' for name, ms in times.items())}.{explained}"
+    return [Chart(f"Operators that take longest: {label(result, row)}", bars_chart(times, "ms per run"), told)]

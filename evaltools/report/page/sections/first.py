@@ -1,0 +1,70 @@
+"""The first screen of an evaluation: a saying per configuration, and what took the time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evaltools.report.page.charts.shares import colours_of, shares_chart
+from evaltools.report.page.content.page import Saying
+from evaltools.report.page.sections.tones import tone_of
+from evaltools.report.tables.answer import Answer, answers_of
+from evaltools.report.tables.cells import median, p_value
+from evaltools.report.tables.evaluation import describe_configuration
+from evaltools.report.tables.execution import shares_in_words, verdict
+from evaltools.report.words.verdicts import why_in_words
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.places import reference_of
+from evaltools.result.section import Chart
+
+
+def sayings(result: EvaluationResult) -> tuple[Saying, ...]:
+    """One for each configuration that was compared or was not measured; of a lone one, what it is."""
+    found = [
+        Saying(answer.configuration.name, tone_of(answer.configuration), answer.judged, _facts(result, answer),
+               answer.next_steps)
+        for answer in answers_of(result)
+    ]  # fmt: skip
+    if found:
+        return tuple(found)
+    return tuple(
+        Saying(entry.name, "", "measured, and compared with nothing", tuple(_ran_and_fast(result, entry, "")))
+        for entry in result.configurations
+    )
+
+
+def _facts(result: EvaluationResult, answer: Answer) -> tuple[tuple[str, str], ...]:
+    entry = answer.configuration
+    if entry.status == "not measured":
+        return ()
+    sure = _how_sure(entry)
+    return ((("how sure", sure),) if sure else ()) + tuple(_ran_and_fast(result, entry, answer.fast))
+
+
+def _how_sure(configuration: ConfigurationResult) -> str:
+    found = configuration.verdict
+    if found is None or found.kind == "not measured":
+        return ""
+    said = [f"{configuration.finished_examples} examples"]
+    said += [] if found.p_value is None else [p_value(found.p_value)]
+    said += [why_in_words(found)] if found.reasons and found.change is None else []
+    return "; ".join(said)
+
+
+def _ran_and_fast(result: EvaluationResult, entry: ConfigurationResult, fast: str) -> Iterator[tuple[str, str]]:
+    latency = entry.inference_latency
+    reference = reference_of(entry, result.configurations)
+    if latency is not None and latency.count:
+        against = reference.inference_latency if reference is not None and reference is not entry else None
+        other = f", {reference.name} {median(against)}" if against is not None and reference is not None else ""
+        yield "how fast", f"{fast + '; ' if fast else ''}median {median(latency)}{other}"
+    yield "did it run", describe_configuration(entry)
+
+
+def overview(result: EvaluationResult) -> tuple[Chart | None, str]:
+    """What took the time of the whole run, and what would make it faster; nothing where that is not known."""
+    execution = result.execution
+    if execution is None or not any(execution.stage_seconds.values()):
+        return None, ""
+    seconds = {name: spent for name, spent in execution.stage_seconds.items() if spent > 0}
+    spec = shares_chart({"": seconds}, colours_of(list(seconds)), "share of the work of all workers", as_shares=True)
+    return Chart("What took the time", spec, f"{shares_in_words(execution)}."), verdict(execution)

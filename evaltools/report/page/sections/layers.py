@@ -1,0 +1,137 @@
+"""What ``evaltools locate`` found, operator by operator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from evaltools.report.page.charts.layers import (
+    MOST_BARS,
+    Layer,
+    accumulated_chart,
+    local_chart,
+    strip_chart,
+    worst_in_a_row,
+)
+from evaltools.report.page.content.page import Saying
+from evaltools.report.tables.evaluation import describe_configuration
+from evaltools.report.tables.locate import shown_operators
+from evaltools.report.words.locate import answer_lines, culprit_lines
+from evaltools.result.locate import Errors, LocateResult, Operator
+from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table, Tone
+from evaltools.text import shortened
+
+_LONGEST_NAME: Final = 40
+_GOOD: Final = ("no difference", "precision", "small differences add up")
+_OPEN: Final = ("suspected", "not reproduced", "not decided", "compared by name")
+
+
+def saying(result: LocateResult) -> Saying:
+    """The answer in a sentence, what it rests on, and what to do about it."""
+    kind = result.verdict.kind
+    tone: Tone = "good" if kind in _GOOD else "open" if kind in _OPEN else "bad"
+    said, *rests_on = answer_lines(result)
+    facts = [("how sure", line) for line in rests_on[:1]]
+    facts.append(("did it run", describe_configuration(result.configuration)))
+    causes = [cause for culprit in result.culprits for cause in culprit.causes]
+    steps = tuple(dict.fromkeys(f"{cause.name}: {cause.remedy}" for cause in causes))
+    return Saying(result.configuration.name, tone, said, tuple(facts), steps)
+
+
+def layers(result: LocateResult) -> Section | None:
+    """Bars, line and strip over all operators, those that stand out as a table, and the culprits; None without any."""
+    if not result.operators:
+        return None
+    drawn = worst_in_a_row([_layer(operator) for operator in result.operators])
+    per_bar = -(-len(result.operators) // MOST_BARS)
+    each = "" if per_bar == 1 else f" A bar is the worst of {per_bar} operators in a row."
+    blocks: list[Block] = [Lines([line.strip() for line in [*answer_lines(result), *culprit_lines(result)] if line])]
+    blocks += _charts(result, drawn, each)
+    blocks.append(_table(result))
+    return Section(
+        f"Layer by layer: {result.configuration.name}",
+        blocks,
+        lead="Alone: an operator with the CPU's inputs. In the model: with all errors before it.",
+    )
+
+
+def _layer(operator: Operator) -> Layer:
+    local = None
+    if operator.local is not None and operator.tolerance:
+        local = _finite(operator.local.worst / operator.tolerance)
+    accumulated = None if operator.accumulated is None else _finite(operator.accumulated.relative)
+    return Layer(operator.index, local, accumulated, _tone(operator), operator.ran_on)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _tone(operator: Operator) -> Tone:
+    if operator.status in ("wrong", "crashes alone", "refused alone"):
+        return "bad"
+    return "good" if operator.status in ("right", "precision") else ""
+
+
+def _charts(result: LocateResult, drawn: Sequence[Layer], each: str) -> list[Chart]:
+    charts = []
+    local = [layer for layer in drawn if layer.local is not None]
+    if local:
+        beyond = sum((layer.local or 0.0) > 1 for layer in local)
+        worst = max(local, key=lambda layer: layer.local or 0.0)
+        told = (
+            f"{beyond} of {len(local)} are beyond what is tolerated, the line at 1; the largest is operator "
+            f"{worst.index} with {worst.local:.3g} times its tolerance.{each}"
+        )
+        charts.append(Chart("Error of each operator alone", local_chart(drawn), told))
+    grown = [layer for layer in drawn if layer.accumulated is not None]
+    if grown:
+        worst = max(grown, key=lambda layer: layer.accumulated or 0.0)
+        told = f"The largest is {worst.accumulated:.3g} after operator {worst.index}.{each}"
+        charts.append(Chart("Error in the model, adding up", accumulated_chart(drawn), told))
+    if any(operator.ran_on for operator in result.operators):
+        counts: dict[str, int] = {}
+        for operator in result.operators:
+            counts[operator.ran_on or "CPU"] = counts.get(operator.ran_on or "CPU", 0) + 1
+        told = f"{', '.join(f'{name}: {count} operators' for name, count in counts.items())}.{each}"
+        charts.append(Chart("Who ran each operator", strip_chart(drawn), told))
+    return charts
+
+
+def _table(result: LocateResult) -> Table:
+    rows: list[Sequence[Cell]] = []
+    places = {operator.index: place for place, operator in enumerate(result.operators)}
+    shown = shown_operators(result)
+    for operator in shown:
+        path = f"operators/{places[operator.index]}"
+        unit = " steps" if operator.unit == "steps" else ""
+        rows.append(
+            [
+                Number(str(operator.index), operator.index, f"{path}/index"),
+                operator.name,
+                shortened(operator.tensor, _LONGEST_NAME),
+                operator.ran_on,
+                _error(operator.local, unit, f"{path}/local/worst"),
+                _number(operator.tolerance, f"{path}/tolerance"),
+                _error(operator.accumulated, unit, f"{path}/accumulated/worst"),
+                _number(operator.gain, f"{path}/gain"),
+                operator.status + (f": {operator.reason}" if operator.reason else ""),
+            ]
+        )
+    columns = ("#", "operator", "tensor", "ran on", "alone", "tolerance", "in the model", "gain", "status")
+    left = len(result.operators) - len(shown)
+    below = f"and {left} more operators, less far off, in the JSON result" if left else ""
+    return Table("Operators that stand out", columns, rows, below)
+
+
+def _error(found: Errors | None, unit: str, path: str) -> Cell:
+    if found is None:
+        return ""
+    if found.first_not_finite is not None:
+        return "NaN or inf"
+    return Number(f"{found.worst:.3g}{unit}", found.worst, path)
+
+
+def _number(value: float | None, path: str) -> Cell:
+    return "" if value is None else Number(f"{value:.3g}", value, path)

@@ -1,0 +1,36 @@
+"""Where a result comes from: the exact command, the machine, the software, what failed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Final
+
+from evaltools.result.evaluation import Environment, FailedExample
+from evaltools.result.section import Block, Cell, Section, Table
+
+_MOST_FAILED: Final = 10
+
+
+def origin(environment: Environment, failed: Sequence[FailedExample] = ()) -> Section:
+    """The command as typed, and the examples that failed, the first few of them."""
+    packages = ", ".join(f"{name} {version}" for name, version in environment.packages.items())
+    rows: list[Sequence[Cell]] = [
+        ("command", shlex.join(environment.command) if environment.command else "from Python"),
+        ("evaltools", environment.evaltools),
+        ("Python", environment.python),
+        ("packages", packages),
+        ("system", environment.platform),
+        ("processor", f"{environment.processor or environment.machine}, {environment.cpu_count} CPUs"),
+        ("started", environment.started_at),
+        ("took", f"{environment.elapsed_s:.1f} s"),
+    ]
+    blocks: list[Block] = [Table("As it was run", (), rows)]
+    if failed:
+        shown = [(each.example, each.configuration or "all", each.stage, each.reason) for each in failed[:_MOST_FAILED]]
+        left = len(failed) - len(shown)
+        below = f"and {left} more, in the JSON result" if left else ""
+        blocks.append(
+            Table("Examples without an answer", ("example", "configuration", "stage", "reason"), shown, below)
+        )
+    return Section("Command and environment", blocks)

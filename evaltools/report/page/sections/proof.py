@@ -1,0 +1,115 @@
+"""Did the delegate run: nodes delegated, partitions, operators left, versions, device, the model's hash."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from evaltools.report.page.charts.shares import colours_of, shares_chart
+from evaltools.report.tables.cells import device_text
+from evaltools.result.benchmark import BenchmarkRow
+from evaltools.result.evaluation import ConfigurationResult, DelegateUsed
+from evaltools.result.model import Model, Tensor
+from evaltools.result.section import Cell, Chart, Lines, Number, Section, Table
+
+_MOST_OPERATORS: Final = 12
+_MOST_TENSORS: Final = 8
+_LONGEST_MESSAGE: Final = 240
+_CPU: Final = "CPU"
+Opened = ConfigurationResult | BenchmarkRow
+
+
+def proof(opened: Sequence[Opened], names: Sequence[str], paths: Sequence[str], models: Sequence[Model]) -> Section:
+    """``paths`` lead to the configurations in the JSON result, ``names`` are theirs on the page."""
+    rows = [_row(*each) for each in zip(opened, names, paths, strict=True)]
+    columns = ("configuration", "runtime", "delegate", "nodes", "of", "partitions", "left on the CPU", "evidence")
+    blocks: list[Table | Chart | Lines] = [Table("What ran each configuration", columns, rows)]
+    drawn = _nodes(opened, names)
+    messages = _messages(opened, names)
+    return Section(
+        "Did it run?",
+        [*blocks, *([drawn] if drawn else []), *([Lines(messages)] if messages else []), *map(_model, models)],
+        lead="A delegate that did not run is never a pass. Nodes are those of the model's main graph.",
+    )
+
+
+def _row(entry: Opened, name: str, path: str) -> Sequence[Cell]:
+    runtime = entry.runtime
+    if runtime is None:
+        return name, "not opened", "", "", "", "", "", entry.reason or ""
+    proof = entry.delegation
+    threads = "" if entry.num_threads == -1 else f", {entry.num_threads} thread{'s' * (entry.num_threads != 1)}"
+    nodes: tuple[Cell, Cell] = ("not told", "") if proof is None else (
+        Number(str(proof.delegated_nodes), proof.delegated_nodes, f"{path}/delegation/delegated_nodes"),
+        Number(str(proof.total_nodes), proof.total_nodes, f"{path}/delegation/total_nodes"),
+    )  # fmt: skip
+    partitions = [str(each.partitions) for each in entry.delegates if each.partitions is not None]
+    evidence = [each.evidence for each in entry.delegates if each.evidence]
+    said = [f"not measured: {entry.reason}"] if entry.reason else []
+    said += [f"FALLBACK to the CPU: {entry.fallback}"] if entry.fallback else []
+    return (
+        name,
+        f"{runtime.package} {runtime.version}, {runtime.kernels} kernels{threads}",
+        ", ".join(map(_delegate, entry.delegates)) or "none",
+        *nodes,
+        ", ".join(partitions) or "-",
+        _left(entry),
+        "; ".join([*said, *evidence]),
+    )
+
+
+def _delegate(entry: DelegateUsed) -> str:
+    added = "" if entry.requested else " (added by the runtime)"
+    return f"{entry.name}{added}{device_text(entry.device, entry.is_cpu)}"
+
+
+def _left(entry: Opened) -> str:
+    if entry.delegation is None:
+        return ""
+    if not entry.delegation.delegated_nodes:
+        return "everything"
+    operators = entry.delegation.cpu_operators
+    shown = [f"{name} x{count}" for name, count in list(operators.items())[:_MOST_OPERATORS]]
+    more = len(operators) - len(shown)
+    return ", ".join([*shown, *([f"and {more} more kinds"] if more else [])]) or "nothing"
+
+
+def _nodes(opened: Sequence[Opened], names: Sequence[str]) -> Chart | None:
+    """Who ran how many nodes, of the configurations that have a delegate."""
+    rows: dict[str, dict[str, float]] = {}
+    for entry, name in zip(opened, names, strict=True):
+        if entry.delegation is not None and any(each.nodes for each in entry.delegates):
+            by = {each.name: float(each.nodes) for each in entry.delegates if each.nodes}
+            rows[name] = {**by, _CPU: float(entry.delegation.total_nodes - entry.delegation.delegated_nodes)}
+    if not rows:
+        return None
+    parts = list(dict.fromkeys(part for by in rows.values() for part in by if part != _CPU))
+    told = "; ".join(
+        f"{name}: {', '.join(f'{part} {size:.0f}' for part, size in by.items())}" for name, by in rows.items()
+    )
+    return Chart("Nodes by who ran them", shares_chart(rows, colours_of([*parts, _CPU], _CPU), "nodes"), f"{told}.")
+
+
+def _messages(opened: Sequence[Opened], names: Sequence[str]) -> list[str]:
+    """What runtimes said while they loaded the model, the beginnings of long texts."""
+    found = [
+        (name, entry.runtime.messages) for entry, name in zip(opened, names, strict=True) if entry.runtime is not None
+    ]
+    return [f"{name} said: {text[:_LONGEST_MESSAGE]}" for name, text in found if text]
+
+
+def _model(model: Model) -> Table:
+    tensors = [("input", each) for each in model.inputs] + [("output", each) for each in model.outputs]
+    rows: list[Sequence[Cell]] = [
+        ("file", model.file),
+        ("sha256", model.sha256),
+        ("size", f"{model.size_bytes / 1e6:.2f} MB, {model.node_count} nodes"),
+        *((kind, _tensor(each)) for kind, each in tensors[:_MOST_TENSORS]),
+    ]
+    left = len(tensors) - _MOST_TENSORS
+    return Table("The model", (), rows, f"and {left} more tensors, in the JSON result" if left > 0 else "")
+
+
+def _tensor(tensor: Tensor) -> str:
+    scale = "" if tensor.scale is None else f", scale {tensor.scale:.4g}, zero point {tensor.zero_point}"
+    return f"{tensor.name}: {tensor.dtype}[{', '.join(map(str, tensor.shape))}]{scale}"

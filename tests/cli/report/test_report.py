@@ -1,0 +1,164 @@
+"""``evaltools report`` and ``--report``: one page from files, or from the run itself."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from evaltools.datasets import sample
+from evaltools.gates.baseline import make_baseline
+from evaltools.gates.outcome import outcome_of
+from evaltools.result.json_file import encode_json
+from tests.command import evaltools_here
+from tests.evaluation_set import make_evaluation_set
+from tests.report.benchmark_samples import benchmark, row
+from tests.report.page.reading import PageRead, at
+from tests.report.page.samples import STORED, classifier, search
+
+IMAGENET = str(STORED / "imagenet.json")
+
+
+def page_at(path: Path) -> PageRead:
+    return PageRead(path.read_bytes())
+
+
+def test_a_page_from_a_result_file_offers_that_file(tmp_path: Path) -> None:
+    done = evaltools_here("report", IMAGENET, f"--output={tmp_path}/r.html")
+    assert (done.code, done.out) == (0, "")
+    assert done.err.startswith(f"{tmp_path}/r.html written (0.")
+    assert page_at(tmp_path / "r.html").results == [json.loads(Path(IMAGENET).read_text())]
+
+
+def test_results_of_every_kind_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
+    made = classifier()
+    for name, content in {
+        "evaluation": made,
+        "timed": benchmark(row("a", 10)),
+        "layers": search(),
+        "kept": make_baseline(made),
+        "limits": outcome_of("1", "gates.toml", []),
+    }.items():
+        (tmp_path / f"{name}.json").write_bytes(encode_json(content))
+    files = [str(tmp_path / f"{name}.json") for name in ("evaluation", "timed", "layers", "kept", "limits")]
+    assert evaltools_here("report", *files, f"--output={tmp_path}/r.html").code == 0
+    page = page_at(tmp_path / "r.html")
+    assert page.all("h1")[0].text == "1 x gate, 1 x imagenet, 1 x benchmark"
+    assert "Layer by layer: xnnpack" in page.headings
+    assert "From release to release: imagenet of m.tflite" in page.headings
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "which result? Write evaltools report RESULT.json ... --output=FILE.html"),
+        ((IMAGENET,), "missing: where to write the page"),
+        ((IMAGENET, "--output=r.pdf"), "--output=r.pdf: the ending .pdf says no format; use .html"),
+        (("gone.json", "--output=r.html"), "gone.json cannot be read: No such file or directory"),
+        ((IMAGENET, IMAGENET, "--output=r.html"), "is given twice; give each result once"),
+        ((IMAGENET, "--output=r.html", "--images=gone"), "--images=gone: no such folder"),
+        ((IMAGENET, f"--output={IMAGENET}"), "says no format"),
+        ((str(STORED), "--output=r.html"), "cannot be read: Is a directory"),
+    ],
+)
+def test_what_cannot_be_is_said_with_the_next_step(
+    words: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = evaltools_here("report", *words)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{}", "holds no result: it has no fields; give files that"),
+        ('{"a": 1}', "holds no result: it has a; give files that"),
+        ("[]", "is no JSON result of evaltools"),
+        ("{", "is no JSON result of evaltools"),
+        ('{"task": "imagenet", "schema_version": "2"}', "is no evaltools result"),
+        ('{"rows": 3}', "is no evaltools benchmark result"),
+    ],
+)
+def test_a_file_that_is_no_result_is_refused(content: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text(content)
+    done = evaltools_here("report", f"{tmp_path}/r.json", f"--output={tmp_path}/r.html")
+    assert done.code == 2
+    assert said in done.err
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_without_the_extra_the_message_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == "jinja2" else found(name, *more)
+    )
+    done = evaltools_here("report", IMAGENET, f"--output={tmp_path}/r.html")
+    assert done.code == 2
+    assert 'pip install "evaltools[report]"' in done.err
+    assert evaltools_here("report", IMAGENET, f"--output={tmp_path}/r.md").code == 0
+    flags = make_evaluation_set(tmp_path / "set", count=2, wrong=0).flags()
+    done = evaltools_here(*flags, f"--report={tmp_path}/r.html")
+    assert done.code == 2
+    assert "Top-1" not in done.out
+
+
+def test_a_run_writes_its_page_with_the_pictures_that_changed(tmp_path: Path) -> None:
+    saved, page = tmp_path / "r.json", tmp_path / "r.html"
+    flags = make_evaluation_set(tmp_path / "set", count=4, wrong=1).flags()
+    assert evaltools_here(*flags, f"--output={saved}", f"--report={page}").code == 0
+    read = page_at(page)
+    (offered,) = read.results
+    assert offered == json.loads(saved.read_text())
+    assert read.figures == {path: at(offered, path) for path in read.figures}
+
+
+def test_one_page_about_several_models(tmp_path: Path) -> None:
+    models = [str(sample.model_file(name)) for name in ("int8", "float32")]
+    flags = ("--num_runs=2", "--noise_floor_runs=0", "--use_xnnpack=true", f"--report={tmp_path}/r.html")
+    assert evaltools_here("diff", *models, *flags).code == 0
+    read = page_at(tmp_path / "r.html")
+    assert [result["model"]["file"] for result in read.results] == models
+    assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
+
+
+def test_a_page_replaces_no_other_file_of_the_run(tmp_path: Path) -> None:
+    model = str(sample.model_file("int8"))
+    same = f"{tmp_path}/r.html"
+    done = evaltools_here("diff", model, "--num_runs=2", f"--output={same}", f"--report={same}")
+    assert done.code == 2
+    assert "is another file of this run, too" in done.err
+    done = evaltools_here("diff", model, "--num_runs=2", f"--report={model}")
+    assert done.code == 2
+    assert "says no format" in done.err
+
+
+def test_limits_and_the_results_behind_them_share_a_page(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_bytes(encode_json(classifier()))
+    (tmp_path / "gates.toml").write_text('[[gates]]\nconfiguration = "xnnpack"\nlimits = ["top1 >= 0.9"]\n')
+    done = evaltools_here(
+        "gate", f"{tmp_path}/result.json", f"--gates={tmp_path}/gates.toml", f"--report={tmp_path}/r.html"
+    )
+    assert done.code == 1
+    page = page_at(tmp_path / "r.html")
+    assert "1 failed" in page.of_class("saying")[0].text
+    assert "xnnpack" in page.of_class("saying")[1].text
+
+
+def test_a_later_result_is_told_after_its_baseline(tmp_path: Path) -> None:
+    made = classifier()
+    (tmp_path / "result.json").write_bytes(encode_json(made))
+    (tmp_path / "kept.json").write_bytes(encode_json(make_baseline(made)))
+    done = evaltools_here(
+        "baseline",
+        "diff",
+        f"{tmp_path}/result.json",
+        f"--baseline_file={tmp_path}/kept.json",
+        f"--report={tmp_path}/r.html",
+    )
+    assert done.code == 0
+    assert any("release" in heading for heading in page_at(tmp_path / "r.html").headings)

@@ -1,0 +1,67 @@
+"""--evaltools-report: one page about all evaluations and limits of a session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evaltools.result.json_file import encode_json
+from tests.pytest_plugin.projects import (
+    command_run,
+    gate,
+    plain_pytest,
+    result_run,
+    run_pytest,
+    sample_command,
+    write_gates,
+)
+from tests.report.page.reading import PageRead
+from tests.report.page.samples import classifier
+
+
+def page_at(path: Path) -> PageRead:
+    return PageRead(path.read_bytes())
+
+
+@pytest.fixture
+def kept(pytester: pytest.Pytester) -> Path:
+    file = pytester.path / "kept.json"
+    file.write_bytes(encode_json(classifier()))
+    return file
+
+
+def test_limits_and_results_of_files_are_on_the_page(pytester: pytest.Pytester, kept: Path) -> None:
+    write_gates(pytester, result_run("nightly", kept), gate("nightly", "xnnpack", "top1 >= 0.4", "top1 >= 0.9"))
+    done = run_pytest(pytester, "--evaltools-report=page.html")
+    done.assert_outcomes(passed=1, failed=1)
+    done.stdout.fnmatch_lines(["report: *page.html"])
+    page = page_at(pytester.path / "page.html")
+    assert "1 failed, 1 passed" in page.of_class("saying")[0].text
+    assert [result.get("task") for result in page.results] == [None, "imagenet"]
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_runs_of_all_processes_are_on_the_page(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    command = sample_command("xnnpack: use_xnnpack=true")
+    write_gates(pytester, command_run("sample", command), gate("sample", "xnnpack", "top1 >= 0.5"))
+    pytester.makepyfile(f"def test_own(evaltools_run): assert evaltools_run(*{command!r}, '--quiet')")
+    run_pytest(pytester, *workers, "--evaltools-report=page.html", ".").assert_outcomes(passed=2)
+    page = page_at(pytester.path / "page.html")
+    assert {result["task"] for result in page.results if "task" in result} == {"imagenet"}
+
+
+def test_a_session_without_evaluations_writes_no_page_and_says_so(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_nothing(): pass")
+    done = plain_pytest(pytester, "--evaltools-report=page.html")
+    done.assert_outcomes(passed=1)
+    done.stdout.fnmatch_lines(["*page.html is not written: no test evaluated anything"])
+    assert not (pytester.path / "page.html").exists()
+
+
+def test_a_name_that_says_no_format_is_refused_before_any_test(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_nothing(): pass")
+    done = plain_pytest(pytester, "--evaltools-report=page.pdf")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["*--evaltools-report=*page.pdf: the ending .pdf says no format*"])

@@ -1,0 +1,97 @@
+"""What pages are made of in these tests."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from evaltools.metrics.agreement import Agreement
+from evaltools.report.page.make import Sources, page_of
+from evaltools.report.page.rendering.html import html_of
+from evaltools.result.evaluation import EvaluationResult, LatencyComparison
+from evaltools.result.locate import (
+    Cause,
+    Culprit,
+    Errors,
+    Evidence,
+    Inputs,
+    LocateResult,
+    Operator,
+    OutputErrors,
+    Verdict,
+)
+from evaltools.result.verdict import Verdict as TaskVerdict
+from evaltools.result_file import read_result
+from evaltools.stats.interval import Interval
+from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, FirstAnswer, TopKChange
+from tests import results
+from tests.report.page.reading import PageRead
+
+STORED: Final = Path(__file__).resolve().parents[2] / "result" / "version_1"
+
+
+def stored(task: str) -> Any:
+    """A result as evaltools wrote it, with every field: msgspec leaves defaults out of what it writes again."""
+    return _whole(read_result(STORED / f"{task}.json"))
+
+
+def _whole(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{each.name: _whole(getattr(value, each.name)) for each in fields(value)})
+    if isinstance(value, dict):
+        return {key: _whole(item) for key, item in value.items()}
+    return type(value)(map(_whole, value)) if isinstance(value, list | tuple) else value
+
+
+def changed(count: int, example: str = "{}.jpg") -> list[ChangedAnswer]:
+    cat, dog = FirstAnswer("cat", 0.75), FirstAnswer("dog", 0.5)
+    return [ChangedAnswer(example.format(number), "cat", cat, dog, "lost", tie=False) for number in range(count)]
+
+
+def classifier(changes: list[ChangedAnswer] | None = None, folder: str = "") -> EvaluationResult:
+    """200 pictures, of which 7 were lost and 2 gained; with a speed."""
+    found = changed(9) if changes is None else changes
+    worse = TaskVerdict("worse", "top1", "reference", "", -0.025, -0.05, -0.001, 0.005, 0.18, None)
+    test = replace(results.configuration("xnnpack"), verdicts=[worse], flags=["--use_xnnpack=true"])
+    made = results.result(results.configuration("reference", "reference"), test)
+    topk = [TopKChange(1, 7, 2, -0.025, Interval(-0.05, -0.001), 0.18, 0.18)]
+    compared = Comparison("reference", "xnnpack", Agreement(200, 200 - len(found), 7, 2), topk, 3, 1, found)
+    ratio = LatencyComparison("reference", "xnnpack", 20, 0.5, Interval(0.4, 0.625))
+    data = replace(made.part.data, images=folder)
+    return replace(results.with_part(made, comparisons=[compared], data=data), latency_comparisons=[ratio])
+
+
+def search(count: int = 4) -> LocateResult:
+    """The last of so many operators is wrong."""
+    right = Errors(1e-7, 1e-7, 1e-7, 5, 0)
+    operators = [
+        Operator(number, "CONV_2D", f"tensor {number}", "absolute", "right", "XNNPACK", right, right, 1.0, 1e-6, 2e-6)
+        for number in range(count - 1)
+    ]
+    wrong = Errors(0.5, 0.25, 0.125, 5, 5)
+    last = Operator(count - 1, "ADD", "sum", "absolute", "wrong", "CPU", wrong, wrong, 9.0, 1e-6, 0.125)
+    culprit = Culprit(
+        count - 1, count - 1, "ADD", "sum", "confirmed", (Evidence("single operator", str(count - 1), True, 5, 5),),
+        (Cause("broadcast", "the second input is broadcast", "give both inputs one shape"),),
+    )  # fmt: skip
+    made = classifier()
+    return LocateResult(
+        schema_version="1",
+        model=made.model,
+        configuration=made.configurations[1],
+        method="auto",
+        precision="fp32",
+        inputs=Inputs(5, ("noise",), ("seed 1",)),
+        verdict=Verdict("operator at fault", (count - 1,)),
+        culprits=(culprit,),
+        operators=(*operators, last),
+        outputs=(OutputErrors("sum", "absolute", wrong, 1e-3),),
+        compiles=count,
+        elapsed_s=2.0,
+        environment=made.environment,
+    )
+
+
+def read(sources: Sources, images: Path | None = None) -> PageRead:
+    return PageRead(html_of(page_of(sources), images))

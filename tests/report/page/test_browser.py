@@ -1,0 +1,118 @@
+"""Pages in a real browser, without network: nothing runs that is not ours, all widths fit, all can be reached."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from evaltools.report.page.make import Sources, page_of
+from evaltools.report.page.rendering.html import html_of
+from tests.report.page.samples import changed, classifier, search
+from tests.report.page.test_page import hostile, measured_benchmark, timed
+
+playwright = pytest.importorskip("playwright.sync_api", reason="no browser: pip install 'evaltools[browser]'")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install 'evaltools[browser]'")
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), ""
+)
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium on the PATH, as apt-get install chromium brings"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A page with all sections, one of a benchmark, one whose names attack it."""
+    folder = tmp_path_factory.mktemp("pages")
+    for number in range(4):
+        Image.effect_noise((320, 240), 90).convert("RGB").save(folder / f"{number}.jpg")
+    whole = Sources(
+        {"whole": timed(), "pictures": classifier(changed(5), str(folder))}, located={"whole": [search(30)]}
+    )
+    made = {"whole": whole, "benchmark": measured_benchmark(), "hostile": hostile()}
+    files = {name: folder / f"{name}.html" for name in made}
+    for name, sources in made.items():
+        files[name].write_bytes(html_of(page_of(sources)))
+    return files
+
+
+class Opened:
+    """A page without network, with what it complained about, asked for, and tried to show."""
+
+    def __init__(self, browser: Any, file: Path, width: int = 1400, scheme: str = "light", **more: Any) -> None:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, **more
+        )
+        self.page = context.new_page()
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", self._dismiss)
+        self.page.on("request", lambda request: self.requests.append(request.url.partition(",")[0]))
+        self.page.goto(file.as_uri())
+
+    def _dismiss(self, dialog: Any) -> None:
+        self.complaints.append(dialog.message)
+        dialog.dismiss()
+
+
+@pytest.mark.parametrize("name", ["whole", "benchmark", "hostile"])
+def test_nothing_runs_or_is_fetched_that_is_not_the_page(name: str, browser: Any, pages: dict[str, Path]) -> None:
+    opened = Opened(browser, pages[name])
+    assert opened.complaints == []
+    others = set(opened.requests) - {pages[name].as_uri()}
+    assert others <= {"data:image/jpeg;base64"}
+
+
+@pytest.mark.parametrize("width", [380, 800, 1400])
+@pytest.mark.parametrize("name", ["whole", "benchmark", "hostile"])
+def test_no_page_is_wider_than_the_window(name: str, width: int, browser: Any, pages: dict[str, Path]) -> None:
+    opened = Opened(browser, pages[name], width)
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["whole", "benchmark", "hostile"])
+def test_axe_finds_no_fault(name: str, scheme: str, browser: Any, pages: dict[str, Path]) -> None:
+    opened = Opened(browser, pages[name], scheme=scheme, bypass_csp=True)
+    found = axe.Axe().run(opened.page).response["violations"]
+    assert [(fault["impact"], fault["id"], fault["nodes"][0]["html"][:200]) for fault in found] == []
+
+
+def test_the_keyboard_reaches_links_and_sorts_tables(browser: Any, pages: dict[str, Path]) -> None:
+    page = Opened(browser, pages["whole"]).page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "To the answers"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('nav') !== null")
+    head = page.locator("table.sorts thead button", has_text="top-1").first
+    column = "tr => [...tr.closest('table').tBodies[0].rows].map(row => row.cells[2].textContent)"
+    head.focus()
+    page.keyboard.press("Enter")
+    ascending = head.evaluate(column)
+    page.keyboard.press("Enter")
+    assert head.evaluate(column) == ascending[::-1]
+    assert page.evaluate("document.querySelector('[aria-sort]').getAttribute('aria-sort')") == "descending"
+
+
+def test_without_scripts_the_page_is_whole_and_prints(browser: Any, pages: dict[str, Path]) -> None:
+    page = Opened(browser, pages["whole"], java_script_enabled=False).page
+    assert page.locator("svg[role=img]").count() > 8
+    assert page.locator("thead button").count() == 0
+    page.emulate_media(media="print")
+    assert page.pdf().startswith(b"%PDF")

@@ -1,0 +1,134 @@
+"""Charts are plain specifications: what is drawn, of how much, in which colour."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from evaltools.report.page.charts.intervals import Spread, intervals_chart
+from evaltools.report.page.charts.layers import Layer, accumulated_chart, local_chart, strip_chart, worst_in_a_row
+from evaltools.report.page.charts.look import COLOURS, REFERENCE, TONES, Spec, colours_by_name
+from evaltools.report.page.charts.numerics import Apart, floor_chart
+from evaltools.report.page.charts.shares import colours_of, shares_chart
+from evaltools.report.page.charts.times import bars_chart, moments_chart, runs_chart
+from evaltools.report.page.charts.tradeoff import Release, Tradeoff, releases_chart, tradeoff_chart
+from evaltools.report.page.rendering.drawing import svg_of
+from evaltools.result.section import Chart
+
+LAYERS = [Layer(0, 0.5, 1e-7, "good", "XNNPACK"), Layer(1, 40.0, 1e-2, "bad", ""), Layer(2, None, None, "", "XNNPACK")]
+
+
+def values(spec: Spec) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = spec["data"]["values"]
+    return found
+
+
+def test_an_interval_is_a_line_from_low_to_high_in_the_colour_of_the_verdict() -> None:
+    spec = intervals_chart([Spread("gpu", -2.5, -5.0, -0.1, "bad"), Spread("cpu", 0.0, None, None)], "points", 0.0, 0.5)
+    assert values(spec) == [
+        {"name": "gpu", "value": -2.5, "low": -5.0, "high": -0.1, "colour": TONES["bad"]},
+        {"name": "cpu", "value": 0.0, "low": None, "high": None, "colour": TONES[""]},
+    ]
+    band, rule, line, point = spec["layer"]
+    assert band["data"]["values"] == [{"from": -0.5, "to": 0.5}]
+    assert rule["data"]["values"] == [{"at": 0.0}]
+    assert (line["encoding"]["x"]["field"], line["encoding"]["x2"]["field"]) == ("low", "high")
+    assert point["encoding"]["x"]["field"] == "value"
+
+
+def test_without_a_margin_there_is_no_band_and_without_a_comparison_no_rule() -> None:
+    assert len(intervals_chart([Spread("a", 1.0, None, None)], "x", 1.0)["layer"]) == 3
+    assert len(intervals_chart([Spread("a", 1.0, None, None)], "ms")["layer"]) == 2
+
+
+def test_parts_of_a_whole_keep_their_order() -> None:
+    spec = shares_chart({"xnnpack": {"XNNPACK": 9.0, "CPU": 1.0}}, colours_of(["XNNPACK", "CPU"], "CPU"), "nodes", True)
+    assert [(value["part"], value["size"], value["place"]) for value in values(spec)] == [
+        ("XNNPACK", 9.0, 0),
+        ("CPU", 1.0, 1),
+    ]
+    assert spec["encoding"]["x"]["stack"] == "normalize"
+    assert spec["encoding"]["color"]["scale"] == {"domain": ["XNNPACK", "CPU"], "range": [COLOURS[0], REFERENCE]}
+
+
+def test_the_reference_is_grey_and_others_are_told_apart() -> None:
+    scale = colours_by_name(["reference", "a", "b"], "reference")
+    assert scale["range"] == [REFERENCE, COLOURS[0], COLOURS[1]]
+    assert len(set(colours_by_name([str(number) for number in range(8)])["range"])) == 8
+
+
+def test_of_many_runs_as_many_as_can_be_seen_are_drawn_the_first_among_them() -> None:
+    spec = runs_chart({"a": [float(number + 1) for number in range(1000)], "b": [0.0, 2.0]}, "a")
+    of_a = [value for value in values(spec) if value["configuration"] == "a"]
+    assert len(of_a) == 143
+    assert (of_a[0]["run"], of_a[0]["ms"]) == (0, 1.0)
+    assert (of_a[1]["run"], of_a[1]["ms"]) == (7, 8.0)
+    assert [value["ms"] for value in values(spec) if value["configuration"] == "b"] == [2.0]
+    assert spec["encoding"]["y"]["scale"]["type"] == "log"
+    assert "type" not in runs_chart({"a": [1.0, 1.5]}, None)["encoding"]["y"]["scale"]
+
+
+def test_identical_outputs_stand_a_decade_below_all_others() -> None:
+    spec = floor_chart([Apart("o", "CPU", 0.0, True), Apart("o", "CPU", 1e-7, True), Apart("o", "gpu", 1e-3, False)])
+    assert [value["size"] for value in values(spec)] == [pytest.approx(1e-8), 1e-7, 1e-3]
+    assert [value["floor"] for value in values(spec)] == [True, True, False]
+
+
+def test_layers_are_bars_a_line_and_a_strip() -> None:
+    assert [value["error"] for value in values(local_chart(LAYERS))] == [0.5, 40.0]
+    assert [value["colour"] for value in values(local_chart(LAYERS))] == [TONES["good"], TONES["bad"]]
+    assert [value["error"] for value in values(accumulated_chart(LAYERS))] == [1e-7, 1e-2]
+    strip = strip_chart(LAYERS)
+    assert [value["ran on"] for value in values(strip)] == ["XNNPACK", "CPU", "XNNPACK"]
+    assert strip["encoding"]["color"]["scale"] == {"domain": ["XNNPACK", "CPU"], "range": [COLOURS[0], REFERENCE]}
+
+
+def test_of_many_operators_in_a_row_the_worst_is_drawn() -> None:
+    many = [Layer(number, 9.0 if number == 137 else 0.1, None, "", "") for number in range(250)]
+    drawn = worst_in_a_row(many, most=100)
+    assert len(drawn) == 84
+    assert [layer.index for layer in drawn if layer.local == 9.0] == [137]
+
+
+def test_the_front_is_a_line_through_the_best() -> None:
+    points = [Tradeoff("m", "a", 1.0, 50.0, 4.0, True), Tradeoff("m", "b", 2.0, 49.0, 4.0, False)]
+    spec = tradeoff_chart(points, "top-1 in %")
+    assert [(value["ms"], value["figure"], value["front"]) for value in values(spec)] == [
+        (1.0, 50.0, True),
+        (2.0, 49.0, False),
+    ]
+    assert spec["layer"][0]["transform"] == [{"filter": "datum.front"}]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        intervals_chart([Spread("a", 1.0, 0.5, 2.0)], "x", 1.0, 0.5),
+        shares_chart({"a": {"x": 1.0}, "b": {"x": 2.0}}, colours_of(["x"]), "nodes"),
+        runs_chart({"a": [1.0, 100.0]}, "a"),
+        moments_chart({"a": {"before": 1.0, "after": 2.0}}, "MB"),
+        bars_chart({"read": 1.0, "decode": 0.0}, "s"),
+        floor_chart([Apart("o", "gpu", 1e-3, False)]),
+        local_chart(LAYERS),
+        accumulated_chart(LAYERS),
+        strip_chart(LAYERS),
+        tradeoff_chart([Tradeoff("m", "a", 1.0, 50.0, 4.0, True)], "top-1"),
+        releases_chart([Release("2026", "a", 0.5)], "top1"),
+    ],
+)
+def test_a_specification_is_json_that_can_be_drawn(spec: Spec) -> None:
+    assert json.loads(json.dumps(spec)) == spec
+    drawn = svg_of(Chart("caption", spec, "told 1"))
+    assert drawn.startswith('<svg role="img" aria-label="caption. told 1" viewBox="0 0 440')
+    assert "NaN" not in drawn
+    assert "http" not in drawn
+    assert drawn.count("<path") + drawn.count("<line") > 3
+
+
+def test_names_that_no_picture_can_hold_are_drawn_all_the_same() -> None:
+    name = "a\x00\x1b[2J\ud800\ufffe</text><script>"
+    drawn = svg_of(Chart(name, intervals_chart([Spread(name, float("nan"), 0.0, float("inf"))], name), name))
+    assert "<script>" not in drawn
+    assert "a??[2J??&lt;/text&gt;&lt;script&gt;" in drawn

@@ -1,0 +1,335 @@
+"""The page about results says what the JSON results say, in the order of questions, and nothing of what it lacks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from PIL import Image
+
+from evaltools.gates.baseline import make_baseline
+from evaltools.gates.decide import Decision, Found
+from evaltools.gates.hold import GateDecisions
+from evaltools.gates.outcome import outcome_of
+from evaltools.metrics.latency import summarise_latency
+from evaltools.report.page.make import Sources, page_of
+from evaltools.report.page.rendering.markdown import markdown_of
+from evaltools.report.tables.answer import answers_of
+from evaltools.result.benchmark import Phase
+from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
+from evaltools.result.json_file import encode_json
+from tests import results
+from tests.report.benchmark_samples import PROFILE, a_round, benchmark, row
+from tests.report.page.reading import PageRead, at
+from tests.report.page.samples import changed, classifier, read, search, stored
+
+EXECUTION = ExecutionUsed(
+    2, 200, None, 0, 20, {}, {"opening": 0.5}, {"read": 1.0, "decode": 4.0, "inference": 5.0}, "inference"
+)
+
+
+def timed() -> EvaluationResult:
+    return replace(classifier(), execution=EXECUTION)
+
+
+def measured_benchmark() -> Sources:
+    phase = Phase([100.0, 110.5, 120.25], [1.0, 1.0, 1.0], [0, 200, 400])
+    rows = [
+        replace(row(name, time), rounds=[a_round(Phase(), phase)], profile=PROFILE)
+        for name, time in (("a", 90), ("b", 80))
+    ]
+    return Sources(benchmarks={"bench": benchmark(*rows)})
+
+
+@pytest.mark.parametrize(
+    ("sources", "fewest"),
+    [
+        (lambda: Sources({"r": timed()}), 30),
+        (lambda: Sources({"r": stored("imagenet")}), 30),
+        (lambda: Sources({"r": stored("inference_diff")}), 15),
+        (lambda: Sources({"r": stored("coco")}), 40),
+        (lambda: Sources(searches={"r": search()}), 15),
+        (measured_benchmark, 10),
+    ],
+    ids=["classifier", "imagenet", "diff", "coco", "locate", "benchmark"],
+)
+def test_every_figure_on_the_page_is_that_of_the_result_it_offers(sources: Callable[[], Sources], fewest: int) -> None:
+    page = read(sources())
+    (result,) = page.results
+    figures = page.figures
+    assert len(figures) >= fewest
+    assert figures == {path: at(result, path) for path in figures}
+
+
+def test_the_result_that_is_offered_is_the_one_that_was_given() -> None:
+    made = timed()
+    (offered,) = read(Sources({"r": made})).results
+    assert offered == msgspec.json.decode(encode_json(made))
+    (offered,) = read(Sources({"r": made}, saved={"r": b'{"as": "in the file"}'})).results
+    assert offered == {"as": "in the file"}
+
+
+def test_the_first_screen_answers_the_five_questions() -> None:
+    page = read(Sources({"r": timed()}))
+    (saying, overview) = page.of_class("saying")
+    (answer,) = answers_of(timed())
+    assert answer.judged == "top-1 WORSE by 2.50 points [-5.00, -0.10]"
+    text = " ".join(saying.text.split())
+    assert "tone-bad" in saying.attributes["class"]
+    assert answer.judged in text
+    assert [question.text for question in page.all("dt")] == ["how sure", "how fast", "did it run"]
+    sure, fast, ran = (found.text for found in page.all("dd"))
+    assert sure == "4 examples; p 0.18"
+    assert fast == "2.00x [1.60, 2.50] the speed of reference; median 2 ms, reference 2 ms"
+    assert ran.startswith(
+        "ai-edge-litert 2.3.0, default kernels, 1 thread, XNNPACK (added by the runtime) 9 of 10 nodes"
+    )
+    assert "Next evaltools diff m.tflite" in text
+    assert "input 50 %" in overview.text
+    assert "inference-bound" in overview.text
+
+
+def test_sections_stand_in_the_order_of_questions() -> None:
+    page = read(Sources({"r": timed()}, located={"r": [search()]}))
+    assert page.headings[2:] == [
+        "Did it run?",
+        "Accuracy",
+        "Lost and gained",
+        "Layer by layer: xnnpack",
+        "Speed",
+        "What changed",
+        "9 pictures with another first answer: xnnpack",
+        "Command and environment",
+    ]
+
+
+def test_what_a_result_lacks_has_no_heading_and_a_hint() -> None:
+    bare = replace(
+        results.result(replace(results.configuration("reference", "reference"), inference_latency=None)), failed=[]
+    )
+    page = read(Sources({"r": bare}))
+    assert page.headings[1:] == [
+        "reference measured, and compared with nothing",
+        "Did it run?",
+        "Accuracy",
+        "Command and environment",
+    ]
+    assert "--config=" in page.source
+    assert "evaltools diff m.tflite --report=FILE.html" in page.source
+    assert "evaltools benchmark m.tflite --report=FILE.html" in page.source
+    assert all(table.text.strip() for table in page.all("table"))
+
+
+def test_a_configuration_that_was_not_measured_is_said_in_red_and_has_no_figure() -> None:
+    lost = replace(
+        results.configuration("gpu"), status="not measured", reason="no Vulkan", runtime=None, inference_latency=None
+    )
+    made = results.result(results.configuration("reference", "reference"), lost)
+    page = read(Sources({"r": made}))
+    (saying,) = page.of_class("saying")
+    assert "tone-bad" in saying.attributes["class"]
+    assert "not measured: no Vulkan" in saying.text
+    assert not [path for path in page.figures if path.startswith("configurations/1/")]
+
+
+def test_no_number_is_shown_as_such() -> None:
+    made = classifier()
+    entry = replace(made.configurations[1], figures={"top1": None, "agreement": 0.5}, peak_memory_mb=None)
+    page = read(Sources({"r": replace(made, configurations=[made.configurations[0], entry])}))
+    assert "no number" in [cell.text for cell in page.all("td")]
+    assert "configurations/1/figures/top1" not in page.figures
+    assert page.figures["configurations/1/figures/agreement"] == 0.5
+
+
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\n\x1b[31m\u202e{{7*7}}"
+
+
+def hostile() -> Sources:
+    """Every text that others give: names, labels, reasons, files."""
+    made = classifier([replace(found, truth=HOSTILE, example=HOSTILE) for found in changed(3)], folder=HOSTILE)
+    first, second = made.configurations
+    assert second.runtime is not None
+    verdict = replace(second.verdicts[0], against=HOSTILE)
+    entries = [
+        replace(first, name=HOSTILE),
+        replace(
+            second,
+            name=f"{HOSTILE}2",
+            reason=HOSTILE,
+            verdicts=[verdict],
+            runtime=replace(second.runtime, messages=HOSTILE),
+        ),
+    ]
+    environment = replace(made.environment, command=["evaltools", HOSTILE], processor=HOSTILE)
+    model = replace(made.model, file=f"a/{HOSTILE}.tflite")
+    evaluation = replace(
+        made, configurations=entries, environment=environment, model=model, warnings=[HOSTILE],
+        failed=[replace(made.failed[0], example=HOSTILE, reason=HOSTILE)],
+    )  # fmt: skip
+    located = search()
+    operators = tuple(replace(each, name=HOSTILE, tensor=HOSTILE, ran_on=HOSTILE) for each in located.operators)
+    decision = Decision(HOSTILE, HOSTILE, "fail", Found("top1", 0.5))
+    outcome = outcome_of("1", HOSTILE, [GateDecisions(HOSTILE, HOSTILE, (decision,))])
+    return Sources(
+        {HOSTILE: evaluation, "other": made},
+        {"bench": benchmark(row(HOSTILE, 10), row(f"{HOSTILE}2", 20))},
+        {"search": replace(located, operators=operators)},
+        outcomes={HOSTILE: outcome},
+        baselines=[replace(make_baseline(made), started_at=HOSTILE)],
+    )
+
+
+_OUTER = "html head meta title style body header h1 main nav footer script a section"
+_INNER = "article h2 h3 h4 span dl div dt dd p b small ul li table caption thead tbody tr th td figure figcaption"
+OURS = {*_OUTER.split(), *_INNER.split(), *["svg", "g", "path", "line", "rect", "text"]}
+"""The tags that the templates and charts make."""
+
+
+@pytest.fixture(scope="module")
+def hostile_page() -> PageRead:
+    return read(hostile())
+
+
+def test_texts_from_elsewhere_are_shown_and_never_obeyed(hostile_page: PageRead) -> None:
+    assert {element.tag for element in hostile_page.elements} <= OURS
+    assert len(hostile_page.all("script")) == 1
+    assert hostile_page.left_open == []
+    names = {name for element in hostile_page.elements for name in element.attributes}
+    assert not [name for name in names if name.startswith("on")]
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in hostile_page.source
+    assert "{{7*7}}" in hostile_page.source
+    assert not {"\x1b", "\u202e"} & set(hostile_page.source)
+
+
+def test_nothing_on_the_page_leads_to_another_address(hostile_page: PageRead) -> None:
+    assert "http:" not in hostile_page.source
+    assert "https:" not in hostile_page.source
+    addresses = [
+        element.attributes[name]
+        for element in hostile_page.elements
+        for name in ("href", "src", "xlink:href", "action")
+        if name in element.attributes
+    ]
+    assert addresses
+    assert all(address.startswith(("#", "data:")) for address in addresses)
+    assert not re.search(r"url\(|@import", hostile_page.source)
+
+
+def test_links_within_the_page_lead_somewhere(hostile_page: PageRead) -> None:
+    ids = [element.attributes["id"] for element in hostile_page.elements if "id" in element.attributes]
+    assert len(ids) == len(set(ids))
+    links = [element.attributes["href"] for element in hostile_page.all("a")]
+    assert {link[1:] for link in links if link.startswith("#")} <= set(ids)
+
+
+def test_charts_have_a_text_alternative_with_their_figures_and_tables_a_caption() -> None:
+    page = read(Sources({"r": timed()}, located={"r": [search()]}))
+    charts = [element for element in page.all("svg") if "aria-hidden" not in element.attributes]
+    assert len(charts) >= 7
+    assert all(chart.attributes["role"] == "img" for chart in charts)
+    labels = [chart.attributes["aria-label"] for chart in charts]
+    assert all(re.search(r"\d", label) for label in labels)
+    assert "xnnpack 2.00x [1.60, 2.50] the speed of reference, 20 pairs" in "".join(labels)
+    assert len(page.all("caption")) == len(page.all("table"))
+
+
+def test_the_page_stays_small_with_fifty_pictures_of_many(tmp_path: Path) -> None:
+    noise = Image.effect_noise((320, 240), 90).convert("RGB")
+    for number in range(60):
+        noise.save(tmp_path / f"{number}.jpg")
+    one = classifier(changed(60), folder=str(tmp_path))
+    page = read(Sources(dict.fromkeys("abc", one)))
+    assert len(page.all("img")) == 50
+    assert len(page.source) < 3_000_000
+    assert "22 more are not drawn here" in page.source
+
+
+def test_pictures_are_found_where_they_lie_now(tmp_path: Path) -> None:
+    Image.new("RGB", (40, 20)).save(tmp_path / "0.jpg")
+    sources = Sources({"r": classifier(changed(2), folder="gone")})
+    assert read(sources).all("img") == []
+    assert "--images=FOLDER says where it is" in read(sources).source
+    (picture,) = read(sources, tmp_path).all("img")
+    assert (picture.attributes["alt"], picture.attributes["width"], picture.attributes["height"]) == (
+        "0.jpg",
+        "40",
+        "20",
+    )
+
+
+def test_results_of_many_examples_make_a_bounded_page() -> None:
+    many = changed(1000)
+    page = read(Sources({"r": classifier(many)}, located={"r": [search(2000)]}))
+    assert len(page.of_class("picture")) == 24
+    assert len(page.source) < 1_000_000
+    assert "A bar is the worst of 17 operators in a row" in page.source
+
+
+def test_several_results_are_compared() -> None:
+    small = classifier()
+    other = replace(small, model=replace(small.model, file="b.tflite"))
+    page = read(Sources({"a": small, "b": other}))
+    assert page.headings[0] == "In short"
+    assert "All together" in page.headings
+    assert len(page.of_class("saying")) == 2
+    assert len(page.results) == 2
+    (front,) = [chart for chart in page.all("svg") if "Accuracy against latency" in chart.attributes["aria-label"]]
+    assert "a, reference: 50 at 2 ms" in front.attributes["aria-label"]
+
+
+def test_baselines_are_told_over_time() -> None:
+    made = classifier()
+    old = replace(make_baseline(made), started_at="2026-01-01")
+    new = replace(made, environment=replace(made.environment, started_at="2026-03-01"))
+    page = read(Sources({"r": new}, baselines=[old]))
+    (chart,) = [svg for svg in page.all("svg") if "top1 over time" in svg.attributes["aria-label"]]
+    assert "2026-01-01, xnnpack: 50 %; 2026-03-01, reference: 50 %" in chart.attributes["aria-label"]
+
+
+def test_limits_are_told_first() -> None:
+    kept, broken = Decision("x", "top1 >= 0.5", "pass"), Decision("x", "top1 >= 0.9", "fail", Found("top1", 0.5))
+    outcome = outcome_of("1", "gates.toml", [GateDecisions("run", "m.tflite", (kept, broken))])
+    page = read(Sources({"run": classifier()}, outcomes={"gate": outcome}))
+    assert "1 failed, 1 passed" in page.of_class("saying")[0].text
+    assert "Limits" in page.headings
+
+
+def test_times_of_a_single_run_are_drawn_where_they_are_known() -> None:
+    page = read(measured_benchmark())
+    labels = [svg.attributes["aria-label"] for svg in page.all("svg")]
+    assert any("a: 3 runs from 0.1 to 0.12 ms" in label for label in labels)
+    assert any("start 1.0 MB, opened 1.5 MB, after the runs 1.6 MB, peak 1.8 MB" in label for label in labels)
+    assert any("CONV_2D (node 0) 0.065 ms" in label for label in labels)
+    assert page.of_class("saying")[0].text.split()[:2] == ["b", "fastest:"]
+
+
+def test_the_first_screen_in_markdown_is_that_of_the_page() -> None:
+    sources = Sources({"r": timed()})
+    text = markdown_of(page_of(sources)).decode()
+    assert "* **xnnpack**: top-1 WORSE by 2.50 points \\[-5.00, -0.10\\]" in text
+    cells = [
+        cell.text
+        for cell in read(sources).all("td")
+        if "configurations/1/verdicts" in cell.attributes.get("data-path", "")
+    ]
+    assert len(cells) == 4
+    assert f"| xnnpack | reference | {' | '.join(cells)} |" in text
+    assert "<" not in text
+
+
+def test_a_result_without_times_has_no_section_on_speed() -> None:
+    made = classifier()
+    untimed = [replace(entry, inference_latency=summarise_latency([])) for entry in made.configurations]
+    assert "Speed" not in read(Sources({"r": replace(made, configurations=untimed)})).headings
+
+
+def test_a_page_is_one_document_with_language_and_title() -> None:
+    page: PageRead = read(Sources({"r": timed()}))
+    assert page.source.lstrip().startswith("<!doctype html>")
+    assert page.all("html")[0].attributes == {"lang": "en"}
+    assert page.all("title")[0].text == "m.tflite: imagenet"
+    assert len(page.all("h1")) == len(page.all("main")) == 1

@@ -1,0 +1,60 @@
+"""Small pictures: bounded, upright, with boxes where they belong; what cannot be shown is said."""
+
+from __future__ import annotations
+
+import base64
+import io
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from evaltools.report.page.rendering import thumbnails
+from evaltools.report.page.rendering.thumbnails import thumbnail
+from evaltools.result.section import Frame, Picture
+
+NAN = float("nan")
+
+
+def picture(name: str, *frames: Frame) -> Picture:
+    return Picture("gone", name, "lost", "bad", (), frames)
+
+
+@pytest.mark.parametrize(("size", "small"), [((800, 400), (240, 120)), ((100, 500), (48, 240)), ((8, 6), (8, 6))])
+def test_a_picture_keeps_its_shape_within_240_pixels(
+    size: tuple[int, int], small: tuple[int, int], tmp_path: Path
+) -> None:
+    Image.new("RGB", size, "red").save(tmp_path / "a.png")
+    found = thumbnail(picture("a.png"), tmp_path)
+    assert (found.width, found.height) == small
+    head, _, content = found.address.partition(",")
+    assert head == "data:image/jpeg;base64"
+    with Image.open(io.BytesIO(base64.b64decode(content))) as opened:
+        assert opened.size == small
+
+
+def test_boxes_are_cut_at_the_edges_and_those_that_are_no_boxes_are_left_out() -> None:
+    frames = [
+        Frame((0.25, 0.5, 0.75, 1.5), "cat"),
+        Frame((-1.0, -1.0, 0.5, 0.5), "dog"),
+        Frame((0.5, 0.5, 0.5, 0.9), "empty"),
+        Frame((0.0, NAN, 1.0, 1.0), "no number"),
+        Frame((1.2, 0.0, 1.5, 1.0), "outside"),
+    ]
+    found = thumbnail(picture("a.png", *frames), None).frames
+    assert [tuple(placed[1:]) for placed in found] == [(50.0, 25.0, 50.0, 50.0), (0.0, 0.0, 50.0, 50.0)]
+
+
+@pytest.mark.parametrize("name", ["missing.png", "text.png", "a\0b.png", "folder"])
+def test_what_is_no_picture_is_said(name: str, tmp_path: Path) -> None:
+    (tmp_path / "text.png").write_text("no picture")
+    (tmp_path / "folder").mkdir()
+    found = thumbnail(picture(name), tmp_path)
+    assert found.address == ""
+    assert found.missing == "the picture is not here; --images=FOLDER says where it is"
+
+
+def test_a_huge_picture_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thumbnails, "_MOST_PIXELS", 99)
+    Image.new("RGB", (10, 10)).save(tmp_path / "a.png")
+    assert thumbnail(picture("a.png"), tmp_path).missing == "the picture is too large to be shown"
