@@ -170,10 +170,8 @@ def _size_of_error(case: Case) -> str:
     if case.on_average:
         errors = case.given.astype(np.float64) - case.expected.astype(np.float64)
         mean = float(np.mean(errors[within_type(case.expected)]))
-        return (
-            f"On average {mean:+.3g} ({unit}) where values are not at an end of their type; {case.tolerance:.6g} to one "
-            f"side is allowed{relative}"
-        )
+        allowed = f"{case.tolerance:.6g} to one side is allowed"
+        return f"On average {mean:+.3g} ({unit}) where values are not at an end of their type; {allowed}{relative}"
     return f"Largest difference {found.largest:.6g} ({unit}), where {case.tolerance:.6g} is allowed{relative}"
 
 
