@@ -71,6 +71,19 @@ def test_whole_numbers_that_are_all_a_step_off_are_a_fault(
     assert "nearly all are to one side" in operator["reason"]
 
 
+def test_a_bundle_reproduces_steps_to_one_side(tmp_path: Path, faulty_delegate: Path) -> None:
+    """RELU6 leaves most values at an end of their type, where a step down is cut off."""
+    _, found = locate(
+        written(tmp_path, "quantized net"),
+        *planted(faulty_delegate, "tensor:spread;fault:step;amount:-1"),
+        f"--bundle={tmp_path / 'bundle'}",
+    )
+    assert found["bundle"]["reproduced"], found["bundle"]["printed"]
+    issue = (tmp_path / "bundle" / "issue.md").read_text()
+    assert "On average -1 (steps of the output's scale)" in issue
+    assert "moved by a constant" in issue
+
+
 def test_a_step_in_few_elements_is_no_fault(tmp_path: Path, faulty_delegate: Path) -> None:
     _, found = locate(
         written(tmp_path, "quantized net"),

@@ -18,7 +18,7 @@ from evaltools.locate.bundle.anatomy import Anatomy, PartOperator, PartTensor
 from evaltools.locate.bundle.script import FAILING, PASSING
 from evaltools.locate.bundle.trial import Trial
 from evaltools.locate.parts.case import Case
-from evaltools.locate.parts.difference import difference
+from evaltools.locate.parts.difference import difference, within_type
 from evaltools.report.words.markdown import escape, table
 from evaltools.result.locate import Cause, Culprit, Evidence, LocateResult, SweptOption
 from evaltools.runtime.session import Array
@@ -168,8 +168,10 @@ def _size_of_error(case: Case) -> str:
         relative = f", {found.error_rms / found.reference_rms:.3g} of the values (root mean square)"
     unit = _UNITS.get(case.unit, case.unit)
     if case.on_average:
-        mean = float(np.mean(case.given.astype(np.float64) - case.expected.astype(np.float64)))
-        return f"On average {mean:+.3g} ({unit}), where {case.tolerance:.6g} to one side is allowed{relative}"
+        errors = case.given.astype(np.float64) - case.expected.astype(np.float64)
+        mean = float(np.mean(errors[within_type(case.expected)]))
+        allowed = f"{case.tolerance:.6g} to one side is allowed"
+        return f"On average {mean:+.3g} ({unit}) where values are not at an end of their type; {allowed}{relative}"
     return f"Largest difference {found.largest:.6g} ({unit}), where {case.tolerance:.6g} is allowed{relative}"
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from evaltools.runtime.session import Array
 
@@ -71,8 +72,7 @@ def one_sided(tested: Array, reference: Array) -> float:
     """
     if tested.shape != reference.shape:
         return 0.0
-    ends = np.iinfo(reference.dtype)
-    inside = (reference > ends.min) & (reference < ends.max)
+    inside = within_type(reference)
     if not inside.any():
         return 0.0
     values = reference[inside].astype(np.int64)
@@ -86,6 +86,17 @@ def one_sided(tested: Array, reference: Array) -> float:
     by_chance = HALVES + math.sqrt(math.log(1 / _CHANCE) / (2 * by_value.size))
     least = min(abs(of_elements), abs(of_values)) - max(0.0, by_chance - ONE_SIDED)
     return math.copysign(max(0.0, least), of_elements)
+
+
+def within_type(values: Array) -> npt.NDArray[np.bool_]:
+    """Which whole numbers are not at an end of their type, where what lies beyond is cut off.
+
+    >>> within_type(np.array([-128, 0, 127], np.int8)).tolist()
+    [False, True, False]
+    """
+    ends: Any = np.iinfo(values.dtype)
+    inside: npt.NDArray[np.bool_] = (values > ends.min) & (values < ends.max)
+    return inside
 
 
 def is_rounded(values: Array, precision: str) -> bool:

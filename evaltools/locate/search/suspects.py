@@ -72,7 +72,7 @@ def _island(subject: Subject, part: Part, tensor: int, limit: Limit) -> Evidence
         return Evidence("island", f"{first}-{last}", False, 0, 0, reason)
     runs = outcome.of(tensor)
     noise = subject.cpu_noise(first, last, tensor)
-    seen = evidence_of("island", (first, last), runs, replace(limit, largest=max(limit.largest, noise)))
+    seen = evidence_of("island", (first, last), runs, Limit(max(limit.largest, noise)))
     return replace(seen, agrees=beyond_noise(runs, limit, noise))
 
 
