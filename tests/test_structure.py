@@ -51,6 +51,7 @@ MAY_IMPORT = {
         "engine",
         "metrics",
         "model",
+        "native",
         "parameter",
         "report",
         "request",
