@@ -64,6 +64,7 @@ MAY_IMPORT = {
         "engine",
         "metrics",
         "model",
+        "native",
         "parameter",
         "report",
         "request",

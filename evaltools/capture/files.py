@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
 from evaltools.errors import UsageError
 from evaltools.report.files.output_file import write_file
+from evaltools.result.json_file import encode_json
 
 TRACE: Final = "trace.json"
 SUMMARY: Final = "summary.json"
@@ -35,4 +34,4 @@ def taken(folder: Path) -> Iterator[None]:
 
 def write_summary(folder: Path, summary: Any) -> None:
     """Write what was found as JSON; raises :class:`~evaltools.errors.OutputError`."""
-    write_file(folder / SUMMARY, msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
+    write_file(folder / SUMMARY, encode_json(summary))

@@ -26,7 +26,9 @@ COMMANDS: Final = {
     "gate": Command("judge.gate", "Are the limits in gates.toml kept? For CI: JUnit, Markdown, exit code"),
     "report": Command("report.command", "One page about results, to be forwarded: HTML without network, or Markdown"),
     "inspect": Command("look.inspect", "What kind of model is this, which delegates fit, what do they take of it"),
-    "convert": Command("convert.command", "Ground truth for coco and imagenet from COCO, YOLO, VOC or ILSVRC files"),
+    "convert": Command(
+        "convert.command", "Ground truth from COCO, YOLO, VOC or ILSVRC files; results from logs of iOS"
+    ),
     "baseline": Command("judge.baseline", "Keep what a release found, and hold later results against it"),
     "power": Command("judge.power", "How many pictures do I need to see a drop of accuracy"),
     "doctor": Command("look.doctor", "Which runtimes, delegates and tools work here, and what to do for the others"),

@@ -1,4 +1,4 @@
-"""``evaltools convert FORMAT``: annotations in, files for ``evaltools coco`` and ``evaltools imagenet`` out.
+"""``evaltools convert FORMAT``: annotations in, files for ``evaltools coco`` and ``evaltools imagenet`` out; logs in.
 
 A new format is a reader in ``evaltools.datasets``, a function with its entry of ``CONVERTERS`` in ``convert_run``, and
 an entry of ``FORMATS`` here.
@@ -13,6 +13,7 @@ from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_WRITTEN, OK, USAGE
 from evaltools.parameter import Parameter, did_you_mean
 from evaltools.request.flags import GivenFlags, parse_flags
+from evaltools.tasks.shared.options import configurations
 
 OUTPUT_PARAMETERS: Final = (
     Parameter(
@@ -92,6 +93,20 @@ IMAGENET_PARAMETERS: Final = (
 )
 
 
+IOS_LOG_PARAMETERS: Final = (
+    Parameter(
+        "log_file",
+        "Text file with what Xcode's or the device's console showed. Required.",
+        role="input_file",
+        required=True,
+        positional=True,
+    ),
+    Parameter("graph", "The .tflite model that was measured. Required.", role="input_file", required=True),
+    Parameter("output_file_path", "JSON file with the result.", role="output_file", about="result", short="output"),
+    configurations.ALLOW_FALLBACK,
+)
+
+
 class Format(NamedTuple):
     """What a format is, and its flags."""
 
@@ -122,14 +137,21 @@ FORMATS: Final = {
         "ILSVRC2012 development kit -> label files for evaltools imagenet.",
         IMAGENET_PARAMETERS,
     ),
+    "ios-log": Format(
+        "the output of TensorFlow's benchmark app for iOS, a result as evaltools benchmark gives it",
+        "Console text of TensorFlow's benchmark app for iOS -> table, and a result of evaltools benchmark.\n"
+        "Starts with the same flags, which the log states, are rounds of one configuration.",
+        IOS_LOG_PARAMETERS,
+    ),
 }
 PARAMETERS: Final = tuple(parameter for entry in FORMATS.values() for parameter in entry.parameters)
 EXIT_CODES: Final = """\
 exit codes:
   0    everything was written
   2    a flag or a file is wrong; nothing was written
+  3    ios-log: a configuration failed, or nothing shows that its delegate ran
   5    a file could not be written
-  130  interrupted; there is no new ground_truth.pb"""
+  130  interrupted; there is no new ground_truth.pb, and no result"""
 
 
 def run(arguments: list[str]) -> int:
@@ -173,7 +195,7 @@ def _help_text() -> str:
     formats = "\n".join(f"  {name:<{width}}  {entry.summary}" for name, entry in FORMATS.items())
     return (
         "usage: evaltools convert FORMAT --flag=value ...\n\n"
-        "Makes the files that evaltools coco and evaltools imagenet read, from what you have.\n\n"
+        "Makes the files that evaltools coco and evaltools imagenet read, and results, from what you have.\n\n"
         f"formats:\n{formats}\n\n"
         f"evaltools convert FORMAT --help lists the flags of a format.\n\n{EXIT_CODES}"
     )

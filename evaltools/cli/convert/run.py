@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from evaltools.cli.convert.ios_log import convert_ios_log
 from evaltools.cli.convert.output import DetectionFolder, write_detection_folder
 from evaltools.cli.convert.summary import detection_summary, quoted
 from evaltools.cli.shared.streams import complain
@@ -153,5 +154,6 @@ CONVERTERS: Final[dict[str, Callable[[GivenFlags], int]]] = {
     "yolo": convert_yolo,
     "voc": convert_voc,
     "imagenet": convert_imagenet,
+    "ios-log": convert_ios_log,
 }
 """What runs each of ``convert.FORMATS``."""

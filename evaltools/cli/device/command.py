@@ -14,6 +14,7 @@ from evaltools.parameter import did_you_mean
 ACTIONS: Final = {
     "list": ("evaltools.cli.device.list", "Which devices can be used, what they are, what to do for the others"),
     "run": ("evaltools.cli.device.run", "Run a task, or a benchmark, on devices"),
+    "ios-params": ("evaltools.cli.device.ios_params", "The flags of a benchmark as a file for TensorFlow's app on iOS"),
     "clean": ("evaltools.cli.device.clean", "Delete what runs have kept on devices"),
 }
 

@@ -1,4 +1,4 @@
-"""Lines of a log without what logging put in front of them: native tools, absl and glog, Android's logcat."""
+"""Lines of a log without what logging put in front of them: native tools, absl and glog, Android's and Apple's logs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,13 @@ _LEVELS: Final = {
     "WARN": "WARNING",
     "E": "ERROR",
     "F": "FATAL",
+    "Notice": "INFO",
+    "Default": "INFO",
+    "Info": "INFO",
+    "Debug": "DEBUG",
+    "Warning": "WARNING",
+    "Error": "ERROR",
+    "Fault": "FATAL",
 }
 _DIVIDER: Final = re.compile(r"-{5,} (?:beginning of|switch to) \S+")
 _CLOCK: Final = r"\d\d:\d\d:\d\d"
@@ -24,6 +31,21 @@ _LOGCAT: Final = (
     re.compile(rf"{_LOGCAT_TIME}\s+(?:{_USER}\s+)?\d+\s+\d+ (?P<level>[VDIWEF]) (?P<tag>.*?)\s*:(?: |$)"),
     # -v time, and without the time -v brief
     re.compile(rf"(?:{_LOGCAT_TIME}\s+)?(?P<level>[VDIWEF])/(?P<tag>.*?)\s*\((?:\s*{_USER}:)?\s*\d+\):(?: |$)"),
+)
+_APPLE_TIME: Final = rf"\d{{4}}-\d\d-\d\d {_CLOCK}\.\d{{3,9}}(?:[+-]\d{{4}})?"
+_APPLE: Final = (
+    # Xcode's console, as NSLog and os_log print: time, program, process and thread
+    re.compile(rf"{_APPLE_TIME} (?P<tag>[^\[\]]+)\[\d+:\d+\](?: |$)"),
+    # a device's console as syslog: time, host where it is shown, program with the library that logged, process, level
+    re.compile(
+        rf"[A-Z][a-z]{{2}} [ \d]\d {_CLOCK}(?:\.\d+)? (?:\S+ )?(?P<tag>[^\[\]() ]+)(?:\([^()]*\))?\[\d+\] "
+        r"<(?P<level>Notice|Info|Debug|Warning|Error|Fault)>:(?: |$)"
+    ),
+    # log stream and log show: time, thread, level, activity, process, time to live, program, library
+    re.compile(
+        rf"{_APPLE_TIME}\s+0x[0-9a-f]+\s+(?P<level>Default|Info|Debug|Error|Fault)\s+0x[0-9a-f]+\s+\d+\s+\d+\s+"
+        r"(?P<tag>[^:]+):(?: \([^()]*\))?(?: |$)"
+    ),
 )
 _SOURCE_FILE: Final = (
     # glog: month and day, with the year in front where asked for; absl before its start: seconds since 1970
@@ -39,7 +61,7 @@ class LogLine:
     """What was logged.
 
     ``level`` is VERBOSE, DEBUG, INFO, WARNING, ERROR or FATAL, empty where the line does not say; ``tag`` is logcat's,
-    empty elsewhere.
+    and the program in Apple's logs; empty elsewhere.
     """
 
     level: str
@@ -52,8 +74,9 @@ def plain_lines(text: str) -> list[LogLine]:
 
     Understood are ``INFO: `` and the like of native tools, ``I1122 13:10:02.123456  1234 file.cc:12] `` of glog and
     absl, ``2023-11-22 13:10:02.123456: I file.cc:12] `` of TensorFlow, and logcat's formats ``threadtime``, ``time``
-    and ``brief`` with year, more digits, time zone, seconds since 1970 or user. Where one stands behind another the
-    level of the last counts, as logcat knows native tools' fatal lines as errors.
+    and ``brief`` with year, more digits, time zone, seconds since 1970 or user; and what Xcode, the console of an Apple
+    device and ``log`` put in front. Where one stands behind another the level of the last counts, as logcat knows
+    native tools' fatal lines as errors.
 
     >>> plain_lines("11-22 13:10:02.123  1234  1250 I tflite  : WARN: no\r\ncount=1")
     [LogLine(level='WARNING', text='no', tag='tflite'), LogLine(level='', text='count=1', tag='')]
@@ -64,8 +87,9 @@ def plain_lines(text: str) -> list[LogLine]:
 
 def _plain(line: str) -> LogLine:
     level = tag = ""
-    for layer in (_LOGCAT, _SOURCE_FILE, _NATIVE):
+    for layer in ((*_LOGCAT, *_APPLE), _SOURCE_FILE, _NATIVE):
         found = next((match for match in (prefix.match(line) for prefix in layer) if match), None)
         if found is not None:
-            level, tag, line = found["level"], found.groupdict().get("tag", tag), line[found.end() :]
+            said = found.groupdict()
+            level, tag, line = said.get("level", level), said.get("tag", tag), line[found.end() :]
     return LogLine(_LEVELS.get(level, level), line, tag)

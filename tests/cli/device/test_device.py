@@ -134,7 +134,7 @@ def test_a_port_for_an_own_server_is_not_one_of_the_emulators() -> None:
 
 def test_help_and_unknown_actions(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"]) == 0
-    assert "list   Which devices can be used" in capsys.readouterr().out
+    assert "list        Which devices can be used" in capsys.readouterr().out
     assert run([]) == 2
     assert "missing: the action" in capsys.readouterr().err
     with pytest.raises(UsageError, match="'lst' is no action of evaltools device.* Did you mean list?"):

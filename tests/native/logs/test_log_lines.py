@@ -46,6 +46,15 @@ from tests.native.logs.log_styles import STYLES, recorded
         ("11-22 13:10:02.123  1234  1250 E tflite  : FATAL: a", LogLine("FATAL", "a", "tflite")),
         ("I/tflite  ( 1234): WARN: a", LogLine("WARNING", "a", "tflite")),
         ("I0000 00:00:1700000000.123456    1234 stage.cc:12] ERROR: a", LogLine("ERROR", "a")),
+        ("2020-10-28 14:21:10.624179+0800 TFLiteBenchmark[3858:924590] a: b", LogLine("", "a: b", "TFLiteBenchmark")),
+        ("2019-07-28 14:21:10.624 my app[3858:924590] WARN: a", LogLine("WARNING", "a", "my app")),
+        ("Oct 28 14:21:10 iPhone TFLiteBenchmark[3858] <Error>: a", LogLine("ERROR", "a", "TFLiteBenchmark")),
+        ("Oct  8 14:21:10 TFLiteBenchmark(TFL)[3858] <Notice>: INFO: a", LogLine("INFO", "a", "TFLiteBenchmark")),
+        (
+            "2020-10-28 14:21:10.624179+0800 0x1d2b     Fault       0x0                  3858   0    App: (Metal) a",
+            LogLine("FATAL", "a", "App"),
+        ),
+        ("2020-10-28 14:21:10 a[1:2] b", LogLine("", "2020-10-28 14:21:10 a[1:2] b")),
         ("INFO: I/O of a file (1234): b", LogLine("INFO", "I/O of a file (1234): b")),
     ],
 )

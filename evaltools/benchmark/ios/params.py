@@ -1,0 +1,120 @@
+"""The flags of TensorFlow's benchmark app for iOS, which reads them from ``benchmark_params.json`` in its bundle.
+
+The app hands each key on as a flag of benchmark_model, and takes nothing but texts for values. ``graph`` is the name of
+a file in the bundle.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from evaltools.benchmark import flags as benchmark_flags
+from evaltools.configuration import AUTO, CONFIGURATION_PARAMETERS, Configuration
+from evaltools.delegates import PARAMETERS
+from evaltools.errors import UsageError
+from evaltools.model import read_model
+from evaltools.parameter import Parameter, Value, format_value
+from evaltools.request import Request
+
+_ABOUT_THIS_FILE: Final = ("graph", "output_file_path", "config", "configs")
+_OF_CONFIGURATIONS: Final = ("num_interpreter_threads", "num_threads", "kernels", "delegate")
+_NOT_IN_THE_BUNDLE: Final = "it names a file, and the app finds no file but the model in its bundle"
+
+
+def is_known_to_app(parameter: Parameter) -> bool:
+    """Whether the app has a flag, and can do something with it, or it says which model and configuration are meant."""
+    return parameter.name in (*_ABOUT_THIS_FILE, *_OF_CONFIGURATIONS) or _why_not(parameter) is None
+
+
+def checked_ios_params(request: Request) -> dict[str, str]:
+    """:func:`ios_params` of a request whose model is there; raises :class:`~evaltools.errors.ModelError` otherwise."""
+    params = ios_params(request)
+    read_model(Path(request.options.texts("graph")[0]))
+    return params
+
+
+def ios_params(request: Request) -> dict[str, str]:
+    """The content of the file for a benchmark of one model with one configuration.
+
+    Raises :class:`UsageError` for several, and for what the app does not know.
+    """
+    graphs = request.options.texts("graph")
+    if len(graphs) > 1 or len(request.tests) > 1:
+        raise UsageError(
+            f"{len(graphs)} model{'s' * (len(graphs) != 1)} with {len(request.tests)} configurations: the app runs one "
+            "model with one configuration; write a file for each"
+        )
+    own = _benchmark_flags(request)
+    return {"graph": _name(graphs[0]), **own, **_configuration_flags(request.tests[0])}
+
+
+def _name(graph: str) -> str:
+    name = graph.replace("\\", "/").rpartition("/")[2]
+    if not name.rpartition(".")[0]:
+        raise UsageError(
+            f"--graph={graph}: the app finds a model by its name and ending, as in model.tflite; rename it"
+        )
+    return name
+
+
+def _benchmark_flags(request: Request) -> dict[str, str]:
+    found = {}
+    for name, value in request.options.stated.items():
+        if name in _ABOUT_THIS_FILE or name in CONFIGURATION_PARAMETERS:
+            continue
+        parameter = request.options.parameters[name]
+        first: Value = value[0] if isinstance(value, tuple) else value
+        _require_known(parameter, first)
+        found[name] = _text(first)
+    return found
+
+
+def _configuration_flags(configuration: Configuration) -> dict[str, str]:
+    if configuration.runtime != AUTO:
+        raise UsageError(
+            f"--runtime={configuration.runtime} is a runtime for Python, which the app is not; leave it out"
+        )
+    if configuration.kernels == "reference":
+        raise UsageError("--kernels=reference: the app has no such kernels; use --kernels=builtin, or leave it out")
+    found = {"num_threads": str(configuration.num_threads)}
+    for name, value in configuration.delegates.given:
+        _require_known(PARAMETERS[name], value)
+        found[name] = _text(value)
+    if configuration.kernels == "builtin" and configuration.xnnpack is None:
+        found["use_xnnpack"] = _text(False)
+    return found
+
+
+def _require_known(parameter: Parameter, value: Value) -> None:
+    reason = _why_not(parameter)
+    if reason is not None:
+        raise UsageError(
+            f"{parameter.format(value)}: the benchmark app for iOS does not know it: {reason}; leave it out"
+        )
+
+
+def _why_not(parameter: Parameter) -> str | None:
+    """Why the app does not have a flag; None where it has it."""
+    if parameter.name in PARAMETERS:
+        return _why_not_of_delegate(parameter)
+    if parameter not in benchmark_flags.PARAMETERS or not parameter.log:
+        return "it is evaltools' own"
+    if parameter.role != "plain":
+        return _NOT_IN_THE_BUNDLE
+    return None if parameter.not_native is None else parameter.not_native.reason
+
+
+def _why_not_of_delegate(parameter: Parameter) -> str | None:
+    if parameter.not_native is not None:
+        return parameter.not_native.reason
+    if parameter.is_path:
+        return _NOT_IN_THE_BUNDLE
+    platforms = parameter.platforms
+    is_there = "Apple" in platforms or (platforms.startswith("all") and "does something" not in platforms)
+    return None if is_there and not parameter.name.startswith("external_") else f"it is there for {platforms}"
+
+
+def _text(value: Value) -> str:
+    """As the app's own file has values: numbers, and 1 and 0 for switches."""
+    return str(int(value)) if isinstance(value, bool) else format_value(value)

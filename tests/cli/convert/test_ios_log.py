@@ -1,0 +1,56 @@
+"""``evaltools convert ios-log``: a result from the console of the app."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import evaltools
+from tests.command import evaltools_here
+from tests.native.logs.ios_console import ON_METAL, started
+
+MODEL = Path(__file__).resolve().parents[3] / "datasets" / "sample" / "models" / "float32.tflite"
+
+
+def converted(log: str, folder: Path, *flags: str):  # type: ignore[no-untyped-def]
+    (folder / "console.txt").write_text(log)
+    return evaltools_here(
+        "convert", "ios-log", "console.txt", f"--graph={MODEL}", "--output=r.json", *flags, cwd=folder
+    )
+
+
+def test_the_result_is_one_of_a_benchmark(tmp_path: Path) -> None:
+    log = started("Num threads: [4]", "Use gpu: [1]", delegates=ON_METAL) + started("Num threads: [4]", average=4000)
+    done = converted(log, tmp_path)
+    assert (done.code, done.out) == (0, "")
+    assert "17/19" in done.err
+    found = evaltools.load(tmp_path / "r.json")
+    assert isinstance(found, evaltools.Benchmark)
+    assert [entry.name for entry in found] == ["gpu", "cpu"]
+    assert found["gpu"].average_ms == pytest.approx(1.8474)
+    assert found.result.models[0].node_count == 19
+    assert found.result.warnings[0].startswith("measured by the benchmark app for iOS, as its log says")
+
+
+def test_a_delegate_that_is_not_proven_is_exit_code_3_and_in_the_result(tmp_path: Path) -> None:
+    done = converted(started("Use coreml: [1]".replace("coreml", "CoreML")), tmp_path)
+    assert done.code == 3
+    (row,) = json.loads((tmp_path / "r.json").read_text())["rows"]
+    assert (row["name"], row["status"]) == ("coreml", "failed")
+    assert converted(started("Use CoreML: [1]"), tmp_path, "--allow_fallback=true").code == 0
+
+
+def test_what_is_wrong_is_said_and_nothing_written(tmp_path: Path) -> None:
+    done = converted("no log", tmp_path)
+    assert done.code == 2
+    assert "--log_file=console.txt: no start of the benchmark is in it" in done.err
+    done = converted(started(model="other.tflite"), tmp_path)
+    assert done.code == 2
+    assert "it is of the model other.tflite, and --graph names float32.tflite" in done.err
+    done = evaltools_here("convert", "ios-log", "none.txt", f"--graph={MODEL}", cwd=tmp_path)
+    assert (done.code, "--log_file=none.txt cannot be read" in done.err) == (2, True)
+    done = evaltools_here("convert", "ios-log", cwd=tmp_path)
+    assert (done.code, "missing: --log_file=... --graph=...." in done.err) == (2, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["console.txt"]

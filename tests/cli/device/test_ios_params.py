@@ -1,0 +1,45 @@
+"""``evaltools device ios-params`` writes the file, and says what to do with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests import tiny_models
+from tests.command import evaltools_here
+
+
+def test_the_file_is_written_under_the_name_that_the_app_looks_for(tmp_path: Path) -> None:
+    (tmp_path / "a.tflite").write_bytes(tiny_models.vector_input(length=4))
+    done = evaltools_here("device", "ios-params", "a.tflite", "--use_gpu", "--num_threads=2", cwd=tmp_path)
+    assert (done.code, done.out) == (0, "")
+    content = json.loads((tmp_path / "benchmark_params.json").read_text())
+    assert content == {"graph": "a.tflite", "num_threads": "2", "use_gpu": "1"}
+    assert done.err.startswith("benchmark_params.json: 3 flags. Put it and a.tflite into benchmark_data")
+    assert "next: evaltools convert ios-log FILE --graph=a.tflite --output=result.json" in done.err
+
+
+def test_nothing_is_written_for_what_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "a.tflite").write_bytes(tiny_models.vector_input(length=4))
+    (tmp_path / "no.tflite").write_bytes(b"no model")
+    for words, message in (
+        (["a.tflite", "--use_nnapi"], "the benchmark app for iOS does not know it"),
+        (["no.tflite"], "no.tflite is no TensorFlow Lite model"),
+        (["b.tflite"], "b.tflite"),
+        ([], "--graph"),
+        (["a.tflite", "--output=a.tflite"], "would overwrite an input of this run"),
+        (["a.tflite", "--output=none/b.json"], "the folder"),
+    ):
+        done = evaltools_here("device", "ios-params", *words, cwd=tmp_path)
+        assert (done.code, done.out) == (2, ""), words
+        assert message in done.err
+    assert {path.name for path in tmp_path.iterdir()} == {"a.tflite", "no.tflite"}
+
+
+def test_help_lists_what_the_app_knows_and_no_more() -> None:
+    done = evaltools_here("device", "ios-params", "--help")
+    assert done.code == 0
+    for flag in ("--graph", "--use_gpu", "--gpu_wait_type", "--use_coreml", "--num_threads", "--warmup_runs"):
+        assert f"{flag} " in done.out, flag
+    for flag in ("--use_nnapi", "--use_hexagon", "--gpu_backend", "--external_delegate_path", "--rounds", "--trace"):
+        assert f"{flag} " not in done.out, flag
