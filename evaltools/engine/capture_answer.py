@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from evaltools.documents import json_values
 from evaltools.engine.process_memory import NamedProcess
 from evaltools.engine.stages import Span
 from evaltools.engine.trace import Trace
@@ -71,10 +72,10 @@ class CaptureAnswers:
     def _look(self, folder: Path, now: float) -> None:
         request = folder / REQUEST_NAME
         try:
-            asked = json.loads(request.read_bytes())
+            asked = json_values(request.read_bytes())
             request.unlink()
             name, seconds = str(asked["answer"]), float(asked["seconds"])
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        except (OSError, ValueError, TypeError, KeyError):
             return
         if _ANSWER.fullmatch(name) and 0 < seconds <= LONGEST_S:
             self._until = now + seconds
