@@ -41,8 +41,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("once") is None and _REALDATA not in item.path.parents)
 
 
+def pytest_collection() -> None:
+    """Tests that are collected are no garbage."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Closing a session collects garbage, which must not look through all tests and libraries each time: 0.2 s."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 

@@ -146,7 +146,7 @@ def test_a_png_is_a_picture_with_something_on_it(rows: Sequence[BenchmarkRow]) -
 def test_the_same_result_gives_the_same_svg_in_another_process() -> None:
     code = (
         "import sys; from pathlib import Path; from evaltools.report.files.plots.benchmark import plot_benchmark;"
-        "from tests.report.files.test_plots import ACCURATE, benchmark;"
+        "from tests.report.files.plots.test_plots import ACCURATE, benchmark;"
         "sys.stdout.buffer.write(plot_benchmark(benchmark(*ACCURATE), Path('x.svg')))"
     )
     here = plot_benchmark(benchmark(*ACCURATE), SVG)

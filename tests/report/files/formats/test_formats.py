@@ -15,7 +15,7 @@ from evaltools.report.files.formats import FORMATS
 from tests.command import evaltools_here
 from tests.evaluation_set import make_evaluation_set
 
-SAMPLE = Path(__file__).resolve().parents[3] / "datasets" / "sample"
+SAMPLE = Path(__file__).resolve().parents[4] / "datasets" / "sample"
 
 MODULE = '''
 """Failed and finished examples of each configuration, a line each."""
