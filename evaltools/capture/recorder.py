@@ -78,7 +78,7 @@ class Recorder:
         self._known: weakref.WeakKeyDictionary[Any, _Model] = weakref.WeakKeyDictionary()
         self._models: list[_Model] = []
         self._buffers: dict[str, _Model] = {}
-        self._adding = threading.Lock()
+        self._adding = threading.RLock()  # a signal may be handled, and call a model, in between
         self._waiting: deque[_Seen] = deque()
         self._rows: dict[tuple[int, str], int] = {}
 
