@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 OPEN: Final = "open"
 ALLOCATE: Final = "allocate"
@@ -28,8 +28,7 @@ INVOKE: Final = "invoke"
 READ: Final = "read output"
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """A call that has ended: of which kind, and when by ``time.perf_counter_ns``.
 
     ``model`` is the runtime's object, None for buffers, which belong to no model; nobody may keep it, for an

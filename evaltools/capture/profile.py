@@ -24,6 +24,7 @@ from evaltools.report.tables.capture import models_in_words
 from evaltools.result.capture import ModelsCapture
 
 _SECONDS_BETWEEN_SAMPLES: Final = 0.1
+_MOST_WAITING: Final = 200_000
 _LONGEST_NAME: Final = 60
 
 
@@ -36,7 +37,7 @@ class Profile:
     chrome://tracing; ``summary.json`` has ``summary``. Files of these names from before are replaced. After an error
     they are written, too, and the error is raised.
 
-    Contexts may be nested and may overlap in threads; each records all calls. A call takes about two microseconds more
+    Contexts may be nested and may overlap in threads; each records all calls. A call takes some microseconds more
     while one is open.
     Raises :class:`~evaltools.errors.UsageError` for a folder that cannot be used, and at its end
     :class:`~evaltools.errors.OutputError` where the files cannot be written.
@@ -90,6 +91,7 @@ class Profile:
         self._end.set()
         self._sampler.join()
         self._take_sample()
+        self._file.write(self._recorder.events())
         self._context.close()
         self._summary = ModelsCapture(round(seconds, 6), self._recorder.models(), self._used.use)
         try:
@@ -99,12 +101,13 @@ class Profile:
                 raise
 
     def _sample(self) -> None:
+        """What this process uses, again and again; calls are written only where they are many, since that disturbs."""
         while not self._end.wait(_SECONDS_BETWEEN_SAMPLES):
             self._take_sample()
+            if self._recorder.waiting > _MOST_WAITING:
+                self._file.write(self._recorder.events())
 
     def _take_sample(self) -> None:
-        """Write the calls that came since the last time, and what this process uses."""
-        self._file.write(self._recorder.events())
         sample = sample_of(self._process, (time.perf_counter_ns() - self._start_ns) / 1e9)
         if sample is not None:
             before = self._used.samples[-1] if self._used.samples else None

@@ -10,7 +10,7 @@ from array import array
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from evaltools.capture.native_calls import INVOKE, Call
 from evaltools.engine.trace_format import Event, Track
@@ -55,8 +55,7 @@ class _Model:
         return ModelCalls(self.name, self.runtime, calls, len(originals), len(covered), left)
 
 
-@dataclass(frozen=True)
-class _Seen:
+class _Seen(NamedTuple):
     """A call that was seen, without the runtime's object."""
 
     model: _Model
@@ -79,7 +78,7 @@ class Recorder:
         self._known: weakref.WeakKeyDictionary[Any, _Model] = weakref.WeakKeyDictionary()
         self._models: list[_Model] = []
         self._buffers: dict[str, _Model] = {}
-        self._adding = threading.Lock()
+        self._adding = threading.RLock()  # a signal may be handled, and call a model, in between
         self._waiting: deque[_Seen] = deque()
         self._rows: dict[tuple[int, str], int] = {}
 
@@ -87,13 +86,20 @@ class Recorder:
         """Take a call."""
         with self._adding:
             model = self._model_of(call)
-            calls = model.calls.setdefault(call.kind, _Calls())
+            calls = model.calls.get(call.kind)
+            if calls is None:
+                calls = model.calls[call.kind] = _Calls()
             calls.durations_ns.append(call.duration_ns)
             calls.failed += call.has_failed
             thread = threading.current_thread().name
             self._waiting.append(_Seen(model, thread, call.kind, call.start_ns, call.duration_ns, call.has_failed))
         if call.kind == INVOKE and len(calls.durations_ns) == 1 and not call.has_failed:
             model.operators = _operators_of(call.model)
+
+    @property
+    def waiting(self) -> int:
+        """How many calls have come since the last time that their events were fetched."""
+        return len(self._waiting)
 
     def events(self) -> Iterator[Event]:
         """The events of the calls that came since the last time."""
@@ -120,7 +126,9 @@ class Recorder:
 
     def _model_of(self, call: Call) -> _Model:
         if call.model is None:
-            return self._buffers.setdefault(call.runtime, _Model("tensor buffers", call.runtime))
+            if call.runtime not in self._buffers:
+                self._buffers[call.runtime] = _Model("tensor buffers", call.runtime)
+            return self._buffers[call.runtime]
         model = self._known.get(call.model)
         if model is None:
             model = _Model(self._name(call.source), call.runtime)

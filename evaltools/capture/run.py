@@ -72,12 +72,12 @@ def capture_run(folder: Path, seconds: float) -> CapturedRun:
         folders.pop(folder.resolve(), None)  # the work is done on devices
     start = time.perf_counter()
     with contextlib.ExitStack() as asked, _sampling(samplers):
-        requests = [_ask(asked, each, seconds) for each in folders]
+        requests = [_ask(asked, each, seconds, notes) for each in folders]
         passed_s = _watch(processes, start, seconds)
         after, _ = _read(folder)
         answers = [text for request in requests if request is not None and (text := request.answer(_PATIENCE_S))]
     work = [event for text in answers for event in events_in(text)]
-    if not answers and not samplers:
+    if not answers and any(requests):
         notes.append(_NO_ANSWER)
     notes += [f"{each.serial} is not seen any more: {each.failure}" for each in samplers if each.failure is not None]
     if not processes.is_running:
@@ -123,11 +123,12 @@ def _about_cluster(folder: Path, known: _Known) -> list[str]:
     ]
 
 
-def _ask(asked: contextlib.ExitStack, folder: Path, seconds: float) -> CaptureRequest | None:
-    """Ask a run for its work; None where nothing can be written to its folder."""
+def _ask(asked: contextlib.ExitStack, folder: Path, seconds: float, notes: list[str]) -> CaptureRequest | None:
+    """Ask a run for its work; None, and a note, where nothing can be written to its folder."""
     try:
         return asked.enter_context(CaptureRequest(folder, seconds))
-    except OSError:
+    except OSError as error:
+        notes.append(f"the run cannot be asked what it works on: {folder} cannot be written: {error.strerror}")
         return None
 
 

@@ -38,6 +38,7 @@ class MemoryOverTime:
         self._processes = processes
         self._between_s = _SECONDS_BETWEEN_SAMPLES
         self._start = time.monotonic()
+        self._known: dict[NamedProcess, psutil.Process] = {}
         self._samples: list[tuple[float, dict[NamedProcess, float]]] = []
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="memory over time", daemon=True)
@@ -55,7 +56,7 @@ class MemoryOverTime:
 
     def sample(self) -> None:
         """Look at all processes now; one that has ended is left out."""
-        found = {process: memory for process in self._processes() if (memory := _memory_mb(process)) is not None}
+        found = {process: memory for process in self._processes() if (memory := self._memory_mb(process)) is not None}
         self._samples.append((round(time.monotonic() - self._start, 3), found))
         if len(self._samples) >= _MOST_SAMPLES:
             self._samples = self._samples[::2]
@@ -73,14 +74,16 @@ class MemoryOverTime:
                 own.mb.append(memory)
         return list(memories.values())
 
+    def _memory_mb(self, process: NamedProcess) -> float | None:
+        """None for a process that has ended."""
+        try:
+            if process not in self._known:
+                self._known[process] = psutil.Process(process.process_id)
+            return round(self._known[process].memory_info().rss / _MB, 3)
+        except psutil.Error:
+            return None
+
     def _watch(self) -> None:
         self.sample()
         while not self._end.wait(self._between_s):
             self.sample()
-
-
-def _memory_mb(process: NamedProcess) -> float | None:
-    try:
-        return round(psutil.Process(process.process_id).memory_info().rss / _MB, 3)
-    except psutil.Error:
-        return None

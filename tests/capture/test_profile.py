@@ -53,8 +53,9 @@ def native_class(runtime: str) -> Any:
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_every_call_is_there_and_lies_within_the_programs_own_times(runtime: str, tmp_path: Path) -> None:
-    begin = time.perf_counter()
+    before = time.perf_counter()
     with evaltools.profile(tmp_path) as recorded:
+        begun = time.perf_counter()
         interpreter = opened(runtime)
         place = interpreter.get_input_details()[0]
         interpreter.set_tensor(place["index"], np.zeros(place["shape"], np.float32))
@@ -62,14 +63,13 @@ def test_every_call_is_there_and_lies_within_the_programs_own_times(runtime: str
         for _ in range(3):
             start = time.perf_counter()
             interpreter.invoke()
-            own_us.append((start - begin, time.perf_counter() - begin))
+            own_us.append(((start - begun) * 1e6, (time.perf_counter() - before) * 1e6))
         interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
     counts = Counter(event["name"] for event in events(tmp_path) if event["ph"] == "X")
     assert counts == {"open": 1, "allocate": 1, "write input": 1, "invoke": 3, "read output": 1}
     invokes = work(tmp_path, "invoke")
     for event, (start, end) in zip(invokes, own_us, strict=True):
-        assert 0 <= event["ts"] <= start * 1e6 + 1e3
-        assert event["dur"] <= (end - start) * 1e6
+        assert start <= event["ts"] <= event["ts"] + event["dur"] <= end
     assert invokes[0]["ts"] + invokes[0]["dur"] <= invokes[1]["ts"]
     (model,) = recorded.summary.models
     assert model.calls["invoke"].calls == 3

@@ -43,7 +43,7 @@ exit codes:
 
 def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
-    flags = parse_flags("capture", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments)
+    flags = parse_flags("capture RUN_DIR", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments)
     if flags.missing:
         raise UsageError(f"missing: {' '.join(flags.missing)}. See evaltools capture --help")
     seconds = flags.real("secs")
