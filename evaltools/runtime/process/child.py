@@ -26,6 +26,9 @@ _SECONDS_TO_END: Final = 5.0
 _LONGEST_QUOTE: Final = 300
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
 _LONGEST_LOG: Final = 1 << 20
+_PIPES_TO_START: Final = 4
+_log = 1
+"""The descriptor of the log in a child."""
 _ENVIRONMENT: Final = threading.Lock()
 _MAIN: Final = threading.Lock()
 _PRELOADED: Final = ["evaltools.runtime.process.isolated", "evaltools.runtime.interpreter", "evaltools.preprocess"]
@@ -58,6 +61,7 @@ class ChildProcess:
                 target=serve, args=(theirs, rope, *arguments), daemon=True
             )
             try:
+                _require_descriptors()
                 with interrupts_kept_back(), _imports_not_from_this_folder():
                     process.start()
                 return connection, bell, process
@@ -125,6 +129,20 @@ class ChildProcess:
             self._process.close()
 
 
+def _require_descriptors() -> None:
+    """Raise :class:`OSError` where a child cannot be started for want of descriptors.
+
+    A server of children that is called and then hears nothing prints a traceback.
+    """
+    opened: list[int] = []
+    try:
+        for _ in range(_PIPES_TO_START):
+            opened.extend(os.pipe())
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+
+
 def begin_child(printed: str) -> None:
     """What a child does first: leave Ctrl-C to its parent, print into the log, end with its parent."""
     leave_interrupts_to_parent()
@@ -139,11 +157,14 @@ def leave_interrupts_to_parent() -> None:
 
 
 def log_length() -> int:
-    """Where the log of this child ends; one that has grown long is begun anew."""
-    length = os.fstat(1).st_size
+    """Where the log of this child ends; one that has grown long is begun anew.
+
+    It has a descriptor of its own: native code may have opened a file of its user's as descriptor 1.
+    """
+    length = os.fstat(_log).st_size
     if length <= _LONGEST_LOG:
         return length
-    os.ftruncate(1, 0)
+    os.ftruncate(_log, 0)
     return 0
 
 
@@ -176,13 +197,13 @@ def _end_with_parent_in_native_code() -> None:
 
 def _redirect_output(path: str) -> None:
     """Keep what native code prints away from the parent's stdout and stderr."""
-    target = os.open(path, os.O_WRONLY | os.O_APPEND)
+    global _log
+    _log = os.open(path, os.O_WRONLY | os.O_APPEND)
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
     for descriptor in (1, 2):
-        os.dup2(target, descriptor)
-    os.close(target)
+        os.dup2(_log, descriptor)
 
 
 def _contexts() -> list[BaseContext]:
