@@ -218,7 +218,7 @@ def merge(
 
 
 def _in_own_process(request: TaskRequest) -> Open:
-    return partial(open_isolated, timeout_s=request.execution.example_timeout_s)
+    return partial(open_isolated, timeout_s=request.execution.example_timeout_s, timeout_flag="--example_timeout")
 
 
 def _assemble(

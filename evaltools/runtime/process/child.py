@@ -19,6 +19,8 @@ from multiprocessing.context import BaseContext, SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import IO, Any, Final
 
+from evaltools.text import last_words
+
 if sys.platform == "linux":
     import fcntl
 
@@ -98,16 +100,19 @@ class ChildProcess:
 
     def printed(self, start: int = 0) -> str:
         """What native code printed since that place of the log, in one line."""
-        try:
-            self._printed.seek(start)
-            return " ".join(self._printed.read().decode("utf-8", "replace").split())
-        except (OSError, ValueError):
-            return ""
+        return " ".join(self._text(start).split())
 
     def quote(self, start: int = 0) -> str:
-        """The end of what native code printed since that place of the log, ready to stand behind a reason."""
-        text = self.printed(start)
-        return f"; it printed last: {text[-_LONGEST_QUOTE:]}" if text else ""
+        """What native code printed last since that place of the log, ready to stand behind a reason."""
+        text = last_words(self._text(start), _LONGEST_QUOTE)
+        return f"; it printed last: {text}" if text else ""
+
+    def _text(self, start: int) -> str:
+        try:
+            self._printed.seek(start)
+            return self._printed.read().decode("utf-8", "replace")
+        except (OSError, ValueError):
+            return ""
 
     def kill(self) -> None:
         """End it at once."""
