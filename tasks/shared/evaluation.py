@@ -190,7 +190,7 @@ def evaluate(
                 ready = evaluation.after_pass(ready, measured, opened.entries, observer, opener)
         result = _assemble(evaluation, opened.described, measured, ready, started_at, observer)
         changed = changed_meanwhile(journal, identity, evaluation.identity())
-        return replace(result, warnings=[*result.warnings, *changed])
+        return replace(result, warnings=[*opened.warnings, *result.warnings, *changed])
 
 
 def merge(
