@@ -8,6 +8,10 @@ import textwrap
 from typing import Final, TextIO
 
 _BREAKS: Final = re.compile(r"[^\n\t]+")
+_STACK: Final = re.compile(r"\s*(@|#\d+|PC: @)\s+(0x)?[0-9a-f]{4,}\b|\s*\*\*\* .*(stack trace|received by PID).*\*\*\*")
+_WHY: Final = re.compile(
+    r"\b(check failed|assertion .*failed|assert|fatal|panic|terminate called|what\(\):|error|failed|cannot|abort)", re.I
+)
 _COMMAND: Final = "$ "
 _LEFT_OUT: Final = "..."
 _GAPS: Final = re.compile(r"(?<=\S) {2,}(?=\S)")
@@ -55,6 +59,35 @@ def steps(number: str) -> str:
     ('1 step', '-1 step', '0.5 steps', 'inf steps')
     """
     return f"{number} step{'' if number.lstrip('+-') == '1' else 's'}"
+
+
+def last_words(text: str, longest: int) -> str:
+    r"""What native code printed before its end, in one line of about ``longest`` characters that begins at a word.
+
+    Addresses of a stack are left out. Where all of it is too long, the last line that says why comes first.
+
+    >>> last_words("a.cc:7] Check failed: x > 0\n*** Check failure stack trace: ***\n    @  0x7f01  main\n", 80)
+    'a.cc:7] Check failed: x > 0'
+    """
+    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip() and not _STACK.match(line)]
+    whole = " ".join(lines)
+    if len(whole) <= longest:
+        return whole
+    why = next((line for line in reversed(lines) if _WHY.search(line)), "")
+    rest = whole[-max(longest - len(why), 0) :] if len(why) < longest else ""
+    if why in rest:
+        why, rest = "", whole[-longest:]
+    tail = f"... {rest.partition(' ')[2] or rest}" if rest else ""
+    return f"{_why_shortened(why, longest)} {tail}".strip()
+
+
+def _why_shortened(why: str, longest: int) -> str:
+    """The line, from the words that say why on where it is too long, and then cut behind a word."""
+    found = _WHY.search(why)
+    if found is None or len(why) <= longest:
+        return why
+    line = why[found.start() :]
+    return line if len(line) <= longest else f"{line[:longest].rpartition(' ')[0] or line[:longest]} ..."
 
 
 def columns_of(stream: TextIO | None) -> int | None:

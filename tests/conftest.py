@@ -88,8 +88,8 @@ def time_out_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time-out of a session limits its runs alone: one that is short, for a run that hangs, ends no opening."""
     begin = IsolatedSession.__init__
 
-    def opened(session: IsolatedSession, child: ChildProcess, timeout_s: float, suspect: str) -> None:
-        begin(session, child, _SECONDS_TO_OPEN, suspect)
+    def opened(session: IsolatedSession, child: ChildProcess, timeout_s: float, suspect: str, flag: str) -> None:
+        begin(session, child, _SECONDS_TO_OPEN, suspect, flag)
         session._timeout_s = timeout_s
 
     monkeypatch.setattr(IsolatedSession, "__init__", opened)

@@ -107,7 +107,7 @@ def _described(request: LocateRequest) -> ConfigurationResult:
     timeout = request.options.real("example_timeout")
     entry: Opened | NotMeasured
     try:
-        session = open_isolated(request.model, request.tested, timeout)
+        session = open_isolated(request.model, request.tested, timeout, timeout_flag="--example_timeout")
         entry = Opened(request.model, request.tested, session, request.tested)
         require_delegates_ran(session.delegation)
     except ConfigurationUnavailable as error:

@@ -67,7 +67,8 @@ class DelegateRun:
     """What a delegate took of the main graph when it was tried, or why that is not known.
 
     ``basis`` is ``tested here`` or ``not tested``; then ``reason`` says why, and the figures are None. ``partitions``
-    are those of the delegate. ``is_cpu``: the device is software on the CPU.
+    are those of the delegate. ``is_cpu``: the device is software on the CPU. ``warnings`` are the runtime's own that
+    put the delegate's results in doubt.
     """
 
     delegate: str
@@ -81,6 +82,7 @@ class DelegateRun:
     total_nodes: int | None = None
     partitions: int | None = None
     left_on_cpu: tuple[OperatorLeft, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -38,13 +38,16 @@ class DelegateCoverage:
 class Delegation:
     """Proof of delegation: of ``total_nodes`` nodes, which ran on a delegate and which operators stayed on the CPU.
 
-    ``refused`` has a delegate's own words about operators that it does not take, where it says any.
+    ``refused`` has a delegate's own words about operators that it does not take, where it says any, ``warnings`` those
+    that put its results in doubt. ``without_effect`` says of a setting that it had nothing to do.
     """
 
     total_nodes: int
     delegates: tuple[DelegateCoverage, ...]
     cpu_operators: Mapping[str, int]
     refused: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    without_effect: str = ""
 
     @property
     def delegated_nodes(self) -> int:

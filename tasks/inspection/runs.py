@@ -59,6 +59,7 @@ def _taken(session: Session, graph: Graph, untried: DelegateRun) -> DelegateRun:
             OperatorLeft(operator, count, types_of_left(graph, operator, count), proof.refused.get(operator, ""))
             for operator, count in proof.cpu_operators.items()
         ),
+        warnings=proof.warnings,
     )
 
 

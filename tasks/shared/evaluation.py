@@ -190,7 +190,7 @@ def evaluate(
                 ready = evaluation.after_pass(ready, measured, opened.entries, observer, opener)
         result = _assemble(evaluation, opened.described, measured, ready, started_at, observer)
         changed = changed_meanwhile(journal, identity, evaluation.identity())
-        return replace(result, warnings=[*result.warnings, *changed])
+        return replace(result, warnings=[*opened.warnings, *result.warnings, *changed])
 
 
 def merge(
@@ -218,7 +218,7 @@ def merge(
 
 
 def _in_own_process(request: TaskRequest) -> Open:
-    return partial(open_isolated, timeout_s=request.execution.example_timeout_s)
+    return partial(open_isolated, timeout_s=request.execution.example_timeout_s, timeout_flag="--example_timeout")
 
 
 def _assemble(

@@ -98,6 +98,15 @@ class OpenConfigurations:
         return {entry.configuration.name: entry.session for entry in self.entries}
 
     @property
+    def warnings(self) -> list[str]:
+        """What runtimes said when they opened the model that puts their results in doubt."""
+        return [
+            f"{entry.configuration.name}: its runtime warns: {text}"
+            for entry in self.entries
+            for text in entry.session.delegation.warnings
+        ]
+
+    @property
     def runnable(self) -> bool:
         """Whether a test configuration can run; with the reference alone nothing is measured."""
         return any(entry.role == "test" and entry.name in self.sessions for entry in self.described)

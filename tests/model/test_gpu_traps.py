@@ -13,7 +13,7 @@ from evaltools.model import ModelFile, read_model
 from evaltools.model.contents import read_contents
 from evaltools.model.gpu_traps import MEASURED, GpuTrap, gpu_traps
 from evaltools.runtime import open_session
-from tests.tflite_writer import Graph
+from tests.tflite_writer import Graph, Quantization
 
 
 def save(folder: Path, content: bytes) -> ModelFile:
@@ -26,18 +26,28 @@ def traps_of(folder: Path, content: bytes) -> tuple[GpuTrap, ...]:
     return gpu_traps(read_contents(save(folder, content)).main)
 
 
-def dense(shape: tuple[int, ...], reshaped: bool = False) -> bytes:
+QUANTA = {"input": Quantization(1 / 32, 0), "weights": Quantization(1 / 64, 0), "given": Quantization(1 / 4, 0)}
+
+
+def dense(shape: tuple[int, ...], reshaped: bool = False, dtype: str = "float32") -> bytes:
     """FULLY_CONNECTED on an input of that shape, which it flattens itself unless it is ``reshaped`` first."""
     graph = Graph()
-    fed = tensor = graph.tensor("input", shape)
+    quanta = QUANTA if dtype == "int8" else dict.fromkeys(QUANTA, None)
+    fed = tensor = graph.tensor("input", shape, dtype, quantization=quanta["input"])
     count = int(np.prod(shape))
     if reshaped:
         target = graph.constant("shape", np.array((1, count), np.int32))
-        tensor = graph.node("RESHAPE", [fed, target], graph.tensor("flat", (1, count)), "ReshapeOptions")
+        flat = graph.tensor("flat", (1, count), dtype, quantization=quanta["input"])
+        tensor = graph.node("RESHAPE", [fed, target], flat, "ReshapeOptions")
     random = np.random.default_rng(0)
-    weights = graph.constant("weights", random.normal(size=(8, count)).astype(np.float32))
-    inputs = [tensor, weights, graph.constant("bias", np.zeros(8, np.float32))]
-    given = graph.node("FULLY_CONNECTED", inputs, graph.tensor("given", (1, 8)), "FullyConnectedOptions")
+    if dtype == "int8":
+        weights = graph.constant("weights", random.integers(-127, 128, (8, count), np.int8), quanta["weights"])
+        bias = graph.constant("bias", np.zeros(8, np.int32), Quantization(1 / 32 / 64, 0))
+    else:
+        weights = graph.constant("weights", random.normal(size=(8, count)).astype(np.float32))
+        bias = graph.constant("bias", np.zeros(8, np.float32))
+    output = graph.tensor("given", (1, 8), dtype, quantization=quanta["given"])
+    given = graph.node("FULLY_CONNECTED", [tensor, weights, bias], output, "FullyConnectedOptions")
     return graph.to_bytes([fed], [given])
 
 
@@ -83,23 +93,28 @@ def test_free_sizes_are_found(tmp_path: Path) -> None:
     assert trap.found == "'input' [-1,8,8,4]"
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize("shape", [(1, 4, 4, 8), (1, 1, 2, 8), (1, 4, 8)])
-def test_a_fully_connected_that_flattens_is_found(tmp_path: Path, shape: tuple[int, ...]) -> None:
-    (trap,) = traps_of(tmp_path, dense(shape))
+def test_a_fully_connected_that_flattens_is_found(tmp_path: Path, shape: tuple[int, ...], dtype: str) -> None:
+    (trap,) = traps_of(tmp_path, dense(shape, dtype=dtype))
     assert (trap.found, trap.source) == ("FULLY_CONNECTED #0", MEASURED)
-    assert traps_of(tmp_path, dense(shape, reshaped=True)) == ()
+    assert traps_of(tmp_path, dense(shape, reshaped=True, dtype=dtype)) == ()
 
 
 @pytest.mark.skipif("EVALTOOLS_EXPECT_GPU" not in os.environ, reason="this machine is not said to have a GPU")
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize(("reshaped", "is_wrong"), [(False, True), (True, False)])
 def test_a_gpu_gives_wrong_values_where_fully_connected_flattens(
-    tmp_path: Path, reshaped: bool, is_wrong: bool
+    tmp_path: Path, reshaped: bool, is_wrong: bool, dtype: str
 ) -> None:
-    model = save(tmp_path, dense((1, 4, 4, 8), reshaped))
-    fed = [np.random.default_rng(1).normal(size=(1, 4, 4, 8)).astype(np.float32)]
+    """Wrong by more than 1, or by more than 4 quanta."""
+    model = save(tmp_path, dense((1, 4, 4, 8), reshaped, dtype))
+    random = np.random.default_rng(1)
+    floats = random.normal(size=(1, 4, 4, 8)).astype(np.float32)
+    fed = [floats if dtype == "float32" else random.integers(-127, 128, floats.shape, np.int8)]
     outputs = []
     for flags in ("runtime=litert kernels=builtin", "use_gpu=true gpu_precision_loss_allowed=false"):
         session = open_session(model, Configuration.from_text("side", flags))
         outputs.append(session.run(fed).outputs[0].astype(np.float64))
         session.close()
-    assert (np.abs(outputs[0] - outputs[1]).max() > 1) == is_wrong
+    assert (np.abs(outputs[0] - outputs[1]).max() > (1 if dtype == "float32" else 4)) == is_wrong

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evaltools.benchmark.kind import GROUPS as BENCHMARK
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 from evaltools.request.flags import GivenFlags, parse_flags
@@ -129,3 +130,7 @@ def test_what_is_neither_flag_nor_model_is_refused(words: tuple[str, ...], messa
 def test_two_models_are_one_too_many() -> None:
     with pytest.raises(UsageError, match="--model_file is given twice, as --model_file=a and --model_file=b"):
         parse_flags("x", "", "", NAMED, ["a", "b"]).text("model_file")
+
+
+def test_a_benchmark_takes_its_model_by_the_name_that_evaluations_have() -> None:
+    assert parse_flags("benchmark", "", "", BENCHMARK, ["--model_file=m.tflite"]).texts("graph") == ["m.tflite"]

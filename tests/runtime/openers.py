@@ -193,3 +193,9 @@ def waiting(_model: ModelFile, configuration: Configuration) -> FakeSession:
         return tuple(inputs)
 
     return Stated(run, (), ())
+
+
+def never_opened(_model: ModelFile, _configuration: Configuration) -> FakeSession:
+    """A delegate that is never created."""
+    time.sleep(60)
+    raise AssertionError

@@ -24,3 +24,10 @@ def test_the_nodes_that_a_delegate_did_not_take_are_where_they_are() -> None:
     six = dict.fromkeys("ABCDEF", 1)
     assert who(six).endswith("(the CPU keeps A x1, B x1, C x1, D x1, E x1, and 1 more)")
     assert who(dict.fromkeys("ABCDE", 1)).endswith("D x1, E x1)")
+
+
+def test_a_setting_that_had_nothing_to_do_is_not_measured() -> None:
+    everything = DelegateCoverage("XNNPACK", True, 19, 1)
+    require_delegates_ran(Delegation(19, (everything,), {}))
+    with pytest.raises(DelegateTookNothing, match="^fp16 had nothing to do$"):
+        require_delegates_ran(Delegation(19, (everything,), {}, without_effect="fp16 had nothing to do"))

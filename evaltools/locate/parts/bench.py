@@ -119,7 +119,7 @@ class Bench:
     def _call(self, function: Callable[..., Returned], *arguments: object) -> Returned:
         if self._session is None:
             opener = partial(open_parts, folder=self.folder)
-            self._session = open_isolated(self._model, self._reference, self._timeout_s, opener)
+            self._session = open_isolated(self._model, self._reference, self._timeout_s, opener, "--example_timeout")
         return self._session.call(function, *arguments)
 
     def _forget(self) -> None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import selectors
 import tempfile
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evaltools.errors import OutputError, UsageError
+
+_SECONDS_WITHOUT_READER: Final = 10.0
+_SECONDS_BETWEEN_LOOKS: Final = 0.1
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,10 +53,12 @@ def _same_file(path: Path, other: Path | int) -> bool:
 def write_file(path: Path, content: bytes) -> None:
     """Replace a file in one step, through symbolic links; raises :class:`OutputError`.
 
-    Devices and pipes are written as they are.
+    Devices and pipes are written as they are, a pipe only while somebody reads it.
     """
     try:
-        if _is_written_in_place(path):
+        if path.is_fifo():
+            _pour(path, content)
+        elif _is_written_in_place(path):
             path.write_bytes(content)
         else:
             _replace(Path(os.path.realpath(path)), content)
@@ -58,6 +66,44 @@ def write_file(path: Path, content: bytes) -> None:
         raise OutputError(f"{path} cannot be written: {error.strerror}") from error
     except ValueError as error:
         raise OutputError(f"{str(path)!a} cannot be written: {error}") from error
+
+
+def _pour(path: Path, content: bytes) -> None:
+    """Write into a pipe that somebody reads; raises :class:`OutputError` after 10 seconds in which nobody did.
+
+    Interrupts may be ignored meanwhile, so that to wait without end could not be ended.
+    """
+    descriptor = _opened_for_a_reader(path)
+    left = memoryview(content)
+    try:
+        with selectors.DefaultSelector() as selector:
+            selector.register(descriptor, selectors.EVENT_WRITE)
+            while left:
+                if not selector.select(_SECONDS_WITHOUT_READER):
+                    raise _not_read(path)
+                left = left[os.write(descriptor, left) :]
+    finally:
+        os.close(descriptor)
+
+
+def _opened_for_a_reader(path: Path) -> int:
+    end = time.monotonic() + _SECONDS_WITHOUT_READER
+    while True:
+        try:
+            return os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+        if time.monotonic() > end:
+            raise _not_read(path)
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+
+def _not_read(path: Path) -> OutputError:
+    return OutputError(
+        f"{path} is a pipe that nobody has read from for {_SECONDS_WITHOUT_READER:g} seconds; start its reader before, "
+        "or give a file"
+    )
 
 
 def _is_written_in_place(path: Path) -> bool:

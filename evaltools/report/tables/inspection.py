@@ -101,6 +101,8 @@ def _print_run(run: DelegateRun, console: Console) -> None:
     console.print(f"{who}: {run.nodes} of {run.total_nodes} nodes in {partitions} ({run.basis}: {run.runtime}{device})")
     for left in run.left_on_cpu:
         console.print(f"  CPU keeps {_kept(left)}")
+    for warning in run.warnings:
+        console.print(f"  warning: {printable(warning)}")
 
 
 def _kept(left: OperatorLeft) -> str:

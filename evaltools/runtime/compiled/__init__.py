@@ -6,7 +6,7 @@ import gc
 import importlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from evaltools.runtime.compiled.cache import weight_cache
 from evaltools.runtime.compiled.messages import first_error
 from evaltools.runtime.compiled.proof import NotProven, Printed, prove
 from evaltools.runtime.compiled.source import Source, source_of
-from evaltools.runtime.compiled.xnnpack_flags import xnnpack_flags
+from evaltools.runtime.compiled.xnnpack_flags import fp16_without_effect, xnnpack_flags
 from evaltools.runtime.interrupts import deferred_interrupt
 from evaltools.runtime.litert import RUNTIME as INTERPRETER
 from evaltools.runtime.process.native_messages import native_messages
@@ -88,7 +88,8 @@ class CompiledRuntime:
         session.opening = Opening((imported - start_ns) // 1000, (time.perf_counter_ns() - compiled_from) // 1000)
         printed = Printed(compiling.text, preparing.text, running.text, session.was_resized)
         try:
-            session.delegation = prove(model, configuration, accelerator, alone, source.graphs, printed)
+            proof = prove(model, configuration, accelerator, alone, source.graphs, printed)
+            session.delegation = replace(proof, without_effect=fp16_without_effect(model, configuration))
         except NotProven as caught:
             session.close()
             raise _unavailable(facts, accelerator, printed.whole, caught) from caught

@@ -26,6 +26,7 @@ _NPU_DEVICE: Final = re.compile(r"invocation_context\.cc:\d+\] Using (.+)")
 _CPU_ADAPTER: Final = "CPU"
 _ERROR: Final = re.compile(r"(?:ERROR: (?:\[[^\]]*\] )?|E\d{4} \S+\s+\d+ \S+\] )(.+)")
 _HEAD: Final = re.compile(r"(?:INFO|WARNING|ERROR|VERBOSE): |[IWEF]\d{4} \d|=== ")
+_DOUBT: Final = re.compile(r"W\d{4} \S+\s+\d+ \S+\] (Shape mismatch in .+)")
 _HEADING: Final = "Plugin errs:"
 _LONGEST_ERROR: Final = 600
 
@@ -133,6 +134,11 @@ def npu_device(messages: str) -> Device | None:
         return None
     name = found[1].strip()
     return Device(name, name.endswith(_CPU_ADAPTER))
+
+
+def doubts(messages: str) -> tuple[str, ...]:
+    """What the GPU warned about that makes its results wrong, each once: outputs of another shape than the model's."""
+    return tuple(dict.fromkeys(_DOUBT.findall(messages)))
 
 
 def first_error(messages: str) -> str:

@@ -24,6 +24,7 @@ from evaltools.runtime.compiled.messages import (
     AcceleratorShare,
     Device,
     Graphs,
+    doubts,
     gpu_device,
     gpu_share,
     npu_device,
@@ -82,7 +83,7 @@ def prove(
     refused = {kind.removeprefix("CUSTOM "): reason for kind, reason in share.refused.items()} if share else {}
     left = {} if coverage.nodes >= model.node_count else _left(model, coverage, refused)
     others = (DelegateCoverage(XNNPACK.name, True, 0, 0),) if asked_for_xnnpack else ()
-    return Delegation(model.node_count, (coverage, *others), left, refused)
+    return Delegation(model.node_count, (coverage, *others), left, refused, doubts(printed.whole))
 
 
 def _share(accelerator: Delegate, graphs: Graphs, printed: Printed) -> AcceleratorShare | None:

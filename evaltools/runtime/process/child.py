@@ -19,6 +19,8 @@ from multiprocessing.context import BaseContext, SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import IO, Any, Final
 
+from evaltools.text import last_words
+
 if sys.platform == "linux":
     import fcntl
 
@@ -26,6 +28,9 @@ _SECONDS_TO_END: Final = 5.0
 _LONGEST_QUOTE: Final = 300
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
 _LONGEST_LOG: Final = 1 << 20
+_PIPES_TO_START: Final = 4
+_log = 1
+"""The descriptor of the log in a child."""
 _ENVIRONMENT: Final = threading.Lock()
 _MAIN: Final = threading.Lock()
 _PRELOADED: Final = ["evaltools.runtime.process.isolated", "evaltools.runtime.interpreter", "evaltools.preprocess"]
@@ -58,6 +63,7 @@ class ChildProcess:
                 target=serve, args=(theirs, rope, *arguments), daemon=True
             )
             try:
+                _require_descriptors()
                 with interrupts_kept_back(), _imports_not_from_this_folder():
                     process.start()
                 return connection, bell, process
@@ -103,16 +109,19 @@ class ChildProcess:
 
     def printed(self, start: int = 0) -> str:
         """What native code printed since that place of the log, in one line."""
-        try:
-            self._printed.seek(start)
-            return " ".join(self._printed.read().decode("utf-8", "replace").split())
-        except (OSError, ValueError):
-            return ""
+        return " ".join(self._text(start).split())
 
     def quote(self, start: int = 0) -> str:
-        """The end of what native code printed since that place of the log, ready to stand behind a reason."""
-        text = self.printed(start)
-        return f"; it printed last: {text[-_LONGEST_QUOTE:]}" if text else ""
+        """What native code printed last since that place of the log, ready to stand behind a reason."""
+        text = last_words(self._text(start), _LONGEST_QUOTE)
+        return f"; it printed last: {text}" if text else ""
+
+    def _text(self, start: int) -> str:
+        try:
+            self._printed.seek(start)
+            return self._printed.read().decode("utf-8", "replace")
+        except (OSError, ValueError):
+            return ""
 
     def kill(self) -> None:
         """End it at once."""
@@ -134,6 +143,20 @@ class ChildProcess:
             self._process.close()
 
 
+def _require_descriptors() -> None:
+    """Raise :class:`OSError` where a child cannot be started for want of descriptors.
+
+    A server of children that is called and then hears nothing prints a traceback.
+    """
+    opened: list[int] = []
+    try:
+        for _ in range(_PIPES_TO_START):
+            opened.extend(os.pipe())
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+
+
 def begin_child(printed: str) -> None:
     """What a child does first: leave Ctrl-C to its parent, print into the log, end with its parent."""
     leave_interrupts_to_parent()
@@ -148,11 +171,14 @@ def leave_interrupts_to_parent() -> None:
 
 
 def log_length() -> int:
-    """Where the log of this child ends; one that has grown long is begun anew."""
-    length = os.fstat(1).st_size
+    """Where the log of this child ends; one that has grown long is begun anew.
+
+    It has a descriptor of its own: native code may have opened a file of its user's as descriptor 1.
+    """
+    length = os.fstat(_log).st_size
     if length <= _LONGEST_LOG:
         return length
-    os.ftruncate(1, 0)
+    os.ftruncate(_log, 0)
     return 0
 
 
@@ -198,13 +224,13 @@ def _end_with_parent_in_native_code() -> None:
 
 def _redirect_output(path: str) -> None:
     """Keep what native code prints away from the parent's stdout and stderr."""
-    target = os.open(path, os.O_WRONLY | os.O_APPEND)
+    global _log
+    _log = os.open(path, os.O_WRONLY | os.O_APPEND)
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
     for descriptor in (1, 2):
-        os.dup2(target, descriptor)
-    os.close(target)
+        os.dup2(_log, descriptor)
 
 
 def _contexts() -> list[BaseContext]:

@@ -13,6 +13,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Final, TypeVar
 
 from evaltools.configuration import Configuration
+from evaltools.delegates.gpu import GPU
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError, SessionEnded
 from evaltools.model import ModelFile
 from evaltools.runtime.process.child import ChildProcess, begin_child, log_length
@@ -68,27 +69,33 @@ class _RunDone:
 
 
 def open_isolated(
-    model: ModelFile, configuration: Configuration, timeout_s: float = 600.0, opener: Opener = open_session
+    model: ModelFile,
+    configuration: Configuration,
+    timeout_s: float = 600.0,
+    opener: Opener = open_session,
+    timeout_flag: str = "",
 ) -> IsolatedSession:
     """Open a session in a child process of its own.
 
-    ``timeout_s`` limits the opening and every run. Raises what the opening raises, and
-    :class:`ConfigurationUnavailable` where the child dies of it or does not answer in time.
+    ``timeout_s`` limits the opening and every run; the user's ``timeout_flag`` sets it, if there is one. Raises what
+    the opening raises, and :class:`ConfigurationUnavailable` where the child dies of it or does not answer in time.
     """
     requested = configuration.delegates.requested
     try:
         child = ChildProcess(_serve, (model, configuration, opener))
     except OSError as error:
         raise ConfigurationUnavailable(f"no process of its own could be started for it: {error}") from error
-    return IsolatedSession(child, timeout_s, requested[0].name if requested else "")
+    return IsolatedSession(child, timeout_s, requested[0].name if requested else "", timeout_flag)
 
 
 class IsolatedSession:
     """A session whose work happens in a child process."""
 
-    def __init__(self, child: ChildProcess, timeout_s: float, suspect: str) -> None:
+    def __init__(self, child: ChildProcess, timeout_s: float, suspect: str, timeout_flag: str = "") -> None:
         self._child = child
         self._timeout_s = min(timeout_s, _LONGEST_WAIT_S)
+        self._timeout_flag = timeout_flag
+        self._may_be_software = suspect == GPU.name
         self._ended: SessionEnded | None = None
         self._running = False
         self._hung: SessionEnded | None = None
@@ -109,6 +116,7 @@ class IsolatedSession:
         self._log_place = ready.log_length
         self.facts: Final = replace(ready.facts, messages=child.printed()[:_LONGEST_MESSAGES])
         self.delegation: Final = ready.delegation
+        self._may_be_software &= any(taken.is_cpu for taken in ready.delegation.delegates)
         self.inputs: Final = ready.inputs
         self.outputs: Final = ready.outputs
         self._memory = self._share_memory(ready)
@@ -256,7 +264,9 @@ class IsolatedSession:
     def _given_up(self, moment: str, seconds: float) -> SessionEnded:
         self._child.kill()
         quote = self._child.quote(self._log_place)
-        return SessionEnded(f"no answer within {seconds:g} s {moment}{quote}; it was ended", hung=True)
+        more = f"; {self._timeout_flag}=SECONDS allows more" if self._timeout_flag else ""
+        slow = "; a GPU in software is slow" if self._may_be_software else ""
+        return SessionEnded(f"no answer within {seconds:g} s {moment}{quote}; it was ended{more}{slow}", hung=True)
 
     def _obituary(self, moment: str) -> SessionEnded:
         cause = self._child.cause_of_death()

@@ -91,7 +91,7 @@ def entry_of_bad(found: Any) -> Any:
         (
             "hang",
             "no answer within 2 s during a run; it printed last: rounding_delegate: hang, as option fail asks; "
-            "it was ended",
+            "it was ended; --example_timeout=SECONDS allows more",
         ),
         ("invoke", "invoke fails, as option fail asks"),
     ],

@@ -8,6 +8,7 @@ from evaltools.runtime.compiled.messages import (
     AcceleratorShare,
     Device,
     Graphs,
+    doubts,
     first_error,
     gpu_device,
     gpu_share,
@@ -165,3 +166,13 @@ def test_a_heading_above_the_errors_of_others_is_not_the_error() -> None:
     )
     assert first_error(printed) == "Encountered unresolved custom op: fake-op-double. See instructions."
     assert first_error(printed.splitlines()[0]).startswith("Plugin errs: IntelOpenVINO")
+
+
+def test_outputs_of_another_shape_than_the_models_put_results_in_doubt() -> None:
+    mismatch = (
+        "Shape mismatch in GpuModelBuilder::UpdateOutputTensors(output of fully_connected_int8). Requested "
+        "shape:{bhwdc, {1, 1, 1, 1, 8}} vs reference shape: {bhwdc, {1, 4, 4, 1, 8}}"
+    )
+    line = f"W0000 00:00:1795577550.656998   10262 gpu_model_builder.cc:3901] {mismatch}\n"
+    assert doubts(GPU.format(adapter=SOFTWARE) + line + line) == (mismatch,)
+    assert doubts(GPU.format(adapter=SOFTWARE)) == ()

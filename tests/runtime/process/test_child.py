@@ -69,3 +69,59 @@ def test_a_program_without_a_guard_runs_once(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=120)
     assert (done.stdout, done.stderr) == ("runs\nprogram.py\n", "")
+
+
+def run_program(folder: Path, lines: str) -> subprocess.CompletedProcess[str]:
+    (folder / "program.py").write_text(lines)
+    return subprocess.run(
+        [sys.executable, "program.py"], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_a_file_that_native_code_opened_as_its_stdout_is_not_made_empty(tmp_path: Path) -> None:
+    (tmp_path / "theirs").write_bytes(bytes(3 << 20))
+    (tmp_path / "log").touch()
+    done = run_program(
+        tmp_path,
+        "import os\n"
+        "from evaltools.runtime.process import child\n"
+        "child._redirect_output('log')\n"
+        "os.dup2(os.open('theirs', os.O_WRONLY), 1)\n"
+        "assert child.log_length() == 0\n"
+        "os.write(2, bytes(2 << 20))\n"
+        "assert child.log_length() == 0\n"
+        "os.write(2, b'new')\n"
+        "assert child.log_length() == 3\n",
+    )
+    assert done.returncode == 0
+    assert (tmp_path / "theirs").stat().st_size == 3 << 20
+    assert (tmp_path / "log").read_bytes() == b"new"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit")
+def test_where_descriptors_run_out_no_process_prints_a_traceback(tmp_path: Path) -> None:
+    """Whatever they run out at: the server of children is not called in vain."""
+    (tmp_path / "model.tflite").write_bytes(tiny_models.vector_input(length=4))
+    done = run_program(
+        tmp_path,
+        "import resource\n"
+        "from contextlib import ExitStack\n"
+        "from pathlib import Path\n"
+        "from evaltools.configuration import Configuration\n"
+        "from evaltools.errors import ConfigurationUnavailable\n"
+        "from evaltools.model import read_model\n"
+        "from evaltools.runtime.process.isolated import open_isolated\n"
+        "model = read_model(Path('model.tflite'))\n"
+        "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
+        "open_isolated(model, Configuration('one')).close()\n"
+        "for limit in range(28, 38, 2):\n"
+        "    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))\n"
+        "    with ExitStack() as opened:\n"
+        "        try:\n"
+        "            while True:\n"
+        "                opened.callback(open_isolated(model, Configuration('one')).close)\n"
+        "        except ConfigurationUnavailable as error:\n"
+        "            print(error)\n",
+    )
+    said = "no process of its own could be started for it: [Errno 24] Too many open files"
+    assert (done.stdout.splitlines(), done.stderr) == ([said] * 5, "")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evaltools.configuration import Configuration
 from evaltools.delegates.external import EXTERNAL
 from evaltools.errors import (
     ConfigurationUnavailable,
@@ -25,7 +26,7 @@ from evaltools.errors import (
     SessionEnded,
 )
 from evaltools.runtime import open_session
-from evaltools.runtime.process.isolated import IsolatedSession
+from evaltools.runtime.process.isolated import IsolatedSession, open_isolated
 from evaltools.runtime.session import Array
 from tests import tiny_models
 from tests.runtime.openers import (
@@ -34,6 +35,7 @@ from tests.runtime.openers import (
     isolated,
     leaving,
     model_of,
+    never_opened,
     refusing,
     surprising,
     waiting,
@@ -209,3 +211,15 @@ def is_running(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+@pytest.mark.parametrize(
+    ("flags", "slow"), [("use_gpu=true", "; a GPU in software is slow"), ("external_delegate_path=x", "")]
+)
+def test_a_time_out_names_the_flag_that_sets_it(flags: str, slow: str, tmp_path: Path) -> None:
+    model, asked = model_of(tiny_models.add_chain(), tmp_path), Configuration.from_text("x", flags)
+    with pytest.raises(ConfigurationUnavailable) as caught:
+        open_isolated(model, asked, 0.5, never_opened, "--example_timeout")
+    assert str(caught.value) == (
+        "no answer within 0.5 s while the model was loaded; it was ended; --example_timeout=SECONDS allows more" + slow
+    )

@@ -12,7 +12,7 @@ import pytest
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelError, UsageError
 from evaltools.model import ModelFile
-from evaltools.runtime import Session, TensorSpec
+from evaltools.runtime import Delegation, Session, TensorSpec
 from evaltools.runtime.session import Array
 from evaltools.tasks.imagenet.evaluation import prepare
 from evaltools.tasks.imagenet.request import ImagenetRequest
@@ -141,3 +141,10 @@ def test_a_run_of_another_library_is_refused_before_that_is_loaded(asked: Imagen
     with pytest.raises(UsageError, match="holds another run: the library .*delegate.so was .*, now it is "):
         evaluate(prepare, run, Silent(), open_session)
     assert opened == []
+
+
+def test_what_the_runtime_warned_about_is_a_warning_of_the_result(asked: ImagenetRequest) -> None:
+    doubtful = Answering(0)
+    doubtful.delegation = Delegation(1, (), {}, warnings=("shapes do not fit",))  # type: ignore[misc]
+    result = evaluate(prepare, asked, Silent(), sessions(reference=Answering(0), a=doubtful, b=Answering(0)))
+    assert "a: its runtime warns: shapes do not fit" in result.warnings

@@ -115,3 +115,18 @@ def test_damaged_models_are_inspected_or_refused(tmp_path: Path, seed: int) -> N
             inspection = inspect(tmp_path, bytes(content), run=False)
             print_inspection(inspection, make_console(io.StringIO()))
             encode_json(inspection)
+
+
+def doubt(model: ModelFile, configuration: Configuration) -> Session:
+    """A session whose runtime warned of every delegate."""
+    session = refuse_one_add(model, configuration)
+    session.delegation = replace(session.delegation, warnings=("shapes do not fit",))  # type: ignore[misc]
+    return session
+
+
+def test_what_the_runtime_warned_about_is_said(tmp_path: Path) -> None:
+    found = inspect(tmp_path, tiny_models.add_chain(length=2), opener=doubt)
+    assert run_of(found, "GPU").warnings == ("shapes do not fit",)
+    text = io.StringIO()
+    print_inspection(found, make_console(text))
+    assert "  warning: shapes do not fit\n" in text.getvalue()
