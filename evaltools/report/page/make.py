@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from evaltools.gates.baseline import Baseline
 from evaltools.gates.outcome import GateOutcome
-from evaltools.report.page.content.page import Download, Page, Part
+from evaltools.report.page.content.page import Download, Page, Part, each_step_once
 from evaltools.report.page.sections import benchmarks, first, gates, layers, together
 from evaltools.report.page.sections.accuracy import accuracy
 from evaltools.report.page.sections.origin import origin
@@ -111,7 +111,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
     return Part(
         source=name,
         about=f"{Path(result.model.file).name}: {kind.evidence.subject(result)}",
-        sayings=first.sayings(result),
+        sayings=each_step_once(first.sayings(result)),
         sections=tuple(sections),
         overview=chart,
         advice=advice,
@@ -158,7 +158,7 @@ def _of_benchmark(name: str, result: BenchmarkResult, sources: Sources) -> Part:
     return Part(
         source=name,
         about=f"{about}: benchmark",
-        sayings=benchmarks.sayings(result),
+        sayings=each_step_once(benchmarks.sayings(result)),
         sections=(
             proof(result.rows, names, [f"rows/{place}" for place in range(len(names))], result.models),
             *together.benchmark_tradeoff(result),

@@ -29,7 +29,7 @@ def accuracy(result: EvaluationResult) -> Section:
     blocks: list[Block] = [_figures(result)]
     if judged:
         blocks.append(_verdicts(judged))
-        drawn = _changes(result, [(entry, verdict) for _, _, entry, verdict in judged])
+        drawn = _changes([(entry, verdict) for _, _, entry, verdict in judged])
         blocks += [] if drawn is None else [drawn]
     return Section("Accuracy" if kind_of(result.task).accuracy else "Figures", blocks, "accuracy")
 
@@ -113,7 +113,7 @@ def _change(value: float | None, is_share: bool, path: str) -> Cell:
     return Number(f"{100 * value:+.2f} points" if is_share else f"{value:+.3g}", value, path)
 
 
-def _changes(result: EvaluationResult, judged: Sequence[tuple[ConfigurationResult, Verdict]]) -> Chart | None:
+def _changes(judged: Sequence[tuple[ConfigurationResult, Verdict]]) -> Chart | None:
     """The changes of the figure that decides, of each configuration against the reference."""
     main = judged[0][1].metric
     factor, unit = (100, "points") if _is_share(judged[0][1]) else (1, main)
