@@ -15,6 +15,10 @@ _MOST_PICTURES: Final = 16
 """Of each configuration."""
 _MOST_CATEGORIES: Final = 12
 _MOST_FRAMES: Final = 12
+_ABOUT_THE_PICTURES: Final = (
+    f"Boxes with a score of {DRAWN_SCORE} or more that only one side has: red are those that the reference alone has, "
+    "green those that the other alone has."
+)
 
 
 def sections(result: EvaluationResult) -> list[Section]:
@@ -26,15 +30,8 @@ def sections(result: EvaluationResult) -> list[Section]:
     tables += [_categories(entry, place) for place, entry in enumerate(coco.comparisons) if entry.categories]
     return [
         Section("Boxes and categories", tables, "accuracy"),
-        Section("What changed", _galleries(coco), "changes", _about_the_pictures()),
+        Section("What changed", _galleries(coco), "changes", _ABOUT_THE_PICTURES),
     ]
-
-
-def _about_the_pictures() -> str:
-    return (
-        f"Boxes with a score of {DRAWN_SCORE} or more that only one side has: red are those that the reference alone "
-        "finds, green those that the other alone finds."
-    )
 
 
 def _changes(comparison: BoxComparison, place: int) -> list[Sequence[Cell]]:

@@ -10,8 +10,8 @@ from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.tables.figures import NAMES, speed_columns
 from evaltools.report.words.verdicts import score_change_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.section import no_sections as sections
 from evaltools.task_kind import Detail
+from evaltools.tasks.own.page import sections
 from evaltools.tasks.own.result import MetricMean, OwnPart
 from evaltools.tasks.shared.next_step import to_the_outputs as next_step
 

@@ -12,6 +12,7 @@ from evaltools.report.files.formats import require_format
 from evaltools.report.files.output_file import require_output_file
 from evaltools.report.files.plots.drawing import require_plot
 from evaltools.report.page.file import require_page_file
+from evaltools.report.page.rendering.html import require_page
 from evaltools.request import Request
 
 
@@ -62,6 +63,8 @@ def planned_files(request: Request, inputs: Iterable[Path | None]) -> dict[str, 
         raise UsageError("--record_examples writes to the JSON result; add --output_file_path=FILE.json")
     if output is None:
         return drawn
+    if (stated or output.suffix.lower().removeprefix(".")) == "html":
+        require_page()
     files = plan_files(output, [configuration.name for configuration in request.tests], stated)
     for path in set(files.values()):
         require_output_file(path, "--output_file_path", read)

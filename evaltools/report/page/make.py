@@ -12,9 +12,10 @@ from typing import Any, Final
 
 from evaltools.gates.baseline import Baseline
 from evaltools.gates.outcome import GateOutcome
-from evaltools.report.page.content.page import Download, Page, Part
+from evaltools.report.page.content.page import Download, Page, Part, each_step_once
 from evaltools.report.page.sections import benchmarks, first, gates, layers, together
 from evaltools.report.page.sections.accuracy import accuracy
+from evaltools.report.page.sections.devices import devices
 from evaltools.report.page.sections.origin import origin
 from evaltools.report.page.sections.proof import proof
 from evaltools.report.page.sections.speed import speed
@@ -103,7 +104,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
         *_at(own, "numerics"),
         *(found for search in located if (found := layers.layers(search)) is not None),
         *_at(own, "task"),
-        *(found for found in [speed(result)] if found is not None),
+        *(found for found in (speed(result), devices(result.device_run)) if found is not None),
         *_at(own, "changes"),
         origin(result.environment, result.failed),
     ]
@@ -111,7 +112,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
     return Part(
         source=name,
         about=f"{Path(result.model.file).name}: {kind.evidence.subject(result)}",
-        sayings=first.sayings(result),
+        sayings=each_step_once(first.sayings(result)),
         sections=tuple(sections),
         overview=chart,
         advice=advice,
@@ -158,11 +159,12 @@ def _of_benchmark(name: str, result: BenchmarkResult, sources: Sources) -> Part:
     return Part(
         source=name,
         about=f"{about}: benchmark",
-        sayings=benchmarks.sayings(result),
+        sayings=each_step_once(benchmarks.sayings(result)),
         sections=(
             proof(result.rows, names, [f"rows/{place}" for place in range(len(names))], result.models),
             *together.benchmark_tradeoff(result),
             *benchmarks.speed(result),
+            *(found for found in [devices(result.device_run)] if found is not None),
             origin(result.environment),
         ),
         warnings=(*result.warnings, *([f"stopped: {result.stopped}"] if result.stopped else [])),

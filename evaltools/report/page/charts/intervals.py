@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaltools.report.page.charts.look import TONES, Spec, chart, nominal, quantitative
+from evaltools.report.page.charts.look import TONES, Spec, chart, named, quantitative
 from evaltools.result.section import Tone
 
 
@@ -20,17 +20,23 @@ class Spread:
     tone: Tone = ""
 
 
-def intervals_chart(found: Sequence[Spread], title: str, nothing: float | None = None, margin: float = 0.0) -> Spec:
-    """A point and a line per configuration; a rule where ``nothing`` changed, a band of ``margin`` to its sides."""
+def intervals_chart(
+    found: Sequence[Spread], title: str, nothing: float | None = None, margin: float = 0.0, is_wide: bool = False
+) -> Spec:
+    """A point and a line per configuration; a rule where ``nothing`` changed, a band of ``margin`` to its sides.
+
+    ``is_wide``: values that are many times as large as others stand on a logarithmic axis.
+    """
     values = [
         {"name": entry.name, "value": entry.value, "low": entry.low, "high": entry.high, "colour": TONES[entry.tone]}
         for entry in found
     ]
     colour = {"field": "colour", "type": "nominal", "scale": None}
-    names = nominal("name", axis={"labelLimit": 150})
-    axis = quantitative("value", title, scale={"zero": False})
+    names = named("name")
+    scale = {"type": "log", "nice": False, "padding": 12} if is_wide else {"zero": False}
+    axis = quantitative("value", title, scale=scale)
     line: Spec = {"mark": {"type": "rule", "strokeWidth": 2}, "encoding": {
-        "y": names, "x": quantitative("low", title, scale={"zero": False}), "x2": {"field": "high"}, "color": colour,
+        "y": names, "x": quantitative("low", title, scale=scale), "x2": {"field": "high"}, "color": colour,
     }}  # fmt: skip
     point: Spec = {
         "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evaltools.report.page.charts.look import COLOURS, REFERENCE, TONES, Spec, chart, nominal, quantitative
+from evaltools.report.page.charts.look import COLOURS, REFERENCE, TONES, Spec, chart, quantitative, told_apart
 from evaltools.result.section import Tone
 
 MOST_BARS: Final = 120
@@ -73,7 +73,7 @@ def strip_chart(layers: Sequence[Layer]) -> Spec:
         name: REFERENCE if name == _CPU else COLOURS[place % len(COLOURS)] for place, name in enumerate(names)
     }
     cell: Spec = {"mark": {"type": "tick", "thickness": _bar_width(layers), "height": 22, "opacity": 1}, "encoding": {
-        "x": _operators(), "color": nominal("ran on", scale={"domain": names, "range": list(colours.values())}),
+        "x": _operators(), "color": told_apart("ran on", scale={"domain": names, "range": list(colours.values())}),
     }}  # fmt: skip
     return chart(values, [cell], 30)
 

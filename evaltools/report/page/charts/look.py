@@ -17,6 +17,8 @@ COLOURS: Final = ("#2f7fd6", "#e07b39", "#2ca089", "#a15cc4", "#ad8620", "#d6557
 """For what is told apart by name; each can be seen on white and on black."""
 TONES: Final[Mapping[str, str]] = {"good": "#2e9e5b", "bad": "#d64545", "open": "#c98a1b", "": REFERENCE}
 _TEXT: Final = "currentColor"
+_LABEL: Final = "length(datum.label) > 26 ? slice(datum.label, 0, 10) + '…' + slice(datum.label, -15) : datum.label"
+"""The beginning and the end of a long name, which tell names apart."""
 _CONFIG: Final[Spec] = {
     "background": None,
     "font": "system-ui, sans-serif",
@@ -24,13 +26,13 @@ _CONFIG: Final[Spec] = {
     "view": {"stroke": None},
     "axis": {
         "labelColor": _TEXT, "titleColor": _TEXT, "tickColor": _TEXT, "domainColor": _TEXT, "gridColor": _TEXT,
-        "gridOpacity": 0.15, "domainOpacity": 0.4, "tickOpacity": 0.4, "labelFontSize": 11, "titleFontSize": 11,
-        "titleFontWeight": "normal", "labelLimit": 150,
+        "gridOpacity": 0.15, "domainOpacity": 0.4, "tickOpacity": 0.4, "labelFontSize": 12, "titleFontSize": 12,
+        "titleFontWeight": "normal", "labelLimit": 200,
     },
     "axisX": {"tickCount": 5, "labelSeparation": 10, "labelFlush": True},
     "legend": {
-        "labelColor": _TEXT, "titleColor": _TEXT, "labelFontSize": 11, "titleFontSize": 11,
-        "titleFontWeight": "normal", "orient": "bottom", "columns": 3, "labelLimit": 130, "symbolStrokeColor": _TEXT,
+        "labelColor": _TEXT, "titleColor": _TEXT, "labelFontSize": 12, "titleFontSize": 12,
+        "titleFontWeight": "normal", "orient": "bottom", "columns": 2, "labelLimit": 180, "symbolStrokeColor": _TEXT,
     },
 }  # fmt: skip
 
@@ -64,6 +66,12 @@ def quantitative(field: str, title: str, **more: Any) -> Spec:
     return {"field": field, "type": "quantitative", "title": title or None, **more}
 
 
-def nominal(field: str, title: str = "", **more: Any) -> Spec:
-    """A channel that tells names apart, in the order in which they come."""
-    return {"field": field, "type": "nominal", "title": title or None, "sort": None, **more}
+def named(field: str, **axis: Any) -> Spec:
+    """An axis of names, in the order in which they come; ``axis`` is passed on."""
+    return {"field": field, "type": "nominal", "title": None, "sort": None, "axis": {"labelExpr": _LABEL, **axis}}
+
+
+def told_apart(field: str, **more: Any) -> Spec:
+    """A channel that tells names apart by colour or shape, with a legend; ``scale`` and the like are passed on."""
+    legend = {"labelExpr": _LABEL}
+    return {"field": field, "type": "nominal", "title": None, "sort": None, "legend": legend, **more}

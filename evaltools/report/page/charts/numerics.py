@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evaltools.report.page.charts.look import COLOURS, REFERENCE, Spec, chart, nominal, quantitative
+from evaltools.report.page.charts.look import COLOURS, REFERENCE, Spec, chart, named, quantitative, told_apart
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ def floor_chart(found: Sequence[Apart]) -> Spec:
     floor: Spec = {
         "transform": [{"filter": "datum.floor"}],
         "mark": {"type": "tick", "thickness": 3, "color": REFERENCE},
-        "encoding": {"x": x, "y": nominal("output")},
+        "encoding": {"x": x, "y": named("output")},
     }
     point: Spec = {
         "transform": [{"filter": "!datum.floor"}],
         "mark": {"type": "point", "filled": True, "size": 80, "opacity": 0.9},
-        "encoding": {"x": x, "y": nominal("output"), "color": nominal("name", scale=colours)},
+        "encoding": {"x": x, "y": named("output"), "color": told_apart("name", scale=colours)},
     }
     return chart(values, [floor, point], {"step": 34})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evaltools.report.page.charts.look import COLOURS, REFERENCE, Spec, chart, nominal, quantitative
+from evaltools.report.page.charts.look import COLOURS, REFERENCE, Spec, chart, named, quantitative, told_apart
 
 
 def shares_chart(
@@ -19,9 +19,9 @@ def shares_chart(
     stack: str | bool = "normalize" if as_shares else True
     axis = {"format": ".0%"} if as_shares else {}
     bar: Spec = {"mark": {"type": "bar", "height": {"band": 0.7}}, "encoding": {
-        "y": nominal("row", axis=None if len(rows) == 1 else {}),
+        "y": named("row", labels=len(rows) > 1, ticks=len(rows) > 1),
         "x": quantitative("size", title, stack=stack, axis=axis),
-        "color": nominal("part", scale={"domain": list(colours), "range": list(colours.values())}),
+        "color": told_apart("part", scale={"domain": list(colours), "range": list(colours.values())}),
         "order": {"field": "place", "type": "quantitative"},
     }}  # fmt: skip
     return chart(values, [bar], {"step": 30})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from evaltools.report.page.charts.look import Spec, chart, colours_by_name, nominal, quantitative
+from evaltools.report.page.charts.look import Spec, chart, colours_by_name, named, quantitative, told_apart
 
 MOST_POINTS: Final = 160
 """Of one configuration; of more, as many are shown, spread evenly."""
@@ -35,7 +35,7 @@ def runs_chart(times_ms: Mapping[str, Sequence[float]], reference: str | None) -
     point: Spec = {"mark": {"type": "point", "filled": True, "size": 16, "opacity": 0.65}, "encoding": {
         "x": quantitative("run", "run", scale={"nice": False}),
         "y": quantitative("ms", "ms", scale=scale),
-        "color": nominal("configuration", scale=colours_by_name(list(times_ms), reference)),
+        "color": told_apart("configuration", scale=colours_by_name(list(times_ms), reference)),
     }}  # fmt: skip
     return chart(values, [point], 220)
 
@@ -48,9 +48,9 @@ def moments_chart(found: Mapping[str, Mapping[str, float]], title: str) -> Spec:
         for moment, value in by_moment.items()
     ]
     line: Spec = {"mark": {"type": "line", "point": {"filled": True, "size": 40}}, "encoding": {
-        "x": nominal("moment", axis={"labelAngle": 0}),
+        "x": named("moment", labelAngle=0),
         "y": quantitative("value", title, scale={"zero": False}),
-        "color": nominal("name", scale=colours_by_name(list(found))),
+        "color": told_apart("name", scale=colours_by_name(list(found))),
     }}  # fmt: skip
     return chart(values, [line], 200)
 
@@ -59,6 +59,6 @@ def bars_chart(found: Mapping[str, float], title: str) -> Spec:
     """A bar per name, in the order given."""
     values = [{"name": name, "value": value} for name, value in found.items()]
     bar: Spec = {"mark": {"type": "bar", "height": {"band": 0.7}, "color": "#2f7fd6"}, "encoding": {
-        "y": nominal("name"), "x": quantitative("value", title),
+        "y": named("name"), "x": quantitative("value", title),
     }}  # fmt: skip
     return chart(values, [bar], {"step": 22})

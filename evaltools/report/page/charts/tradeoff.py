@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaltools.report.page.charts.look import Spec, chart, colours_by_name, nominal, quantitative
+from evaltools.report.page.charts.look import Spec, chart, colours_by_name, named, quantitative, told_apart
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ def tradeoff_chart(found: Sequence[Tradeoff], heading: str) -> Spec:
         "encoding": {
             "x": x,
             "y": y,
-            "color": nominal("model", scale=colours_by_name(names)),
-            "shape": nominal("configuration"),
+            "color": told_apart("model", scale=colours_by_name(names)),
+            "shape": told_apart("configuration"),
             "size": quantitative("size", "model MB", scale={"range": [60, 400]}, legend=None),
         },
     }
@@ -70,9 +70,9 @@ def releases_chart(found: Sequence[Release], title: str) -> Spec:
     line: Spec = {
         "mark": {"type": "line", "point": {"filled": True, "size": 50}},
         "encoding": {
-            "x": nominal("release", axis={"labelAngle": -30, "labelLimit": 110}),
+            "x": named("release", labelAngle=-30, labelLimit=110),
             "y": quantitative("value", title, scale={"zero": False}),
-            "color": nominal("configuration", scale=colours_by_name(names)),
+            "color": told_apart("configuration", scale=colours_by_name(names)),
         },
     }
     return chart(values, [line], 200)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from evaltools.result.section import Chart, Section, Table, Tone
@@ -69,3 +70,23 @@ def compact(table: Table) -> Table:
         return table
     rows = [[row[place] for place in kept] for row in table.rows]
     return replace(table, columns=[table.columns[place] for place in kept], rows=rows)
+
+
+def first_few(told: Sequence[str], most: int = 5) -> str:
+    """A sentence of the first entries, and how many are left out.
+
+    >>> first_few(["a 1", "b 2", "c 3"], most=2)
+    'a 1; b 2; and 1 more.'
+    """
+    more = [f"and {len(told) - most} more"] if len(told) > most else []
+    return f"{'; '.join([*told[:most], *more])}."
+
+
+def each_step_once(sayings: Sequence[Saying]) -> tuple[Saying, ...]:
+    """The sayings, without steps that an earlier one has already."""
+    known: set[str] = set()
+    found = []
+    for said in sayings:
+        found.append(replace(said, next_steps=tuple(step for step in said.next_steps if step not in known)))
+        known |= set(said.next_steps)
+    return tuple(found)

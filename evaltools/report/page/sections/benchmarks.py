@@ -8,7 +8,7 @@ from typing import Final
 from evaltools.metrics.op_profile import explained_share, op_figures
 from evaltools.report.page.charts.intervals import Spread, intervals_chart
 from evaltools.report.page.charts.times import MOST_POINTS, bars_chart, moments_chart, runs_chart
-from evaltools.report.page.content.page import Saying
+from evaltools.report.page.content.page import Saying, first_few
 from evaltools.report.tables.benchmark import label
 from evaltools.report.tables.cells import milliseconds, three_digits
 from evaltools.report.tables.evaluation import describe_configuration
@@ -16,16 +16,21 @@ from evaltools.report.tables.shown import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Conditions
 from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table
 
+_MOST_SAID: Final = 6
 _MOST_DRAWN: Final = 8
+_MOST_CLOUDS: Final = 4
 _MOST_OPERATORS: Final = 12
 _MOST_DISTURBANCES: Final = 10
 _MB: Final = 1024
+_WIDE: Final = 8
 
 
 def sayings(result: BenchmarkResult) -> tuple[Saying, ...]:
     """The measured rows by latency, the fastest first, then those that failed."""
     measured = sorted(_timed(result), key=lambda row: shown_figures(row).latency_us or 0.0)
-    found = [_measured(result, row, place) for place, row in enumerate(measured)]
+    found = [_measured(result, row, place) for place, row in enumerate(measured[:_MOST_SAID])]
+    if len(measured) > _MOST_SAID:
+        found.append(Saying(f"{len(measured) - _MOST_SAID} more", "", "slower, in the table of the section on speed"))
     for row in result.rows:
         if row not in measured:
             word = "not measured" if row.status == "failed" else "without a time"
@@ -71,7 +76,7 @@ def speed(result: BenchmarkResult) -> list[Section]:
     disturbed = list(dict.fromkeys(text for row in result.rows for each in row.rounds for text in each.disturbances))
     blocks += [Lines([f"not quiet: {text}" for text in disturbed[:_MOST_DISTURBANCES]])] if disturbed else []
     sections = [Section("Speed", blocks)]
-    operators = [chart for row in timed for chart in _operators(result, row)]
+    operators = [chart for row in timed[:_MOST_DRAWN] for chart in _operators(result, row)]
     return [*sections, *([Section("Operators", operators)] if operators else [])]
 
 
@@ -117,13 +122,15 @@ def _medians(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | 
         low, high = (shown.interval.low / 1000, shown.interval.high / 1000) if shown.interval else (None, None)
         spreads.append(Spread(label(result, row), (shown.latency_us or 0.0) / 1000, low, high))
         told.append(f"{label(result, row)} {milliseconds(shown.latency_us or 0.0)}")
-    return Chart("Median time with its interval", intervals_chart(spreads, "ms (95 % interval)"), f"{'; '.join(told)}.")
+    values = [spread.value for spread in spreads]
+    spec = intervals_chart(spreads, "ms (95 % interval)", is_wide=max(values) > _WIDE * min(values) > 0)
+    return Chart("Median time with its interval", spec, first_few(told))
 
 
 def _runs(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | None:
     times_ms = {
         label(result, row): [time / 1000 for each in row.rounds for time in each.regular.invokes_us]
-        for row in timed[:_MOST_DRAWN]
+        for row in sorted(timed, key=lambda row: shown_figures(row).latency_us or 0.0)[:_MOST_CLOUDS]
     }
     times_ms = {name: times for name, times in times_ms.items() if times}
     if not times_ms:
@@ -158,10 +165,8 @@ def _memory(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | N
             found[label(result, row)] = known
     if not found:
         return None
-    told = "; ".join(
-        f"{name}: {', '.join(f'{moment} {mb:.1f} MB' for moment, mb in by.items())}" for name, by in found.items()
-    )
-    return Chart("Memory of the process", moments_chart(found, "MB"), f"{told}.")
+    told = [f"{name}: {', '.join(f'{moment} {mb:.1f} MB' for moment, mb in by.items())}" for name, by in found.items()]
+    return Chart("Memory of the process", moments_chart(found, "MB"), first_few(told))
 
 
 def _warmth(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | None:
@@ -196,5 +201,5 @@ def _operators(result: BenchmarkResult, row: BenchmarkRow) -> list[Chart]:
         times[name] = times.get(name, 0.0) + each.sum_us / profile.runs / 1000
     share = explained_share(profile)
     explained = "" if share is None else f" All operators together are {100 * share:.0f} % of a run."
-    told = f"{'; '.join(f'{name} {three_digits(ms)} ms' for name, ms in times.items())}.{explained}"
+    told = f"{first_few([f'{name} {three_digits(ms)} ms' for name, ms in times.items()])}{explained}"
     return [Chart(f"Operators that take longest: {label(result, row)}", bars_chart(times, "ms per run"), told)]

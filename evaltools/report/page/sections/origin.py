@@ -10,6 +10,16 @@ from evaltools.result.evaluation import Environment, FailedExample
 from evaltools.result.section import Block, Cell, Section, Table
 
 _MOST_FAILED: Final = 10
+_WRITTEN: Final = (
+    "--trace=",
+    "--output",
+    "--plot=",
+    "--disagreements_path=",
+    "--bundle=",
+    "--run_dir=",
+    "--save_outputs=",
+)
+"""The beginnings of flags that name files which tell more."""
 
 
 def origin(environment: Environment, failed: Sequence[FailedExample] = ()) -> Section:
@@ -25,6 +35,9 @@ def origin(environment: Environment, failed: Sequence[FailedExample] = ()) -> Se
         ("started", environment.started_at),
         ("took", f"{environment.elapsed_s:.1f} s"),
     ]
+    written = [word for word in environment.command if word.startswith(_WRITTEN)]
+    if written:
+        rows.insert(1, ("files", ", ".join(written)))
     blocks: list[Block] = [Table("As it was run", (), rows)]
     if failed:
         shown = [(each.example, each.configuration or "all", each.stage, each.reason) for each in failed[:_MOST_FAILED]]

@@ -28,7 +28,7 @@ def proof(opened: Sequence[Opened], names: Sequence[str], paths: Sequence[str], 
     messages = _messages(opened, names)
     return Section(
         "Did it run?",
-        [*blocks, *([drawn] if drawn else []), *([Lines(messages)] if messages else []), *map(_model, models)],
+        [*blocks, *([drawn] if drawn else []), *([Lines(messages)] if messages else []), *_models(models)],
         lead="A delegate that did not run is never a pass. Nodes are those of the model's main graph.",
     )
 
@@ -96,6 +96,14 @@ def _messages(opened: Sequence[Opened], names: Sequence[str]) -> list[str]:
         (name, entry.runtime.messages) for entry, name in zip(opened, names, strict=True) if entry.runtime is not None
     ]
     return [f"{name} said: {text[:_LONGEST_MESSAGE]}" for name, text in found if text]
+
+
+def _models(models: Sequence[Model]) -> list[Table]:
+    """All that is known of the only model; of several, a row each."""
+    if len(models) == 1:
+        return [_model(models[0])]
+    rows = [(each.file, f"{each.size_bytes / 1e6:.2f} MB", str(each.node_count), each.sha256) for each in models]
+    return [Table("The models", ("file", "size", "nodes", "sha256"), rows)]
 
 
 def _model(model: Model) -> Table:
