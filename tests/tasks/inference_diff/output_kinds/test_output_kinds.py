@@ -193,6 +193,7 @@ def forget_points_in_one_run(runs: list[Array], _zero: int) -> None:
     runs[3] = runs[3] * np.array([1, 1, 0.1], np.float32)
 
 
+@pytest.mark.once
 def test_a_verdict_on_keypoints_is_on_those_that_are_sure(tmp_path: Path) -> None:
     """A model that gives the points it is fed; outputs are saved, changed, and compared by whole commands."""
     model = tmp_path / "pose.tflite"
