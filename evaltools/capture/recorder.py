@@ -117,9 +117,10 @@ class Recorder:
             return [model.facts() for model in (*self._models, *self._buffers.values())]
 
     def _event(self, row: tuple[int, str], seen: _Seen) -> Event:
-        start_us = max(0, seen.start_ns - self._start_ns) / 1000
+        start_ns = max(seen.start_ns, self._start_ns)
+        duration_ns = seen.start_ns + seen.duration_ns - start_ns
         facts: Event = {"runtime": seen.model.runtime, **({"failed": True} if seen.has_failed else {})}
-        return self._track(row).complete(seen.kind, start_us, seen.duration_ns / 1000, facts)
+        return self._track(row).complete(seen.kind, (start_ns - self._start_ns) / 1000, duration_ns / 1000, facts)
 
     def _track(self, row: tuple[int, str]) -> Track:
         return Track(self._process_id, self._rows[row], _CATEGORY)

@@ -1,7 +1,8 @@
 """A run's answer to ``evaltools capture``: for some seconds it writes its work to a trace in its run folder.
 
 Whoever asks puts a request into the folder; the run looks for one between two blocks of examples, at most five times a
-second, takes it away, and renames its answer into place once that is whole.
+second, takes it away, and renames its answer into place once that is whole. A request that is older than the longest
+capture is one that somebody left behind.
 """
 
 from __future__ import annotations
@@ -72,12 +73,13 @@ class CaptureAnswers:
     def _look(self, folder: Path, now: float) -> None:
         request = folder / REQUEST_NAME
         try:
+            is_stale = time.time() - request.stat().st_mtime > LONGEST_S
             asked = json_values(request.read_bytes())
             request.unlink()
             name, seconds = str(asked["answer"]), float(asked["seconds"])
         except (OSError, ValueError, TypeError, KeyError):
             return
-        if _ANSWER.fullmatch(name) and 0 < seconds <= LONGEST_S:
+        if _ANSWER.fullmatch(name) and 0 < seconds <= LONGEST_S and not is_stale:
             self._until = now + seconds
             self._begin(folder / name)
 
@@ -92,7 +94,7 @@ class CaptureAnswers:
     def _keep(self, unfinished: Path, answer: Path) -> None:
         self._trace = None
         with suppress(OSError):
-            unfinished.rename(answer)
+            unfinished.replace(answer)
 
 
 class CaptureRequest:
@@ -107,7 +109,7 @@ class CaptureRequest:
         """Ask; raises :class:`OSError` where nothing can be written to the folder."""
         draft = self._answer.with_suffix(".draft")
         draft.write_text(json.dumps({"answer": self._answer.name, "seconds": self._seconds}))
-        draft.rename(self._request)
+        draft.replace(self._request)
         return self
 
     def __exit__(

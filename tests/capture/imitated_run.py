@@ -1,11 +1,13 @@
-"""A program that does what a run does with its folder: ``imitated_run.py FOLDER ANSWERS CHILD``.
+"""A program that does what a run does with its folder: ``imitated_run.py FOLDER ANSWERS CHILD FACTS``.
 
 It finishes an example every 20 ms until its stdin ends, and prints how many it has finished. ANSWERS is 1 where it
-answers captures, CHILD is 1 where it has a process of its own with 50 MB.
+answers captures, CHILD is 1 where it has a process of its own with 50 MB. FACTS are those that its journal has, as
+JSON.
 """
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
@@ -30,6 +32,7 @@ def wait_for_end(end: threading.Event) -> None:
 def main() -> None:
     folder, answers, has_child = Path(sys.argv[1]), sys.argv[2] == "1", sys.argv[3] == "1"
     journal = open_journal(folder)
+    journal.state(json.loads(sys.argv[4]))
     records: TaskJournal[float] = TaskJournal(journal, EXAMPLES, float)
     processes = [NamedProcess(0, "evaltools")]
     child = None

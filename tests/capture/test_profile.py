@@ -18,6 +18,7 @@ import pytest
 import evaltools
 from evaltools.errors import OutputError, UsageError
 from tests.interpreters import RUNTIMES, runtime_module
+from tests.report.files.test_benchmark_trace import violations
 
 MODELS = Path(__file__).resolve().parents[2] / "datasets" / "sample" / "models"
 FLOAT = str(MODELS / "float32.tflite")
@@ -65,6 +66,7 @@ def test_every_call_is_there_and_lies_within_the_programs_own_times(runtime: str
             interpreter.invoke()
             own_us.append(((start - begun) * 1e6, (time.perf_counter() - before) * 1e6))
         interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    assert violations(events(tmp_path)) == []
     counts = Counter(event["name"] for event in events(tmp_path) if event["ph"] == "X")
     assert counts == {"open": 1, "allocate": 1, "write input": 1, "invoke": 3, "read output": 1}
     invokes = work(tmp_path, "invoke")

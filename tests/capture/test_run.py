@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,9 +12,14 @@ from typing import Any
 import psutil
 import pytest
 
+from evaltools.capture import on_devices
 from evaltools.capture.run import capture_run
 from evaltools.capture.running import process_of_run
+from evaltools.commands.device_run import parse
+from evaltools.engine.run_folder import encode
 from evaltools.errors import UsageError
+from evaltools.request.plain import to_plain
+from tests.capture.test_on_devices import Told
 from tests.report.files.test_benchmark_trace import violations
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,9 +37,13 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
     """Starts the program in the folder ``tmp_path / "run"``; it has finished some examples then."""
     started = []
 
-    def start(answers: bool = True, child: bool = True) -> subprocess.Popen[str]:
+    def start(answers: bool = True, child: bool = True, **facts: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "tests.capture.imitated_run", str(tmp_path / "run")]
-        words = [str(int(answers)), str(int(child))]
+        words = [
+            str(int(answers)),
+            str(int(child)),
+            json.dumps({name.replace("_", " "): facts[name] for name in facts}),
+        ]
         pipe = subprocess.PIPE
         process = subprocess.Popen([*command, *words], stdin=pipe, stdout=pipe, text=True, cwd=ROOT)
         started.append(process)
@@ -86,6 +96,34 @@ def test_a_run_that_does_not_answer_is_looked_at_from_outside(begin: Begin, tmp_
     (note,) = found.notes
     assert note.startswith("the run did not say what it works on: ")
     assert not (tmp_path / "run" / "capture-request.json").exists()
+
+
+def test_of_a_run_on_devices_their_processes_are_seen_and_the_runs_own(
+    begin: Begin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = parse("diff", ["--model_file=a.tflite", "--serials=R5,R6", "--device_folder=/data/x"])
+    monkeypatch.setattr(on_devices, "Adb", lambda _path, _port: Told())
+    process = begin(answers=False, child=False, request=encode(to_plain(asked)))
+    captured = capture_run(tmp_path / "run", 0.6)
+    ended(process)
+    found = captured.found
+    own, *others = found.processes
+    assert (own.process_id, own.place) == (process.pid, "")
+    assert [(use.place, use.name) for use in others] == [("R5", "R5: python3 (77)"), ("R6", "R6: python3 (77)")]
+    assert (found.examples_done, found.examples_per_second, found.notes) == (None, None, [])
+    assert violations(list(captured.events)) == []
+    assert [path.name for path in (tmp_path / "run").glob("capture*")] == []
+
+
+def test_of_a_run_on_a_cluster_it_is_said_what_is_not_seen(begin: Begin, tmp_path: Path) -> None:
+    process = begin(tasks_on_the_cluster="3")
+    (tmp_path / "run" / "shard-0-of-3").mkdir()
+    (tmp_path / "run" / "shard-0-of-3" / "journal.sqlite3").touch()
+    found = capture_run(tmp_path / "run", 0.4).found
+    ended(process)
+    (note,) = found.notes
+    assert note.startswith("a run on a cluster: 1 of 3 shards have come back; ")
+    assert found.examples_done is None
 
 
 @pytest.mark.once

@@ -107,6 +107,15 @@ def test_a_request_that_is_none_is_passed_over(text: str, tmp_path: Path) -> Non
     assert {path.name for path in tmp_path.rglob("*.json*")} <= {REQUEST_NAME}
 
 
+def test_a_request_that_somebody_left_behind_is_taken_away_and_not_answered(tmp_path: Path) -> None:
+    request = tmp_path / REQUEST_NAME
+    request.write_text('{"answer": "capture-0123456789abcdef0123456789abcdef.json", "seconds": 5}')
+    os.utime(request, (0, 0))
+    with CaptureAnswers(tmp_path, lambda: NAMED) as answers:
+        answers.add([SPAN], 5)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_without_a_folder_nothing_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with CaptureRequest(tmp_path, 1.0), CaptureAnswers(None, lambda: NAMED) as answers:
