@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evaltools.device.adb.answer import ShellAnswer, read_answer
@@ -98,6 +98,8 @@ ANSWERS = {
 
 
 @tried
+@example({**ANSWERS, "properties": "ro.build.version.sdk=²34".encode(), "cpus": "0-²".encode()})
+@example({**ANSWERS, "cpus": b"0-" + b"9" * 5000, "thermal": b"Thermal Status: " + b"9" * 5000})
 @given(st.fixed_dictionaries({name: damaged(st.just(answer)) for name, answer in ANSWERS.items()}))
 def test_whatever_a_device_answers_gives_facts(answers: dict[str, bytes]) -> None:
     text = "".join(f"m {name}\n{answer.decode('utf-8', 'replace')}\n" for name, answer in answers.items())
