@@ -1,5 +1,5 @@
 # make demo: try evaltools on the embedded sample.   make test: what a change must pass, in minutes.
-# make test-all: every test.   make docs: the pages as a site in build/site.
+# make test-all: every test.   make hostile: damaged inputs by the thousand.   make docs: the pages as a site in build/site.
 # They need Python 3.10 or newer and make, nothing else; a C compiler adds the example delegate.
 PYTHON ?= python3
 VENV ?= .venv
@@ -12,7 +12,7 @@ PYTEST = $(VENV)/bin/python -m pytest --numprocesses=auto --dist=loadfile --no-l
 # Tests start many processes: a module is compiled when the first of them needs it, and not again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all lint types docs bench generate screenshot clean
+.PHONY: demo test test-all hostile lint types docs bench generate screenshot clean
 
 DELEGATE := examples/external_delegate/rounding_delegate.so
 
@@ -26,6 +26,10 @@ test: $(VENV)/ready lint types
 
 test-all: $(VENV)/ready lint types
 	$(PYTEST)
+
+# Each property says what it was tried with where it fails.
+hostile: $(VENV)/ready
+	EVALTOOLS_HOSTILE_EXAMPLES=2000 $(PYTEST) tests/hostile
 
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check .

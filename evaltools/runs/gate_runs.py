@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import signal
 import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from evaltools.gates.gate_file import RunSource
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
-from evaltools.runs.stored import HANDED_OVER, to_bytes
+from evaltools.runs.stored import HANDED_OVER, command_of, to_bytes
 
 OUTPUT_FLAG: Final = "output_file_path"
 _MOST_LINES: Final = 20
@@ -65,7 +64,7 @@ def result_of(run: Run, output: Path) -> EvaluationResult:
             file.write_bytes(to_bytes(run.request.stating(**{OUTPUT_FLAG: output.absolute()})))
             arguments = [HANDED_OVER, str(file)]
         completed = subprocess.run(
-            [sys.executable, "-m", *arguments],
+            command_of(*arguments),
             cwd=run.folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,7 +24,11 @@ from evaltools.task_kind import request_kind
 _COMMAND_LINE: Final = "command"
 """The fact under which runs of version 1 kept the words of their command."""
 HANDED_OVER: Final = "evaltools.cli.runs.handed_over"
-"""The program that carries out a request in a file, ``python -m`` of it."""
+"""The program that carries out a request in a file."""
+_START: Final = (
+    "import sys; sys.path[:1] = filter(None, sys.path[:1]); del sys.argv[0]; import runpy; "
+    "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
+)
 
 
 def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter], trusted: bool = False) -> Request:
@@ -146,6 +151,14 @@ def changed(request: Request, given: Options, allowed: Callable[[Parameter], boo
     if others and request.devices is not None:
         request = replace(request, devices=request.devices.stating(others))
     return replace(request, options=request.options.stating(own))
+
+
+def command_of(module: str, *arguments: str) -> list[str]:
+    """The command that runs a module with this Python, as ``python -m`` does, but imports nothing from its folder.
+
+    A ``random.py`` that lies there is not ours.
+    """
+    return [sys.executable, "-c", _START, module, *arguments]
 
 
 def to_bytes(request: Request) -> bytes:

@@ -124,9 +124,10 @@ def parse_count(text: str) -> int | None:
     total = 0
     for part in text.strip().split(","):
         first, dash, last = part.partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
+        start, end = _count(first), _count(last if dash else first)
+        if start is None or end is None:
             return None
-        total += int(last) - int(first) + 1 if dash else 1
+        total += end - start + 1
     return total
 
 
@@ -139,8 +140,9 @@ def parse_frequencies(text: str) -> tuple[DeviceCpu, ...]:
     found = []
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.split(",")]
-        if len(cells) == 5 and cells[0].isdigit():
-            found.append(DeviceCpu(int(cells[0]), cells[1] or None, *(_whole(cell) for cell in cells[2:])))
+        number = _count(cells[0])
+        if len(cells) == 5 and number is not None:
+            found.append(DeviceCpu(number, cells[1] or None, *(_whole(cell) for cell in cells[2:])))
     return tuple(sorted(found, key=lambda cpu: cpu.cpu))
 
 
@@ -170,7 +172,7 @@ def parse_thermal(text: str) -> tuple[int | None, dict[str, float] | None]:
     status = re.search(r"^\s*Thermal Status: (\d+)\s*$", text, re.MULTILINE)
     before, heading, after = text.partition(_HAL)
     temperatures = _temperatures(after if heading else before) or _temperatures(before)
-    return (int(status[1]) if status else None), temperatures or None
+    return (_count(status[1]) if status else None), temperatures or None
 
 
 def _temperatures(text: str) -> dict[str, float]:
@@ -226,6 +228,11 @@ def _whole(text: str) -> int | None:
     return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else None
 
 
+def _count(text: str) -> int | None:
+    """A whole number without a sign."""
+    return None if text.startswith("-") else _whole(text)
+
+
 def device_facts(adb: Adb, serial: str, timeout_s: float = SHELL_TIMEOUT_S) -> DeviceFacts:
     """Ask a device for its facts with one shell command, and adb for its features; raises :class:`DeviceError`."""
     mark = f"evaltools-{uuid.uuid4().hex[:12]}"
@@ -251,7 +258,7 @@ def read_facts(serial: str, sections: Mapping[str, str], features: Sequence[str]
         model=properties.get("ro.product.model") or last_line(sections.get("model", "")),
         manufacturer=properties.get("ro.product.manufacturer"),
         soc=parse_soc(properties, sections.get("compatible", "")),
-        sdk=int(sdk) if sdk.isdigit() else None,
+        sdk=_count(sdk),
         android=properties.get("ro.build.version.release"),
         abi=properties.get("ro.product.cpu.abi"),
         identity=parse_identity(sections.get("identity", "")),
@@ -282,6 +289,5 @@ def free_bytes(df: str) -> int | None:
     if not headings or not ("1K-blocks" in lines[headings[-1]] or "1024-blocks" in lines[headings[-1]]):
         return None
     cells = " ".join(lines[headings[-1] + 1 :]).split()
-    if len(cells) < 6 or not cells[3].isdigit():
-        return None
-    return int(cells[3]) * 1024
+    blocks = _count(cells[3]) if len(cells) >= 6 else None
+    return None if blocks is None else blocks * 1024

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import tempfile
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from pathlib import Path
 from evaltools.device.run.jobs import last_lines
 from evaltools.errors import UsageError
 from evaltools.request import Request
-from evaltools.runs.stored import HANDED_OVER, to_bytes
+from evaltools.runs.stored import HANDED_OVER, command_of, to_bytes
 from evaltools.task_kind import request_kind
 
 
@@ -33,7 +32,7 @@ def carry_out_on_host(request: Request, good_codes: Collection[int]) -> HostRun:
         file = Path(folder, "request.json")
         file.write_bytes(to_bytes(request))
         with subprocess.Popen(
-            [sys.executable, "-m", HANDED_OVER, str(file)], stdin=subprocess.DEVNULL,
+            command_of(HANDED_OVER, str(file)), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
         ) as process:  # fmt: skip
             try:

@@ -335,3 +335,14 @@ def test_help_names_flags_and_exit_codes() -> None:
 )
 def test_words_are_told_from_flags(words: list[str], expected: Any) -> None:
     assert split_results(words) == expected
+
+
+def test_modules_beside_a_file_of_gates_are_not_imported(tmp_path: Path) -> None:
+    for name in ("random", "numpy", "json"):
+        (tmp_path / f"{name}.py").write_text(f"raise SystemExit('{name} of this folder')")
+    (tmp_path / "gates.toml").write_text(
+        f'[runs.a]\ncommand = "diff --model_file={sample.model_file("float32")} --num_runs=1"\n'
+        '[[gates]]\nlimits = ["max_error <= 1"]\n'
+    )
+    done = evaltools_here("gate", cwd=tmp_path)
+    assert (done.code, "1 passed" in done.out) == (0, True)

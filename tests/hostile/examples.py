@@ -1,0 +1,48 @@
+"""How many examples a property is tried with, and texts that are nearly right."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+_STATED: Final = os.environ.get("EVALTOOLS_HOSTILE_EXAMPLES", "")
+tried = settings(
+    max_examples=int(_STATED or 40),
+    derandomize=not _STATED,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+"""A few examples, always the same; ``make hostile`` tries many new ones."""
+
+_PIECES: Final = st.binary(max_size=8) | st.sampled_from(
+    [
+        b"",
+        b"\0",
+        b"\n",
+        b"-1",
+        b"1e999",
+        b"NaN",
+        b"null",
+        b"[[[[",
+        b"\xff\xfe",
+        b"9" * 5000,
+        b"\xc2\xb2",
+        b"\xef\xbb\xbf",
+    ]
+)
+"""Among them a number that int() refuses for its length, and a digit that it does not take."""
+
+
+@st.composite
+def damaged(draw: st.DrawFn, whole: st.SearchStrategy[bytes]) -> bytes:
+    """A valid file in which one to three places are replaced by something else."""
+    content = draw(whole)
+    for _ in range(draw(st.integers(1, 3))):
+        start = draw(st.integers(0, len(content)))
+        end = draw(st.integers(start, min(len(content), start + 12)))
+        content = content[:start] + draw(_PIECES) + content[end:]
+    return content
