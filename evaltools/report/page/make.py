@@ -80,9 +80,11 @@ def _title(parts: Sequence[Part]) -> str:
 
 
 def _together(sources: Sources) -> list[Section]:
-    sections = []
-    if len(sources.evaluations) > 1:
-        sections += together.models(sources.evaluations)
+    sections: list[Section] = []
+    of_tasks: dict[str, dict[str, EvaluationResult]] = {}
+    for name, result in sources.evaluations.items():
+        of_tasks.setdefault(kind_of(result.task).evidence.subject(result), {})[name] = result
+    sections += [together.models(task, of) for task, of in of_tasks.items() if len(of) > 1]
     if len(sources.benchmarks) > 1:
         sections += together.fastest_of(sources.benchmarks)
     if sources.baselines:

@@ -274,7 +274,7 @@ def test_several_results_are_compared() -> None:
     other = replace(small, model=replace(small.model, file="b.tflite"))
     page = read(Sources({"a": small, "b": other}))
     assert page.headings[0] == "In short"
-    assert "All together" in page.headings
+    assert "All together: imagenet" in page.headings
     assert len(page.of_class("saying")) == 2
     assert len(page.results) == 2
     (front,) = [chart for chart in page.all("svg") if "Accuracy against latency" in chart.attributes["aria-label"]]
@@ -333,3 +333,9 @@ def test_a_page_is_one_document_with_language_and_title() -> None:
     assert page.all("html")[0].attributes == {"lang": "en"}
     assert page.all("title")[0].text == "m.tflite: imagenet"
     assert len(page.all("h1")) == len(page.all("main")) == 1
+
+
+def test_results_of_different_tasks_are_not_put_into_one_table() -> None:
+    page = read(Sources({"a": classifier(), "b": stored("inference_diff")}))
+    assert len(page.of_class("saying")) >= 2
+    assert not [heading for heading in page.headings if heading.startswith("All together")]

@@ -27,12 +27,13 @@ _CONFIG: Final[Spec] = {
     "axis": {
         "labelColor": _TEXT, "titleColor": _TEXT, "tickColor": _TEXT, "domainColor": _TEXT, "gridColor": _TEXT,
         "gridOpacity": 0.15, "domainOpacity": 0.4, "tickOpacity": 0.4, "labelFontSize": 12, "titleFontSize": 12,
-        "titleFontWeight": "normal", "labelLimit": 200,
+        "titleFontWeight": "normal", "labelLimit": 200, "titlePadding": 9,
     },
     "axisX": {"tickCount": 5, "labelSeparation": 10, "labelFlush": True},
     "legend": {
         "labelColor": _TEXT, "titleColor": _TEXT, "labelFontSize": 12, "titleFontSize": 12,
         "titleFontWeight": "normal", "orient": "bottom", "columns": 2, "labelLimit": 180, "symbolStrokeColor": _TEXT,
+        "symbolFillColor": _TEXT,
     },
 }  # fmt: skip
 

@@ -24,7 +24,7 @@ _MOST_RELEASES: Final = 40
 _MOST_CHARTS: Final = 4
 
 
-def models(results: Mapping[str, EvaluationResult]) -> list[Section]:
+def models(task: str, results: Mapping[str, EvaluationResult]) -> Section:
     """All models and configurations in one table; accuracy against latency where one figure judges all of them."""
     found = ModelRows.of(results)
     rows = [_model_row(found, row) for row in found.rows]
@@ -32,7 +32,7 @@ def models(results: Mapping[str, EvaluationResult]) -> list[Section]:
     blocks: list[Block] = [Table("All models and configurations", columns, rows)]
     drawn = _tradeoff(found)
     blocks += [] if drawn is None else [drawn]
-    return [Section("All together", blocks)]
+    return Section(f"All together: {task}", blocks)
 
 
 def _model_row(found: ModelRows, row: ModelRow) -> Sequence[Cell]:
@@ -115,7 +115,7 @@ def fastest_of(results: Mapping[str, BenchmarkResult]) -> list[Section]:
         for name, row, time, size in ranked
     ]
     table = Table("All benchmarks, the fastest first", ("result", "configuration", "median", "model MB"), cells)
-    return [Section("All together", [table])]
+    return [Section("All together: benchmark", [table])]
 
 
 def releases(baselines: Sequence[Baseline], results: Mapping[str, EvaluationResult]) -> list[Section]:
