@@ -1,0 +1,32 @@
+"""A colour says what the verdict says: good only where something was shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+
+from evaltools.report.page.sections.tones import tone_of, tone_of_verdict
+from evaltools.result.section import Tone
+from evaltools.result.verdict import WEAK, Reason, Verdict, VerdictKind
+from tests import results
+
+
+@pytest.mark.parametrize("kind", get_args(VerdictKind))
+def test_every_kind_of_verdict_has_a_colour(kind: VerdictKind) -> None:
+    good, bad = ("equivalent", "better", "fp16", "bf16", "int8"), ("worse", "diverged", "not measured")
+    expected: Tone = "good" if kind in good else "bad" if kind in bad else "open"
+    assert tone_of_verdict(Verdict(kind, "outputs")) == expected
+
+
+def test_a_weak_verdict_and_none_at_all_are_open() -> None:
+    assert tone_of_verdict(Verdict("equivalent", "outputs", reasons=[Reason(WEAK, {"noise": 0.125})])) == "open"
+    assert tone_of_verdict(None) == "open"
+
+
+def test_what_did_not_run_is_never_good() -> None:
+    same = replace(results.configuration("gpu"), verdicts=[Verdict("equivalent", "top1")])
+    assert tone_of(same) == "good"
+    assert tone_of(replace(same, status="not measured", reason="no driver")) == "bad"
+    assert tone_of(replace(same, fallback="no driver")) == "bad"
