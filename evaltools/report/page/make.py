@@ -17,6 +17,7 @@ from evaltools.report.page.sections import benchmarks, first, gates, layers, tog
 from evaltools.report.page.sections.accuracy import accuracy
 from evaltools.report.page.sections.devices import devices
 from evaltools.report.page.sections.origin import origin
+from evaltools.report.page.sections.pipeline import pipeline
 from evaltools.report.page.sections.proof import proof
 from evaltools.report.page.sections.speed import speed
 from evaltools.report.tables.benchmark import label
@@ -106,7 +107,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
         *_at(own, "numerics"),
         *(found for search in located if (found := layers.layers(search)) is not None),
         *_at(own, "task"),
-        *(found for found in (speed(result), devices(result.device_run)) if found is not None),
+        *(found for found in (speed(result), pipeline(result), devices(result.device_run)) if found is not None),
         *_at(own, "changes"),
         origin(result.environment, result.failed),
     ]

@@ -47,7 +47,7 @@ def _print_times(result: EvaluationResult, execution: ExecutionUsed, console: Co
     if execution.quiet_latency_examples is not None or any(execution.stage_seconds.values()):
         console.print(conditions_in_words(result, execution))
     if any(execution.stage_seconds.values()):
-        console.print(f"time: {shares_in_words(execution)}: {verdict(execution)}{_idle_in_words(result)}")
+        console.print(f"time: {shares_in_words(execution)}: {verdict(execution)}{idle_in_words(result)}")
 
 
 def shares_in_words(execution: ExecutionUsed) -> str:
@@ -76,7 +76,7 @@ def verdict(execution: ExecutionUsed) -> str:
     return f"{execution.bound}-bound; {_ADVICE[str(execution.bound)]}"
 
 
-def _idle_in_words(result: EvaluationResult) -> str:
+def idle_in_words(result: EvaluationResult) -> str:
     """Which flags would use cores that were idle."""
     found = bottleneck_of(result)
     if found is None or not found.helps:

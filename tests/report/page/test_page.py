@@ -101,6 +101,7 @@ def test_sections_stand_in_the_order_of_questions() -> None:
         "Lost and gained",
         "Layer by layer: xnnpack",
         "Speed",
+        "Where the time goes",
         "What changed",
         "9 pictures with another first answer: xnnpack",
         "Command and environment",

@@ -55,6 +55,22 @@ def moments_chart(found: Mapping[str, Mapping[str, float]], title: str) -> Spec:
     return chart(values, [line], 200)
 
 
+def over_time_chart(lines: Mapping[str, Sequence[tuple[float, float]]], time: str, title: str) -> Spec:
+    """A line per name: pairs of a time and a value, of which at most :data:`MOST_POINTS` are drawn."""
+    step = max(1, *(-(-len(points) // MOST_POINTS) for points in lines.values()))
+    values = [
+        {"name": name, "time": moment, "value": value}
+        for name, points in lines.items()
+        for moment, value in points[::step]
+    ]
+    line: Spec = {"mark": {"type": "line"}, "encoding": {
+        "x": quantitative("time", time),
+        "y": quantitative("value", title),
+        "color": told_apart("name", scale=colours_by_name(list(lines))),
+    }}  # fmt: skip
+    return chart(values, [line], 200)
+
+
 def bars_chart(found: Mapping[str, float], title: str) -> Spec:
     """A bar per name, in the order given."""
     values = [{"name": name, "value": value} for name, value in found.items()]

@@ -10,7 +10,7 @@ from evaltools.report.page.sections.tones import tone_of
 from evaltools.report.tables.answer import Answer, answers_of
 from evaltools.report.tables.cells import median, p_value
 from evaltools.report.tables.evaluation import describe_configuration
-from evaltools.report.tables.execution import shares_in_words, verdict
+from evaltools.report.tables.execution import idle_in_words, shares_in_words, verdict
 from evaltools.report.words.verdicts import why_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
@@ -67,4 +67,6 @@ def overview(result: EvaluationResult) -> tuple[Chart | None, str]:
         return None, ""
     seconds = {name: spent for name, spent in execution.stage_seconds.items() if spent > 0}
     spec = shares_chart({"": seconds}, colours_of(list(seconds)), "share of the work of all workers", as_shares=True)
-    return Chart("What took the time", spec, f"{shares_in_words(execution)}."), verdict(execution)
+    return Chart(
+        "What took the time", spec, f"{shares_in_words(execution)}."
+    ), f"{verdict(execution)}{idle_in_words(result)}"

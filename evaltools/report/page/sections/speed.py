@@ -1,4 +1,4 @@
-"""How fast an evaluation's configurations are, and how its time was spent."""
+"""How fast an evaluation's configurations are."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaltools.report.page.charts.intervals import Spread, intervals_chart
-from evaltools.report.page.charts.times import MOST_POINTS, bars_chart, runs_chart
+from evaltools.report.page.charts.times import MOST_POINTS, runs_chart
 from evaltools.report.tables.cells import milliseconds, p_value, says_something, three_digits
-from evaltools.report.tables.execution import conditions_in_words, shares_in_words, verdict
+from evaltools.report.tables.execution import conditions_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
 from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table
@@ -19,7 +19,7 @@ _MOST_CONFIGURATIONS: Final = 8
 
 
 def speed(result: EvaluationResult) -> Section | None:
-    """Latencies, ratios with intervals, single times where they were kept, stages of the run; None without times."""
+    """Latencies, ratios with intervals, single times where they were kept; None without times."""
     timed = [
         (place, entry)
         for place, entry in enumerate(result.configurations)
@@ -28,7 +28,7 @@ def speed(result: EvaluationResult) -> Section | None:
     if not timed:
         return None
     blocks: list[Block] = [_latencies(timed)]
-    blocks += [drawn for drawn in (_ratios(result), _runs(result, timed), _stages(result)) if drawn is not None]
+    blocks += [drawn for drawn in (_ratios(result), _runs(result, timed)) if drawn is not None]
     said = _said(result)
     return Section("Speed", [*blocks, *([Lines(said)] if said else [])])
 
@@ -105,15 +105,6 @@ def _runs(result: EvaluationResult, timed: Sequence[tuple[int, ConfigurationResu
     )
     reference = next((name for name in references if name in times_ms), None)
     return Chart("Each run in its turn", runs_chart(times_ms, reference), f"{told}.{bound}")
-
-
-def _stages(result: EvaluationResult) -> Chart | None:
-    execution = result.execution
-    if execution is None or not any(execution.stage_seconds.values()):
-        return None
-    spec = bars_chart(execution.stage_seconds, "seconds of all workers")
-    seconds = ", ".join(f"{name} {spent:.3g} s" for name, spent in execution.stage_seconds.items())
-    return Chart("Time by stage of the run", spec, f"{seconds}: {shares_in_words(execution)}: {verdict(execution)}.")
 
 
 def _said(result: EvaluationResult) -> list[str]:
