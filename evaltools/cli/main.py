@@ -30,11 +30,21 @@ _OBJECTS_PER_COLLECTION: Final = 10_000
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
+    _open_standard_descriptors()
     arguments = list(sys.argv[1:] if argv is None else argv)
     if _DEBUG in arguments:
         arguments.remove(_DEBUG)
         os.environ[DEBUG] = "1"
     return exit_code_of(lambda: _dispatch(arguments), _interrupted(arguments))
+
+
+def _open_standard_descriptors() -> None:
+    """Open those that the shell has closed on nothing, so that no pipe and no file of ours gets their numbers."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
 
 
 def exit_code_of(act: Callable[[], int], when_interrupted: str) -> int:

@@ -31,10 +31,7 @@ TOO_FEW_PICTURES: Final = "too_few_pictures"
 """The reason where nothing can be decided: there are so many ``pictures``, and ``fewest`` would be needed."""
 
 BLIND: Final = "blind"
-"""The reason where the inputs cannot show a fault of an output, although it differs.
-
-``passing`` says what would pass as well: ``zeros``, or ``standstill``, an output that never changes.
-"""
+"""The reason where the inputs cannot show a fault of an output: zeros would pass as well."""
 
 WEAK: Final = "weak"
 """The reason that qualifies a verdict which outputs with much noise would get as well.

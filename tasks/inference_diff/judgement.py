@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -176,34 +176,32 @@ def judge(
 def withhold_blind(comparison: DiffComparison) -> DiffComparison:
     """The comparison, with ``not decided`` for the outputs whose faults these inputs cannot show.
 
-    Such an output would pass; but so would zeros, or the reference gives the same in all runs. Outputs that are equal
-    in every bit have passed, unless all of the model's are 0 everywhere, which one that is never written is as well.
+    Such an output would pass, and so would zeros. Outputs that are equal in every bit have passed, unless all of the
+    model's are 0 everywhere, which one that is never written is as well.
     """
-    known = comparison.sensitivity
-    if known is None:
+    if comparison.sensitivity is None:
         return comparison
-    zeros = next((fault.missed_in for fault in known.faults if fault.name == ALL_ZERO), [])
-    passing = dict.fromkeys(known.alike, "standstill") | dict.fromkeys(zeros, "zeros")
-    differing = {judged.difference.output for judged in comparison.outputs if not judged.difference.identical}
-    blind = {output: what for output, what in passing.items() if output in differing}
-    if all(judged.difference.reference.low == judged.difference.reference.high == 0 for judged in comparison.outputs):
-        blind |= {judged.difference.output: "zeros" for judged in comparison.outputs}
+    zeros = next((fault.missed_in for fault in comparison.sensitivity.faults if fault.name == ALL_ZERO), [])
+    are_zero = all(each.difference.reference.low == each.difference.reference.high == 0 for each in comparison.outputs)
+    blind = {
+        judged.difference.output
+        for judged in comparison.outputs
+        if are_zero or (judged.difference.output in zeros and not judged.difference.identical)
+    }
+    outputs = [
+        replace(judged, verdict=_withheld(judged.verdict)) if judged.difference.output in blind else judged
+        for judged in comparison.outputs
+    ]
     boxes = comparison.boxes_verdict
-    if boxes is not None and any(blind.get(judged.difference.output) == "zeros" for judged in comparison.outputs):
-        boxes = _withheld(boxes, "zeros")
-    outputs = [_judged_blind(judged, blind) for judged in comparison.outputs]
+    if boxes is not None and any(judged.in_boxes and judged.difference.output in blind for judged in outputs):
+        boxes = _withheld(boxes)
     return replace(comparison, outputs=outputs, boxes_verdict=boxes)
 
 
-def _judged_blind(judged: JudgedOutput, blind: Mapping[str, str]) -> JudgedOutput:
-    what = blind.get(judged.difference.output)
-    return judged if what is None else replace(judged, verdict=_withheld(judged.verdict, what))
-
-
-def _withheld(verdict: OutputVerdict, passing: str) -> OutputVerdict:
+def _withheld(verdict: OutputVerdict) -> OutputVerdict:
     if not passes(verdict.grade):
         return verdict
-    return replace(verdict, grade="not decided", reasons=[Reason(BLIND, names={"passing": passing}), *verdict.reasons])
+    return replace(verdict, grade="not decided", reasons=[Reason(BLIND), *verdict.reasons])
 
 
 def _with_repeat(verdict: OutputVerdict, again: OutputVerdict) -> OutputVerdict:

@@ -36,6 +36,8 @@ RANGES = {
 
 AMPLIFYING = ("mobilenet_v1_0.25_128_quant", "mobilenet_v1_0.5_160_quant", "pretrainedResnet_quant")
 """Rounding to the eight bits of these models moves their output by more than a tenth of its size."""
+SEEING_NOTHING = ("deeplabv3_mnv2_dm05_pascal_quant",)
+"""In noise and in one picture of the sample these find no object: all of their output is 0."""
 
 RUNS = dict.fromkeys(
     ("coco_ssd_mobilenet_v1_1.0_quant_2018_06_29", "deeplabv3_257_float", "deeplabv3_mnv2_dm05_pascal_quant"),
@@ -65,7 +67,7 @@ def test_kernels_nobody_doubts_are_equivalent_or_within_precision(zoo: Path, tmp
     both = ("--config=litert: runtime=litert", "--config=tflite: runtime=tflite_runtime use_xnnpack=false")
     completed = run_diff(zoo, model, output, *RUNS.get(model, ("--num_runs=3", "--noise_floor_runs=3")), *both)
     assert completed.code == 0, completed.err
-    expected = {"equivalent", "fp16", "bf16", "int8"} | ({"not decided"} if model in AMPLIFYING else set())
+    expected = {"equivalent", "fp16", "bf16", "int8"} | ({"not decided"} if model in AMPLIFYING + SEEING_NOTHING else set())
     for name in ("litert", "tflite"):
         found = comparison(output, name)
         verdict = next(entry.verdict for entry in read_result(output).configurations if entry.name == name)

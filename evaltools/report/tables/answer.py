@@ -10,7 +10,7 @@ from rich.console import Console
 
 from evaltools.report.tables.cells import Said, device_text, print_said, speed
 from evaltools.report.words.verdicts import (
-    blind_in_words,
+    BLIND_IN_WORDS,
     change_in_words,
     kind_in_words,
     reasons_in_words,
@@ -107,9 +107,8 @@ def _unjudged(reference: ConfigurationResult | None) -> str:
 def judged_in_words(verdict: Verdict) -> str:
     """The verdict in words, without its reasons, which stand with the figures."""
     if verdict.metric == _OF_OUTPUTS:
-        blind = [blind_in_words(reason) for reason in verdict.reasons if reason.kind == BLIND]
-        if blind:
-            return f"{kind_in_words(verdict.kind)}: {blind[0]}"
+        if any(reason.kind == BLIND for reason in verdict.reasons):
+            return f"{kind_in_words(verdict.kind)}: {BLIND_IN_WORDS}"
         weak = [weak_in_words(reason) for reason in verdict.reasons if reason.kind == WEAK]
         return ", but ".join([kind_in_words(verdict.kind), *weak])
     metric = all_metrics().get(verdict.metric)

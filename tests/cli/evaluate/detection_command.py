@@ -16,8 +16,8 @@ from evaltools.runtime import Session
 def answered_by(open_with: Callable[[ModelFile, Configuration], Session]) -> Iterator[None]:
     """Sessions that are opened like this, in this process, in place of real ones."""
 
-    def opened(model: ModelFile, configuration: Configuration, timeout_s: float) -> Session:
-        assert timeout_s == 300, "the default of --example_timeout"
+    def opened(model: ModelFile, configuration: Configuration, timeout_s: float, timeout_flag: str) -> Session:
+        assert (timeout_s, timeout_flag) == (300, "--example_timeout"), "the default of --example_timeout"
         return open_with(model, configuration)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -34,7 +34,7 @@ def drawable(value: Any) -> Any:
     r"""A specification without what is no XML, of which vl-convert dies, and no JSON: such characters and numbers.
 
     >>> drawable({"name": "a\x1b[2J", "value": float("nan")})
-    {'name': 'a?[2J', 'value': None}
+    {'name': 'a\\x1b[2J', 'value': None}
     """
     if isinstance(value, str):
         return printable(value)
