@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import PARAMETERS
-from evaltools.engine.run_folder import REQUEST, SEAL, decode, encode, journals_of
+from evaltools.engine.journal import copied_journal
+from evaltools.engine.run_folder import REQUEST, SEAL, decode, encode
 from evaltools.engine.seal import is_sealed, key_file
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value
@@ -40,7 +41,7 @@ def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter], tr
     outer = _run_on_devices_around(run_dir)
     if outer is not None:
         raise UsageError(f"{run_dir} is a part of the run on devices in {outer}; give evaltools resume that folder")
-    with journals_of([run_dir]) as (journal,):
+    with copied_journal(run_dir) as journal:
         text, seal, words = journal.fact(REQUEST), journal.fact(SEAL), journal.fact(_COMMAND_LINE)
         has_examples = bool(journal.examples())
     if words is not None:
@@ -83,9 +84,12 @@ def _refusal(run_dir: Path, does: Sequence[str]) -> str:
 
 def begun_here(folders: Sequence[Path]) -> Path:
     """The first of the folders of one run whose request this user made on this machine; else the first."""
-    with journals_of(folders) as journals:
-        sealed = (is_sealed(journal.fact(REQUEST) or "", journal.fact(SEAL)) for journal in journals)
-        return next((folder for folder, is_own in zip(folders, sealed, strict=True) if is_own), folders[0])
+    return next(filter(_is_own, folders), folders[0])
+
+
+def _is_own(folder: Path) -> bool:
+    with copied_journal(folder) as journal:
+        return is_sealed(journal.fact(REQUEST) or "", journal.fact(SEAL))
 
 
 def _as_typed(request: Request, run_dir: Path) -> str:
