@@ -14,7 +14,7 @@ from evaltools.configuration import Configuration
 from evaltools.delegates import PARAMETERS
 from evaltools.engine.journal import copied_journal
 from evaltools.engine.run_folder import REQUEST, SEAL, decode, encode
-from evaltools.engine.seal import is_sealed, key_file
+from evaltools.engine.seal import has_key, is_sealed, key_file
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 from evaltools.request import Options, Request, Stated
@@ -73,7 +73,8 @@ def _going_on(run_dir: Path) -> Iterator[None]:
 
 def _refusal(run_dir: Path, does: Sequence[str]) -> str:
     key = key_file()
-    why = f"its seal does not fit {key}" if key.is_file() else f"{key}, with which runs are sealed, is not there"
+    missing = "cannot be used: others can read or change it" if os.path.lexists(key) else "is not there"
+    why = f"its seal does not fit {key}" if has_key() else f"{key}, with which runs are sealed, {missing}"
     lines = [
         f"the run in {run_dir} was not begun here by you: {why}. To go on with it is to do what its maker wrote:",
         *(f"  {line}" for line in does),

@@ -168,6 +168,15 @@ def test_of_the_run_of_somebody_else_it_is_said_what_it_would_do(foreign: Path, 
     assert (tmp_path / "there.json").read_text() == "precious"
 
 
+def test_a_key_that_cannot_be_used_is_said_to_be_so(foreign: Path, tmp_path: Path) -> None:
+    key = tmp_path / "mine" / "evaltools" / "key"
+    key.parent.mkdir(parents=True)
+    key.write_bytes(b"k" * 32)
+    key.chmod(0o644)
+    with pytest.raises(UsageError, match="evaltools/key, with which runs are sealed, cannot be used: others can read"):
+        stored_request(foreign, {})
+
+
 def test_a_run_that_is_trusted_goes_on_whoever_made_it(foreign: Path, tmp_path: Path) -> None:
     assert stored_request(foreign, {}, trusted=True).options.text("trace") == f"{tmp_path}/new.json"
 
