@@ -21,6 +21,7 @@ from evaltools.request import Options, Request, Stated
 from evaltools.request.plain import REQUEST_VERSION, from_plain, stored_in, to_plain
 from evaltools.runs.foreign import consequences
 from evaltools.task_kind import request_kind
+from evaltools.text import printable
 
 _COMMAND_LINE: Final = "command"
 """The fact under which runs of version 1 kept the words of their command."""
@@ -68,7 +69,8 @@ def _going_on(run_dir: Path) -> Iterator[None]:
     try:
         yield
     except UsageError as error:
-        raise UsageError(f"the run in {run_dir} cannot go on: {error}; start it anew in another folder") from None
+        why = printable(str(error))
+        raise UsageError(f"the run in {run_dir} cannot go on: {why}; start it anew in another folder") from None
 
 
 def _refusal(run_dir: Path, does: Sequence[str]) -> str:
@@ -80,7 +82,7 @@ def _refusal(run_dir: Path, does: Sequence[str]) -> str:
         *(f"  {line}" for line in does),
         f"If you trust its maker, add --trust. To give its command again, with --run_dir={run_dir}, needs no trust",
     ]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def begun_here(folders: Sequence[Path]) -> Path:
