@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -215,13 +216,15 @@ OPENERS = pytest.mark.parametrize("opener", [open_journal, existing_journal, ope
 
 @OPENERS
 def test_a_rollback_journal_is_refused_and_stays(opener: Callable[[Path], Journal], tmp_path: Path) -> None:
-    """SQLite deletes the file that a rollback journal names as its master, if that is not in use."""
+    """SQLite would go back by it, and then delete the file that it names as its super-journal."""
     run_dir, victim = tmp_path / "run", tmp_path / "victim"
     open_journal(run_dir).close()
     victim.write_bytes(b"\0" * 100)
     name = str(victim).encode()
-    end = len(name).to_bytes(4, "big") + sum(name).to_bytes(4, "big") + bytes.fromhex("d9d505f920a163d7")
-    (run_dir / f"{JOURNAL_NAME}-journal").write_bytes(b"\0" * 512 + b"\x40\0\0\1" + name + end)
+    magic = bytes.fromhex("d9d505f920a163d7")
+    head = (magic + struct.pack(">5I", 0, 1, 4, 512, 4096)).ljust(512, b"\0")
+    named = b"\x40\0\0\1" + name + struct.pack(">2I", len(name), sum(name)) + magic
+    (run_dir / f"{JOURNAL_NAME}-journal").write_bytes(head + named)
     with pytest.raises(UsageError, match="holds a journal.sqlite3-journal, which no run leaves there"):
         opener(run_dir)
     assert victim.exists()
