@@ -16,7 +16,7 @@ from evaltools.device.adb.usage import usage_of_runs
 from evaltools.device.files.store import RUNS
 from evaltools.device.run.flags import DeviceFlags, read_device_flags
 from evaltools.errors import EvaltoolsError
-from evaltools.request import Request
+from evaltools.request import Options
 
 _SECONDS_BETWEEN_SAMPLES: Final = 0.5
 _FIRST_NUMBER: Final = 10_000_000
@@ -66,12 +66,10 @@ class DeviceSampler:
                 return
 
 
-def samplers_of(request: Request) -> tuple[list[DeviceSampler], list[str]]:
-    """One for each device of a run that can be asked, and notes about those that cannot; none for a run on the host."""
-    if request.devices is None:
-        return [], []
+def samplers_of(devices: Options) -> tuple[list[DeviceSampler], list[str]]:
+    """One for each device of a run that can be asked, by its options, and notes about those that cannot."""
     try:
-        flags = read_device_flags(request.devices)
+        flags = read_device_flags(devices)
         adb = Adb(flags.adb, flags.port)
         serials = _serials(adb, flags)
     except EvaltoolsError as error:

@@ -20,15 +20,16 @@ from evaltools.capture.usage import UsedOverTime, usage_events
 from evaltools.device.run.flags import BY_NAME
 from evaltools.engine.capture_answer import DONE, CaptureRequest
 from evaltools.engine.journal import JOURNAL_NAME, Journal, copied_journal
-from evaltools.engine.run_folder import REQUEST, decode
+from evaltools.engine.run_folder import REQUEST, SEAL, decode
+from evaltools.engine.seal import is_sealed
 from evaltools.engine.trace_file import events_in
 from evaltools.engine.trace_format import Event, Track
 from evaltools.errors import EvaltoolsError
-from evaltools.request import Request
-from evaltools.request.plain import from_plain
+from evaltools.request import Options
+from evaltools.request.plain import StoredRequest, stored_in
 from evaltools.result.capture import RunCapture
 from evaltools.runs.on_ray import TASKS
-from evaltools.runs.stored import seen_from
+from evaltools.runs.stored import options_from
 
 _SECONDS_BETWEEN_SAMPLES: Final = 0.1
 _MOST_SAMPLES: Final = 600
@@ -47,13 +48,22 @@ class CapturedRun:
     events: list[Event]
 
 
+_NOT_SEALED: Final = (
+    "the devices are not seen: the run was not begun here by you, and asking them runs the adb that its maker named"
+)
+
+
 @dataclass(frozen=True)
 class _Known:
-    """What the journal of a run says at a moment: examples done, what was asked for, the shards on a cluster."""
+    """What the journal of a run says at a moment: examples done, the devices it is on, the shards on a cluster.
+
+    ``is_own`` says whether this user asked for these devices.
+    """
 
     moment_s: float
     examples: int | None = None
-    request: Request | None = None
+    devices: Options | None = None
+    is_own: bool = False
     shards: int | None = None
 
 
@@ -65,7 +75,7 @@ def capture_run(folder: Path, seconds: float) -> CapturedRun:
     root = process_of_run(folder)
     processes = RunProcesses(root)
     before, notes = _read(folder)
-    samplers, unseen = samplers_of(before.request) if before.request is not None else ([], [])
+    samplers, unseen = _samplers(before)
     notes += unseen + _about_cluster(folder, before)
     folders = dict.fromkeys(own for process in processes.below() for own in run_folders_of(process))
     if samplers:
@@ -105,12 +115,23 @@ def _read(folder: Path) -> tuple[_Known, list[str]]:
 
 
 def _known(journal: Journal, folder: Path) -> _Known:
+    """Of the request nothing is loaded but the options of its devices: it may be somebody else's."""
     text, shards = journal.fact(REQUEST), journal.fact(TASKS)
-    plain: dict[str, Any] | None = None if text is None else decode(text, dict[str, Any], folder)
-    request = None if plain is None else seen_from(from_plain(plain, BY_NAME), Path.cwd())
-    is_in_parts = shards is not None or (request is not None and request.devices is not None)
-    examples = None if is_in_parts else len(journal.examples())
-    return _Known(time.perf_counter(), examples, request, None if shards is None else int(shards))
+    stored = None if text is None else stored_in(decode(text, dict[str, Any], folder))
+    devices = None if stored is None else _devices(stored)
+    examples = len(journal.examples()) if shards is None and devices is None else None
+    is_own = text is not None and is_sealed(text, journal.fact(SEAL))
+    return _Known(time.perf_counter(), examples, devices, is_own, None if shards is None else int(shards))
+
+
+def _devices(stored: StoredRequest) -> Options | None:
+    return None if stored.devices is None else options_from(Options.of(stored.devices, BY_NAME), Path(stored.folder))
+
+
+def _samplers(known: _Known) -> tuple[list[DeviceSampler], list[str]]:
+    if known.devices is None:
+        return [], []
+    return samplers_of(known.devices) if known.is_own else ([], [_NOT_SEALED])
 
 
 def _about_cluster(folder: Path, known: _Known) -> list[str]:

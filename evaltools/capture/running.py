@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,18 +20,26 @@ _SECONDS_BETWEEN_LOOKS_FOR_NEW_ONES: Final = 1.0
 def process_of_run(folder: Path) -> psutil.Process:
     """The process that carries out the run in a folder.
 
-    Raises :class:`UsageError` where the folder is none of a run, and where no process of this computer has its journal
-    open: then the run has ended, was interrupted, or belongs to somebody whose processes cannot be looked at.
+    Raises :class:`UsageError` where the folder is none of a run, and where no process of this user on this computer has
+    its journal open: then the run has ended, was interrupted, or belongs to somebody else.
     """
     if not (folder / JOURNAL_NAME).is_file():
         raise UsageError(f"{folder} is no run folder: it has no {JOURNAL_NAME}; give the folder of a --run_dir")
-    found = [process for process in psutil.process_iter() if folder.resolve() in run_folders_of(process)]
+    own = filter(_is_own, psutil.process_iter())
+    found = [process for process in own if folder.resolve() in run_folders_of(process)]
     if not found:
         raise UsageError(
             f"no process here works on the run in {folder}: it has ended or was interrupted, or goes on elsewhere or "
             f"as another user's. Start it, or go on with evaltools resume {folder}, and capture it meanwhile"
         )
     return min(found, key=_started)
+
+
+def _is_own(process: psutil.Process) -> bool:
+    try:
+        return process.uids().real == os.getuid()
+    except psutil.Error:
+        return False
 
 
 def run_folders_of(process: psutil.Process) -> list[Path]:

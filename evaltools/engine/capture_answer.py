@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -31,6 +32,8 @@ LONGEST_S: Final = 600.0
 _SECONDS_BETWEEN_LOOKS: Final = 0.2
 _ANSWER: Final = re.compile(r"capture-[0-9a-f]{32}\.json")
 _UNFINISHED: Final = ".part"
+_MOST_BYTES: Final = 1024
+"""A request is not longer."""
 
 
 class CaptureAnswers:
@@ -71,13 +74,12 @@ class CaptureAnswers:
                 self._writing.close()
 
     def _look(self, folder: Path, now: float) -> None:
-        request = folder / REQUEST_NAME
         try:
-            is_stale = time.time() - request.stat().st_mtime > LONGEST_S
-            asked = json_values(request.read_bytes())
-            request.unlink()
+            content, changed_s = _taken(folder / REQUEST_NAME)
+            is_stale = time.time() - changed_s > LONGEST_S
+            asked = json_values(content)
             name, seconds = str(asked["answer"]), float(asked["seconds"])
-        except (OSError, ValueError, TypeError, KeyError):
+        except (OSError, ValueError, TypeError, KeyError, ArithmeticError):
             return
         if _ANSWER.fullmatch(name) and 0 < seconds <= LONGEST_S and not is_stale:
             self._until = now + seconds
@@ -86,15 +88,33 @@ class CaptureAnswers:
     def _begin(self, answer: Path) -> None:
         unfinished = answer.with_name(answer.name + _UNFINISHED)
         self._writing.callback(self._keep, unfinished, answer)
-        self._trace = self._writing.enter_context(Trace(unfinished, os.getpid()))
+        self._trace = self._writing.enter_context(Trace(unfinished, os.getpid(), must_be_new=True))
         self._trace.write(
             [Track(each.process_id, 0, "evaltools").process_name(each.name) for each in self._processes()]
         )
 
     def _keep(self, unfinished: Path, answer: Path) -> None:
+        is_of_use = self._trace is not None and self._trace.failure is None
         self._trace = None
-        with suppress(OSError):
-            unfinished.replace(answer)
+        if is_of_use:
+            with suppress(OSError):
+                unfinished.replace(answer)
+
+
+def _taken(request: Path) -> tuple[bytes, float]:
+    """The content of a request, which is deleted, and the moment of its last change, in seconds since 1970.
+
+    Raises :class:`OSError` where there is none, :class:`ValueError` for anything else under its name, which stays.
+    """
+    if not stat.S_ISREG(request.lstat().st_mode):
+        raise ValueError(f"{request} is no file")
+    with open(os.open(request, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
+        status = os.fstat(file.fileno())
+        content = file.read(_MOST_BYTES + 1)
+    if not stat.S_ISREG(status.st_mode) or len(content) > _MOST_BYTES:
+        raise ValueError(f"{request} is no file of at most {_MOST_BYTES} bytes")
+    request.unlink()
+    return content, status.st_mtime
 
 
 class CaptureRequest:

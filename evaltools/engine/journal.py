@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import stat
 import tempfile
 import time
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Generic
@@ -25,6 +26,10 @@ JOURNAL_NAME: Final = "journal.sqlite3"
 _SECONDS_PER_BATCH: Final = 0.5
 _ROWS_PER_BATCH: Final = 1000
 _WRITTEN_AHEAD: Final = "-wal"
+_FILES: Final = ("", _WRITTEN_AHEAD, "-shm")
+"""The endings of all files that belong to a journal."""
+_ROLLBACK: Final = "-journal"
+"""The ending of a file that no run leaves, and in which SQLite would find names of files to delete."""
 _BEGINNING: Final = 32
 _TRIES_TO_COPY: Final = 5
 _TABLES: Final = """
@@ -265,6 +270,7 @@ def open_journal(folder: Path) -> Journal:
         raise UsageError(f"--run_dir={folder} cannot be used: {error.strerror}; give a folder that can") from error
     if foreign:
         raise UsageError(f"--run_dir={folder} holds other files and no journal; give a new or an empty folder")
+    _require_harmless(folder)
     connection: sqlite3.Connection | None = None
     try:
         connection = sqlite3.connect(path, timeout=1)
@@ -280,9 +286,8 @@ def open_journal(folder: Path) -> Journal:
 
 def existing_journal(folder: Path) -> Journal:
     """Open the journal of a run folder to read it; raises :class:`UsageError` where there is none."""
+    _require_run_folder(folder)
     path = folder / JOURNAL_NAME
-    if not path.is_file():
-        raise UsageError(f"{folder} is no run folder: it has no {JOURNAL_NAME}; give the folder of a --run_dir")
     if os.access(folder, os.W_OK) and os.access(path, os.W_OK):
         return open_journal(folder)
     written_ahead = path.with_name(f"{JOURNAL_NAME}{_WRITTEN_AHEAD}")
@@ -295,18 +300,19 @@ def existing_journal(folder: Path) -> Journal:
 
 @contextmanager
 def copied_journal(folder: Path) -> Iterator[Journal]:
-    """A context with a copy of the journal of a run that goes on, as far as it is written; the run is not disturbed.
+    """A context with a copy of a journal as far as it is written, in which alone SQLite works.
 
-    Raises :class:`DataError` where the run writes faster than it can be copied, and :class:`OutputError` where there is
-    no room for the copy.
+    So a run that goes on is not disturbed, and nothing that somebody else put into the folder is acted on. Raises
+    :class:`UsageError` where there is no journal, :class:`DataError` where the run writes faster than it can be copied,
+    and :class:`OutputError` where there is no room for the copy.
     """
+    _require_run_folder(folder)
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         copy = Path(temporary, JOURNAL_NAME)
         for _ in range(_TRIES_TO_COPY):
             before = _written_ahead_since(folder)
             try:
-                for ending in ("", _WRITTEN_AHEAD):
-                    shutil.copyfile(folder / f"{JOURNAL_NAME}{ending}", f"{copy}{ending}")
+                _copy(folder, copy)
             except FileNotFoundError:
                 continue
             except OSError as error:
@@ -316,7 +322,20 @@ def copied_journal(folder: Path) -> Iterator[Journal]:
         else:
             raise DataError(f"the journal in {folder} changes while it is copied; try again")
         with closing(sqlite3.connect(copy)) as connection:
-            yield Journal(connection, folder)
+            try:
+                journal = _with_tables(connection, folder)
+            except sqlite3.DatabaseError as error:
+                raise UsageError(f"{folder}: {_why_unusable(folder / JOURNAL_NAME, error)}") from error
+            yield journal
+
+
+def _copy(folder: Path, copy: Path) -> None:
+    """Copy a journal and what is written ahead of it, if anything is."""
+    shutil.copyfile(folder / JOURNAL_NAME, copy)
+    copied_ahead = copy.with_name(f"{JOURNAL_NAME}{_WRITTEN_AHEAD}")
+    copied_ahead.unlink(missing_ok=True)
+    with suppress(FileNotFoundError):
+        shutil.copyfile(folder / copied_ahead.name, copied_ahead)
 
 
 def _written_ahead_since(folder: Path) -> bytes:
@@ -326,6 +345,31 @@ def _written_ahead_since(folder: Path) -> bytes:
             return file.read(_BEGINNING)
     except OSError:
         return b""
+
+
+def _require_run_folder(folder: Path) -> None:
+    if not (folder / JOURNAL_NAME).is_file():
+        raise UsageError(f"{folder} is no run folder: it has no {JOURNAL_NAME}; give the folder of a --run_dir")
+    _require_harmless(folder)
+
+
+def _require_harmless(folder: Path) -> None:
+    """Raise :class:`UsageError` for a folder with files through which SQLite would touch others, or wait for ever."""
+    if os.path.lexists(folder / f"{JOURNAL_NAME}{_ROLLBACK}"):
+        raise UsageError(
+            f"{folder} holds a {JOURNAL_NAME}{_ROLLBACK}, which no run leaves there and which can delete other files; "
+            "give another folder, or delete that file if you know where it is from"
+        )
+    for ending in _FILES:
+        path = folder / f"{JOURNAL_NAME}{ending}"
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror}; give a folder that can") from error
+        if not stat.S_ISREG(mode):
+            raise UsageError(f"{path} is a link or no file; a journal is a file of its own: give another folder")
 
 
 def _with_tables(connection: sqlite3.Connection, folder: Path | None) -> Journal:

@@ -16,7 +16,7 @@ import msgspec
 
 from evaltools.documents import json_values
 from evaltools.engine.journal import Journal, existing_journal, open_journal, temporary_journal
-from evaltools.engine.seal import seal_of
+from evaltools.engine.seal import is_sealed, seal_of
 from evaltools.errors import DataError, UsageError
 
 REQUEST: Final = "request"
@@ -150,6 +150,14 @@ def request_facts(plain: object) -> dict[str, str]:
     """The facts that keep the request of a new run, with the seal of this user."""
     text = encode(plain)
     return {REQUEST: text, SEAL: seal_of(text)}
+
+
+def has_own_request(journal: Journal) -> bool:
+    """Whether a journal keeps a request that this user sealed.
+
+    A run of somebody else that this user goes on with gets the user's own request and seal.
+    """
+    return is_sealed(journal.fact(REQUEST) or "", journal.fact(SEAL))
 
 
 def identity_of(journal: Journal) -> RunIdentity | None:

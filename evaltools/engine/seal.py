@@ -10,6 +10,7 @@ import contextlib
 import hmac
 import os
 import secrets
+import stat
 import tempfile
 from pathlib import Path
 from typing import Final
@@ -35,16 +36,33 @@ def is_sealed(text: str, seal: str | None) -> bool:
     return key is not None and bool(seal) and hmac.compare_digest(str(seal).encode(), _hmac(key, text).encode())
 
 
+def has_key() -> bool:
+    """Whether there is a key that this user alone can have made and read."""
+    return _key() is not None
+
+
 def _hmac(key: bytes, text: str) -> str:
     return hmac.new(key, text.encode("utf-8", "surrogateescape"), "sha256").hexdigest()
 
 
 def _key() -> bytes | None:
+    """The key, None where there is none that this user alone has: a link, another's file, or one that others read."""
+    place = key_file()
+    if not place.is_absolute():
+        return None
     try:
-        key = key_file().read_bytes()
+        with open(os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            if not _is_own_alone(os.fstat(file.fileno())):
+                return None
+            key = file.read(_KEY_BYTES + 1)
     except OSError:
         return None
     return key if len(key) == _KEY_BYTES else None
+
+
+def _is_own_alone(status: os.stat_result) -> bool:
+    others = stat.S_IMODE(status.st_mode) & (stat.S_IRWXG | stat.S_IRWXO)
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not others
 
 
 def _new_key() -> bytes | None:
@@ -56,10 +74,20 @@ def _new_key() -> bytes | None:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.TemporaryDirectory(dir=place.parent) as folder:
             draft = Path(folder, "key")
-            draft.touch(mode=0o600)
-            draft.write_bytes(secrets.token_bytes(_KEY_BYTES))
-            with contextlib.suppress(FileExistsError):
+            _write_key(draft)
+            try:
                 os.link(draft, place)
+            except FileExistsError:
+                pass
+            except OSError:  # a file system without hard links
+                with contextlib.suppress(FileExistsError):
+                    _write_key(place)
     except OSError:
         return None
     return _key()
+
+
+def _write_key(place: Path) -> None:
+    """Write a new key to a file that is not there yet."""
+    with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(secrets.token_bytes(_KEY_BYTES))

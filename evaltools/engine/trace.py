@@ -20,11 +20,11 @@ class Trace:
     """A trace file that is written during the pass; without a path nothing is written.
 
     ``process`` is the number of the process in the trace. A file that cannot be written does not end the run: nothing
-    more is written then, and ``failure`` says why.
+    more is written then, and ``failure`` says why; so it is where it ``must_be_new`` and something is there.
     """
 
-    def __init__(self, path: Path | None, process: int = 1) -> None:
-        self._file = None if path is None else TraceFile(path)
+    def __init__(self, path: Path | None, process: int = 1, must_be_new: bool = False) -> None:
+        self._file = None if path is None else TraceFile(path, must_be_new)
         self._process = process
         self._named: set[int] = set()
         self._open = ExitStack()

@@ -19,18 +19,20 @@ _TAIL: Final = "\n]}\n"
 class TraceFile:
     """A context in which events are written to a file, one on each line; at its end the file is whole.
 
-    A file that cannot be written ends nothing: nothing more is written then, and ``failure`` has the reason.
+    A file that cannot be written ends nothing: nothing more is written then, and ``failure`` has the reason. Where it
+    ``must_be_new``, nothing that is there already is written to, nor through, be it a link or a pipe.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, must_be_new: bool = False) -> None:
         self.path: Final = path
+        self._mode: Final = "x" if must_be_new else "w"
         self.failure: OSError | None = None
         self._file: IO[str] | None = None
         self._has_events = False
 
     def __enter__(self) -> TraceFile:
         try:
-            self._file = self.path.open("w", encoding="utf-8")
+            self._file = self.path.open(self._mode, encoding="utf-8")
         except OSError as error:
             self.failure = error
         self._put(_HEAD)

@@ -16,7 +16,7 @@ from typing import Final
 from evaltools.engine import NotMeasured, Opened
 from evaltools.engine.describe import describe_entry, describe_model
 from evaltools.engine.journal import Journal, open_journal, temporary_journal
-from evaltools.engine.run_folder import REQUEST, request_facts
+from evaltools.engine.run_folder import REQUEST, has_own_request, request_facts
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, InferenceError, UsageError
 from evaltools.locate.bundle import write_bundle
 from evaltools.locate.by_name.side import OtherModel, Side
@@ -207,7 +207,7 @@ def _require_same(journal: Journal, request: LocateRequest, run_dir: Path) -> No
     own = _identity(request)
     if known != own and (known is not None or journal.fact(REQUEST) is not None):
         raise UsageError(f"--run_dir={run_dir} holds another run: other models, flags or inputs; give a new folder")
-    if known is None:
+    if known is None or not has_own_request(journal):
         journal.state({_IDENTITY: own, **request_facts(to_plain(request.asked))})
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.parameter import Parameter, Role, split_flag
 from evaltools.request.plain import StoredOptions, StoredRequest
-from evaltools.task_kind import OWN, request_kind, tree_kinds
+from evaltools.task_kind import OWN, comes_with_evaltools, request_kind
 
 _DOES: Final[Mapping[Role, str]] = {
     "library": "loads",
@@ -25,9 +25,9 @@ _RAY: Final = "ray_address"
 
 def consequences(stored: StoredRequest, device_parameters: Mapping[str, Parameter]) -> list[str]:
     """In words, one for each file, program and address. Raises :class:`UsageError` for flags that are none."""
-    is_in_tree = stored.task in tree_kinds()
-    found = [] if is_in_tree else [f"runs the Python code of {stored.task}"]
-    own_parameters = request_kind(stored.task if is_in_tree else OWN).parameters
+    is_known = comes_with_evaltools(stored.task)
+    found = [] if is_known else [f"runs the Python code of {stored.task}"]
+    own_parameters = request_kind(stored.task if is_known else OWN).parameters
     found += _of_options(stored.options, own_parameters, stored.folder)
     for configuration in (*([stored.reference] if stored.reference else []), *stored.tests):
         flags = dict(split_flag(word, CONFIGURATION_PARAMETERS) for word in configuration.flags)
@@ -45,10 +45,15 @@ def _of_options(
 ) -> Iterator[str]:
     for name, value in options.items():
         parameter = parameters.get(name)
-        if parameter is None or parameter.role == "plain" or name == _RUN_DIR:
-            continue
-        does = _DOES.get(parameter.role, "reads")
         for text in map(str, value if isinstance(value, list) else [value]):
-            path = text if parameter.role in _AS_THEY_ARE else os.path.join(folder, text)
-            is_there = does == "writes" and os.path.lexists(path)
-            yield f"{'overwrites' if is_there else does} {path} (--{name})"
+            if parameter is None:
+                yield f"unknown option --{name}={text}"
+            elif parameter.role != "plain" and name != _RUN_DIR:
+                yield _of_option(parameter, text, folder)
+
+
+def _of_option(parameter: Parameter, text: str, folder: str) -> str:
+    does = _DOES.get(parameter.role, "reads")
+    path = text if parameter.role in _AS_THEY_ARE else os.path.join(folder, text)
+    is_there = does == "writes" and os.path.lexists(path)
+    return f"{'overwrites' if is_there else does} {path} (--{parameter.name})"

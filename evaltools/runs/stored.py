@@ -12,14 +12,16 @@ from typing import Any, Final
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import PARAMETERS
-from evaltools.engine.run_folder import REQUEST, SEAL, decode, encode, journals_of
-from evaltools.engine.seal import is_sealed, key_file
+from evaltools.engine.journal import copied_journal
+from evaltools.engine.run_folder import REQUEST, SEAL, decode, encode
+from evaltools.engine.seal import has_key, is_sealed, key_file
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 from evaltools.request import Options, Request, Stated
 from evaltools.request.plain import REQUEST_VERSION, from_plain, stored_in, to_plain
 from evaltools.runs.foreign import consequences
 from evaltools.task_kind import request_kind
+from evaltools.text import printable
 
 _COMMAND_LINE: Final = "command"
 """The fact under which runs of version 1 kept the words of their command."""
@@ -40,7 +42,7 @@ def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter], tr
     outer = _run_on_devices_around(run_dir)
     if outer is not None:
         raise UsageError(f"{run_dir} is a part of the run on devices in {outer}; give evaltools resume that folder")
-    with journals_of([run_dir]) as (journal,):
+    with copied_journal(run_dir) as journal:
         text, seal, words = journal.fact(REQUEST), journal.fact(SEAL), journal.fact(_COMMAND_LINE)
         has_examples = bool(journal.examples())
     if words is not None:
@@ -67,25 +69,30 @@ def _going_on(run_dir: Path) -> Iterator[None]:
     try:
         yield
     except UsageError as error:
-        raise UsageError(f"the run in {run_dir} cannot go on: {error}; start it anew in another folder") from None
+        why = printable(str(error))
+        raise UsageError(f"the run in {run_dir} cannot go on: {why}; start it anew in another folder") from None
 
 
 def _refusal(run_dir: Path, does: Sequence[str]) -> str:
     key = key_file()
-    why = f"its seal does not fit {key}" if key.is_file() else f"{key}, with which runs are sealed, is not there"
+    missing = "cannot be used: others can read or change it" if os.path.lexists(key) else "is not there"
+    why = f"its seal does not fit {key}" if has_key() else f"{key}, with which runs are sealed, {missing}"
     lines = [
         f"the run in {run_dir} was not begun here by you: {why}. To go on with it is to do what its maker wrote:",
         *(f"  {line}" for line in does),
         f"If you trust its maker, add --trust. To give its command again, with --run_dir={run_dir}, needs no trust",
     ]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def begun_here(folders: Sequence[Path]) -> Path:
     """The first of the folders of one run whose request this user made on this machine; else the first."""
-    with journals_of(folders) as journals:
-        sealed = (is_sealed(journal.fact(REQUEST) or "", journal.fact(SEAL)) for journal in journals)
-        return next((folder for folder, is_own in zip(folders, sealed, strict=True) if is_own), folders[0])
+    return next(filter(_is_own, folders), folders[0])
+
+
+def _is_own(folder: Path) -> bool:
+    with copied_journal(folder) as journal:
+        return is_sealed(journal.fact(REQUEST) or "", journal.fact(SEAL))
 
 
 def _as_typed(request: Request, run_dir: Path) -> str:
@@ -101,32 +108,47 @@ def seen_from(request: Request, folder: Path) -> Request:
     return rewritten(request, lambda _parameter, path: os.path.join(request.folder, path), folder)
 
 
-def rewritten(request: Request, take: Callable[[Parameter | None, Path], str], folder: Path) -> Request:
-    """The same request with ``take`` of every path that it names, for a process in ``folder``.
+def options_from(options: Options, folder: Path) -> Options:
+    """The same options, stated in ``folder``, for a process that may be in another one: its paths become absolute."""
+    return _rewritten_options(options, lambda _parameter, path: os.path.join(folder, path), folder)
 
-    ``take`` is called with the parameter whose value names the path, None for a file that the task itself is in.
-    """
 
+def _rewritten_options(options: Options, take: Callable[[Parameter, Path], str], folder: Path) -> Options:
     def one(parameter: Parameter, value: Value) -> Value:
-        return parameter.rewrite(value, lambda path: take(parameter, path), request.folder)
+        return parameter.rewrite(value, lambda path: take(parameter, path), folder)
 
     def stated(parameter: Parameter, value: Stated) -> Stated:
         if isinstance(value, tuple):
             return tuple(str(one(parameter, each)) for each in value)
         return one(parameter, value)
 
+    return options.rewritten(stated)
+
+
+def rewritten(request: Request, take: Callable[[Parameter | None, Path], str], folder: Path) -> Request:
+    """The same request with ``take`` of every path that it names, for a process in ``folder``.
+
+    ``take`` is called with the parameter whose value names the path, None for a file that the task itself is in.
+    """
+
+    def options(own: Options) -> Options:
+        return _rewritten_options(own, take, request.folder)
+
+    def rewritten_value(parameter: Parameter, value: Value) -> Value:
+        return parameter.rewrite(value, lambda path: take(parameter, path), request.folder)
+
     def configuration(own: Configuration) -> Configuration:
-        given = tuple((name, one(PARAMETERS[name], value)) for name, value in own.delegates.given)
+        given = tuple((name, rewritten_value(PARAMETERS[name], value)) for name, value in own.delegates.given)
         return replace(own, delegates=replace(own.delegates, given=given))
 
     return replace(
         request,
         task=request_kind(request.task).moved(request.task, lambda path: take(None, path)),
         folder=folder,
-        options=request.options.rewritten(stated),
+        options=options(request.options),
         reference=None if request.reference is None else configuration(request.reference),
         tests=tuple(map(configuration, request.tests)),
-        devices=None if request.devices is None else request.devices.rewritten(stated),
+        devices=None if request.devices is None else options(request.devices),
     )
 
 

@@ -13,10 +13,10 @@ from evaltools.engine import Journal, PassOptions, QuietTime, QuietTimes, Record
 from evaltools.engine.journal import JOURNAL_NAME
 from evaltools.engine.run import settle
 from evaltools.engine.run_folder import (
-    REQUEST,
     RunIdentity,
     decode,
     encode,
+    has_own_request,
     identity_of,
     journals_of,
     request_facts,
@@ -47,7 +47,7 @@ def begin_run(
     configurations = {entry.name: _fingerprints(entry) for entry in described}
     require_same_run(journal, replace(_of_shard(identity, shard), configurations=configurations))
     journal.state({DESCRIBED: encode(described)})
-    if request is not None and (journal.fact(REQUEST) is None or not journal.examples()):
+    if request is not None and not (journal.examples() and has_own_request(journal)):
         journal.state(request_facts(to_plain(request)))
 
 

@@ -14,7 +14,7 @@ from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import ConnectionLost
 from evaltools.device.run.flags import BY_NAME
-from evaltools.request import Options, Request
+from evaltools.request import Options
 from evaltools.result.device import ListedDevice
 
 STAT = b"77 (python3) S 1 77 77 0 -1 4194560 100 0 0 0 40 10 0 0 20 0 5 0 9 9 9 @5 20480@ /usr/bin/python3 -m x"
@@ -69,8 +69,8 @@ def test_a_device_that_goes_away_ends_its_samples_and_says_why() -> None:
     assert str(sampler.failure) == "A: the connection was lost"
 
 
-def asked(**stated: str) -> Request:
-    return Request("imagenet", Options({}, {}), None, (), Path(), devices=Options(stated, BY_NAME))
+def asked(**stated: str) -> Options:
+    return Options(stated, BY_NAME)
 
 
 @pytest.mark.parametrize(

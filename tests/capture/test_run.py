@@ -16,7 +16,7 @@ from evaltools.capture import on_devices
 from evaltools.capture.run import capture_run
 from evaltools.capture.running import process_of_run
 from evaltools.commands.device_run import parse
-from evaltools.engine.run_folder import encode
+from evaltools.engine.run_folder import request_facts
 from evaltools.errors import UsageError
 from evaltools.request.plain import to_plain
 from tests.capture.test_on_devices import Told
@@ -103,7 +103,7 @@ def test_of_a_run_on_devices_their_processes_are_seen_and_the_runs_own(
 ) -> None:
     asked = parse("diff", ["--model_file=a.tflite", "--serials=R5,R6", "--device_folder=/data/x"])
     monkeypatch.setattr(on_devices, "Adb", lambda _path, _port: Told())
-    process = begin(answers=False, child=False, request=encode(to_plain(asked)))
+    process = begin(answers=False, child=False, **request_facts(to_plain(asked)))
     captured = capture_run(tmp_path / "run", 0.6)
     ended(process)
     found = captured.found
@@ -113,6 +113,34 @@ def test_of_a_run_on_devices_their_processes_are_seen_and_the_runs_own(
     assert (found.examples_done, found.examples_per_second, found.notes) == (None, None, [])
     assert violations(list(captured.events)) == []
     assert [path.name for path in (tmp_path / "run").glob("capture*")] == []
+
+
+def test_of_the_run_of_somebody_else_nothing_that_it_names_is_run(
+    begin: Begin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adb, task, seen = tmp_path / "adb", tmp_path / "gift.py", tmp_path / "seen"
+    adb.write_text(f"#!/bin/sh\ntouch {seen}\n")
+    adb.chmod(0o755)
+    task.write_text(f"open({str(seen)!r}, 'w')")
+    plain = to_plain(parse("diff", ["--model_file=a.tflite", "--serials=R5", f"--adb={adb}"]))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
+    facts = request_facts({**plain, "task": f"{task}:task"})
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
+    process = begin(answers=False, child=False, **facts)
+    found = capture_run(tmp_path / "run", 0.3).found
+    ended(process)
+    assert any(note.startswith("the devices are not seen: the run was not begun here by you") for note in found.notes)
+    assert [use.process_id for use in found.processes] == [process.pid]
+    assert not seen.exists()
+
+
+def test_a_process_of_another_user_is_not_the_run(
+    begin: Begin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(child=False)
+    monkeypatch.setattr("os.getuid", lambda: 12345)
+    with pytest.raises(UsageError, match="no process here works on the run"):
+        process_of_run(tmp_path / "run")
 
 
 def test_of_a_run_on_a_cluster_it_is_said_what_is_not_seen(begin: Begin, tmp_path: Path) -> None:

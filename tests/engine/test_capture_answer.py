@@ -96,6 +96,8 @@ def test_without_a_run_there_is_no_answer_and_the_request_is_taken_back(tmp_path
         '{"answer": "../../elsewhere.json", "seconds": 1}',
         '{"answer": "capture-0123456789abcdef0123456789abcdef.json", "seconds": 1e9}',
         '{"answer": "capture-0123456789abcdef0123456789abcdef.json", "seconds": "soon"}',
+        f'{{"answer": "capture-0123456789abcdef0123456789abcdef.json", "seconds": {"9" * 400}}}',
+        f'{{"answer": "capture-0123456789abcdef0123456789abcdef.json", "seconds": 1{" " * 1024}}}',
     ],
 )
 def test_a_request_that_is_none_is_passed_over(text: str, tmp_path: Path) -> None:
@@ -105,6 +107,45 @@ def test_a_request_that_is_none_is_passed_over(text: str, tmp_path: Path) -> Non
     with CaptureAnswers(folder, lambda: NAMED) as answers:
         answers.add([SPAN], 5)
     assert {path.name for path in tmp_path.rglob("*.json*")} <= {REQUEST_NAME}
+
+
+ASKED = '{"answer": "capture-0123456789abcdef0123456789abcdef.json", "seconds": 5}'
+UNFINISHED = "capture-0123456789abcdef0123456789abcdef.json.part"
+
+
+def test_a_request_that_cannot_be_read_is_taken_away_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / REQUEST_NAME).write_text("no request")
+    with CaptureAnswers(tmp_path, lambda: NAMED) as answers:
+        answers.add([SPAN], 5)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_or_a_link_in_place_of_a_request_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text(ASKED)
+    request = tmp_path / "run" / REQUEST_NAME
+    request.parent.mkdir()
+    for put in (os.mkfifo, lambda path: path.symlink_to(tmp_path / "elsewhere")):
+        put(request)
+        with CaptureAnswers(request.parent, lambda: NAMED) as answers:
+            answers.add([SPAN], 5)
+        assert list(request.parent.iterdir()) == [request]
+        request.unlink()
+
+
+def test_an_answer_is_not_written_to_what_is_there_already(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    unfinished = tmp_path / "run" / UNFINISHED
+    unfinished.parent.mkdir()
+    for put in (os.mkfifo, lambda path: path.symlink_to(victim), lambda path: path.symlink_to(tmp_path / "none")):
+        put(unfinished)
+        (unfinished.parent / REQUEST_NAME).write_text(ASKED)
+        with CaptureAnswers(unfinished.parent, lambda: NAMED) as answers:
+            answers.add([SPAN], 5)
+        assert list(unfinished.parent.iterdir()) == [unfinished]
+        unfinished.unlink()
+    assert victim.read_text() == "precious"
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_request_that_somebody_left_behind_is_taken_away_and_not_answered(tmp_path: Path) -> None:

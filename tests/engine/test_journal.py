@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+import struct
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evaltools.engine import Example, Failure, Finished, Journal, Record
-from evaltools.engine.journal import JOURNAL_NAME, TaskJournal, existing_journal, open_journal, temporary_journal
+from evaltools.engine.journal import (
+    JOURNAL_NAME,
+    TaskJournal,
+    copied_journal,
+    existing_journal,
+    open_journal,
+    temporary_journal,
+)
 from evaltools.engine.run_folder import IDENTITY, RunIdentity, decode, digest, identity_of, require_same_run
 from evaltools.errors import DataError, OutputError, UsageError
 
@@ -196,6 +204,63 @@ def test_a_journal_that_was_reopened_is_in_use_too(tmp_path: Path, monkeypatch: 
     with pytest.raises(UsageError, match="another run is using it"):
         existing_journal(tmp_path)
     first.close()
+
+
+def opened_as_a_copy(folder: Path) -> Journal:
+    with copied_journal(folder) as journal:
+        return journal
+
+
+OPENERS = pytest.mark.parametrize("opener", [open_journal, existing_journal, opened_as_a_copy])
+
+
+@OPENERS
+def test_a_rollback_journal_is_refused_and_stays(opener: Callable[[Path], Journal], tmp_path: Path) -> None:
+    """SQLite would go back by it, and then delete the file that it names as its super-journal."""
+    run_dir, victim = tmp_path / "run", tmp_path / "victim"
+    open_journal(run_dir).close()
+    victim.write_bytes(b"\0" * 100)
+    name = str(victim).encode()
+    magic = bytes.fromhex("d9d505f920a163d7")
+    head = (magic + struct.pack(">5I", 0, 1, 4, 512, 4096)).ljust(512, b"\0")
+    named = b"\x40\0\0\1" + name + struct.pack(">2I", len(name), sum(name)) + magic
+    (run_dir / f"{JOURNAL_NAME}-journal").write_bytes(head + named)
+    with pytest.raises(UsageError, match="holds a journal.sqlite3-journal, which no run leaves there"):
+        opener(run_dir)
+    assert victim.exists()
+    assert (run_dir / f"{JOURNAL_NAME}-journal").exists()
+
+
+@OPENERS
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm"])
+def test_a_journal_elsewhere_is_refused(opener: Callable[[Path], Journal], ending: str, tmp_path: Path) -> None:
+    open_journal(tmp_path / "run").close()
+    open_journal(tmp_path / "other").close()
+    link = tmp_path / "run" / f"{JOURNAL_NAME}{ending}"
+    link.unlink(missing_ok=True)
+    link.symlink_to(tmp_path / "other" / JOURNAL_NAME)
+    before = (tmp_path / "other" / JOURNAL_NAME).read_bytes()
+    with pytest.raises(UsageError, match=f"{link} is a link or no file"):
+        opener(tmp_path / "run")
+    assert (tmp_path / "other" / JOURNAL_NAME).read_bytes() == before
+
+
+def test_a_closed_journal_is_copied_though_nothing_is_written_ahead(tmp_path: Path) -> None:
+    journal = open_journal(tmp_path)
+    journal.state({"a": "1"})
+    journal.close()
+    assert [path.name for path in tmp_path.iterdir()] == [JOURNAL_NAME]
+    with copied_journal(tmp_path) as copy:
+        assert copy.fact("a") == "1"
+    assert [path.name for path in tmp_path.iterdir()] == [JOURNAL_NAME]
+
+
+def test_what_an_open_journal_has_written_ahead_is_in_its_copy(tmp_path: Path) -> None:
+    journal = open_journal(tmp_path)
+    journal.state({"a": "1"})
+    with copied_journal(tmp_path) as copy:
+        assert copy.fact("a") == "1"
+    journal.close()
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from evaltools.engine.seal import is_sealed, key_file, seal_of
+from evaltools.engine.seal import has_key, is_sealed, key_file, seal_of
 
 
 @pytest.fixture(autouse=True)
@@ -76,3 +78,59 @@ def test_the_key_lies_in_the_home_folder_unless_said_otherwise(stated: str, monk
     monkeypatch.setenv("XDG_STATE_HOME", stated)
     monkeypatch.setenv("HOME", "/home/me")
     assert key_file() == Path("/home/me/.local/state/evaltools/key")
+
+
+def test_without_a_home_folder_no_key_is_read_from_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as where no user is known
+    monkeypatch.chdir(tmp_path)
+    planted = tmp_path / "~" / ".local" / "state" / "evaltools" / "key"
+    planted.parent.mkdir(parents=True)
+    planted.write_bytes(b"k" * 32)
+    planted.chmod(0o600)
+    assert not is_sealed("a request", hmac_by_hand(b"k" * 32, "a request"))
+    assert seal_of("a request") == ""
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620])
+def test_a_key_that_others_read_or_write_is_none(mode: int, state: Path) -> None:
+    seal = seal_of("a request")
+    (state / "evaltools" / "key").chmod(mode)
+    assert not is_sealed("a request", seal)
+    assert not has_key()
+    assert seal_of("a request") == ""
+
+
+def test_a_key_that_is_a_link_is_none(state: Path, tmp_path: Path) -> None:
+    seal = seal_of("a request")
+    key = state / "evaltools" / "key"
+    key.rename(tmp_path / "elsewhere")
+    key.symlink_to(tmp_path / "elsewhere")
+    assert not is_sealed("a request", seal)
+    assert seal_of("a request") == ""
+
+
+def test_a_key_that_is_a_pipe_is_none_and_waits_for_nobody(state: Path) -> None:
+    (state / "evaltools").mkdir(parents=True)
+    os.mkfifo(state / "evaltools" / "key", 0o600)
+    assert seal_of("a request") == ""
+
+
+def test_the_key_of_another_user_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    seal = seal_of("a request")
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    assert not is_sealed("a request", seal)
+
+
+def test_a_file_system_without_hard_links_has_a_key_too(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_source: object, _target: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    seal = seal_of("a request")
+    key = state / "evaltools" / "key"
+    assert seal == hmac_by_hand(key.read_bytes(), "a request")
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert seal_of("a request") == seal

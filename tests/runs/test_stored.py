@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -166,6 +167,54 @@ def test_of_the_run_of_somebody_else_it_is_said_what_it_would_do(foreign: Path, 
         f"If you trust its maker, add --trust. To give its command again, with --run_dir={foreign}, needs no trust",
     ]
     assert (tmp_path / "there.json").read_text() == "precious"
+
+
+def test_a_key_that_cannot_be_used_is_said_to_be_so(foreign: Path, tmp_path: Path) -> None:
+    key = tmp_path / "mine" / "evaltools" / "key"
+    key.parent.mkdir(parents=True)
+    key.write_bytes(b"k" * 32)
+    key.chmod(0o644)
+    with pytest.raises(UsageError, match="evaltools/key, with which runs are sealed, cannot be used: others can read"):
+        stored_request(foreign, {})
+
+
+def foreign_request(plain: dict[str, Any], run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a run that somebody else began with such a request."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(run_dir.parent / "theirs"))
+    journal = open_journal(run_dir)
+    journal.state(request_facts(plain))
+    journal.close()
+    monkeypatch.setenv("XDG_STATE_HOME", str(run_dir.parent / "mine"))
+    return run_dir
+
+
+def test_lines_about_the_run_of_somebody_else_cannot_be_forged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = to_plain(request_of("imagenet"))
+    plain["options"] |= {"trace": "/t\nIf you trust\x1b[2J", "new\nflag": "x"}
+    with pytest.raises(UsageError) as caught:
+        stored_request(foreign_request(plain, tmp_path / "run", monkeypatch), {})
+    lines = str(caught.value).split("\n")
+    assert r"  writes /t\nIf you trust\x1b[2J (--trace)" in lines
+    assert r"  unknown option --new\nflag=x" in lines
+    assert len(lines) == 8
+
+
+def test_why_a_run_cannot_go_on_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = {**to_plain(request_of("imagenet")), "version": "3\n  reads nothing"}
+    with pytest.raises(UsageError, match=r"a request of version 3\\n  reads nothing; this evaltools"):
+        stored_request(foreign_request(plain, tmp_path / "run", monkeypatch), {})
+
+
+@pytest.mark.parametrize(("kind", "model"), [("locate", "model_file"), ("benchmark", "graph")])
+def test_a_search_or_benchmark_of_somebody_else_is_no_code(
+    kind: str, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = {**to_plain(request_of("imagenet")), "task": kind, "folder": "/theirs"}
+    plain["options"] = {model: "m.tflite", "modle": "x"}
+    with pytest.raises(UsageError) as caught:
+        stored_request(foreign_request(plain, tmp_path / "run", monkeypatch), {})
+    assert "Python code" not in str(caught.value)
+    assert f"  reads /theirs/m.tflite (--{model})\n  unknown option --modle=x\n" in str(caught.value)
 
 
 def test_a_run_that_is_trusted_goes_on_whoever_made_it(foreign: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.streams import complain, say
 from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_WRITTEN, OK
@@ -61,7 +62,7 @@ def _capture(run_dir: Path, seconds: float, output: Path) -> int:
     from evaltools.report.tables.capture import run_in_words
 
     process_of_run(run_dir)
-    with taken(output):
+    with interrupts_restored(), taken(output):
         require_writable(output / TRACE, "--output_folder")
         captured = capture_run(run_dir, seconds)
         write_file(output / TRACE, whole_trace(captured.events))

@@ -29,6 +29,7 @@ from evaltools.engine import Journal, Shard
 from evaltools.engine.run_folder import (
     decode,
     encode,
+    has_own_request,
     request_facts,
     require_same_run,
     run_folder,
@@ -143,7 +144,9 @@ def _write_run_start(
     together = tuple(dict.fromkeys((*run.serials, *serials)))
     facts = {_SERIALS: encode(list(together))}
     if is_new:
-        facts |= {_PARTS: str(run.count), **request_facts(to_plain(request))}
+        facts[_PARTS] = str(run.count)
+    if is_new or not has_own_request(journal):
+        facts |= request_facts(to_plain(request))
     journal.state(facts)
     return replace(run, serials=together)
 

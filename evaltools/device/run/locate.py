@@ -33,7 +33,7 @@ from evaltools.device.run.identity import identity_of
 from evaltools.device.run.jobs import last_lines
 from evaltools.device.run.request import DeviceRequest, device_request, pictures_on_device, without_host_options
 from evaltools.device.run.runner import AlikeCheck, DeviceProgram, run_on_devices
-from evaltools.engine.run_folder import REQUEST, request_facts, require_same_run, run_journal
+from evaltools.engine.run_folder import REQUEST, has_own_request, request_facts, require_same_run, run_journal
 from evaltools.errors import DataError, OutputError, UsageError
 from evaltools.exit_codes import NOT_MEASURED, OK, USAGE
 from evaltools.locate.bundle import BUNDLE_FILES, RESULT
@@ -200,6 +200,8 @@ def _kept_there(asked: Request, flags: DeviceFlags, sent: DeviceRequest) -> Iter
         if name is None:
             name = secrets.token_hex(8)
             journal.state({_PLACE: name, **request_facts(to_plain(asked))})
+        elif not has_own_request(journal):
+            journal.state(request_facts(to_plain(asked)))
         try:
             yield {"run_dir": posixpath.join(flags.root, SEARCHES, name)}
         except DeviceError as error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,6 +17,8 @@ from tests.cli.evaluate.sample_runs import XNNPACK, imagenet, start
 from tests.command import evaltools_here
 from tests.tasks.own import task_files
 from tests.tasks.own.task_files import write_task, write_values
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize(
@@ -100,3 +104,20 @@ def test_ctrl_c_ends_a_capture_and_not_the_run(tmp_path: Path) -> None:
     if capture.returncode == 130:  # else the run had ended before
         assert "interrupted; nothing was captured, and the run goes on" in said
         assert not (tmp_path / "captured" / "trace.json").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_capture_that_is_ended_takes_its_request_back(number: signal.Signals, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    command = [sys.executable, "-m", "tests.capture.imitated_run", str(run), "0", "0", "{}"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as imitated:
+        assert imitated.stdout is not None
+        assert imitated.stdout.readline() == "ready\n"
+        with start(["capture", str(run), "--secs=60", f"--output={tmp_path / 'captured'}"]) as capture:
+            while capture.poll() is None and not (run / "capture-request.json").exists():
+                time.sleep(0.02)
+            capture.send_signal(number)
+            capture.communicate(timeout=60)
+        imitated.communicate("")
+    assert capture.returncode == 130
+    assert list(run.glob("capture*")) == []

@@ -17,8 +17,8 @@ from evaltools.device.run.flags import read_device_flags
 from evaltools.device.run.locate import DeviceSearch, locate_on_device, with_host_names
 from evaltools.device.run.request import device_request
 from evaltools.engine.journal import open_journal
-from evaltools.engine.run_folder import REQUEST
-from evaltools.errors import UsageError
+from evaltools.engine.run_folder import REQUEST, has_own_request
+from evaltools.errors import EvaltoolsError, UsageError
 from evaltools.locate.request import read_request
 from evaltools.report.words.locate import answer_lines
 from evaltools.request import Request
@@ -132,3 +132,18 @@ def test_the_folder_of_another_run_is_not_taken(model: Path, tmp_path: Path, mon
     assert request.devices is not None
     with pytest.raises(UsageError, match="holds another run, no search on a device"):
         locate_on_device(read_request(request), read_device_flags(request.devices), Console(), lambda _done: None)
+
+
+def test_a_search_of_somebody_else_that_goes_on_is_sealed_anew(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    request = asked(model, "--use_xnnpack", f"--run_dir={tmp_path / 'run'}")
+    assert request.devices is not None
+    for user in ("theirs", "mine"):
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / user))
+        with pytest.raises(EvaltoolsError, match="adb"):
+            locate_on_device(read_request(request), read_device_flags(request.devices), Console(), lambda _done: None)
+    journal = open_journal(tmp_path / "run")
+    assert has_own_request(journal)
+    journal.close()

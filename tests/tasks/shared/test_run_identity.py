@@ -21,7 +21,8 @@ from evaltools.engine import (
     Shard,
 )
 from evaltools.engine.journal import TaskJournal, open_journal, temporary_journal
-from evaltools.engine.run_folder import REQUEST, RunIdentity, encode, identity_of
+from evaltools.engine.run_folder import REQUEST, SEAL, RunIdentity, encode, identity_of
+from evaltools.engine.seal import is_sealed
 from evaltools.errors import DataError, UsageError
 from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, RuntimeUsed
@@ -87,6 +88,16 @@ def test_what_a_run_is_made_of_is_written_down(run_dir: Path) -> None:
         "test": things,
     }
     assert replace(identity, configurations={}) == IDENTITY
+
+
+def test_a_run_of_somebody_else_that_goes_on_is_sealed_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
+    journal = begun_with_one_example(tmp_path / "run", DESCRIBED)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
+    assert not is_sealed(str(journal.fact(REQUEST)), journal.fact(SEAL))
+    begun(journal)
+    assert is_sealed(str(journal.fact(REQUEST)), journal.fact(SEAL))
+    journal.close()
 
 
 def on_device(device: str) -> ConfigurationResult:
