@@ -67,7 +67,9 @@ def test_kernels_nobody_doubts_are_equivalent_or_within_precision(zoo: Path, tmp
     both = ("--config=litert: runtime=litert", "--config=tflite: runtime=tflite_runtime use_xnnpack=false")
     completed = run_diff(zoo, model, output, *RUNS.get(model, ("--num_runs=3", "--noise_floor_runs=3")), *both)
     assert completed.code == 0, completed.err
-    expected = {"equivalent", "fp16", "bf16", "int8"} | ({"not decided"} if model in AMPLIFYING + SEEING_NOTHING else set())
+    expected = {"equivalent", "fp16", "bf16", "int8"} | (
+        {"not decided"} if model in AMPLIFYING + SEEING_NOTHING else set()
+    )
     for name in ("litert", "tflite"):
         found = comparison(output, name)
         verdict = next(entry.verdict for entry in read_result(output).configurations if entry.name == name)

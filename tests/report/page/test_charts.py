@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -74,6 +75,12 @@ def test_identical_outputs_stand_a_decade_below_all_others() -> None:
     spec = floor_chart([Apart("o", "CPU", 0.0, True), Apart("o", "CPU", 1e-7, True), Apart("o", "gpu", 1e-3, False)])
     assert [value["size"] for value in values(spec)] == [pytest.approx(1e-8), 1e-7, 1e-3]
     assert [value["floor"] for value in values(spec)] == [True, True, False]
+
+
+def test_a_difference_that_no_number_says_stands_a_decade_above_all_others() -> None:
+    sizes = (0.0, 1e-7, math.inf, 1e-3, math.nan)
+    drawn = [value["size"] for value in values(floor_chart([Apart("o", "gpu", size, False) for size in sizes]))]
+    assert drawn == pytest.approx([1e-8, 1e-7, 1e-2, 1e-3, 1e-2])
 
 
 def test_layers_are_bars_a_line_and_a_strip() -> None:
