@@ -92,9 +92,15 @@ def test_layers_are_bars_a_line_and_a_strip() -> None:
     assert strip["encoding"]["color"]["scale"] == {"domain": ["XNNPACK", "CPU"], "range": [COLOURS[0], REFERENCE]}
 
 
+def test_an_operator_without_a_finite_error_is_the_highest_bar_and_point() -> None:
+    layers = [*LAYERS, Layer(3, math.inf, math.inf, "bad", "")]
+    assert [value["error"] for value in values(local_chart(layers))] == [0.5, 40.0, 400.0]
+    assert [value["error"] for value in values(accumulated_chart(layers))] == pytest.approx([1e-7, 1e-2, 1e-1])
+
+
 def test_of_many_operators_in_a_row_the_worst_is_drawn() -> None:
     many = [Layer(number, 9.0 if number == 137 else 0.1, None, "", "") for number in range(250)]
-    drawn = worst_in_a_row(many, most=100)
+    drawn = worst_in_a_row(many, lambda layer: layer.local, most=100)
     assert len(drawn) == 84
     assert [layer.index for layer in drawn if layer.local == 9.0] == [137]
 
