@@ -316,6 +316,24 @@ def test_a_located_fault_is_said_on_the_first_screen() -> None:
     assert not [each for each in page.of_class("saying") if "layer by layer" in each.text]
 
 
+def test_a_row_that_failed_is_not_ranked_by_the_runs_that_it_had() -> None:
+    broken = replace(row("broken", 1, accuracy=0.9), status="failed", reason="died")
+    first = benchmark(broken, row("a", 10, accuracy=0.5), row("b", 20, accuracy=0.6))
+    page = read(Sources(benchmarks={"x": first, "y": benchmark(row("c", 5))}))
+    (table,) = [each for each in page.all("table") if "the fastest first" in each.text]
+    assert table.text.index("c") < table.text.rindex("broken")
+    assert "not measured" in table.text[table.text.rindex("broken") :]
+    (front,) = [svg for svg in page.all("svg") if "Accuracy against" in svg.attributes.get("aria-label", "")]
+    assert "broken" not in front.attributes["aria-label"]
+
+
+def test_a_configuration_that_fell_back_begins_with_that() -> None:
+    made = classifier()
+    fallen = replace(made.configurations[1], fallback="no GPU")
+    (said,) = read(Sources({"r": replace(made, configurations=[made.configurations[0], fallen])})).of_class("saying")
+    assert "FALLBACK to the CPU; top-1 WORSE by 2.50 points" in said.text
+
+
 def test_several_results_are_compared() -> None:
     small = classifier()
     other = replace(small, model=replace(small.model, file="b.tflite"))
