@@ -17,6 +17,7 @@ from evaltools.report.page.sections import benchmarks, first, gates, layers, tog
 from evaltools.report.page.sections.accuracy import accuracy
 from evaltools.report.page.sections.devices import devices
 from evaltools.report.page.sections.origin import origin
+from evaltools.report.page.sections.own import own_sections
 from evaltools.report.page.sections.pipeline import pipeline
 from evaltools.report.page.sections.proof import proof
 from evaltools.report.page.sections.speed import speed
@@ -98,7 +99,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
     located = sources.located.get(name, ())
     names = [entry.name for entry in result.configurations]
     paths = [f"configurations/{place}" for place in range(len(names))]
-    own = [section for section in kind.report.sections(result) if section.blocks]
+    own = own_sections(kind, result)
     chart, advice = first.overview(result)
     sections = [
         proof(result.configurations, names, paths, [result.model]),
