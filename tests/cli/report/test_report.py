@@ -38,6 +38,13 @@ def test_a_page_from_a_result_file_offers_that_file(tmp_path: Path) -> None:
     assert page_at(tmp_path / "r.html").results == [json.loads(Path(IMAGENET).read_text())]
 
 
+def test_flags_may_stand_before_the_results(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_bytes(encode_json(classifier()))
+    done = evaltools_here("report", f"--output={tmp_path}/r.html", IMAGENET, f"--result={tmp_path}/r.json")
+    assert done.code == 0, done.err
+    assert len(page_at(tmp_path / "r.html").results) == 2
+
+
 def test_results_of_every_kind_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
     made = classifier()
     for name, content in {
@@ -216,3 +223,14 @@ def test_a_result_comes_from_a_pipe_or_begins_with_a_byte_order_mark(tmp_path: P
     results = report_on(tmp_path, tmp_path / "marked.json", pipe).results
     writer.join()
     assert results == [json.loads(content)] * 2
+
+
+def test_a_baseline_alone_is_no_page(tmp_path: Path) -> None:
+    made = make_baseline(classifier())
+    for name, started in (("a", "2026-01-01"), ("b", "2026-02-01")):
+        (tmp_path / f"{name}.json").write_bytes(encode_json(replace(made, started_at=started)))
+    done = evaltools_here("report", f"{tmp_path}/a.json", f"--output={tmp_path}/r.html")
+    assert done.code == 2
+    assert "a baseline alone is no page; give a result beside it" in done.err
+    assert not (tmp_path / "r.html").exists()
+    assert "From release to release" in report_on(tmp_path, tmp_path / "a.json", tmp_path / "b.json").source
