@@ -10,7 +10,7 @@ import msgspec
 
 from evaltools.errors import DataError, UsageError
 from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
-from evaltools.result.json_file import DRAFT, misfit, read_json, without_indentation
+from evaltools.result.json_file import DRAFT, json_in, misfit, read_content, without_indentation
 from evaltools.result.version_1 import from_version_1
 from evaltools.task_kind import recorded_kind, registered_kinds, with_task_figures
 
@@ -29,20 +29,25 @@ def read_result(path: Path) -> EvaluationResult:
 
     Raises :class:`DataError` naming the field that does not fit, or the version or the task that is not known.
     """
-    head = read_json(path, _ResultHead, _WHAT)
+    return result_in(read_content(path), path)
+
+
+def result_in(content: bytes, path: Path) -> EvaluationResult:
+    """The same from the content of a file that was read already."""
+    head = json_in(content, path, _ResultHead, _WHAT)
     try:
         kind = recorded_kind(head.task)
     except UsageError as error:
         raise DataError(f"{path} is the result of a task that is not here: {error}") from None
     if head.schema_version == "1":
-        document = read_json(path, dict[str, Any], _WHAT)
+        document = json_in(content, path, dict[str, Any], _WHAT)
         return with_task_figures(_typed(path, from_version_1(document, path), kind.part_type))
     if head.schema_version != SCHEMA_VERSION:
         raise DataError(
             f"{path} is an {_WHAT} of version {head.schema_version!r}; this evaltools reads 1 and {SCHEMA_VERSION}, so "
             "read it with the evaltools that wrote it"
         )
-    return _typed(path, read_json(path, dict[str, Any], _WHAT), kind.part_type)
+    return _typed(path, json_in(content, path, dict[str, Any], _WHAT), kind.part_type)
 
 
 def _typed(path: Path, document: dict[str, Any], part_type: type) -> EvaluationResult:

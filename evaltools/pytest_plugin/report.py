@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Container
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -59,12 +61,19 @@ class SessionReport:
             files = {source.name: runs.file(source, file.parent) for source in gate_file.runs}
             found = {name: read_result(path) for name, path in files.items() if path.is_file()}
             known |= set(files.values())
-            results |= found
+            for name, result in found.items():
+                results[_free(name, file, results)] = result
             if found:
                 outcome = outcome_of(version("evaltools"), str(file), hold_gates(gate_file.gates, found))
-                outcomes[file.stem] = outcome
+                outcomes[_free(file.stem, file, outcomes)] = outcome
         for path in runs.files():
             if path not in known:
-                name = path.stem if path.stem not in results else f"{path.stem} {len(results) + 1}"
-                results[name] = read_result(path)
+                results[_free(path.stem, path, results)] = read_result(path)
         return Sources(evaluations=results, outcomes=outcomes)
+
+
+def _free(name: str, file: Path, taken: Container[str]) -> str:
+    """The name, with the folder of its file and, where that is taken as well, with a number."""
+    with_folder = f"{file.parent.name}/{name}"
+    numbered = (f"{with_folder} {number}" for number in itertools.count(2))
+    return next(free for free in itertools.chain((name, with_folder), numbered) if free not in taken)

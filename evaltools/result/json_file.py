@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import inspect
 import json
 from pathlib import Path
@@ -35,10 +36,22 @@ def read_json(path: Path, kind: type[ResultType], what: str, hint: str = "") -> 
 
     Raises :class:`DataError` for a file that cannot be read, and for one that does not fit, naming the field.
     """
+    return json_in(read_content(path, hint), path, kind, what)
+
+
+def read_content(path: Path, hint: str = "") -> bytes:
+    """All of a file, which may be a pipe, without a byte order mark; raises :class:`DataError` where that fails."""
     try:
-        return json_as(path.read_bytes(), kind)
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}{hint}") from error
+        return path.read_bytes().removeprefix(codecs.BOM_UTF8)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise DataError(f"{path} cannot be read: {reason}{hint}") from error
+
+
+def json_in(content: bytes, path: Path, kind: type[ResultType], what: str) -> ResultType:
+    """Dataclasses from the content of a file; raises :class:`DataError` for one that does not fit."""
+    try:
+        return json_as(content, kind)
     except ValueError as error:
         raise misfit(path, what, error.__cause__ or error) from error
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
+
+import msgspec
 
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, Environment
@@ -17,6 +19,7 @@ from evaltools.result.model import Model
 SCHEMA_VERSION: Final = "1"
 
 Unit = Literal["steps", "absolute"]
+Size = Annotated[float, msgspec.Meta(extra_json_schema={"type": ["number", "null"]})]
 OperatorStatus = Literal[
     "right",
     "wrong",
@@ -73,12 +76,13 @@ class Errors:
     """How far one tensor was off over all runs: the largest difference of each run's elements, worst and median.
 
     ``beyond`` of ``runs`` were beyond the tolerance. ``relative`` is the worst one's root mean square, divided by that
-    of the reference. ``first_not_finite`` is the first run with NaN or infinity where the reference has none.
+    of the reference. ``first_not_finite`` is the first run with NaN or infinity where the reference has none. An
+    infinite size is null in JSON.
     """
 
-    worst: float
-    median: float
-    relative: float
+    worst: Size
+    median: Size
+    relative: Size
     runs: int
     beyond: int
     first_not_finite: int | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -77,13 +78,13 @@ def _floor(diff: InferenceDiff, compared: Sequence[DiffComparison]) -> Chart | N
     """The relative size of each output's difference, beside those of CPU variants."""
     shown = [output.difference.output for output in (compared[0].outputs if compared else ())][:_MOST_OUTPUTS]
     points = [
-        Apart(found.output, "CPU variants", found.relative_rms or 0.0, is_floor=True)
+        Apart(found.output, "CPU variants", size_of(found), is_floor=True)
         for variant in diff.noise_floor
         for found in variant.outputs
         if found.output in shown
     ]
     points += [
-        Apart(judged.difference.output, comparison.configuration, judged.difference.relative_rms or 0.0, is_floor=False)
+        Apart(judged.difference.output, comparison.configuration, size_of(judged.difference), is_floor=False)
         for comparison in compared
         for judged in comparison.outputs
         if judged.difference.output in shown and not judged.in_boxes
@@ -91,10 +92,15 @@ def _floor(diff: InferenceDiff, compared: Sequence[DiffComparison]) -> Chart | N
     if all(point.is_floor for point in points):
         return None
     floors = [point.size for point in points if point.is_floor]
-    told = [f"{point.output}, {point.name}: {point.size:.2g}" for point in points if not point.is_floor]
-    told += [f"CPU variants up to {max(floors):.2g}"] if floors else ["no noise floor was measured"]
-    note = "Grey ticks are CPU variants; identical outputs stand at the left edge."
+    told = [f"{point.output}, {point.name}: {_size_in_words(point.size)}" for point in points if not point.is_floor]
+    told += [f"CPU variants up to {_size_in_words(max(floors))}"] if floors else ["no noise floor was measured"]
+    note = "Grey ticks are CPU variants; identical outputs stand at the left edge"
+    note += ", those without a relative size at the right." if any(point.size == math.inf for point in points) else "."
     return Chart("Differences beside the noise floor", floor_chart(points), f"{'; '.join(told)}. {note}")
+
+
+def _size_in_words(size: float) -> str:
+    return f"{size:.2g}" if math.isfinite(size) else "no relative size"
 
 
 def _quanta(compared: Sequence[DiffComparison]) -> Chart | None:

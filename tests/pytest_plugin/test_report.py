@@ -41,6 +41,18 @@ def test_limits_and_results_of_files_are_on_the_page(pytester: pytest.Pytester, 
     assert [result.get("task") for result in page.results] == [None, "imagenet"]
 
 
+def test_gate_files_of_one_name_in_two_folders_are_both_on_the_page(pytester: pytest.Pytester, kept: Path) -> None:
+    for folder in ("a", "b"):
+        (pytester.path / folder).mkdir()
+        run = f'[runs.nightly]\nresult = "{kept}"\n\n'
+        limits = '[[gates]]\nrun = "nightly"\nconfiguration = "xnnpack"\nlimits = ["top1 >= 0.4"]\n'
+        (pytester.path / folder / "gates.toml").write_text(run + limits)
+    files = [f"--evaltools-gates={folder}/gates.toml" for folder in ("a", "b")]
+    plain_pytest(pytester, "--evaltools-report=page.html", *files).assert_outcomes(passed=2)
+    results = page_at(pytester.path / "page.html").results
+    assert [result.get("task") for result in results] == [None, None, "imagenet", "imagenet"]
+
+
 @pytest.mark.once
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
 def test_runs_of_all_processes_are_on_the_page(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:

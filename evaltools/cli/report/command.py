@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
 from typing import Final
 
 from evaltools.errors import UsageError
@@ -12,10 +11,17 @@ from evaltools.request.flags import parse_flags
 DESCRIPTION: Final = """\
 One page about results: the same or not, how sure, how fast, did it run, what to do next; then proof, accuracy,
 numerics, layers, speed, what changed, limits, the command. One file, no network: it can be mailed, printed, put on a
-server. The results are the words before the flags: what --output_file_path of an evaluation, of benchmark, of locate or
+server. The results are the words without dashes: what --output_file_path of an evaluation, of benchmark, of locate or
 of gate wrote, and baselines. Several are compared; baselines are told over time.
 A name that ends in .md gives the answers and tables in Markdown, for a pull request."""
 PARAMETERS: Final = (
+    Parameter(
+        "result",
+        "File with a result, or a baseline. Required; may be repeated.",
+        repeatable=True,
+        role="input_file",
+        positional=True,
+    ),
     Parameter(
         "output_file_path",
         "The page: FILE.html, or FILE.md for the first screen in Markdown.",
@@ -35,8 +41,8 @@ _USAGE: Final = "report RESULT.json ... --output=FILE.html"
 
 def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
-    results = list(takewhile(lambda word: not word.startswith("-"), arguments))
-    flags = parse_flags(_USAGE, DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments[len(results) :])
+    flags = parse_flags(_USAGE, DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments)
+    results = flags.texts("result")
     output = flags.path("output_file_path")
     if not results:
         raise UsageError(f"which result? Write evaltools {_USAGE}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from evaltools.errors import UsageError
 from evaltools.exit_codes import OK
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.file import page_file, require_page_file
+from evaltools.report.page.make import Sources
 from evaltools.report.page.sources import read_sources
 
 
@@ -20,7 +22,21 @@ def report(results: Sequence[str], output: Path, images: Path | None) -> int:
     require_output_file(output, "--output", files)
     if images is not None and not images.is_dir():
         raise UsageError(f"--images={images}: no such folder; give the one with the pictures, or leave it out")
-    content = page_file(read_sources(files), output, images)
+    sources = read_sources(files)
+    _require_content(sources)
+    content = page_file(sources, output, images)
     write_file(output, content)
     complain(f"{output} written ({len(content) / 1e6:.2f} MB)")
     return OK
+
+
+def _require_content(sources: Sources) -> None:
+    """Raise :class:`UsageError` for baselines that have nothing of the same task beside them."""
+    if sources.count or not sources.baselines:
+        return
+    subjects = Counter(baseline.about for baseline in sources.baselines)
+    if max(subjects.values()) < 2:
+        raise UsageError(
+            "a baseline alone is no page; give a result beside it, or another baseline of "
+            f"{sources.baselines[0].about}, which are told over time"
+        )

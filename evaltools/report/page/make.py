@@ -17,6 +17,7 @@ from evaltools.report.page.sections import benchmarks, first, gates, layers, tog
 from evaltools.report.page.sections.accuracy import accuracy
 from evaltools.report.page.sections.devices import devices
 from evaltools.report.page.sections.origin import origin
+from evaltools.report.page.sections.own import own_sections
 from evaltools.report.page.sections.pipeline import pipeline
 from evaltools.report.page.sections.proof import proof
 from evaltools.report.page.sections.speed import speed
@@ -98,14 +99,14 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
     located = sources.located.get(name, ())
     names = [entry.name for entry in result.configurations]
     paths = [f"configurations/{place}" for place in range(len(names))]
-    own = [section for section in kind.report.sections(result) if section.blocks]
+    own = own_sections(kind, result)
     chart, advice = first.overview(result)
     sections = [
         proof(result.configurations, names, paths, [result.model]),
         accuracy(result),
         *_at(own, "accuracy"),
         *_at(own, "numerics"),
-        *(found for search in located if (found := layers.layers(search)) is not None),
+        *(layers.layers(search) for search in located),
         *_at(own, "task"),
         *(found for found in (speed(result), pipeline(result), devices(result.device_run)) if found is not None),
         *_at(own, "changes"),
@@ -115,7 +116,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
     return Part(
         source=name,
         about=f"{Path(result.model.file).name}: {kind.evidence.subject(result)}",
-        sayings=each_step_once(first.sayings(result)),
+        sayings=each_step_once([*first.sayings(result), *layers.faults(located)]),
         sections=tuple(sections),
         overview=chart,
         advice=advice,
@@ -177,7 +178,6 @@ def _of_benchmark(name: str, result: BenchmarkResult, sources: Sources) -> Part:
 
 
 def _of_search(name: str, result: LocateResult, sources: Sources) -> Part:
-    found = layers.layers(result)
     entry = result.configuration
     return Part(
         source=name,
@@ -185,7 +185,7 @@ def _of_search(name: str, result: LocateResult, sources: Sources) -> Part:
         sayings=(layers.saying(result),),
         sections=(
             proof([entry], [entry.name], ["configuration"], [result.model]),
-            *([] if found is None else [found]),
+            layers.layers(result),
             origin(result.environment),
         ),
         warnings=result.warnings,

@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from evaltools.errors import DataError, UsageError
-from evaltools.gates.baseline import Baseline, read_baseline
+from evaltools.gates.baseline import Baseline
 from evaltools.gates.outcome import GateOutcome
 from evaltools.report.page.make import Sources
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.json_file import read_json
+from evaltools.result.json_file import json_in, read_content
 from evaltools.result.locate import LocateResult
-from evaltools.result_file import read_result
+from evaltools.result.locate_file import located_in
+from evaltools.result_file import result_in
 from evaltools.text import printable
 
 Source = EvaluationResult | BenchmarkResult | LocateResult | GateOutcome | Baseline
 
 
-def read_source(path: Path) -> Source:
-    """What a file of ours holds, told by the fields that it has.
+def source_in(content: bytes, path: Path) -> Source:
+    """What the content of a file of ours is, told by the fields that it has.
 
-    Raises :class:`DataError` for a file that cannot be read, and for one that holds nothing that a page can show.
+    Raises :class:`DataError` for one that holds nothing that a page can show.
     """
-    document = read_json(path, dict[str, Any], "JSON result of evaltools")
+    document = json_in(content, path, dict[str, Any], "JSON result of evaltools")
     if "baseline_version" in document:
-        return read_baseline(path)
+        return json_in(content, path, Baseline, "evaltools baseline")
     if "reports" in document and "gates" in document:
-        return read_json(path, GateOutcome, "outcome of evaltools gate")
+        return json_in(content, path, GateOutcome, "outcome of evaltools gate")
     if "culprits" in document:
-        return read_json(path, LocateResult, "result of evaltools locate")
+        return located_in(content, path)
     if "task" in document:
-        return read_result(path)
+        return result_in(content, path)
     if "rows" in document:
-        return read_json(path, BenchmarkResult, "evaltools benchmark result")
+        return json_in(content, path, BenchmarkResult, "evaltools benchmark result")
     raise DataError(
         f"{path} holds no result: it has {', '.join(map(printable, list(document)[:5])) or 'no fields'}; give "
         "files that --output_file_path of an evaluation, benchmark, locate or gate wrote, or a baseline"
@@ -43,19 +45,21 @@ def read_source(path: Path) -> Source:
 
 
 def read_sources(paths: Iterable[Path]) -> Sources:
-    """All files by their names without the ending, with the folder where two would be equal.
+    """All files by their names without the ending, the whole path where two would be equal.
 
-    What was located in the model of one evaluation alone are layers of that.
-    Raises :class:`UsageError` for a file that is given twice.
+    What was located in the model of one evaluation alone are layers of that. Each file is read once.
+    Raises :class:`DataError` for a file that cannot be read or shown, :class:`UsageError` for one that is given twice.
     """
     files = list(paths)
-    twice = next((path for place, path in enumerate(files) if path in files[:place]), None)
+    given = [os.path.realpath(path) for path in files]
+    twice = next((path for place, path in enumerate(files) if given[place] in given[:place]), None)
     if twice is not None:
         raise UsageError(f"{twice} is given twice; give each result once")
-    names = [path.name for path in files]
-    found = {
-        path.stem if names.count(path.name) == 1 else str(path.with_suffix("")): read_source(path) for path in files
-    }
+    stems = [path.stem for path in files]
+    names = [path.stem if stems.count(path.stem) == 1 else str(path.absolute()) for path in files]
+    contents = [read_content(path) for path in files]
+    saved = dict(zip(names, contents, strict=True))
+    found = {name: source_in(content, path) for name, content, path in zip(names, contents, files, strict=True)}
     searches = {name: each for name, each in found.items() if isinstance(each, LocateResult)}
     evaluations = {name: each for name, each in found.items() if isinstance(each, EvaluationResult)}
     located: dict[str, list[LocateResult]] = {}
@@ -69,6 +73,6 @@ def read_sources(paths: Iterable[Path]) -> Sources:
         searches=searches,
         located=located,
         outcomes={name: each for name, each in found.items() if isinstance(each, GateOutcome)},
-        saved={name: path.read_bytes() for name, path in zip(found, files, strict=True)},
+        saved=saved,
         baselines=[each for each in found.values() if isinstance(each, Baseline)],
     )

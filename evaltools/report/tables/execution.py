@@ -47,7 +47,8 @@ def _print_times(result: EvaluationResult, execution: ExecutionUsed, console: Co
     if execution.quiet_latency_examples is not None or any(execution.stage_seconds.values()):
         console.print(conditions_in_words(result, execution))
     if any(execution.stage_seconds.values()):
-        console.print(f"time: {shares_in_words(execution)}: {verdict(execution)}{idle_in_words(result)}")
+        told = (shares_in_words(execution), advice_in_words(result, execution))
+        console.print(f"time: {': '.join(filter(None, told))}")
 
 
 def shares_in_words(execution: ExecutionUsed) -> str:
@@ -69,20 +70,26 @@ def _ranked(shares: Mapping[str, float]) -> list[tuple[str, float]]:
 
 
 def verdict(execution: ExecutionUsed) -> str:
-    """The kind of work that takes most of the time, and what would make it faster."""
+    """The kind of work that takes most of the time, and what would make it faster; empty where none is known."""
+    if execution.bound is None:
+        return ""
     if execution.bound == "input":
         stage = max(_INPUT_ADVICE, key=lambda name: execution.stage_seconds.get(name, 0.0))
         return f"input-bound; {_INPUT_ADVICE[stage]}; a faster delegate would not"
-    return f"{execution.bound}-bound; {_ADVICE[str(execution.bound)]}"
+    return f"{execution.bound}-bound; {_ADVICE[execution.bound]}"
 
 
-def idle_in_words(result: EvaluationResult) -> str:
-    """Which flags would use cores that were idle."""
+def advice_in_words(result: EvaluationResult, execution: ExecutionUsed) -> str:
+    """What bounds the run, and which flags would use cores that were idle; empty where neither is known."""
+    return "; ".join(filter(None, (verdict(execution), _idle_in_words(result))))
+
+
+def _idle_in_words(result: EvaluationResult) -> str:
     found = bottleneck_of(result)
     if found is None or not found.helps:
         return ""
     flags = " or ".join(f"--{each.flag}={each.value}" for each in found.helps)
-    return f"; {found.idle_cores} of {found.cores} cores were idle: {flags}"
+    return f"{found.idle_cores} of {found.cores} cores were idle: {flags}"
 
 
 def conditions_in_words(result: EvaluationResult, execution: ExecutionUsed) -> str:

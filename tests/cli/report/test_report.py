@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
+import os
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,8 @@ from evaltools.datasets import sample
 from evaltools.gates.baseline import make_baseline
 from evaltools.gates.outcome import outcome_of
 from evaltools.result.json_file import encode_json
+from evaltools.result.locate import Errors
+from evaltools.result.locate_file import located_in
 from tests.command import evaltools_here
 from tests.evaluation_set import make_evaluation_set
 from tests.report.benchmark_samples import benchmark, row
@@ -30,6 +36,13 @@ def test_a_page_from_a_result_file_offers_that_file(tmp_path: Path) -> None:
     assert (done.code, done.out) == (0, "")
     assert done.err.startswith(f"{tmp_path}/r.html written (0.")
     assert page_at(tmp_path / "r.html").results == [json.loads(Path(IMAGENET).read_text())]
+
+
+def test_flags_may_stand_before_the_results(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_bytes(encode_json(classifier()))
+    done = evaltools_here("report", f"--output={tmp_path}/r.html", IMAGENET, f"--result={tmp_path}/r.json")
+    assert done.code == 0, done.err
+    assert len(page_at(tmp_path / "r.html").results) == 2
 
 
 def test_results_of_every_kind_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
@@ -163,3 +176,61 @@ def test_a_later_result_is_told_after_its_baseline(tmp_path: Path) -> None:
     )
     assert done.code == 0
     assert any("release" in heading for heading in page_at(tmp_path / "r.html").headings)
+
+
+def report_on(folder: Path, *files: Path) -> PageRead:
+    done = evaltools_here("report", *map(str, files), f"--output={folder}/page.html")
+    assert (done.code, done.out) == (0, ""), done.err
+    return page_at(folder / "page.html")
+
+
+def test_an_infinite_error_is_null_in_json_and_read_again(tmp_path: Path) -> None:
+    nan = Errors(math.inf, math.inf, math.inf, 5, 5, first_not_finite=0)
+    found = search()
+    broken = replace(found.operators[3], local=nan, accumulated=nan)
+    output = replace(found.outputs[0], errors=nan)
+    result = replace(found, operators=(*found.operators[:3], broken), outputs=(output,))
+    file = tmp_path / "m.locate.json"
+    file.write_bytes(encode_json(result))
+    assert json.loads(file.read_text())["operators"][3]["local"]["worst"] is None
+    assert located_in(file.read_bytes(), file) == result
+    assert "operator 3 gives NaN or inf" in report_on(tmp_path, file).source
+
+
+def test_files_whose_names_differ_in_the_ending_or_folder_alone_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    files = [tmp_path / "r.json", tmp_path / "r.txt", tmp_path / "b" / "r.json"]
+    for file in files:
+        file.write_bytes(encode_json(classifier()))
+    assert len(report_on(tmp_path, *files).results) == 3
+
+
+def test_one_file_by_two_spellings_is_given_twice(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_bytes(encode_json(classifier()))
+    (tmp_path / "b").mkdir()
+    done = evaltools_here("report", f"{tmp_path}/r.json", f"{tmp_path}/b/../r.json", f"--output={tmp_path}/r.html")
+    assert done.code == 2
+    assert "is given twice; give each result once" in done.err
+
+
+def test_a_result_comes_from_a_pipe_or_begins_with_a_byte_order_mark(tmp_path: Path) -> None:
+    content = encode_json(classifier())
+    (tmp_path / "marked.json").write_bytes(b"\xef\xbb\xbf" + content)
+    pipe = tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(content,))
+    writer.start()
+    results = report_on(tmp_path, tmp_path / "marked.json", pipe).results
+    writer.join()
+    assert results == [json.loads(content)] * 2
+
+
+def test_a_baseline_alone_is_no_page(tmp_path: Path) -> None:
+    made = make_baseline(classifier())
+    for name, started in (("a", "2026-01-01"), ("b", "2026-02-01")):
+        (tmp_path / f"{name}.json").write_bytes(encode_json(replace(made, started_at=started)))
+    done = evaltools_here("report", f"{tmp_path}/a.json", f"--output={tmp_path}/r.html")
+    assert done.code == 2
+    assert "a baseline alone is no page; give a result beside it" in done.err
+    assert not (tmp_path / "r.html").exists()
+    assert "From release to release" in report_on(tmp_path, tmp_path / "a.json", tmp_path / "b.json").source

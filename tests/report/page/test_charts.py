@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -76,6 +77,12 @@ def test_identical_outputs_stand_a_decade_below_all_others() -> None:
     assert [value["floor"] for value in values(spec)] == [True, True, False]
 
 
+def test_a_difference_that_no_number_says_stands_a_decade_above_all_others() -> None:
+    sizes = (0.0, 1e-7, math.inf, 1e-3, math.nan)
+    drawn = [value["size"] for value in values(floor_chart([Apart("o", "gpu", size, False) for size in sizes]))]
+    assert drawn == pytest.approx([1e-8, 1e-7, 1e-2, 1e-3, 1e-2])
+
+
 def test_layers_are_bars_a_line_and_a_strip() -> None:
     assert [value["error"] for value in values(local_chart(LAYERS))] == [0.5, 40.0]
     assert [value["colour"] for value in values(local_chart(LAYERS))] == [TONES["good"], TONES["bad"]]
@@ -85,9 +92,15 @@ def test_layers_are_bars_a_line_and_a_strip() -> None:
     assert strip["encoding"]["color"]["scale"] == {"domain": ["XNNPACK", "CPU"], "range": [COLOURS[0], REFERENCE]}
 
 
+def test_an_operator_without_a_finite_error_is_the_highest_bar_and_point() -> None:
+    layers = [*LAYERS, Layer(3, math.inf, math.inf, "bad", "")]
+    assert [value["error"] for value in values(local_chart(layers))] == [0.5, 40.0, 400.0]
+    assert [value["error"] for value in values(accumulated_chart(layers))] == pytest.approx([1e-7, 1e-2, 1e-1])
+
+
 def test_of_many_operators_in_a_row_the_worst_is_drawn() -> None:
     many = [Layer(number, 9.0 if number == 137 else 0.1, None, "", "") for number in range(250)]
-    drawn = worst_in_a_row(many, most=100)
+    drawn = worst_in_a_row(many, lambda layer: layer.local, most=100)
     assert len(drawn) == 84
     assert [layer.index for layer in drawn if layer.local == 9.0] == [137]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,6 +23,7 @@ from evaltools.report.tables.answer import answers_of
 from evaltools.result.benchmark import Phase
 from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
 from evaltools.result.json_file import encode_json
+from evaltools.result.locate import Errors, LocateResult, Verdict
 from tests import results
 from tests.report.benchmark_samples import PROFILE, a_round, benchmark, row
 from tests.report.page.reading import PageRead, at
@@ -95,7 +97,7 @@ def test_the_first_screen_answers_the_five_questions() -> None:
 
 def test_sections_stand_in_the_order_of_questions() -> None:
     page = read(Sources({"r": timed()}, located={"r": [search()]}))
-    assert page.headings[2:] == [
+    assert page.headings[3:] == [
         "Did it run?",
         "Accuracy",
         "Lost and gained",
@@ -268,6 +270,68 @@ def test_results_of_many_examples_make_a_bounded_page() -> None:
     assert len(page.of_class("picture")) == 24
     assert len(page.source) < 1_000_000
     assert "A bar is the worst of 17 operators in a row" in page.source
+
+
+def labels_of(result: LocateResult) -> str:
+    page = read(Sources(searches={"r": result}))
+    return " ".join(svg.attributes.get("aria-label", "") for svg in page.all("svg"))
+
+
+def test_an_operator_that_gives_nan_is_counted_and_named() -> None:
+    found = search()
+    nan = Errors(math.inf, math.inf, math.inf, 5, 5, first_not_finite=0)
+    broken = replace(found.operators[2], status="wrong", local=nan, accumulated=nan)
+    labels = labels_of(replace(found, operators=(*found.operators[:2], broken, found.operators[3])))
+    assert "2 of 4 are beyond what is tolerated, the line at 1; operator 2 gives NaN or inf." in labels
+    assert "In the whole model operator 2 gives NaN or inf." in labels
+
+
+def test_texts_about_many_operators_count_each_of_them() -> None:
+    found = search(600)
+    operators = list(found.operators)
+    far = Errors(0.5, 0.5, 0.5, 5, 5)
+    for place in (10, 11, 12):
+        operators[place] = replace(operators[place], status="wrong", local=far)
+    operators[13] = replace(operators[13], accumulated=Errors(8.0, 8.0, 8.0, 5, 5))
+    labels = labels_of(replace(found, operators=tuple(operators)))
+    assert "4 of 600 are beyond what is tolerated" in labels
+    assert "the largest is operator 13 with 8." in labels
+
+
+def test_a_search_that_looked_at_no_operator_is_told_all_the_same() -> None:
+    refused = replace(
+        search(), verdict=Verdict("not decided", (), "refused: no such kernel"), operators=(), culprits=()
+    )
+    page = read(Sources({"r": timed()}, located={"r": [refused]}))
+    assert "Layer by layer: xnnpack" in page.headings
+    assert "not decided: refused: no such kernel" in page.source
+
+
+def test_a_located_fault_is_said_on_the_first_screen() -> None:
+    page = read(Sources({"r": timed()}, located={"r": [search()]}))
+    (said,) = [each.text for each in page.of_class("saying") if "layer by layer" in each.text]
+    assert "operator at fault: #3 ADD" in said
+    right = replace(search(), verdict=Verdict("no difference"), culprits=())
+    page = read(Sources({"r": timed()}, located={"r": [right]}))
+    assert not [each for each in page.of_class("saying") if "layer by layer" in each.text]
+
+
+def test_a_row_that_failed_is_not_ranked_by_the_runs_that_it_had() -> None:
+    broken = replace(row("broken", 1, accuracy=0.9), status="failed", reason="died")
+    first = benchmark(broken, row("a", 10, accuracy=0.5), row("b", 20, accuracy=0.6))
+    page = read(Sources(benchmarks={"x": first, "y": benchmark(row("c", 5))}))
+    (table,) = [each for each in page.all("table") if "the fastest first" in each.text]
+    assert table.text.index("c") < table.text.rindex("broken")
+    assert "not measured" in table.text[table.text.rindex("broken") :]
+    (front,) = [svg for svg in page.all("svg") if "Accuracy against" in svg.attributes.get("aria-label", "")]
+    assert "broken" not in front.attributes["aria-label"]
+
+
+def test_a_configuration_that_fell_back_begins_with_that() -> None:
+    made = classifier()
+    fallen = replace(made.configurations[1], fallback="no GPU")
+    (said,) = read(Sources({"r": replace(made, configurations=[made.configurations[0], fallen])})).of_class("saying")
+    assert "FALLBACK to the CPU; top-1 WORSE by 2.50 points" in said.text
 
 
 def test_several_results_are_compared() -> None:

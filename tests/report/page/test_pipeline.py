@@ -27,6 +27,16 @@ def of(execution: ExecutionUsed | None) -> EvaluationResult:
     return replace(made, execution=execution, environment=replace(made.environment, cpu_count=8))
 
 
+def test_stages_of_a_run_that_nothing_bounds_are_shown_without_advice() -> None:
+    found = of(replace(USED, bound=None))
+    chart, advice = overview(replace(found, environment=replace(found.environment, cpu_count=2)))
+    assert chart is not None
+    assert advice == ""
+    section = pipeline(found)
+    assert section is not None
+    assert "bound" not in section.lead
+
+
 def test_stages_workers_inference_and_memory_are_told_with_what_would_help() -> None:
     section = pipeline(of(USED))
     assert section is not None

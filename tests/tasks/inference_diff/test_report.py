@@ -20,8 +20,10 @@ from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.proto import message_class
 from evaltools.report.tables.evaluation import print_result
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.section import Chart
 from evaltools.result.verdict import Reason, Verdict
 from evaltools.task_kind import with_task_figures
+from evaltools.tasks.inference_diff.page import sections
 from evaltools.tasks.inference_diff.result import (
     DiffComparison,
     InferenceDiff,
@@ -282,3 +284,12 @@ def test_what_was_not_measured_has_a_verdict_and_no_row() -> None:
     lines = printed(replace(made, configurations=[made.configurations[0], missing]))
     assert lines[-1] == "gone: not measured: no GPU here"
     assert not any("rel RMS" in line for line in lines)
+
+
+def test_an_output_that_no_number_compares_is_not_drawn_as_identical() -> None:
+    broken = replace(DIFFERENCE, relative_rms=None, snr_db=None)
+    numerics = sections(result(comparison("gpu", judged(broken)), floor=(FLOOR,)))[0]
+    (drawn,) = [block for block in numerics.blocks if isinstance(block, Chart) and "floor" in block.caption]
+    assert "scores, gpu: no relative size; CPU variants up to 1e-07" in drawn.told
+    (point,) = [value for value in drawn.spec["data"]["values"] if not value["floor"]]
+    assert point["size"] == pytest.approx(1e-6)

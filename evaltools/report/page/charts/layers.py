@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +19,7 @@ class Layer:
     """One operator, or the worst of several in a row.
 
     ``local`` is its own error as a multiple of what is tolerated, ``accumulated`` that in the whole model relative to
-    its values; None where that is not known. ``ran_on`` is who ran it.
+    its values; None where that is not known, infinite where the output is NaN or infinite. ``ran_on`` is who ran it.
     """
 
     index: int
@@ -28,17 +29,23 @@ class Layer:
     ran_on: str
 
 
-def worst_in_a_row(layers: Sequence[Layer], most: int = MOST_BARS) -> list[Layer]:
-    """At most so many: of operators in a row, as many as needed are one bar, that of the worst."""
+def worst_in_a_row(
+    layers: Sequence[Layer], error: Callable[[Layer], float | None], most: int = MOST_BARS
+) -> list[Layer]:
+    """At most so many: of operators in a row, as many as needed are one bar, that of the largest ``error``."""
     size = max(1, -(-len(layers) // most))
     groups = [layers[start : start + size] for start in range(0, len(layers), size)]
-    return [max(group, key=lambda layer: layer.local or 0.0) for group in groups]
+    return [max(group, key=lambda layer: error(layer) or 0.0) for group in groups]
 
 
 def local_chart(layers: Sequence[Layer]) -> Spec:
-    """Bars of each operator's own error as a multiple of its tolerance, which is the line at 1."""
+    """Bars of each operator's own error as a multiple of its tolerance, which is the line at 1.
+
+    An infinite one is ten times as high as the highest of the others.
+    """
+    top = _above([layer.local for layer in layers], at_least=1.0)
     values = [
-        {"operator": layer.index, "error": layer.local, "colour": TONES[layer.tone]}
+        {"operator": layer.index, "error": min(layer.local, top), "colour": TONES[layer.tone]}
         for layer in layers
         if layer.local is not None
     ]
@@ -55,8 +62,9 @@ def local_chart(layers: Sequence[Layer]) -> Spec:
 
 
 def accumulated_chart(layers: Sequence[Layer]) -> Spec:
-    """A line of the error in the whole model, relative to the values."""
-    values = [{"operator": layer.index, "error": layer.accumulated} for layer in layers if layer.accumulated]
+    """A line of the error in the whole model, relative to the values; an infinite one is a decade above all others."""
+    top = _above([layer.accumulated for layer in layers], at_least=0.0) or 1.0
+    values = [{"operator": layer.index, "error": min(layer.accumulated, top)} for layer in layers if layer.accumulated]
     scale, axis = {"type": "log", "nice": False, "padding": 10}, {"format": ".0e", "tickCount": 5}
     line: Spec = {
         "mark": {"type": "line", "point": {"size": 14, "filled": True}, "color": COLOURS[0]},
@@ -76,6 +84,12 @@ def strip_chart(layers: Sequence[Layer]) -> Spec:
         "x": _operators(), "color": told_apart("ran on", scale={"domain": names, "range": list(colours.values())}),
     }}  # fmt: skip
     return chart(values, [cell], 30)
+
+
+def _above(errors: Sequence[float | None], at_least: float) -> float:
+    """Ten times the largest that is finite."""
+    finite = [error for error in errors if error is not None and math.isfinite(error)]
+    return 10 * max([*finite, at_least])
 
 
 def _operators() -> Spec:

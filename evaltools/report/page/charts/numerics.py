@@ -11,7 +11,10 @@ from evaltools.report.page.charts.look import COLOURS, REFERENCE, Spec, chart, n
 
 @dataclass(frozen=True)
 class Apart:
-    """The relative size of a difference in one output; ``is_floor``: of a CPU variant, not of a configuration."""
+    """How far one output is off, relative to its values; ``is_floor``: of a CPU variant, not of a configuration.
+
+    ``size`` is infinite where no number says it: NaN or infinity in the output, or another shape.
+    """
 
     output: str
     name: str
@@ -22,15 +25,15 @@ class Apart:
 def floor_chart(found: Sequence[Apart]) -> Spec:
     """A row per output: ticks for CPU variants, points for configurations, on a logarithmic axis.
 
-    A size of 0 has no place there: it stands a decade below all others.
+    A size of 0 has no place there: it stands a decade below all others. One that no number says stands a decade above.
     """
     sizes = [entry.size for entry in found if 0 < entry.size < math.inf]
-    edge = min(sizes, default=1e-6) / 10
+    lowest, highest = min(sizes, default=1e-6) / 10, max(sizes, default=1.0) * 10
     values = [
         {
             "output": entry.output,
             "name": entry.name,
-            "size": entry.size if math.isfinite(entry.size) and entry.size > 0 else edge,
+            "size": highest if not math.isfinite(entry.size) else entry.size or lowest,
             "floor": entry.is_floor,
         }
         for entry in found

@@ -10,7 +10,7 @@ from evaltools.report.page.sections.tones import tone_of
 from evaltools.report.tables.answer import Answer, answers_of
 from evaltools.report.tables.cells import median, p_value
 from evaltools.report.tables.evaluation import describe_configuration
-from evaltools.report.tables.execution import idle_in_words, shares_in_words, verdict
+from evaltools.report.tables.execution import advice_in_words, shares_in_words
 from evaltools.report.words.verdicts import why_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
@@ -20,7 +20,7 @@ from evaltools.result.section import Chart
 def sayings(result: EvaluationResult) -> tuple[Saying, ...]:
     """One for each configuration that was compared or was not measured; of a lone one, what it is."""
     found = [
-        Saying(answer.configuration.name, tone_of(answer.configuration), answer.judged, _facts(result, answer),
+        Saying(answer.configuration.name, tone_of(answer.configuration), _said(answer), _facts(result, answer),
                answer.next_steps)
         for answer in answers_of(result)
     ]  # fmt: skip
@@ -30,6 +30,13 @@ def sayings(result: EvaluationResult) -> tuple[Saying, ...]:
         Saying(entry.name, "", "measured, and compared with nothing", tuple(_ran_and_fast(result, entry, "")))
         for entry in result.configurations
     )
+
+
+def _said(answer: Answer) -> str:
+    """What was found; of a configuration that fell back, first that it says nothing of the delegate."""
+    entry = answer.configuration
+    fell_back = entry.status == "measured" and bool(entry.fallback)
+    return f"FALLBACK to the CPU; {answer.judged}" if fell_back else answer.judged
 
 
 def _facts(result: EvaluationResult, answer: Answer) -> tuple[tuple[str, str], ...]:
@@ -67,6 +74,5 @@ def overview(result: EvaluationResult) -> tuple[Chart | None, str]:
         return None, ""
     seconds = {name: spent for name, spent in execution.stage_seconds.items() if spent > 0}
     spec = shares_chart({"": seconds}, colours_of(list(seconds)), "share of the work of all workers", as_shares=True)
-    return Chart(
-        "What took the time", spec, f"{shares_in_words(execution)}."
-    ), f"{verdict(execution)}{idle_in_words(result)}"
+    chart = Chart("What took the time", spec, f"{shares_in_words(execution)}.")
+    return chart, advice_in_words(result, execution)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from evaltools.report.page.charts.layers import (
@@ -23,6 +24,7 @@ from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section,
 from evaltools.text import shortened
 
 _LONGEST_NAME: Final = 40
+_LEAD: Final = "Alone: an operator with the CPU's inputs. In the model: with all errors before it."
 _GOOD: Final = ("no difference", "precision", "small differences add up")
 _OPEN: Final = ("suspected", "not reproduced", "not decided", "compared by name")
 
@@ -39,33 +41,38 @@ def saying(result: LocateResult) -> Saying:
     return Saying(result.configuration.name, tone, said, tuple(facts), steps)
 
 
-def layers(result: LocateResult) -> Section | None:
-    """Bars, line and strip over all operators, those that stand out as a table, and the culprits; None without any."""
-    if not result.operators:
-        return None
-    drawn = worst_in_a_row([_layer(operator) for operator in result.operators])
-    per_bar = -(-len(result.operators) // MOST_BARS)
-    each = "" if per_bar == 1 else f" A bar is the worst of {per_bar} operators in a row."
+def faults(located: Sequence[LocateResult]) -> list[Saying]:
+    """What was found to be wrong in the model of an evaluation, for the first screen of that."""
+    found = [saying(result) for result in located]
+    return [replace(said, of=f"{said.of}, layer by layer") for said in found if said.tone == "bad"]
+
+
+def layers(result: LocateResult) -> Section:
+    """The answer with its culprits; bars, line and strip over all operators, and those that stand out as a table."""
     blocks: list[Block] = [Lines([line.strip() for line in [*answer_lines(result), *culprit_lines(result)] if line])]
-    blocks += _charts(result, drawn, each)
-    blocks.append(_table(result))
+    blocks += _charts(result)
+    blocks += [_table(result)] if result.operators else []
     return Section(
         f"Layer by layer: {result.configuration.name}",
         blocks,
-        lead="Alone: an operator with the CPU's inputs. In the model: with all errors before it.",
+        lead=_LEAD if result.operators else "",
     )
 
 
 def _layer(operator: Operator) -> Layer:
     local = None
-    if operator.local is not None and operator.tolerance:
-        local = _finite(operator.local.worst / operator.tolerance)
-    accumulated = None if operator.accumulated is None else _finite(operator.accumulated.relative)
+    if operator.local is not None and _is_endless(operator.local):
+        local = math.inf
+    elif operator.local is not None and operator.tolerance:
+        local = operator.local.worst / operator.tolerance
+    accumulated = None
+    if operator.accumulated is not None:
+        accumulated = math.inf if _is_endless(operator.accumulated) else operator.accumulated.relative
     return Layer(operator.index, local, accumulated, _tone(operator), operator.ran_on)
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _is_endless(errors: Errors) -> bool:
+    return errors.first_not_finite is not None or not math.isfinite(errors.worst)
 
 
 def _tone(operator: Operator) -> Tone:
@@ -74,29 +81,40 @@ def _tone(operator: Operator) -> Tone:
     return "good" if operator.status in ("right", "precision") else ""
 
 
-def _charts(result: LocateResult, drawn: Sequence[Layer], each: str) -> list[Chart]:
+def _charts(result: LocateResult) -> list[Chart]:
+    layers = [_layer(operator) for operator in result.operators]
+    per_bar = -(-len(layers) // MOST_BARS)
+    each = "" if per_bar == 1 else f" A bar is the worst of {per_bar} operators in a row."
     charts = []
-    local = [layer for layer in drawn if layer.local is not None]
+    by_local = worst_in_a_row(layers, lambda layer: layer.local)
+    local = [(layer.local, layer.index) for layer in layers if layer.local is not None]
     if local:
-        beyond = sum((layer.local or 0.0) > 1 for layer in local)
-        worst = max(local, key=lambda layer: layer.local or 0.0)
-        told = (
-            f"{beyond} of {len(local)} are beyond what is tolerated, the line at 1; the largest is operator "
-            f"{worst.index} with {worst.local:.3g} times its tolerance.{each}"
-        )
-        charts.append(Chart("Error of each operator alone", local_chart(drawn), told))
-    grown = [layer for layer in drawn if layer.accumulated is not None]
+        beyond = sum(error > 1 for error, _ in local)
+        told = f"{beyond} of {len(local)} are beyond what is tolerated, the line at 1; {_largest(local)}"
+        told += f" times its tolerance.{each}" if max(local)[0] < math.inf else f".{each}"
+        charts.append(Chart("Error of each operator alone", local_chart(by_local), told))
+    grown = [(layer.accumulated, layer.index) for layer in layers if layer.accumulated is not None]
     if grown:
-        worst = max(grown, key=lambda layer: layer.accumulated or 0.0)
-        told = f"The largest is {worst.accumulated:.3g} after operator {worst.index}.{each}"
-        charts.append(Chart("Error in the model, adding up", accumulated_chart(drawn), told))
+        drawn = accumulated_chart(worst_in_a_row(layers, lambda layer: layer.accumulated))
+        told = f"In the whole model {_largest(grown)}.{each}"
+        charts.append(Chart("Error in the model, adding up", drawn, told))
     if any(operator.ran_on for operator in result.operators):
         counts: dict[str, int] = {}
         for operator in result.operators:
             counts[operator.ran_on or "CPU"] = counts.get(operator.ran_on or "CPU", 0) + 1
         told = f"{', '.join(f'{name}: {count} operators' for name, count in counts.items())}.{each}"
-        charts.append(Chart("Who ran each operator", strip_chart(drawn), told))
+        charts.append(Chart("Who ran each operator", strip_chart(by_local), told))
     return charts
+
+
+def _largest(errors: Sequence[tuple[float, int]]) -> str:
+    """The largest error with its operator, or which operators give no number."""
+    endless = [index for error, index in errors if error == math.inf]
+    if endless:
+        more = f", as do {len(endless) - 1} others" if len(endless) > 1 else ""
+        return f"operator {endless[0]} gives NaN or inf{more}"
+    error, index = max(errors, key=lambda entry: entry[0])
+    return f"the largest is operator {index} with {error:.3g}"
 
 
 def _table(result: LocateResult) -> Table:
@@ -128,7 +146,7 @@ def _table(result: LocateResult) -> Table:
 def _error(found: Errors | None, unit: str, path: str) -> Cell:
     if found is None:
         return ""
-    if found.first_not_finite is not None:
+    if _is_endless(found):
         return "NaN or inf"
     return Number(f"{found.worst:.3g}{unit}", found.worst, path)
 

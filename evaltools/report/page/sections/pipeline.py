@@ -8,7 +8,7 @@ from typing import Final
 from evaltools.report.page.charts.shares import colours_of, shares_chart
 from evaltools.report.page.charts.times import bars_chart, over_time_chart
 from evaltools.report.page.content.page import first_few
-from evaltools.report.tables.execution import idle_in_words, shares_in_words, verdict
+from evaltools.report.tables.execution import advice_in_words, shares_in_words
 from evaltools.result.evaluation import EvaluationResult, ExecutionUsed, ProcessMemory
 from evaltools.result.section import Block, Cell, Chart, Number, Section, Table
 
@@ -23,7 +23,8 @@ def pipeline(result: EvaluationResult) -> Section | None:
         return None
     found = (_stages(execution), _workers(execution), _inference(execution), _memory(execution.memory))
     blocks: list[Block] = [block for block in found if block is not None]
-    return Section("Where the time goes", blocks, lead=f"{verdict(execution)}{idle_in_words(result)}.")
+    advice = advice_in_words(result, execution)
+    return Section("Where the time goes", blocks, lead=f"{advice}." if advice else "")
 
 
 def _stages(execution: ExecutionUsed) -> Chart:

@@ -14,10 +14,10 @@ from evaltools.report.tables.benchmark import label
 from evaltools.report.tables.cells import delegated, median, milliseconds, speed
 from evaltools.report.tables.models import ModelRow, ModelRows, verdict_of
 from evaltools.report.tables.shown import shown_figures
-from evaltools.result.benchmark import BenchmarkResult
+from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.places import reference_of
-from evaltools.result.section import Block, Cell, Chart, Section, Table
+from evaltools.result.section import Block, Cell, Chart, Number, Section, Table
 from evaltools.task_kind import all_metrics
 
 _MOST_RELEASES: Final = 40
@@ -42,12 +42,14 @@ def _model_row(found: ModelRows, row: ModelRow) -> Sequence[Cell]:
     return (
         row.model,
         entry.name,
-        "-" if value is None else figure_in_words(value, found.metric),
+        "-" if value is None else Number(figure_in_words(value, found.metric), value),
         verdict_of(row),
-        "-" if entry.inference_latency is None else median(entry.inference_latency),
+        "-"
+        if entry.inference_latency is None
+        else Number(median(entry.inference_latency), entry.inference_latency.p50_us),
         speed(entry, reference, row.result.latency_comparisons) or "-",
         delegated(entry),
-        f"{row.result.model.size_bytes / 1e6:.2f}",
+        Number(f"{row.result.model.size_bytes / 1e6:.2f}", row.result.model.size_bytes),
     )
 
 
@@ -96,7 +98,7 @@ def benchmark_tradeoff(result: BenchmarkResult) -> list[Section]:
             bool(row.on_latency_front),
         )
         for row in result.rows
-        if row.accuracy is not None and shown_figures(row).latency_us
+        if row.status == "measured" and row.accuracy is not None and shown_figures(row).latency_us
     ]
     drawn = _drawn_tradeoff(points, "accuracy in %")
     return [] if drawn is None else [Section("Accuracy against speed", [drawn])]
@@ -105,17 +107,27 @@ def benchmark_tradeoff(result: BenchmarkResult) -> list[Section]:
 def fastest_of(results: Mapping[str, BenchmarkResult]) -> list[Section]:
     """The rows of several benchmarks in one table, the fastest first."""
     rows = [
-        (name, label(result, row), shown_figures(row).latency_us, result.models[row.model].size_bytes / 1e6)
+        (name, label(result, row), _time(row), result.models[row.model].size_bytes / 1e6)
         for name, result in results.items()
         for row in result.rows
     ]
     ranked = sorted(rows, key=lambda row: math.inf if row[2] is None else row[2])
     cells = [
-        (name, row, "not measured" if time is None else milliseconds(time), f"{size:.2f}")
+        (
+            name,
+            row,
+            "not measured" if time is None else Number(milliseconds(time), time),
+            Number(f"{size:.2f}", size),
+        )
         for name, row, time, size in ranked
     ]
     table = Table("All benchmarks, the fastest first", ("result", "configuration", "median", "model MB"), cells)
     return [Section("All together: benchmark", [table])]
+
+
+def _time(row: BenchmarkRow) -> float | None:
+    """In microseconds; of a row that failed there is none, even where some of its runs have one."""
+    return shown_figures(row).latency_us if row.status == "measured" else None
 
 
 def releases(baselines: Sequence[Baseline], results: Mapping[str, EvaluationResult]) -> list[Section]:
