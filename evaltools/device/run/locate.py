@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import posixpath
+import re
 import secrets
 import shlex
 import shutil
@@ -200,6 +201,11 @@ def _kept_there(asked: Request, flags: DeviceFlags, sent: DeviceRequest) -> Iter
         if name is None:
             name = secrets.token_hex(8)
             journal.state({_PLACE: name, **request_facts(to_plain(asked))})
+        if re.fullmatch("[0-9a-f]{16}", name) is None:
+            raise UsageError(
+                f"--run_dir={run_dir}: its journal says {name!r} where a folder on the device is named by 16 of the "
+                "digits 0-9 and a-f; it was changed, so give a new folder"
+            )
         try:
             yield {"run_dir": posixpath.join(flags.root, SEARCHES, name)}
         except DeviceError as error:

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from evaltools.commands.device_run import parse
 from evaltools.device.run.flags import read_device_flags
-from evaltools.device.run.locate import DeviceSearch, locate_on_device, with_host_names
+from evaltools.device.run.locate import DeviceSearch, _kept_there, locate_on_device, with_host_names
 from evaltools.device.run.request import device_request
 from evaltools.engine.journal import open_journal
 from evaltools.engine.run_folder import REQUEST
@@ -132,3 +132,17 @@ def test_the_folder_of_another_run_is_not_taken(model: Path, tmp_path: Path, mon
     assert request.devices is not None
     with pytest.raises(UsageError, match="holds another run, no search on a device"):
         locate_on_device(read_request(request), read_device_flags(request.devices), Console(), lambda _done: None)
+
+
+@pytest.mark.parametrize("name", ["../../..", "/sdcard", "0123456789abcde", "0123456789abcdef\n"])
+def test_a_journal_cannot_name_another_folder_of_the_device(name: str, model: Path, tmp_path: Path) -> None:
+    request = asked(model, "--use_xnnpack", f"--run_dir={tmp_path / 'run'}")
+    assert request.devices is not None
+    flags, on_device = read_device_flags(request.devices), device_request(request, ROOT)
+    with _kept_there(request, flags, on_device) as place:
+        assert place["run_dir"].startswith("/")
+    journal = open_journal(tmp_path / "run")
+    journal.state({"search on a device": name})
+    journal.close()
+    with pytest.raises(UsageError, match="its journal says"), _kept_there(request, flags, on_device):
+        pass
