@@ -76,7 +76,7 @@ def locate_on_device(request: LocateRequest, flags: DeviceFlags, console: Consol
     """
     asked = request.asked
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
-    _require_sense(asked, flags)
+    _require_sense(flags)
     bundle = asked.options.path("bundle")
     if bundle is not None:
         require_new_folder(bundle, "bundle")
@@ -167,7 +167,7 @@ class DeviceSearch(DeviceProgram[SearchDone, None]):
         self._on_part(progress.done)
 
 
-def _require_sense(asked: Request, flags: DeviceFlags) -> None:
+def _require_sense(flags: DeviceFlags) -> None:
     """Raise :class:`UsageError` for what a search on a device cannot do, and for flags without effect on one."""
     if flags.program != "evaltools":
         raise UsageError(
@@ -179,11 +179,6 @@ def _require_sense(asked: Request, flags: DeviceFlags) -> None:
     for flag, is_given in without_effect.items():
         if is_given:
             raise UsageError(f"{flag} has no effect on a search, which looks into one device as a whole; leave it out")
-    if not flags.keeps_files and asked.options.path("run_dir") is not None:
-        raise UsageError(
-            "--keep_on_device=false deletes on the device what --run_dir keeps there of a search, to go on from; leave "
-            "one of them out"
-        )
 
 
 @contextmanager

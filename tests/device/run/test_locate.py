@@ -110,7 +110,6 @@ def test_every_text_has_the_names_of_here_and_every_number_stays() -> None:
         (["--device_program=app"], "A search needs evaltools itself on the device, and so Python"),
         (["--split=each"], "--split=each has no effect on a search"),
         (["--parts=2"], "--parts has no effect on a search"),
-        (["--keep_on_device=false", "--run_dir=run"], "leave one of them out"),
     ],
 )
 def test_what_makes_no_sense_is_said_before_a_device_is_looked_for(
