@@ -83,7 +83,7 @@ def bottleneck(execution: ExecutionUsed, cores: int, threads: int) -> Bottleneck
         configuration_share=spent[slowest] / sum(spent.values()) if slowest and spent[slowest] else None,
         cores=cores,
         idle_cores=idle,
-        helps=_helps(execution.bound, execution.workers, cores, threads),
+        helps=_helps(execution, execution.bound, cores, threads),
     )
 
 
@@ -99,12 +99,16 @@ def _stage(execution: ExecutionUsed, bound: Kind) -> str:
     return max(parts, key=lambda part: parts[part]) if bound == "inference" and any(parts.values()) else bound
 
 
-def _helps(bound: Kind, workers: int, cores: int, threads: int) -> tuple[Help, ...]:
-    """Inputs and inference have processes of their own by worker; metrics and the journal are this process's alone."""
+def _helps(execution: ExecutionUsed, bound: Kind, cores: int, threads: int) -> tuple[Help, ...]:
+    """Inputs and inference have processes of their own by worker; metrics and the journal are this process's alone.
+
+    More workers than examples have nothing to do, and runs that depend on those before them must have one.
+    """
+    workers = execution.workers
     if bound not in ("input", "inference") or not workers:
         return ()
     found = []
-    more_workers = cores // threads
+    more_workers = 1 if execution.one_worker else min(cores // threads, execution.examples_run)
     if more_workers > workers:
         found.append(Help("workers", more_workers, more_workers / workers))
     more_threads = cores // workers

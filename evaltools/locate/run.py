@@ -6,17 +6,18 @@ import hashlib
 import itertools
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
+from evaltools.configuration import Configuration
 from evaltools.engine import NotMeasured, Opened
 from evaltools.engine.describe import describe_entry, describe_model
 from evaltools.engine.journal import Journal, open_journal, temporary_journal
-from evaltools.engine.run_folder import REQUEST, has_own_request, request_facts
+from evaltools.engine.run_folder import REQUEST, RunIdentity, decode, encode, has_own_request, request_facts
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, InferenceError, UsageError
 from evaltools.locate.bundle import write_bundle
 from evaltools.locate.by_name.side import OtherModel, Side
@@ -36,7 +37,9 @@ from evaltools.result.locate import SCHEMA_VERSION, Inputs, LocateResult, Verdic
 from evaltools.result.new_folder import require_new_folder
 from evaltools.runtime.did_not_run import require_delegates_ran
 from evaltools.runtime.process.isolated import open_isolated
+from evaltools.runtime.registry import installed_version, runtime_name
 from evaltools.runtime.session import Array
+from evaltools.tasks.shared.run_identity import libraries_of
 
 _IDENTITY: Final = "locate"
 OnPart = Callable[[int, int], object]
@@ -53,10 +56,13 @@ def locate(request: LocateRequest, on_part: OnPart = lambda _done, _total: None)
     bundle = request.options.path("bundle")
     if bundle is not None:
         require_new_folder(bundle, "bundle")
-    assembly = _Assembly(request, _described(request), datetime.now(timezone.utc), time.monotonic())
-    if assembly.described.cannot_exist:
-        return assembly.result(Findings(), 0, assembly.described.reason or "")
+    started_at, start = datetime.now(timezone.utc), time.monotonic()
     with _place(request) as (folder, journal):
+        facts = _new_facts(journal, request)
+        assembly = _Assembly(request, _described(request), started_at, start)
+        if assembly.described.cannot_exist:
+            return assembly.result(Findings(), 0, assembly.described.reason or "")
+        journal.state(facts)
         bench = _bench(request, folder, journal, on_part)
         try:
             if request.side is not None:
@@ -196,29 +202,57 @@ def _place(request: LocateRequest) -> Iterator[tuple[Path, Journal]]:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evaltools-locate-")))
         else:
             folder = run_dir / "tensors"
-            _require_same(journal, request, run_dir)
-        folder.mkdir(exist_ok=True)
+        _make(folder)
         yield folder, journal
 
 
-def _require_same(journal: Journal, request: LocateRequest, run_dir: Path) -> None:
-    """Refuse the folder of another run; raises :class:`UsageError`."""
-    known = journal.fact(_IDENTITY)
-    own = _identity(request)
-    if known != own and (known is not None or journal.fact(REQUEST) is not None):
-        raise UsageError(f"--run_dir={run_dir} holds another run: other models, flags or inputs; give a new folder")
-    if known is None or not has_own_request(journal):
-        journal.state({_IDENTITY: own, **request_facts(to_plain(request.asked))})
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made: {error.strerror}; give another --run_dir") from error
 
 
-def _identity(request: LocateRequest) -> str:
+def _new_facts(journal: Journal, request: LocateRequest) -> dict[str, str]:
+    """What the journal of a new run is to state; raises :class:`UsageError` where it holds another run."""
+    if journal.folder is None:
+        return {}
+    known, own = journal.fact(_IDENTITY), _identity(request)
+    if known is None and journal.fact(REQUEST) is None:
+        return {_IDENTITY: encode(own), **request_facts(to_plain(request.asked))}
+    changes = ["it is no search"] if known is None else _stated(known, journal.folder).changes(own)
+    if changes:
+        raise UsageError(f"--run_dir={journal.folder} holds another run: {'; '.join(changes)}; give a new folder")
+    return {} if has_own_request(journal) else request_facts(to_plain(request.asked))
+
+
+def _stated(text: str, run_dir: Path) -> RunIdentity:
+    found: RunIdentity = decode(text, RunIdentity, run_dir)
+    return found
+
+
+def _identity(request: LocateRequest) -> RunIdentity:
     """What two searches must have alike so that one can go on where the other ended."""
-    digest = hashlib.sha256()
-    other = () if request.side is None else (request.side.sha256,)
-    facts: Sequence[str] = (request.model.sha256, request.model.signature, *other, *request.tested.to_flags())
-    for fact in facts:
-        digest.update(fact.encode() + b"\0")
+    drawn = hashlib.sha256()
     for run in range(request.num_inputs):
         for values in request.inputs.source.inputs(run):
-            digest.update(values.tobytes())
-    return digest.hexdigest()
+            drawn.update(values.tobytes())
+    configurations = {"of the reference": request.reference, "that is tested": request.tested}
+    return RunIdentity(
+        {
+            "the model": request.model.sha256,
+            "its signature": request.model.signature,
+            "the other side": "" if request.side is None else request.side.sha256,
+            "the inputs": drawn.hexdigest(),
+        },
+        libraries=libraries_of(configurations.values()),
+        configurations={name: _facts_of(configuration) for name, configuration in configurations.items()},
+    )
+
+
+def _facts_of(configuration: Configuration) -> dict[str, str]:
+    runtime = runtime_name(configuration)
+    return {
+        "its setting": " ".join(configuration.to_flags()),
+        "its runtime": f"{runtime} {installed_version(runtime)}",
+    }

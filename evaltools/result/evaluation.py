@@ -203,7 +203,7 @@ class ExecutionUsed:
     ``bound`` says which part of it is the largest. ``worker_seconds`` has the same by worker, without the journal,
     which no worker writes; ``inference_seconds`` says where the inference of each configuration went; ``memory`` is
     that of processes over time. The three are empty where shards were merged. ``not_traced`` says why the trace could
-    not be written.
+    not be written. ``one_worker``: the runs depended on those before them, so that more workers are refused.
     """
 
     workers: int
@@ -216,6 +216,7 @@ class ExecutionUsed:
     stage_seconds: dict[str, float]
     bound: Literal["input", "inference", "metrics", "journal"] | None
     not_traced: str | None = None
+    one_worker: bool = False
     worker_seconds: list[dict[str, float]] = field(default_factory=list)
     inference_seconds: dict[str, InferenceSeconds] = field(default_factory=dict)
     memory: list[ProcessMemory] = field(default_factory=list)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import importlib.util
 from collections.abc import Sequence
 
@@ -15,17 +16,32 @@ from evaltools.runtime.session import Runtime, Session
 from evaltools.runtime.support import has_delegates, obstacle_to
 
 
-def find_runtime(configuration: Configuration) -> Runtime:
+def runtime_name(configuration: Configuration) -> str:
     """The runtime of a configuration; ``auto`` is the first that is installed and can do what its delegates ask for.
 
     Where none can, it is one that at least has the delegates, and says what it cannot do.
     """
-    name = configuration.runtime
-    if name == AUTO:
-        installed = installed_runtimes()
-        able = [runtime for runtime in installed if obstacle_to(configuration, runtime) is None]
-        near = [runtime for runtime in installed if has_delegates(configuration, runtime)]
-        name = _first([*able, *near, *installed])
+    if configuration.runtime != AUTO:
+        return configuration.runtime
+    installed = installed_runtimes()
+    able = [runtime for runtime in installed if obstacle_to(configuration, runtime) is None]
+    near = [runtime for runtime in installed if has_delegates(configuration, runtime)]
+    return _first([*able, *near, *installed])
+
+
+def installed_version(name: str) -> str:
+    """The version of the package that a runtime is from, empty where there is none; nothing is loaded."""
+    if name not in OUR_RUNTIMES:
+        return next((entry.dist.version for entry in entries(GROUP) if entry.name == name and entry.dist), "")
+    try:
+        return importlib.metadata.version(OUR_RUNTIMES[name])
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def find_runtime(configuration: Configuration) -> Runtime:
+    """The runtime of that name; raises :class:`ConfigurationUnavailable` for one of others that cannot be loaded."""
+    name = runtime_name(configuration)
     if name in OUR_RUNTIMES:
         runtime: Runtime = importlib.import_module(f"evaltools.runtime.{name}").RUNTIME
         return runtime

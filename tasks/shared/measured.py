@@ -20,6 +20,7 @@ class MeasuredPass:
     processes, in units of 1024 bytes. ``merged_shards`` is the number of run folders that the records come from, 0 if
     the pass was run here. ``startup_seconds`` are the phases before the pass. ``not_traced`` says why the trace could
     not be written, None if it was or none was wanted. ``memory`` is that of the processes during the pass.
+    ``one_worker``: more are refused.
     """
 
     outcome: PassOutcome[Any]
@@ -29,6 +30,7 @@ class MeasuredPass:
     merged_shards: int = 0
     startup_seconds: Mapping[str, float] = field(default_factory=dict)
     not_traced: str | None = None
+    one_worker: bool = False
     peak_memory_kb: Mapping[str, int] = field(default_factory=dict)
     memory: Sequence[ProcessMemory] = ()
 
@@ -49,6 +51,7 @@ def describe_execution(execution: Execution, measured: MeasuredPass) -> Executio
         quiet_latency_examples=None if quiet is None else quiet.examples,
         restarts={name: Restarted(found.count, found.first_reason) for name, found in measured.restarts.items()},
         not_traced=measured.not_traced,
+        one_worker=measured.one_worker,
         startup_seconds=dict(measured.startup_seconds),
         stage_seconds=dict(stages.seconds),
         bound=stages.bound,

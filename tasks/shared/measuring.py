@@ -198,6 +198,7 @@ def carry_out(
             _restarts(restarting),
             startup_seconds=startup.seconds,
             not_traced=trace.failure,
+            one_worker=setup.one_worker,
             peak_memory_kb=_peak_memory_kb(restarting or [opened.sessions]),
             memory=memory.by_process,
         )

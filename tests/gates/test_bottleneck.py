@@ -61,6 +61,16 @@ def test_flags_help_where_cores_are_idle_and_work_can_be_spread(
     assert (found.helps, found.idle_cores) == (helps, max(0, cores - workers * threads))
 
 
+def test_no_more_workers_than_examples_and_one_where_more_are_refused() -> None:
+    execution = used("inference", inference=1)
+    few = bottleneck(replace(execution, examples_run=3), cores=8, threads=1)
+    one = bottleneck(replace(execution, one_worker=True), cores=8, threads=1)
+    assert few is not None
+    assert one is not None
+    assert few.helps == (Help("workers", 3, 3.0), Help("num_threads", 8, 8.0))
+    assert one.helps == (Help("num_threads", 8, 8.0),)
+
+
 def test_nothing_is_said_where_no_work_was_measured() -> None:
     assert bottleneck(used(None), 4, 1) is None
     assert bottleneck(used(None, inference=0.0), 4, 1) is None

@@ -137,16 +137,16 @@ def is_there(adb: Adb, serial: str, root: str) -> bool:
     return found.code == 0
 
 
-def clear(adb: Adb, serial: str, lock: DeviceLock) -> int:
+def clear(adb: Adb, serial: str, lock: DeviceLock, keep_searches: bool = False) -> int:
     """End all runs in the folder of a ``lock`` that is held, and delete evaltools' files there.
 
-    Returns how many KiB they had. It deletes only names that evaltools gives. Raises :class:`CommandFailed` where some
-    of them stay.
+    With ``keep_searches``, those of searches with a run folder stay, to go on from. Returns how many KiB were deleted.
+    It deletes only names that evaltools gives. Raises :class:`CommandFailed` where some of them stay.
     """
     root = lock.root
     for folder in DeviceStore(adb, serial, root).runs():
         end(adb, DetachedRun(serial, folder))
-    answer = adb.shell(serial, _deleting(root), _CLEAR_S)
+    answer = adb.shell(serial, _deleting(root, keep_searches), _CLEAR_S)
     if answer.code != 0 or not answer.text.strip().isdigit():
         raise CommandFailed(
             f"{serial}: what is in {root} cannot be deleted{answer.quote()}; look at it with adb shell ls -l {root}",
@@ -160,12 +160,16 @@ def sha256_of(path: Path) -> str:
     return local_sum(path)[1]
 
 
-def _deleting(root: str) -> str:
+def _deleting(root: str, keep_searches: bool) -> str:
     """A script that deletes evaltools' files in its folders, then the folders that are empty.
 
     It prints how many KiB the files had.
     """
-    folders = "\n".join(f"delete {folder} {shlex.quote(f'^({names})$')}" for folder, names in _OWN_NAMES.items())
+    folders = "\n".join(
+        f"delete {folder} {shlex.quote(f'^({names})$')}"
+        for folder, names in _OWN_NAMES.items()
+        if not (keep_searches and folder == SEARCHES)
+    )
     return f"""\
 delete() {{
 [ -e $1 ] || return 0

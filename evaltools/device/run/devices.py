@@ -122,7 +122,7 @@ class DevicesUsed:
                 self._leave(serial, lock)
 
     def _leave(self, serial: str, lock: DeviceLock) -> None:
-        """End what still runs on a device, and delete evaltools' files there unless they are to be kept."""
+        """End what still runs on a device; unless files are to be kept, delete evaltools' there, but no searches."""
         problem = self._devices[serial].clean_up()
         if problem is not None:
             self._console.print(
@@ -133,7 +133,7 @@ class DevicesUsed:
         elif not self._flags.keeps_files:
             try:
                 lock.require()
-                clear(self.adb, serial, lock)
+                clear(self.adb, serial, lock, keep_searches=True)
             except DeviceError as error:
                 self._console.print(
                     f"evaltools: not everything could be deleted: {error}; try again with {self._cleaning(serial)}"

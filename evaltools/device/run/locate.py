@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import posixpath
+import re
 import secrets
 import shlex
 import shutil
@@ -75,7 +76,7 @@ def locate_on_device(request: LocateRequest, flags: DeviceFlags, console: Consol
     """
     asked = request.asked
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
-    _require_sense(asked, flags)
+    _require_sense(flags)
     bundle = asked.options.path("bundle")
     if bundle is not None:
         require_new_folder(bundle, "bundle")
@@ -166,7 +167,7 @@ class DeviceSearch(DeviceProgram[SearchDone, None]):
         self._on_part(progress.done)
 
 
-def _require_sense(asked: Request, flags: DeviceFlags) -> None:
+def _require_sense(flags: DeviceFlags) -> None:
     """Raise :class:`UsageError` for what a search on a device cannot do, and for flags without effect on one."""
     if flags.program != "evaltools":
         raise UsageError(
@@ -178,11 +179,6 @@ def _require_sense(asked: Request, flags: DeviceFlags) -> None:
     for flag, is_given in without_effect.items():
         if is_given:
             raise UsageError(f"{flag} has no effect on a search, which looks into one device as a whole; leave it out")
-    if not flags.keeps_files and asked.options.path("run_dir") is not None:
-        raise UsageError(
-            "--keep_on_device=false deletes on the device what --run_dir keeps there of a search, to go on from; leave "
-            "one of them out"
-        )
 
 
 @contextmanager
@@ -200,6 +196,11 @@ def _kept_there(asked: Request, flags: DeviceFlags, sent: DeviceRequest) -> Iter
         if name is None:
             name = secrets.token_hex(8)
             journal.state({_PLACE: name, **request_facts(to_plain(asked))})
+        elif re.fullmatch("[0-9a-f]{16}", name) is None:
+            raise UsageError(
+                f"--run_dir={run_dir}: its journal says {name!r} where a folder on the device is named by 16 of the "
+                "digits 0-9 and a-f; it was changed, so give a new folder"
+            )
         elif not has_own_request(journal):
             journal.state(request_facts(to_plain(asked)))
         try:

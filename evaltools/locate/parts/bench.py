@@ -72,14 +72,18 @@ class Bench:
         self.inputs = len(inputs)
 
     def measure(self, part: Part) -> Outcome:
-        """What comes of a part, from the journal where it was measured before; raises :class:`GivenUp`."""
-        known = self._journal.fact(part.key)
+        """What comes of a part, from the journal where it was measured before; raises :class:`GivenUp`.
+
+        A part that did not answer in time is known as such for this time only.
+        """
+        hung_key = f"{part.key}, {self._timeout_s:g} s"
+        known = self._journal.fact(part.key) or self._journal.fact(hung_key)
         if known is not None:
             return self._stored(known)
         self._require_time()
         outcome = self._measured(part)
         self.compiles += outcome.compiled
-        self._journal.state({part.key: encode(outcome)})
+        self._journal.state({hung_key if outcome.hung else part.key: encode(outcome)})
         self._on_part(part)
         return outcome
 
@@ -109,12 +113,12 @@ class Bench:
         except SessionEnded as error:
             self._forget()
             if was_fresh or error.hung:
-                return Outcome(died=str(error), compiled=1)
+                return Outcome(died=str(error), hung=error.hung, compiled=1)
         try:
             return replace(self._call(measure, part, self.inputs), compiled=2)
         except SessionEnded as error:
             self._forget()
-            return Outcome(died=str(error), compiled=2)
+            return Outcome(died=str(error), hung=error.hung, compiled=2)
 
     def _call(self, function: Callable[..., Returned], *arguments: object) -> Returned:
         if self._session is None:

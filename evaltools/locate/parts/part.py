@@ -52,7 +52,8 @@ class Part:
     def key(self) -> str:
         """What distinguishes it from other parts of the same model."""
         places = (self.first, self.last, self.exposed, self.taps)
-        facts = (*places, self.runs, self.floors, self.chain, self.keep, self.kept_tensor, self.against, self.as_fed)
+        looks = (self.floors, self.chain, self.keep, self.kept_tensor, self.against, self.as_fed)
+        facts = (*places, self.runs, self.seconds, *looks)
         text = "\n".join([*map(repr, facts), *self.configuration.to_flags()])
         return "part " + hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -93,14 +94,15 @@ class Outcome:
     """What came of a part.
 
     Exactly one of ``outputs``, ``died``, ``refused`` and ``resists`` says something: it ran; the process died of it or
-    did not answer; the delegate did not open it; it cannot be cut out. ``is_evidence``: the CPU gave, bit for bit, what
-    it gave in the whole model; else ``note`` may say why not. ``unlike`` counts inputs that gave different outputs the
-    second time.
+    did not answer, which is ``hung``; the delegate did not open it; it cannot be cut out. ``is_evidence``: the CPU
+    gave, bit for bit, what it gave in the whole model; else ``note`` may say why not. ``unlike`` counts inputs that
+    gave different outputs the second time.
     """
 
     outputs: tuple[TensorRuns, ...] = ()
     is_evidence: bool = True
     died: str = ""
+    hung: bool = False
     refused: str = ""
     resists: str = ""
     nodes: int = 0

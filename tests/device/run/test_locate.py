@@ -14,7 +14,7 @@ from rich.console import Console
 
 from evaltools.commands.device_run import parse
 from evaltools.device.run.flags import read_device_flags
-from evaltools.device.run.locate import DeviceSearch, locate_on_device, with_host_names
+from evaltools.device.run.locate import DeviceSearch, _kept_there, locate_on_device, with_host_names
 from evaltools.device.run.request import device_request
 from evaltools.engine.journal import open_journal
 from evaltools.engine.run_folder import REQUEST, has_own_request
@@ -110,7 +110,6 @@ def test_every_text_has_the_names_of_here_and_every_number_stays() -> None:
         (["--device_program=app"], "A search needs evaltools itself on the device, and so Python"),
         (["--split=each"], "--split=each has no effect on a search"),
         (["--parts=2"], "--parts has no effect on a search"),
-        (["--keep_on_device=false", "--run_dir=run"], "leave one of them out"),
     ],
 )
 def test_what_makes_no_sense_is_said_before_a_device_is_looked_for(
@@ -147,3 +146,17 @@ def test_a_search_of_somebody_else_that_goes_on_is_sealed_anew(
     journal = open_journal(tmp_path / "run")
     assert has_own_request(journal)
     journal.close()
+
+
+@pytest.mark.parametrize("name", ["../../..", "/sdcard", "0123456789abcde", "0123456789abcdef\n"])
+def test_a_journal_cannot_name_another_folder_of_the_device(name: str, model: Path, tmp_path: Path) -> None:
+    request = asked(model, "--use_xnnpack", f"--run_dir={tmp_path / 'run'}")
+    assert request.devices is not None
+    flags, on_device = read_device_flags(request.devices), device_request(request, ROOT)
+    with _kept_there(request, flags, on_device) as place:
+        assert place["run_dir"].startswith("/")
+    journal = open_journal(tmp_path / "run")
+    journal.state({"search on a device": name})
+    journal.close()
+    with pytest.raises(UsageError, match="its journal says"), _kept_there(request, flags, on_device):
+        pass

@@ -64,6 +64,11 @@ def test_few_values_need_to_be_off_all_together(count: int, is_seen: bool) -> No
     assert one_sided(reference + most.astype(np.uint8), reference) < ONE_SIDED
 
 
+def test_sixteen_bits_have_no_side() -> None:
+    reference = np.arange(-100, 100, dtype=np.int16)
+    assert one_sided(reference + np.int16(1), reference) == 0
+
+
 def test_arrays_of_other_shapes_and_without_elements() -> None:
     assert one_sided(np.zeros(3, np.int8), np.zeros(4, np.int8)) == 0
     assert one_sided(np.zeros(0, np.int8), np.zeros(0, np.int8)) == 0

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
+from evaltools.locate.parts.difference import one_sided
 from evaltools.locate.parts.part import TensorRuns
 from evaltools.locate.search.evidence import evidence_of, to_one_side
 from evaltools.locate.search.judge import Limit, limit_of
@@ -30,11 +32,28 @@ def test_floats_have_no_side() -> None:
 
 @pytest.mark.parametrize(
     ("operator", "of_kernels", "allowed"),
-    [("CONV_2D", 0.0, 0.4), ("CONV_2D", 0.25, 0.4), ("CONV_2D", 0.35, 0.5), ("SOFTMAX", 0.0, 1.4)],
+    [
+        ("CONV_2D", 0.0, 0.4),
+        ("CONV_2D", 0.25, 0.4),
+        ("CONV_2D", 0.35, 0.5),
+        ("SOFTMAX", 0.0, 1.4),
+        ("MEAN", 0.25, 0.65),
+    ],
 )
 def test_what_kernels_do_themselves_is_allowed_with_a_margin(operator: str, of_kernels: float, allowed: float) -> None:
     runs = TensorRuns(0, "x", "steps", (1.0,), floors={"kernels": 1.0, "kernels, one side": of_kernels})
     assert limit_of(runs, operator, "fp32").one_sided == pytest.approx(allowed)
+
+
+def test_averages_of_one_sign_may_differ_in_all_halves_and_a_step_everywhere_is_seen() -> None:
+    sums = np.add.outer(np.arange(-128, -19), np.arange(-128, -19))
+    up = np.floor(sums / 2 + 0.5).astype(np.int8)
+    away = np.trunc(sums / 2 - 0.5).astype(np.int8)
+    limit = limit_of(steps((1.0,), (0.0,)), "AVERAGE_POOL_2D", "fp32")
+    side = one_sided(away, up)
+    assert -0.5 < side < -0.4
+    assert limit.beyond(steps((1.0,), (side,))) == 0
+    assert limit.beyond(steps((1.0,), (one_sided(up + np.int8(1), up),))) == 1
 
 
 def test_a_lower_precision_has_no_limit_to_one_side() -> None:
