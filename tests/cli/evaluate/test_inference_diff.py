@@ -83,6 +83,15 @@ def test_saved_outputs_are_those_of_the_plain_interpreter(classifier: Path, tmp_
         np.testing.assert_array_equal(outputs, invoke(interpreter, [inputs]))
 
 
+@pytest.mark.parametrize("saves", [False, True])
+def test_the_result_says_where_one_worker_must_do_all_runs(saves: bool, classifier: Path, tmp_path: Path) -> None:
+    output, flags = tmp_path / "result.json", [f"--save_outputs={tmp_path / 's'}"] if saves else []
+    assert diff(classifier, *FAST, f"--output={output}", *flags).code == 0
+    execution = read_result(output).execution
+    assert execution is not None
+    assert execution.one_worker == saves
+
+
 def test_without_warm_up_and_noise_floor_the_errors_are_the_same(classifier: Path) -> None:
     fast = diff(classifier, *FAST)
     assert error_lines(fast) == error_lines(diff(classifier, "--num_runs=3", "--warmup_runs=2"))
