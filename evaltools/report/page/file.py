@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from evaltools.errors import UsageError
+from evaltools.errors import OutputError, UsageError
+from evaltools.report.files.output_file import write_file
 from evaltools.report.page.make import Sources, page_of
 from evaltools.report.page.rendering.html import html_of, require_page
 from evaltools.report.page.rendering.markdown import markdown_of
@@ -24,6 +25,15 @@ def require_page_file(path: Path, flag: str) -> None:
         )
     if ending in _HTML:
         require_page()
+
+
+def write_page(sources: Sources, path: Path) -> None:
+    """Write the page about what was measured; raises :class:`OutputError`, also where the page cannot be made."""
+    try:
+        content = page_file(sources, path)
+    except UsageError as error:
+        raise OutputError(f"{path} cannot be written: {error}") from error
+    write_file(path, content)
 
 
 def page_file(sources: Sources, path: Path, images: Path | None = None) -> bytes:
