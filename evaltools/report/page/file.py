@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.errors import OutputError, UsageError
-from evaltools.report.files.output_file import write_file
 from evaltools.report.page.make import Sources, page_of
 from evaltools.report.page.rendering.html import html_of, require_page
 from evaltools.report.page.rendering.markdown import markdown_of
@@ -27,16 +26,15 @@ def require_page_file(path: Path, flag: str) -> None:
         require_page()
 
 
-def write_page(sources: Sources, path: Path) -> None:
-    """Write the page about what was measured; raises :class:`OutputError`, also where the page cannot be made."""
-    try:
-        content = page_file(sources, path)
-    except UsageError as error:
-        raise OutputError(f"{path} cannot be written: {error}") from error
-    write_file(path, content)
-
-
 def page_file(sources: Sources, path: Path, images: Path | None = None) -> bytes:
     """The content of the file. ``images`` is the folder where pictures lie now, None: as in the results."""
     page = page_of(sources)
     return markdown_of(page) if path.suffix.lower() == _MARKDOWN else html_of(page, images)
+
+
+def measured_page(sources: Sources, path: Path) -> bytes:
+    """The same of what was measured just now; raises :class:`OutputError` where the page cannot be made."""
+    try:
+        return page_file(sources, path)
+    except UsageError as error:
+        raise OutputError(f"{path} cannot be written: {error}") from error

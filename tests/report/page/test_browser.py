@@ -13,7 +13,7 @@ from PIL import Image
 from evaltools.report.page.content.page import Page, Part
 from evaltools.report.page.make import Sources, page_of
 from evaltools.report.page.rendering.html import html_of
-from evaltools.result.section import Number, Section, Table
+from evaltools.result.section import Cell, Number, Section, Table
 from tests.report.page.samples import changed, classifier, search
 from tests.report.page.test_page import hostile, measured_benchmark, timed
 
@@ -113,7 +113,7 @@ def test_the_keyboard_reaches_links_and_sorts_tables(browser: Any, pages: dict[s
 
 
 def test_columns_are_sorted_by_numbers_then_texts_and_empty_cells_stay_last(browser: Any, tmp_path: Path) -> None:
-    cells = ["10", "-", "Infinity", Number("0.5 ms", 9.0), "2 of 9", ""]
+    cells: list[Cell] = ["10", "-", "Infinity", Number("0.5 ms", 9.0), "2 of 9", ""]
     table = Table("mixed", ("name", "figure"), [(str(place), cell) for place, cell in enumerate(cells)])
     file = tmp_path / "mixed.html"
     file.write_bytes(html_of(Page("t", (Part("r", "mixed", (), (Section("Mixed", [table]),)),))))
