@@ -16,8 +16,8 @@ _MOST_PICTURES: Final = 16
 _MOST_CATEGORIES: Final = 12
 _MOST_FRAMES: Final = 12
 _ABOUT_THE_PICTURES: Final = (
-    f"Boxes with a score of {DRAWN_SCORE} or more that only one side has: red are those that the reference alone has, "
-    "green those that the other alone has."
+    f"Boxes with a score of {DRAWN_SCORE} or more that only one side has: red are those that the reference alone has. "
+    "Those that the other alone has may be right or wrong, and have no colour of a verdict."
 )
 
 
@@ -103,12 +103,15 @@ def _categories(comparison: BoxComparison, place: int) -> Table:
 
 def _galleries(coco: CocoDetection) -> list[Block]:
     by_other: dict[str, list[Disagreement]] = {}
-    for found in worst_disagreements(coco, most=_MOST_PICTURES):
+    for found in worst_disagreements(coco, most=len(coco.pictures or [])):
         by_other.setdefault(found.other, []).append(found)
-    return [
-        Gallery(f"Pictures that differ most: {other}", [_picture(coco, found) for found in worst])
-        for other, worst in by_other.items()
-    ]
+    galleries: list[Block] = []
+    for other, differing in by_other.items():
+        left = len(differing) - _MOST_PICTURES
+        below = f"and {left} more pictures, which differ less, in the JSON result" if left > 0 else ""
+        pictures = [_picture(coco, found) for found in differing[:_MOST_PICTURES]]
+        galleries.append(Gallery(f"Pictures that differ most: {other}", pictures, below))
+    return galleries
 
 
 def _picture(coco: CocoDetection, found: Disagreement) -> Picture:
@@ -116,9 +119,9 @@ def _picture(coco: CocoDetection, found: Disagreement) -> Picture:
         folder=coco.data.images,
         name=found.picture.example,
         effect=f"{found.unequal} boxes that only one side has" if found.unequal else "the same boxes, shifted",
-        tone="bad" if found.lonely[found.baseline] else "good" if found.unequal else "",
+        tone="bad" if found.lonely[found.baseline] else "",
         lines=(f"scores and places shift by up to {found.shift:.3f}",),
-        frames=[*_frames(coco, found, found.baseline, "bad"), *_frames(coco, found, found.other, "good")],
+        frames=[*_frames(coco, found, found.baseline, "bad"), *_frames(coco, found, found.other, "")],
     )
 
 

@@ -20,7 +20,7 @@ from evaltools.report.files.benchmark_trace import trace_json
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.files.plots.benchmark import plot_benchmark
 from evaltools.report.files.plots.drawing import require_plot
-from evaltools.report.page.file import page_file, require_page_file
+from evaltools.report.page.file import measured_page, require_page_file
 from evaltools.report.page.make import Sources
 from evaltools.report.tables.benchmark import print_benchmark
 from evaltools.report.tables.device_run import print_device_run
@@ -71,15 +71,15 @@ def show_benchmark(
         "output_file_path": lambda: encode_json(result),
         "trace": lambda: trace_json(result),
         "plot": lambda: plot_benchmark(result, files["plot"]),
-        "report": lambda: page_file(Sources(benchmarks={"benchmark": result}), files["report"]),
+        "report": lambda: measured_page(Sources(benchmarks={"benchmark": result}), files["report"]),
     }
+    print_benchmark(result, console, is_quiet)
+    if result.device_run is not None:
+        print_device_run(result.device_run, console)
     for name, path in files.items():
         try:
             write_file(path, makers[name]())
         except OutputError as error:
             console.print(f"evaltools: {error}", style="bold red")
             is_written = False
-    print_benchmark(result, console, is_quiet)
-    if result.device_run is not None:
-        print_device_run(result.device_run, console)
     return is_written

@@ -19,7 +19,7 @@ from evaltools.errors import OutputError
 from evaltools.native.lines.evaluation import native_lines
 from evaltools.report.files.evaluation import rendered
 from evaltools.report.files.output_file import write_file, write_measured
-from evaltools.report.page.file import page_file
+from evaltools.report.page.file import measured_page
 from evaltools.report.page.make import Sources
 from evaltools.report.tables.evaluation import print_configurations, print_result
 from evaltools.request import Options
@@ -86,7 +86,7 @@ def write_report(path: Path | None, sources: Sources) -> list[OutputError]:
     if path is None:
         return []
     try:
-        write_file(path, page_file(sources, path))
+        write_file(path, measured_page(sources, path))
     except OutputError as error:
         return [error]
     return []

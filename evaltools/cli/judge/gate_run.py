@@ -52,8 +52,9 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     held = hold_gates(file.gates, found) + report_unjudged(file.gates, found)
     timed = [replace(report, elapsed_s=seconds.get(report.run, report.elapsed_s)) for report in held]
     outcome = outcome_of(version("evaltools"), str(file.path), timed)
+    is_printed = say(text_for_stdout(partial(print_gates, outcome)))
     not_written = write_verdicts(outcome, files, Sources(found))
-    if not say(text_for_stdout(partial(print_gates, outcome))):
+    if not is_printed:
         not_written.append(OutputError("stdout cannot be written"))
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")

@@ -16,7 +16,7 @@ from evaltools.report.files.gates.badge import badge_json
 from evaltools.report.files.gates.junit import junit_xml
 from evaltools.report.files.gates.markdown import markdown_summary
 from evaltools.report.files.output_file import require_output_file, write_file
-from evaltools.report.page.file import page_file, require_page_file
+from evaltools.report.page.file import measured_page, require_page_file
 from evaltools.report.page.make import Sources
 from evaltools.request.flags import GivenFlags
 from evaltools.result.json_file import encode_json
@@ -64,7 +64,7 @@ def write_verdicts(outcome: GateOutcome, files: Mapping[str, Path], sources: Sou
     for name, path in files.items():
         try:
             if name == _REPORT:
-                content = page_file(replace(sources, outcomes={outcome.command: outcome}), path)
+                content = measured_page(replace(sources, outcomes={outcome.command: outcome}), path)
             else:
                 content = _RENDERERS[name](outcome)
             write_file(path, content)

@@ -22,7 +22,7 @@ from evaltools.locate.run import expected_parts, locate
 from evaltools.report.files.evaluation import file_per_configuration
 from evaltools.report.files.output_file import require_output_file, write_file, write_measured
 from evaltools.report.files.planned import require_report
-from evaltools.report.page.file import page_file
+from evaltools.report.page.file import measured_page
 from evaltools.report.page.make import Sources
 from evaltools.report.tables.device_run import print_device_run
 from evaltools.report.tables.locate import print_answer, print_operators
@@ -43,15 +43,14 @@ def locate_and_print(asked: Request) -> int:
     console = make_console()
     with interrupts_restored():
         result = _searched(asked, console, _style(asked))
+    if not is_quiet:
+        _print_tables(result, console)
+    written = say(text_for_stdout(partial(print_answer, result)))
     if output is not None:
         encode = encode_exactly if output.suffix == ENDING else encode_json
         write_file(output, encode(result))
     if page is not None:
-        name = Path(result.model.file).stem
-        write_file(page, page_file(Sources(searches={name: result}), page))
-    if not is_quiet:
-        _print_tables(result, console)
-    written = say(text_for_stdout(partial(print_answer, result)))
+        write_file(page, measured_page(Sources(searches={Path(result.model.file).stem: result}), page))
     return exit_code_of(result) if written else NOT_WRITTEN
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from evaltools.errors import UsageError
+from evaltools.errors import OutputError, UsageError
 from evaltools.report.page.make import Sources, page_of
 from evaltools.report.page.rendering.html import html_of, require_page
 from evaltools.report.page.rendering.markdown import markdown_of
@@ -30,3 +30,11 @@ def page_file(sources: Sources, path: Path, images: Path | None = None) -> bytes
     """The content of the file. ``images`` is the folder where pictures lie now, None: as in the results."""
     page = page_of(sources)
     return markdown_of(page) if path.suffix.lower() == _MARKDOWN else html_of(page, images)
+
+
+def measured_page(sources: Sources, path: Path) -> bytes:
+    """The same of what was measured just now; raises :class:`OutputError` where the page cannot be made."""
+    try:
+        return page_file(sources, path)
+    except UsageError as error:
+        raise OutputError(f"{path} cannot be written: {error}") from error

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from evaltools.errors import UsageError
 from tests import locate_models
 from tests.command import Completed, evaltools_here
 
@@ -313,3 +314,17 @@ def test_several_external_delegates_keep_their_own_options(
     assert found["verdict"]["operators"] == [6]
     assert found["operators"][1]["ran_on"] == "EXTERNAL"
     assert found["operators"][6]["ran_on"] == "EXTERNAL#2"
+
+
+def test_the_answer_is_printed_before_a_page_that_cannot_be_written(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_sources: object) -> None:
+        raise UsageError("no page")
+
+    monkeypatch.setattr("evaltools.report.page.file.page_of", broken)
+    page = net.with_suffix(".html")
+    completed, found = locate(net, "--use_xnnpack=true", f"--report={page}")
+    assert completed.code == 5
+    assert "no difference" in completed.out
+    assert f"{page} cannot be written: no page" in completed.err
+    assert found["verdict"]["kind"] == "no difference"
+    assert not page.exists()

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from evaltools.report.page.content.page import Page, Part
 from evaltools.report.page.make import Sources, page_of
 from evaltools.report.page.rendering.html import html_of
+from evaltools.result.section import Cell, Number, Section, Table
 from tests.report.page.samples import changed, classifier, search
 from tests.report.page.test_page import hostile, measured_benchmark, timed
 
@@ -108,6 +110,19 @@ def test_the_keyboard_reaches_links_and_sorts_tables(browser: Any, pages: dict[s
     page.keyboard.press("Enter")
     assert head.evaluate(column) == ascending[::-1]
     assert page.evaluate("document.querySelector('[aria-sort]').getAttribute('aria-sort')") == "descending"
+
+
+def test_columns_are_sorted_by_numbers_then_texts_and_empty_cells_stay_last(browser: Any, tmp_path: Path) -> None:
+    cells: list[Cell] = ["10", "-", "Infinity", Number("0.5 ms", 9.0), "2 of 9", ""]
+    table = Table("mixed", ("name", "figure"), [(str(place), cell) for place, cell in enumerate(cells)])
+    file = tmp_path / "mixed.html"
+    file.write_bytes(html_of(Page("t", (Part("r", "mixed", (), (Section("Mixed", [table]),)),))))
+    head = Opened(browser, file).page.locator("table.sorts thead button", has_text="figure").first
+    column = "tr => [...tr.closest('table').tBodies[0].rows].map(row => row.cells[1].textContent)"
+    head.click()
+    assert head.evaluate(column) == ["0.5 ms", "10", "2 of 9", "Infinity", "-", ""]
+    head.click()
+    assert head.evaluate(column) == ["Infinity", "2 of 9", "10", "0.5 ms", "-", ""]
 
 
 def test_without_scripts_the_page_is_whole_and_prints(browser: Any, pages: dict[str, Path]) -> None:

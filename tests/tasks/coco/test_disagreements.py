@@ -12,7 +12,9 @@ from PIL import Image
 
 from evaltools.metrics.boxes import Detection
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.section import Gallery
 from evaltools.tasks.coco.disagreements import Disagreement, draw_disagreements, worst_disagreements
+from evaltools.tasks.coco.page import sections
 from evaltools.tasks.coco.result import DetectedPicture
 from tests.tasks.coco.results import LEFT, RIGHT, detection_result, picture, with_data
 
@@ -139,3 +141,16 @@ def test_pictures_of_every_size_and_boxes_of_every_kind_are_drawn(width: int, he
     )
     assert pixels is not None
     assert pixels.shape == (TEXT + PANEL_HEIGHT + 2 * MARGIN, 3 * PANEL_WIDTH + 4 * MARGIN, 3)
+
+
+def test_a_page_has_no_good_boxes_and_says_how_many_pictures_are_left_out() -> None:
+    pictures = [picture(f"{number}", r=SAME, t=OTHER_CLASS) for number in range(18)]
+    changed = sections(detection_result("r", "t", pictures=pictures))[-1]
+    (gallery,) = changed.blocks
+    assert isinstance(gallery, Gallery)
+    assert len(gallery.pictures) == 16
+    assert gallery.below == "and 2 more pictures, which differ less, in the JSON result"
+    assert [frame.tone for frame in gallery.pictures[0].frames] == ["bad", ""]
+    (new,) = sections(detection_result("r", "t", pictures=[picture("new", r=SAME, t=TWO)]))[-1].blocks
+    assert isinstance(new, Gallery)
+    assert (new.pictures[0].tone, new.below) == ("", "")
