@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -78,6 +79,17 @@ class DevicePart:
     delegate_lines: tuple[str, ...] = ()
     lost: tuple[LostAttempt, ...] = ()
     figures: tuple[PartFigures, ...] = ()
+
+
+def invokes_us(parts: Iterable[DevicePart], configuration: str) -> list[float]:
+    """The latencies of one configuration in some parts, in microseconds."""
+    return [
+        time
+        for part in parts
+        for figures in part.figures
+        if figures.configuration == configuration
+        for time in figures.invokes_us
+    ]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from evaltools.report.tables.cells import milliseconds
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.tables.device import throttling
 from evaltools.result.device import DeviceFacts
-from evaltools.result.device_run import DeviceConditions, DevicePart, DeviceRun, hottest
+from evaltools.result.device_run import DeviceConditions, DevicePart, DeviceRun, hottest, invokes_us
 from evaltools.text import printable
 
 _MOST_CONFIGURATIONS: Final = 4
@@ -73,13 +73,7 @@ def _model(facts: DeviceFacts) -> str:
 
 
 def _median(parts: Sequence[DevicePart], name: str) -> str:
-    times = [
-        time
-        for part in parts
-        for figures in part.figures
-        if figures.configuration == name
-        for time in figures.invokes_us
-    ]
+    times = invokes_us(parts, name)
     return milliseconds(statistics.median(times)) if times else _NOTHING
 
 

@@ -7,8 +7,9 @@ from typing import Final
 
 from evaltools.metrics.op_profile import explained_share, op_figures
 from evaltools.report.page.charts.intervals import Spread, intervals_chart
-from evaltools.report.page.charts.times import MOST_POINTS, bars_chart, moments_chart, runs_chart
+from evaltools.report.page.charts.times import bars_chart, moments_chart
 from evaltools.report.page.content.page import Saying, first_few
+from evaltools.report.page.sections.each_run import each_run
 from evaltools.report.tables.benchmark import label
 from evaltools.report.tables.cells import milliseconds, three_digits
 from evaltools.report.tables.evaluation import describe_configuration
@@ -132,19 +133,7 @@ def _runs(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | Non
         label(result, row): [time / 1000 for each in row.rounds for time in each.regular.invokes_us]
         for row in sorted(timed, key=lambda row: shown_figures(row).latency_us or 0.0)[:_MOST_CLOUDS]
     }
-    times_ms = {name: times for name, times in times_ms.items() if times}
-    if not times_ms:
-        return None
-    told = "; ".join(
-        f"{name}: {len(times)} runs from {three_digits(min(times))} to {three_digits(max(times))} ms"
-        for name, times in times_ms.items()
-    )
-    bound = (
-        f" At most {MOST_POINTS} of each are drawn."
-        if any(len(each) > MOST_POINTS for each in times_ms.values())
-        else ""
-    )
-    return Chart("Each run in its turn, round after round", runs_chart(times_ms, None), f"{told}.{bound}")
+    return each_run("Each run in its turn, round after round", times_ms)
 
 
 def _memory(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from evaltools.report.page.charts.times import moments_chart
 from evaltools.report.page.content.page import first_few
-from evaltools.result.device_run import DevicePart, DeviceRun, hottest
+from evaltools.result.device_run import DevicePart, DeviceRun, hottest, invokes_us
 from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table
 
 _MOST_CONFIGURATIONS: Final = 4
@@ -54,13 +54,7 @@ def _devices(run: DeviceRun, parts: dict[str, list[DevicePart]]) -> Table:
 
 
 def _median(parts: Sequence[DevicePart], name: str) -> Cell:
-    times = [
-        time
-        for part in parts
-        for figures in part.figures
-        if figures.configuration == name
-        for time in figures.invokes_us
-    ]
+    times = invokes_us(parts, name)
     if not times:
         return "-"
     middle = statistics.median(times)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaltools.report.page.charts.intervals import Spread, intervals_chart
-from evaltools.report.page.charts.times import MOST_POINTS, runs_chart
-from evaltools.report.tables.cells import milliseconds, p_value, says_something, three_digits
+from evaltools.report.page.sections.each_run import each_run
+from evaltools.report.tables.cells import milliseconds, p_value, says_something
 from evaltools.report.tables.execution import conditions_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
@@ -90,21 +90,9 @@ def _runs(result: EvaluationResult, timed: Sequence[tuple[int, ConfigurationResu
     """Single times, of the first few configurations."""
     evidence = kind_of(result.task).evidence
     times = {entry.name: evidence.judged(result, entry).times_us for _, entry in timed[:_MOST_CONFIGURATIONS]}
-    times_ms = {name: [time / 1000 for time in found] for name, found in times.items() if found}
-    if not times_ms:
-        return None
-    references = [entry.name for entry in result.configurations if entry.role == "reference"]
-    told = "; ".join(
-        f"{name}: {len(found)} runs from {three_digits(min(found))} to {three_digits(max(found))} ms"
-        for name, found in times_ms.items()
-    )
-    bound = (
-        f" At most {MOST_POINTS} of each are drawn."
-        if any(len(each) > MOST_POINTS for each in times_ms.values())
-        else ""
-    )
-    reference = next((name for name in references if name in times_ms), None)
-    return Chart("Each run in its turn", runs_chart(times_ms, reference), f"{told}.{bound}")
+    times_ms = {name: [time / 1000 for time in found] for name, found in times.items()}
+    references = [entry.name for entry in result.configurations if entry.role == "reference" and times.get(entry.name)]
+    return each_run("Each run in its turn", times_ms, next(iter(references), None))
 
 
 def _said(result: EvaluationResult) -> list[str]:
