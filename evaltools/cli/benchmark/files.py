@@ -18,7 +18,7 @@ from evaltools.report.files.evaluation import file_per_configuration
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.files.plots.benchmark import plot_benchmark
 from evaltools.report.files.plots.drawing import require_plot
-from evaltools.report.page.file import page_file, require_page_file
+from evaltools.report.page.file import measured_page, require_page_file
 from evaltools.report.page.make import Sources
 from evaltools.request import Request
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
@@ -50,7 +50,7 @@ class PlannedFiles:
             "output_file_path": lambda: encode_json(result),
             "trace": lambda: trace_json(result),
             "plot": lambda: plot_benchmark(result, self.whole["plot"]),
-            "report": lambda: page_file(Sources(benchmarks={"benchmark": result}), self.whole["report"]),
+            "report": lambda: measured_page(Sources(benchmarks={"benchmark": result}), self.whole["report"]),
         }
         errors = [_written(path, makers[flag]()) for flag, path in self.whole.items() if flag in makers]
         for flag, paths in self.of_rows.items():
