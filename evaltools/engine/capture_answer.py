@@ -24,11 +24,11 @@ from evaltools.engine.process_memory import NamedProcess
 from evaltools.engine.stages import Span
 from evaltools.engine.trace import Trace
 from evaltools.engine.trace_format import Track
+from evaltools.result.capture import LONGEST_S
 
 REQUEST_NAME: Final = "capture-request.json"
 DONE: Final = "examples done"
 """The name of the counter with the number of examples that are done."""
-LONGEST_S: Final = 600.0
 _SECONDS_BETWEEN_LOOKS: Final = 0.2
 _ANSWER: Final = re.compile(r"capture-[0-9a-f]{32}\.json")
 _UNFINISHED: Final = ".part"

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
+
+LONGEST_S: Final = 600.0
+"""No capture of a run is longer, in seconds."""
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
+from evaltools.result.capture import LONGEST_S
 
 DESCRIPTION: Final = """\
 Looks for some seconds at the run in a folder, which another process carries out: examples per second, work by stage,
 and processor, memory and threads of each of its processes, on devices too. Its figures stay as they are.
 stdout: what was found. A folder gets trace.json, for ui.perfetto.dev and chrome://tracing, and summary.json."""
-_LONGEST_S: Final = 600.0
 PARAMETERS: Final = (
     Parameter(
         "run_dir",
@@ -25,7 +25,7 @@ PARAMETERS: Final = (
         required=True,
         positional=True,
     ),
-    Parameter("secs", f"How long to look, in seconds, up to {_LONGEST_S:g}.", default=5.0),
+    Parameter("secs", f"How long to look, in seconds, up to {LONGEST_S:g}.", default=5.0),
     Parameter(
         "output_folder",
         "Folder for trace.json and summary.json, made if missing; files of these names are replaced.",
@@ -48,8 +48,8 @@ def run(arguments: list[str]) -> int:
     if flags.missing:
         raise UsageError(f"missing: {' '.join(flags.missing)}. See evaltools capture --help")
     seconds = flags.real("secs")
-    if not 0 < seconds <= _LONGEST_S:
-        raise UsageError(f"--secs={seconds:g}: give a number of seconds above 0, up to {_LONGEST_S:g}")
+    if not 0 < seconds <= LONGEST_S:
+        raise UsageError(f"--secs={seconds:g}: give a number of seconds above 0, up to {LONGEST_S:g}")
     return _capture(Path(flags.text("run_dir")), seconds, Path(flags.text("output_folder")))
 
 
