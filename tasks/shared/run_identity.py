@@ -47,7 +47,9 @@ def begin_run(
     configurations = {entry.name: _fingerprints(entry) for entry in described}
     require_same_run(journal, replace(_of_shard(identity, shard), configurations=configurations))
     journal.state({DESCRIBED: encode(described)})
-    if request is not None and not (journal.examples() and has_own_request(journal)):
+    if request is None or journal.folder is None:
+        return
+    if not (journal.examples() and has_own_request(journal)):
         journal.state(request_facts(to_plain(request)))
 
 

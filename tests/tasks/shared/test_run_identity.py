@@ -100,6 +100,16 @@ def test_a_run_of_somebody_else_that_goes_on_is_sealed_anew(tmp_path: Path, monk
     journal.close()
 
 
+def test_a_run_without_a_folder_makes_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    journal = temporary_journal()
+    begun(journal)
+    journal.close()
+    assert not (tmp_path / "state").exists()
+    begun_with_one_example(tmp_path / "run", DESCRIBED).close()
+    assert (tmp_path / "state" / "evaltools" / "key").is_file()
+
+
 def on_device(device: str) -> ConfigurationResult:
     """The tested configuration, on a GPU that took all nodes."""
     gpu = DelegateUsed("GPU", True, {"use_gpu": True}, 10, 1, device=device)
