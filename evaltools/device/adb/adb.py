@@ -36,16 +36,22 @@ class Adb:
         self.port = port
         self._environment = environment
         self._starting = threading.Lock()
+        self._server_runs = False
 
     def run(self, arguments: Sequence[str], timeout_s: float, stop: threading.Event | None = None) -> AdbRun:
         """Run adb with these arguments.
 
-        The adb server is started first where none runs, so that only the command itself prints. This is done for each
-        command, since a server may end between two of them; a running one answers in 5 ms.
+        The adb server is started before the first command, and before one that follows a failure, since the server may
+        have ended: then only the command itself prints, and several at once do not each start a server.
         """
         with self._starting:
-            self._run_once(["start-server"], _SERVER_TIMEOUT_S)
-        return self._run_once(arguments, timeout_s, stop)
+            if not self._server_runs:
+                self._run_once(["start-server"], _SERVER_TIMEOUT_S)
+                self._server_runs = True
+        done = self._run_once(arguments, timeout_s, stop)
+        if done.code != 0:
+            self._server_runs = False
+        return done
 
     def _run_once(self, arguments: Sequence[str], timeout_s: float, stop: threading.Event | None = None) -> AdbRun:
         own_server = [] if self.port is None else ["-P", str(self.port)]

@@ -292,7 +292,11 @@ def _why_gone(run: DetachedRun, progress: RunProgress, printed: ShellAnswer) -> 
 
 def end(adb: Adb, run: DetachedRun) -> None:
     """End the command and its children, unless they have ended. Raises :class:`CommandFailed` if some stay."""
-    answer = adb.shell(run.serial, end_script(run.folder))
+    _end(adb, run, end_script(run.folder))
+
+
+def _end(adb: Adb, run: DetachedRun, script: str) -> None:
+    answer = adb.shell(run.serial, script)
     if answer.code != 0:
         raise CommandFailed(
             f"{run.serial}: the command in {run.folder} cannot be ended{answer.quote()}; restart the device", run.serial
@@ -301,5 +305,4 @@ def end(adb: Adb, run: DetachedRun) -> None:
 
 def remove(adb: Adb, run: DetachedRun) -> None:
     """End the command if it still runs, and delete its folder."""
-    end(adb, run)
-    adb.shell(run.serial, f"rm -rf {shlex.quote(run.folder)}")
+    _end(adb, run, f"({end_script(run.folder)}) || exit; rm -rf {shlex.quote(run.folder)}; exit 0")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from evaltools.device.adb.adb import SHELL_TIMEOUT_S, Adb
@@ -46,11 +46,13 @@ _COMMANDS: Final = {
     "space": "df -k /data/local/tmp",
     "python": 'p=$(command -v python3) && echo "$p" && "$p" --version',
 }
+_THAT_CHANGE: Final = ("cpufreq", "battery", "thermal", "zones")
+"""The questions whose answers change while a device works."""
 
 
-def facts_command(mark: str) -> str:
-    """All questions in one command, below the 4096 bytes that adb of before Android 7 takes; ``mark`` is new."""
-    asked = "; ".join(f"echo; echo {mark} {name}; {command}" for name, command in _COMMANDS.items())
+def facts_command(mark: str, names: Iterable[str] = _COMMANDS) -> str:
+    """Questions in one command, all below the 4096 bytes that adb of before Android 7 takes; ``mark`` is new."""
+    asked = "; ".join(f"echo; echo {mark} {name}; {_COMMANDS[name]}" for name in names)
     return f"exec 2> /dev/null; {asked}; exit 0"
 
 
@@ -235,9 +237,17 @@ def _count(text: str) -> int | None:
 
 def device_facts(adb: Adb, serial: str, timeout_s: float = SHELL_TIMEOUT_S) -> DeviceFacts:
     """Ask a device for its facts with one shell command, and adb for its features; raises :class:`DeviceError`."""
+    return read_facts(serial, _ask(adb, serial, _COMMANDS, timeout_s), adb.features(serial))
+
+
+def facts_that_change(adb: Adb, serial: str) -> DeviceFacts:
+    """The facts that change while a device works, and no others; raises :class:`DeviceError`."""
+    return read_facts(serial, _ask(adb, serial, _THAT_CHANGE, SHELL_TIMEOUT_S), ())
+
+
+def _ask(adb: Adb, serial: str, names: Iterable[str], timeout_s: float) -> dict[str, str]:
     mark = f"evaltools-{uuid.uuid4().hex[:12]}"
-    answer = adb.shell(serial, facts_command(mark), timeout_s)
-    return read_facts(serial, split_sections(answer.text, mark), adb.features(serial))
+    return split_sections(adb.shell(serial, facts_command(mark, names), timeout_s).text, mark)
 
 
 def read_facts(serial: str, sections: Mapping[str, str], features: Sequence[str]) -> DeviceFacts:

@@ -44,6 +44,9 @@ _BLOCK: Final = 1 << 20
 _PATIENCE_AT_END_S: Final = 5.0
 _PROGRESS_S: Final = 1.0
 _PROGRESS_TIMEOUT_S: Final = 5.0
+_UNREADABLE: Final = 1
+_NO_SUM: Final = 3
+_DIFFERENT: Final = 4
 
 
 @dataclass(frozen=True)
@@ -75,10 +78,10 @@ def push(
     :class:`NoSpace`, :class:`NoPermission` and :class:`TransferFailed` are about files.
     """
     size, digest = local_sum(local)
-    if patiently(adb, serial, partial(_remote_sum, adb, serial, remote, size, stop), patience_s, stop) == digest:
-        return Transfer(size, digest, was_there=True)
     part = f"{remote}{PART}"
     sending = _Sending(adb, serial, local, remote, part, size, digest, timeout_s or _timeout(size), stop)
+    if patiently(adb, serial, sending.is_there, patience_s, stop):
+        return Transfer(size, digest, was_there=True)
     try:
         with _reporting(partial(_arrived, adb, serial, part), size, on_progress):
             patiently(adb, serial, sending.send, patience_s, stop)
@@ -132,23 +135,46 @@ class _Sending:
     timeout_s: float
     stop: threading.Event | None = None
 
+    def is_there(self) -> bool:
+        """Whether the device has the file; if not, the way is made free for it."""
+        remote = shlex.quote(self.remote)
+        folder = shlex.quote(posixpath.dirname(self.remote))
+        prepared = self._if_whole(
+            self.remote,
+            "exit 0",
+            f"test ! -d {remote} && mkdir -p {folder} && rm -f {shlex.quote(self.part)} && exit {_DIFFERENT}",
+        )
+        if prepared.code not in (0, _DIFFERENT):
+            raise self._why_not_written(prepared.quote())
+        return prepared.code == 0
+
     def send(self) -> None:
         """Send the file from its beginning, and give it its name."""
-        adb, serial, remote, part = self.adb, self.serial, self.remote, shlex.quote(self.part)
-        folder = shlex.quote(posixpath.dirname(remote))
-        prepared = adb.shell(
-            serial,
-            f"test ! -d {shlex.quote(remote)} && mkdir -p {folder} && rm -f {part}",
-        )
-        if prepared.code != 0:
-            raise _why_not_written(adb, serial, remote, self.size, prepared.quote())
-        done = adb.run(["-s", serial, "push", os.path.abspath(self.local), self.part], self.timeout_s, self.stop)
-        stop_if_asked(serial, self.stop)
-        if _remote_sum(adb, serial, self.part, self.size, self.stop) != self.digest:
+        command = ["-s", self.serial, "push", os.path.abspath(self.local), self.part]
+        done = self.adb.run(command, self.timeout_s, self.stop)
+        stop_if_asked(self.serial, self.stop)
+        named = f"mv -f {shlex.quote(self.part)} {shlex.quote(self.remote)}"
+        moved = self._if_whole(self.part, named, f"exit {_DIFFERENT}")
+        if moved.code == _DIFFERENT:
             raise self._why_not_whole(done)
-        moved = adb.shell(serial, f"mv -f {part} {shlex.quote(remote)}")
         if moved.code != 0:
-            raise _why_not_written(adb, serial, remote, self.size, moved.quote())
+            raise self._why_not_written(moved.quote())
+
+    def _if_whole(self, path: str, then: str, otherwise: str) -> ShellAnswer:
+        """Run one command where a file on the device has the content, another where it has not."""
+        answer = self.adb.shell(
+            self.serial,
+            f"found=$({_sum_script(path)}) || [ $? = {_UNREADABLE} ] || exit {_NO_SUM}\n"
+            f'if [ "${{found%% *}}" = {self.digest} ]; then {then}; else {otherwise}; fi',
+            _timeout(self.size),
+            self.stop,
+        )
+        if answer.code == _NO_SUM:
+            raise _why_no_sum(self.serial, answer)
+        return answer
+
+    def _why_not_written(self, quote: str) -> DeviceError:
+        return _why_not_written(self.adb, self.serial, self.remote, self.size, quote)
 
     def _why_not_whole(self, done: AdbRun) -> DeviceError | DataError:
         """The error of a file that differs on the device.
@@ -159,7 +185,7 @@ class _Sending:
         self.give_up()
         if local_sum(self.local)[1] != self.digest:
             return DataError(f"{self.local} changed while it was sent to {self.serial}; let it rest, then try again")
-        error = _why_not_written(self.adb, self.serial, self.remote, self.size, done.quote())
+        error = self._why_not_written(done.quote())
         if type(error) is not TransferFailed or arrived == self.size:
             return error
         return _cut_short(self.serial, "push", self.remote, arrived, self.size, done, self.timeout_s)
@@ -294,24 +320,30 @@ def _remote_sum(adb: Adb, serial: str, path: str, size: int, stop: threading.Eve
 
     Raises :class:`CommandFailed` without sha256sum.
     """
-    quoted = shlex.quote(path)
-    answer = adb.shell(
-        serial,
-        f"test -f {quoted} && test -r {quoted} || exit 1; for tool in '' toybox busybox; do "
-        f"$tool sha256sum < {quoted} 2> /dev/null && exit 0; done; exit 3",
-        _timeout(size),
-        stop,
-    )
-    if answer.code == 1:
+    answer = adb.shell(serial, _sum_script(path), _timeout(size), stop)
+    if answer.code == _UNREADABLE:
         return None
     digest = answer.text.split()[:1]
     if answer.code != 0 or not digest or len(digest[0]) != 64:
-        raise CommandFailed(
-            f"{serial}: no sha256sum, which every Android from 6 on and every Linux has{answer.quote()}; "
-            "files cannot be compared without it, so use another device",
-            serial,
-        )
+        raise _why_no_sum(serial, answer)
     return digest[0]
+
+
+def _sum_script(path: str) -> str:
+    """Print the sha256 of a file."""
+    quoted = shlex.quote(path)
+    return (
+        f"test -f {quoted} && test -r {quoted} || exit {_UNREADABLE}; for tool in '' toybox busybox; do "
+        f"$tool sha256sum < {quoted} 2> /dev/null && exit 0; done; exit {_NO_SUM}"
+    )
+
+
+def _why_no_sum(serial: str, answer: ShellAnswer) -> CommandFailed:
+    return CommandFailed(
+        f"{serial}: no sha256sum, which every Android from 6 on and every Linux has{answer.quote()}; "
+        "files cannot be compared without it, so use another device",
+        serial,
+    )
 
 
 def _remote_size(adb: Adb, serial: str, path: str) -> int:

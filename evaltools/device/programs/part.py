@@ -20,7 +20,7 @@ from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.cooling import conditions_of, cool_down
 from evaltools.device.adb.detached import DetachedRun
 from evaltools.device.adb.errors import DeviceError
-from evaltools.device.adb.facts import device_facts
+from evaltools.device.adb.facts import facts_that_change
 from evaltools.device.adb.patience import patiently
 from evaltools.device.files.archive import chunks, write_archive
 from evaltools.device.files.store import RUNS, DeviceStore
@@ -217,7 +217,7 @@ class PartDevice:
         return cool_down(self._conditions, self._serial, limit, timeout_s, self._stop, tell=self._tell)
 
     def _conditions(self) -> DeviceConditions:
-        return conditions_of(self._patiently(partial(device_facts, self._adb, self._serial)))
+        return conditions_of(self._patiently(partial(facts_that_change, self._adb, self._serial)))
 
     def _conditions_if_there(self) -> DeviceConditions:
         try:

@@ -14,7 +14,7 @@ import pytest
 from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.cooling import conditions_of, cool_down
 from evaltools.device.adb.errors import CommandFailed, ConnectionLost
-from evaltools.device.adb.facts import device_facts
+from evaltools.device.adb.facts import facts_that_change
 from evaltools.result.device import DeviceCpu, DeviceFacts
 from evaltools.result.device_run import DeviceConditions, hottest
 from tests.device.adb_server import own_server
@@ -213,7 +213,7 @@ def test_a_device_behind_adb_is_asked_again_and_again(cooling_device: tuple[Adb,
     adb, device = cooling_device
 
     def look() -> DeviceConditions:
-        return conditions_of(device_facts(adb, device.serial))
+        return conditions_of(facts_that_change(adb, device.serial))
 
     conditions, waited_s = cool_down(look, device.serial, 31.0, LONG_S, threading.Event(), between_looks_s=0.01)
     assert conditions.temperatures == {"SKIN": 30.5}
