@@ -172,7 +172,7 @@ def _of_benchmark(name: str, result: BenchmarkResult, sources: Sources) -> Part:
     return Part(
         source=name,
         about=f"{about}: benchmark",
-        sayings=each_step_once(benchmarks.sayings(result)),
+        sayings=benchmarks.sayings(result),
         sections=(
             proof(result.rows, names, [f"rows/{place}" for place in range(len(names))], result.models),
             *benchmark_tradeoff(result),
@@ -180,7 +180,11 @@ def _of_benchmark(name: str, result: BenchmarkResult, sources: Sources) -> Part:
             *(found for found in [devices(result.device_run)] if found is not None),
             origin(result.environment),
         ),
-        warnings=(*result.warnings, *([f"stopped: {result.stopped}"] if result.stopped else [])),
+        warnings=(
+            *([f"stopped: {result.stopped}"] if result.stopped else []),
+            *result.warnings,
+            *benchmarks.not_quiet(result),
+        ),
         hints=tuple(hints),
         download=_download(name, result, sources),
         tables=fast[:1],

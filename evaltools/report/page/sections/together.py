@@ -103,17 +103,16 @@ def _side_by_side(rows: Sequence[Measured[Row]], there: Callable[[Row], There]) 
     places = dict(zip(map(id, groups), differences(groups), strict=True))
     found = [(row, places[id(group)], there(row.row)) for group in groups for row in group.rows]
     names = list(dict.fromkeys(row.name for row, _, _ in found))
-    first = {
-        name: next((of.time_us for row, _, of in found if row.name == name and of.time_us), None) for name in names
-    }
+    times = {name: [of.time_us for row, _, of in found if row.name == name and of.time_us] for name in names}
+    first = {name: known[0] if len(known) > 1 else None for name, known in times.items()}
     cells: list[Sequence[Cell]] = [
-        [name, place, row.source, of.figure, of.verdict, _time(of.time_us), _ratio(first[name], of.time_us), of.ran]
+        [name, place, of.figure, of.verdict, _time(of.time_us), _ratio(first[name], of.time_us), of.ran, row.source]
         for name in names
         for row, place, of in found
         if row.name == name
     ]
     heading = next((of.heading for _, _, of in found if of.heading), "figure")
-    columns = ("configuration", "where", "result", heading, "verdict", "median", "speed", "did it run")
+    columns = ("configuration", "where", heading, "verdict", "median", "speed", "did it run", "result")
     blocks: list[Block] = [Table("Each configuration at each place", columns, cells, _NO_PAIRS)]
     drawn = _dots(
         {name: {place: of.time_us for row, place, of in found if row.name == name and of.time_us} for name in names}
@@ -210,7 +209,9 @@ def _model_row(found: ModelRows, measured: Measured[ModelRow], model: str, is_on
 
 
 def _figure(found: ModelRows, row: ModelRow) -> Cell:
-    value = None if found.figure is None else row.configuration.figures.get(found.figure)
+    if found.figure is None:
+        return ""
+    value = row.configuration.figures.get(found.figure)
     return "-" if value is None else Number(figure_in_words(value, found.metric), value)
 
 
