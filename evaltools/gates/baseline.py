@@ -16,6 +16,7 @@ from evaltools.gates.hold import evidence_of
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import ScoreMean
 from evaltools.result.json_file import read_json
+from evaltools.result.places import machine_of
 from evaltools.task_kind import kind_of
 
 BASELINE_VERSION: Final = "1"
@@ -55,7 +56,8 @@ class Baseline:
     """The figures of a result.
 
     ``examples_sha256`` is the sha256 of the names and labels of its examples, in order. ``setup`` describes everything
-    else that decides the figures, ``subject`` is the task's name.
+    else that decides the figures, ``subject`` is the task's name. ``machine`` is where times were measured, empty in
+    older files.
     """
 
     baseline_version: Literal["1"]
@@ -69,6 +71,7 @@ class Baseline:
     configurations: Annotated[list[BaselineConfiguration], Meta(min_length=1)]
     setup: dict[str, str] = field(default_factory=dict)
     subject: str = ""
+    machine: str = ""
 
     @property
     def about(self) -> str:
@@ -76,13 +79,22 @@ class Baseline:
         return f"{self.subject or self.task} of {self.model}"
 
 
+def is_whole(result: EvaluationResult) -> bool:
+    """Whether a result can be a baseline: something was measured, of all examples."""
+    return result.complete and bool(_measured(result))
+
+
+def _measured(result: EvaluationResult) -> list[ConfigurationResult]:
+    return [entry for entry in result.configurations if entry.status == "measured" and entry.fallback is None]
+
+
 def make_baseline(result: EvaluationResult) -> Baseline:
     """A baseline of every configuration that was measured.
 
     Raises :class:`DataError` for a result in which none was measured, and for a run that ended early.
     """
-    measured = [entry for entry in result.configurations if entry.status == "measured" and entry.fallback is None]
-    if not result.complete or not measured:
+    measured = _measured(result)
+    if not is_whole(result):
         why = "no configuration was measured" if result.complete else f"the run ended early ({result.stopped})"
         raise DataError(f"the result is no baseline: {why}")
     return Baseline(
@@ -93,10 +105,11 @@ def make_baseline(result: EvaluationResult) -> Baseline:
         evaltools=result.environment.evaltools,
         started_at=result.environment.started_at,
         example_count=result.examples_done,
-        examples_sha256=_digest_of_examples(result),
+        examples_sha256=digest_of_examples(result),
         configurations=[_configuration(result, entry) for entry in measured],
         setup=kind_of(result.task).evidence.setup(result),
         subject=kind_of(result.task).evidence.subject(result),
+        machine=machine_of(result.environment, result.device_run),
     )
 
 
@@ -144,8 +157,8 @@ def resampled_values(values: list[int | None]) -> list[float | None]:
     return [None if value is None else value / 10**_RESAMPLED_DIGITS for value in values]
 
 
-def _digest_of_examples(result: EvaluationResult) -> str:
-    """A checksum of the options that select examples, and of what the task knows about them."""
+def digest_of_examples(result: EvaluationResult) -> str:
+    """A checksum of what selects examples, and of what the task knows about them: equal where they are the same."""
     shard = result.execution.shard if result.execution is not None else None
     parts = [result.task, str(result.examples_done), shard or "", result.pictures_digest]
     parts += kind_of(result.task).evidence.examples(result)

@@ -6,6 +6,7 @@ Ray and devices read it. Nothing else carries work.
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,15 @@ from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 
 Stated = Value | tuple[str, ...]
 """The value of an option that was stated; several texts for one that may be repeated."""
+
+
+def require_apart(written: Iterable[tuple[str, Path]]) -> None:
+    """Raise :class:`UsageError` where two flags, each given with a path that it writes, name the same one."""
+    flags: dict[str, str] = {}
+    for flag, path in written:
+        other = flags.setdefault(os.path.realpath(path), flag)
+        if other != flag and os.path.realpath(path) != os.devnull:
+            raise UsageError(f"{flag}={path} is the file of {other}, too; give another name")
 
 
 class Values(ABC):

@@ -18,7 +18,7 @@ from typing import Any, Final, NoReturn
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration, configurations_from_yaml
 from evaltools.errors import UsageError
 from evaltools.parameter import BOOLEANS, Parameter, Value, did_you_mean, format_value, split_flag
-from evaltools.request import Options, Values
+from evaltools.request import Options, Values, require_apart
 from evaltools.request.sweep import sweep_configurations
 from evaltools.text import columns_of, wrapped
 
@@ -69,6 +69,15 @@ class GivenFlags(Values):
         for name, _ in self.given:
             for condition in self.parameters[name].only_with:
                 self._require_beside(name, condition)
+
+    def refuse_one_file_of_two(self) -> None:
+        """Raise :class:`UsageError` where two flags would write to the same path."""
+        roles = {name: parameter.role for name, parameter in self.parameters.items()}
+        require_apart(
+            (f"--{name}", Path(text))
+            for name, text in self.given
+            if text and roles[name] in ("output_file", "output_folder")
+        )
 
     def _require_beside(self, name: str, condition: str) -> None:
         other, has_values, texts = condition.partition("=")
@@ -138,6 +147,7 @@ def parse_flags(
             raise UsageError(_unknown_flag(word, by_name))
     flags = GivenFlags((*((str(positional), word) for word in others), *known.given), parameters)
     flags.refuse_without_effect()
+    flags.refuse_one_file_of_two()
     return flags
 
 

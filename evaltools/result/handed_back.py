@@ -16,7 +16,7 @@ ENDING: Final = ".msgpack"
 
 def encode_exactly(value: Any) -> bytes:
     """Dataclasses as MessagePack."""
-    return msgspec.msgpack.encode(valid_text(msgspec.to_builtins(value)))
+    return msgspec.msgpack.encode(valid_text(value))
 
 
 def read_exactly(path: Path, kind: type[ResultType]) -> ResultType:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import inspect
 import json
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -19,13 +20,18 @@ DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 def encode_json(value: Any) -> bytes:
     """Dataclasses as indented JSON, which is UTF-8 whatever the texts hold."""
-    return msgspec.json.format(msgspec.json.encode(valid_text(msgspec.to_builtins(value))), indent=1) + b"\n"
+    return msgspec.json.format(msgspec.json.encode(valid_text(value)), indent=1) + b"\n"
 
 
 def valid_text(value: Any) -> Any:
-    """The same with every text fit for UTF-8."""
+    """The same with every text fit for UTF-8, and dataclasses with all of their fields by name.
+
+    msgspec alone leaves out those that a file did not have, and that got their defaults when it was read.
+    """
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if is_dataclass(value):
+        return {each.name: valid_text(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, dict):
         return {valid_text(key): valid_text(item) for key, item in value.items()}
     return [valid_text(item) for item in value] if isinstance(value, list | tuple) else value

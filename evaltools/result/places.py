@@ -1,11 +1,21 @@
-"""Configurations of a result that were measured at several places."""
+"""Where results were measured: the machine, and configurations that were measured at several places."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.device_run import HOST, DeviceRun
+from evaltools.result.evaluation import ConfigurationResult, Environment, EvaluationResult
+
+
+def machine_of(environment: Environment, run: DeviceRun | None, place: str = "") -> str:
+    """The machine in words: this computer's processor, or the devices of a run; ``place`` is the one that is meant."""
+    if run is None or place == HOST:
+        return f"{environment.processor or environment.machine}, {environment.cpu_count} CPUs"
+    found = [facts for facts in run.devices if facts.serial == place] or run.devices
+    names = [f"{facts.model or 'device'} {facts.serial}" + (f" ({facts.soc})" if facts.soc else "") for facts in found]
+    return " and ".join(names)
 
 
 def reference_of(

@@ -38,8 +38,9 @@ def _is_timed_in_pass(result: EvaluationResult) -> bool:
 def examples(result: EvaluationResult) -> list[str]:
     """Texts that identify the pictures and labels that were evaluated.
 
-    Checksums, and names where examples were recorded.
+    Checksums; of older results, which have none of the pictures, names where examples were recorded.
     """
     part: ImagenetPart = result.part
-    recorded = [f"{example.example}\0{example.truth}" for example in part.examples or []]
+    are_named = part.examples is not None and not result.pictures_digest
+    recorded = [f"{example.example}\0{example.truth}" for example in part.examples or []] if are_named else []
     return [part.data.ground_truth_sha256, str(part.data.denylisted), *recorded]

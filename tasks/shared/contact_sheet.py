@@ -15,7 +15,7 @@ from evaltools.errors import ImageError, OutputError, UsageError
 from evaltools.preprocess import decode_image
 from evaltools.report.files.output_file import require_output_file, write_measured
 from evaltools.report.files.planned import files_read
-from evaltools.request import Request
+from evaltools.request import Request, require_apart
 from evaltools.result.evaluation import EvaluationResult
 
 LoadPicture = Callable[[str], npt.NDArray[np.uint8]]
@@ -40,13 +40,11 @@ def check_sheet(path: Path, request: Request) -> None:
 def require_files(
     asked: Iterable[tuple[str, Path]], request: Request, inputs: Iterable[Path | None], outputs: Iterable[Path]
 ) -> None:
-    """Check files by the flag that asks for them: ``inputs`` are read, ``outputs`` written for another flag."""
-    read, planned = files_read(request, inputs), {os.path.realpath(path) for path in outputs}
-    for flag, file in asked:
+    """Check files by the flag that asks for them: ``inputs`` are read, ``outputs`` the result files."""
+    read, files = files_read(request, inputs), list(asked)
+    for flag, file in files:
         require_output_file(file, flag, read)
-        if os.path.realpath(file) in planned:
-            raise UsageError(f"{flag}={file} is also given for another file of this run; give another name")
-        planned.add(os.path.realpath(file))
+    require_apart([*(("--output_file_path", path) for path in outputs), *files])
 
 
 def write_sheet(

@@ -5,15 +5,33 @@ from __future__ import annotations
 import shlex
 
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.verdict import TOO_FEW_PICTURES, Verdict
+from evaltools.stats.power import POWER
+from evaltools.task_kind import kind_of
 
 
 def to_the_outputs(result: EvaluationResult, configuration: ConfigurationResult) -> str:
-    """Of a configuration whose answers are worse, how far its outputs are apart; nothing where that is not decided."""
-    if configuration.verdict is None or configuration.verdict.kind == "not decided":
+    """How far the outputs are apart of a configuration whose answers are worse; what decides an open verdict."""
+    if configuration.verdict is None:
         return ""
+    if configuration.verdict.kind == "not decided":
+        return _to_a_decision(result, configuration, configuration.verdict)
     flags = " ".join(flag.removeprefix("--") for flag in configuration.flags)
     command = ["evaltools", "diff", result.model.file, f"--config={configuration.name}: {flags}"]
     return f"{shlex.join(command)} says how far the outputs themselves are apart"
+
+
+def _to_a_decision(result: EvaluationResult, configuration: ConfigurationResult, verdict: Verdict) -> str:
+    """How many examples would decide, as far as that is known."""
+    has_pictures = "num_images" in kind_of(result.task).parameters
+    more = "more pictures (--images=FOLDER, without --num_images)" if has_pictures else "more examples"
+    finished = f"this run had {configuration.finished_examples}"
+    if verdict.examples_needed is not None:
+        return f"give it {more}: about {verdict.examples_needed} decide in {100 * POWER:g} % of cases, {finished}"
+    fewest = [reason.numbers["fewest"] for reason in verdict.reasons if reason.kind == TOO_FEW_PICTURES]
+    if fewest:
+        return f"give it {more}: {fewest[0]} are the fewest, {finished}"
+    return "no number of such examples is known to decide it; a wider --margin may, and so may a limit (evaltools gate)"
 
 
 def to_the_answers(_result: EvaluationResult, configuration: ConfigurationResult) -> str:

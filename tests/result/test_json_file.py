@@ -25,6 +25,17 @@ def test_a_result_reads_back_as_it_was(tmp_path: Path) -> None:
     assert read_result(tmp_path / "r.json") == made
 
 
+def test_a_result_of_before_a_field_was_added_is_written_with_that_field(tmp_path: Path) -> None:
+    content = encode_json(result(configuration("reference", "reference"), configuration("test")))
+    document = json.loads(content)
+    for name in ("execution", "device_run", "pictures_digest"):
+        del document[name]
+    for name in ("latency_drift", "place", "cannot_exist"):
+        del document["configurations"][1][name]
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    assert encode_json(read_result(tmp_path / "r.json")) == content
+
+
 def test_the_schema_accepts_a_result_and_refuses_a_damaged_one() -> None:
     document = msgspec.json.decode(encode_json(result(configuration("test"))))
     jsonschema.validate(document, result_schema())

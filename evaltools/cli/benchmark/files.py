@@ -20,7 +20,7 @@ from evaltools.report.files.plots.benchmark import plot_benchmark
 from evaltools.report.files.plots.drawing import require_plot
 from evaltools.report.page.file import measured_page, require_page_file
 from evaltools.report.page.make import Sources
-from evaltools.request import Request
+from evaltools.request import Request, require_apart
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.json_file import encode_json
 from evaltools.runtime.session import Array
@@ -110,10 +110,9 @@ def planned_files(asked: Request, request: BenchmarkRequest) -> PlannedFiles:
     }
     read = asked.files_read
     written = [*whole.items(), *((name, path) for name, paths in of_rows.items() for path in paths)]
+    require_apart((f"--{name}", path) for name, path in written)
     for name, path in written:
         require_output_file(path, f"--{name}", read)
-        if [other.resolve() for _, other in written].count(path.resolve()) > 1:
-            raise UsageError(f"--{name}={path} would be written twice; give each file its own name")
     input_bytes = [sum(array.nbytes for array in values) for values in request.inputs]
     mode = CSV if _CSV_PROFILES in flags else flags.text("op_profiling_output_mode")
     return PlannedFiles(whole, of_rows, input_bytes, mode)

@@ -35,7 +35,7 @@ def evaluate_natively_on_devices(request: Request, flags: DeviceFlags) -> int:
     refuse_options(request.options, flags.program)
     inputs = prepare_native(kind.read(request))
     files = planned_files(request, [inputs.request.model_file])
-    page = planned_report(request, [inputs.request.model_file], files.values())
+    page = planned_report(request, [inputs.request.model_file])
     with interrupts_restored():
         result, is_whole = evaluate_native(request, flags, inputs, binary, console)
         print_configurations(result.configurations, console)

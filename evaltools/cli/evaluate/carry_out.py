@@ -53,7 +53,7 @@ def carry_out(
     kind = evaluation_kind(request.task)
     asked = kind.read(request)
     files = planned_files(request, kind.files_read(asked))
-    page = planned_report(request, kind.files_read(asked), files.values())
+    page = planned_report(request, kind.files_read(asked))
     more_files = kind.more_files(request, asked, files.values())
     with interrupts_restored():
         with redirect_stdout(sys.stderr):  # what a task of one's own prints does not mix with the native lines

@@ -81,7 +81,7 @@ def carry_out_each(requests: Mapping[str, Request], plot: Path | None = None, pa
         require_plot(plot)
         require_output_file(plot, f"--{PLOT_FLAG}", read)
     if page is not None:
-        require_report(page, read, [] if plot is None else [plot])
+        require_report(page, read)
     results: dict[str, EvaluationResult] = {}
     sources: dict[str, Sources] = {}
     codes = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -51,9 +50,6 @@ def planned_files(flags: GivenFlags, inputs: Sequence[Path]) -> dict[str, Path]:
         if name == _REPORT:
             require_page_file(path, f"--{name}")
         require_output_file(path, f"--{name}", inputs)
-        same = [other for other, file in files.items() if os.path.realpath(file) == os.path.realpath(path)]
-        if same:
-            raise UsageError(f"--{name}={path} is the file of --{same[0]}, too; give another name")
         files[name] = path
     return files
 

@@ -39,7 +39,7 @@ def locate_and_print(asked: Request) -> int:
     output, is_quiet = _output(asked), asked.options.is_on("quiet")
     page = asked.options.path("report")
     if page is not None:
-        require_report(page, list(asked.files_read), [] if output is None else [output])
+        require_report(page, list(asked.files_read))
     console = make_console()
     with interrupts_restored():
         result = _searched(asked, console, _style(asked))

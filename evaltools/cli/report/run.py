@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,12 +30,10 @@ def report(results: Sequence[str], output: Path, images: Path | None) -> int:
 
 
 def _require_content(sources: Sources) -> None:
-    """Raise :class:`UsageError` for baselines that have nothing of the same task beside them."""
-    if sources.count or not sources.baselines:
+    """Raise :class:`UsageError` for baselines that have nothing of the same model and examples beside them."""
+    if sources.count or not sources.baselines or any(len(history.releases) > 1 for history in sources.histories):
         return
-    subjects = Counter(baseline.about for baseline in sources.baselines)
-    if max(subjects.values()) < 2:
-        raise UsageError(
-            "a baseline alone is no page; give a result beside it, or another baseline of "
-            f"{sources.baselines[0].about}, which are told over time"
-        )
+    raise UsageError(
+        "a baseline alone is no page; give a result beside it, or another baseline of "
+        f"{sources.baselines[0].about} on the same examples, which are told over time"
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from evaltools.report.files.output_file import require_output_file
 from evaltools.report.files.plots.drawing import require_plot
 from evaltools.report.page.file import require_page_file
 from evaltools.report.page.rendering.html import require_page
-from evaltools.request import Request
+from evaltools.request import Request, require_apart
 
 
 def files_read(request: Request, inputs: Iterable[Path | None]) -> list[Path]:
@@ -22,40 +21,37 @@ def files_read(request: Request, inputs: Iterable[Path | None]) -> list[Path]:
     return read + [path for configuration in request.configurations for path in configuration.files]
 
 
-def planned_report(request: Request, inputs: Iterable[Path | None], others: Iterable[Path]) -> Path | None:
-    """The page that ``--report`` asks for, checked before any long work; ``others`` are files of this run, too."""
+def planned_report(request: Request, inputs: Iterable[Path | None]) -> Path | None:
+    """The page that ``--report`` asks for, checked before any long work."""
     path = request.options.path("report")
     if path is not None:
-        require_report(path, files_read(request, inputs), others)
+        require_report(path, files_read(request, inputs))
     return path
 
 
-def require_report(path: Path, read: Iterable[Path], others: Iterable[Path] = ()) -> None:
-    """Refuse a page that cannot be made or written, or would replace what is read or written for another flag."""
+def require_report(path: Path, read: Iterable[Path]) -> None:
+    """Refuse a page that cannot be made or written, or would replace what is read."""
     require_page_file(path, "--report")
     require_output_file(path, "--report", read)
-    if os.path.realpath(path) in map(os.path.realpath, others):
-        raise UsageError(f"--report={path} is another file of this run, too; give another name")
 
 
 def planned_files(request: Request, inputs: Iterable[Path | None]) -> dict[str, Path]:
     """The result files that ``--output_file_path`` asks for, checked before any long work.
 
-    Refuses to overwrite what the evaluation reads (``inputs`` and the configurations' files), and stdout, which carries
-    the native lines.
+    Refuses to overwrite what the evaluation reads (``inputs`` and the configurations' files), what it writes for
+    another flag, and stdout, which carries the native lines.
     """
     options, read = request.options, files_read(request, inputs)
     output, trace = options.path("output_file_path"), options.path("trace")
     if trace is not None:
         require_output_file(trace, "--trace", read)
-        if trace == output:
-            raise UsageError(f"--trace={trace} is the result file, too; give another name")
     plot = options.path("plot")
     if plot is not None:
         require_plot(plot)
         require_output_file(plot, "--plot", read)
-        if plot in (output, trace):
-            raise UsageError(f"--plot={plot} is another file of this run, too; give another name")
+    flags = {"--trace": trace, "--plot": plot, "--report": options.path("report")}
+    written = [(flag, path) for flag, path in flags.items() if path is not None]
+    require_apart(written)
     drawn = {} if plot is None else {PLOT: plot}
     recording = "record_examples" in options.parameters and options.is_on("record_examples")
     stated = options.text("output_format")
@@ -68,6 +64,7 @@ def planned_files(request: Request, inputs: Iterable[Path | None]) -> dict[str, 
     files = plan_files(output, [configuration.name for configuration in request.tests], stated)
     for path in set(files.values()):
         require_output_file(path, "--output_file_path", read)
+        require_apart([*written, ("--output_file_path", path)])
     if not request.is_native and not stated:
         require_format(output)
     return files | drawn

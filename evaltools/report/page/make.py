@@ -10,22 +10,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from evaltools.gates.baseline import Baseline
+from evaltools.gates.baseline import Baseline, is_whole, make_baseline
+from evaltools.gates.history import History, histories_of
 from evaltools.gates.outcome import GateOutcome
 from evaltools.report.page.content.page import Download, Page, Part, each_step_once
-from evaltools.report.page.sections import benchmarks, first, gates, layers, together
+from evaltools.report.page.sections import benchmarks, first, gates, layers
 from evaltools.report.page.sections.accuracy import accuracy
 from evaltools.report.page.sections.devices import devices
 from evaltools.report.page.sections.origin import origin
 from evaltools.report.page.sections.own import own_sections
 from evaltools.report.page.sections.pipeline import pipeline
 from evaltools.report.page.sections.proof import proof
+from evaltools.report.page.sections.releases import alone, releases
 from evaltools.report.page.sections.speed import speed
+from evaltools.report.page.sections.together import benchmark_tradeoff, together
 from evaltools.report.tables.benchmark import label
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.locate import LocateResult
+from evaltools.result.places import machine_of
 from evaltools.result.section import Place, Section
 from evaltools.task_kind import kind_of
 
@@ -54,23 +58,40 @@ class Sources:
         """How many results there are, baselines apart."""
         return sum(map(len, (self.evaluations, self.benchmarks, self.searches, self.outcomes)))
 
+    @property
+    def histories(self) -> list[History]:
+        """Baselines, with the results that are of the same model and examples as later releases."""
+        results = [make_baseline(result) for result in self.evaluations.values() if is_whole(result)]
+        found = histories_of([*self.baselines, *results])
+        return [history for history in found if any(baseline in history.releases for baseline in self.baselines)]
+
 
 def page_of(sources: Sources) -> Page:
     """All that a page says; sections without data are left out."""
     parts = [_of_gates(name, outcome, sources) for name, outcome in sources.outcomes.items()]
+    histories = sources.histories
+    parts += [releases(history) for history in histories if len(history.releases) > 1]
     parts += [_of_evaluation(name, result, sources) for name, result in sources.evaluations.items()]
     parts += [_of_benchmark(name, result, sources) for name, result in sources.benchmarks.items()]
     parts += [_of_search(name, result, sources) for name, result in sources.searches.items()]
-    environments = [
-        entry.environment
-        for of_kind in (sources.evaluations, sources.benchmarks, sources.searches)
-        for entry in of_kind.values()
+    sections = [*together(sources.evaluations, sources.benchmarks), *alone(histories)]
+    return Page(_title(parts), tuple(parts), tuple(sections), _below(sources))
+
+
+def _below(sources: Sources) -> str:
+    """Which evaltools measured, where and when."""
+    found = [
+        *((each.environment, each.device_run) for each in sources.evaluations.values()),
+        *((each.environment, each.device_run) for each in sources.benchmarks.values()),
+        *((each.environment, each.device_run) for each in sources.searches.values()),
     ]
-    below = ""
-    if environments:
-        machine = environments[0].processor or environments[0].machine
-        below = f"evaltools {environments[0].evaltools}, {machine}, {environments[0].started_at}"
-    return Page(_title(parts), tuple(parts), tuple(_together(sources)), below)
+    if not found:
+        return ""
+    versions = dict.fromkeys(environment.evaltools for environment, _ in found)
+    machines = dict.fromkeys(machine_of(environment, run) for environment, run in found)
+    days = sorted(environment.started_at for environment, _ in found)
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    return f"evaltools {' and '.join(versions)}; {'; '.join(machines)}; {when}"
 
 
 def _title(parts: Sequence[Part]) -> str:
@@ -78,20 +99,7 @@ def _title(parts: Sequence[Part]) -> str:
     if len(parts) == 1:
         return parts[0].about
     kinds = Counter(part.about.rpartition(": ")[2] for part in parts)
-    return ", ".join(f"{count} x {kind}" for kind, count in kinds.items()) or "Releases"
-
-
-def _together(sources: Sources) -> list[Section]:
-    sections: list[Section] = []
-    of_tasks: dict[str, dict[str, EvaluationResult]] = {}
-    for name, result in sources.evaluations.items():
-        of_tasks.setdefault(kind_of(result.task).evidence.subject(result), {})[name] = result
-    sections += [together.models(task, of) for task, of in of_tasks.items() if len(of) > 1]
-    if len(sources.benchmarks) > 1:
-        sections += together.fastest_of(sources.benchmarks)
-    if sources.baselines:
-        sections += together.releases(sources.baselines, sources.evaluations)
-    return sections
+    return ", ".join(f"{count} x {kind}" for kind, count in kinds.items())
 
 
 def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Part:
@@ -153,6 +161,7 @@ def _hints(result: EvaluationResult, is_located: bool) -> list[str]:
 
 
 def _of_benchmark(name: str, result: BenchmarkResult, sources: Sources) -> Part:
+    fast = tuple(benchmarks.speed(result))
     about = Path(result.models[0].file).name if len(result.models) == 1 else f"{len(result.models)} models"
     names = [label(result, row) for row in result.rows]
     hints = []
@@ -163,17 +172,22 @@ def _of_benchmark(name: str, result: BenchmarkResult, sources: Sources) -> Part:
     return Part(
         source=name,
         about=f"{about}: benchmark",
-        sayings=each_step_once(benchmarks.sayings(result)),
+        sayings=benchmarks.sayings(result),
         sections=(
             proof(result.rows, names, [f"rows/{place}" for place in range(len(names))], result.models),
-            *together.benchmark_tradeoff(result),
-            *benchmarks.speed(result),
+            *benchmark_tradeoff(result),
+            *fast,
             *(found for found in [devices(result.device_run)] if found is not None),
             origin(result.environment),
         ),
-        warnings=(*result.warnings, *([f"stopped: {result.stopped}"] if result.stopped else [])),
+        warnings=(
+            *([f"stopped: {result.stopped}"] if result.stopped else []),
+            *result.warnings,
+            *benchmarks.not_quiet(result),
+        ),
         hints=tuple(hints),
         download=_download(name, result, sources),
+        tables=fast[:1],
     )
 
 
@@ -194,12 +208,14 @@ def _of_search(name: str, result: LocateResult, sources: Sources) -> Part:
 
 
 def _of_gates(name: str, outcome: GateOutcome, sources: Sources) -> Part:
+    limits = gates.gates(outcome)
     return Part(
         source=name,
         about=f"{Path(outcome.gates).name}: {outcome.command}",
         sayings=(gates.saying(outcome),),
-        sections=(gates.gates(outcome),),
+        sections=(limits,),
         download=_download(name, outcome, sources),
+        tables=(limits,),
     )
 
 

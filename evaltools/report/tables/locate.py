@@ -16,6 +16,8 @@ _MOST_ROWS: Final = 24
 _LONGEST_IN_TABLE: Final = 40
 _LONGEST_QUOTED: Final = 60
 _QUOTED: Final = re.compile(f"'([^']{{{_LONGEST_QUOTED},}})'")
+BY_NAME: Final = "compared by name"
+"""The verdict where tensors were held against others of the same name, and no operator was run alone."""
 _ORDINARY: Final = ("right", "stays on the CPU", "computes from constants", "precision")
 
 
@@ -23,7 +25,7 @@ def print_operators(result: LocateResult, console: Console) -> None:
     """The operators that are not right, and of the others those that are furthest off."""
     if not result.operators:
         return
-    if result.verdict.kind == "compared by name":
+    if result.verdict.kind == BY_NAME:
         _print_compared(result, console)
         return
     shown = shown_operators(result)
@@ -44,9 +46,7 @@ def print_operators(result: LocateResult, console: Console) -> None:
 
 def _print_compared(result: LocateResult, console: Console) -> None:
     """The operators at which the error grows most, in the order of the model, and why others were not compared."""
-    computed = [operator for operator in result.operators if operator.status != "computes from constants"]
-    ranked = sorted(computed, key=lambda operator: (not _is_not_finite(operator), -(operator.gain or 0.0)))
-    shown = sorted(ranked[:_MOST_ROWS], key=lambda operator: operator.index)
+    shown, left = compared_operators(result)
     table = Table(box=None, pad_edge=False)
     for heading in ("#", "operator", "tensor"):
         table.add_column(heading, no_wrap=heading != "tensor", overflow="fold")
@@ -56,12 +56,19 @@ def _print_compared(result: LocateResult, console: Console) -> None:
     for operator in shown:
         table.add_row(*_cells_compared(operator))
     console.print(table)
-    left = len(computed) - len(shown)
     if left:
         console.print(f"and {left} more operators, where it grows less; --output_file_path=FILE.json has them all")
     console.print(
         "error: largest difference in real numbers; gain: relative error out, divided by the one that came in"
     )
+
+
+def compared_operators(result: LocateResult) -> tuple[list[Operator], int]:
+    """The operators at which the error grows most, in the order of the model, and how many others there are."""
+    computed = [operator for operator in result.operators if operator.status != "computes from constants"]
+    ranked = sorted(computed, key=lambda operator: (not _is_not_finite(operator), -(operator.gain or 0.0)))
+    shown = sorted(ranked[:_MOST_ROWS], key=lambda operator: operator.index)
+    return shown, len(computed) - len(shown)
 
 
 def _is_not_finite(operator: Operator) -> bool:
@@ -78,14 +85,19 @@ def _cells_compared(operator: Operator) -> list[str]:
         _error(found, "absolute"),
         "" if sqnr is None else f"{sqnr:.1f}",
         "" if operator.gain is None else f"{operator.gain:.2g}",
-        printable("" if operator.status == "compared" else operator.reason or operator.status),
+        printable(why_not_compared(operator)),
     ]
+
+
+def why_not_compared(operator: Operator) -> str:
+    """Empty for one that was compared."""
+    return "" if operator.status == "compared" else operator.reason or operator.status
 
 
 def print_answer(result: LocateResult, console: Console) -> None:
     """What was found, how sure that is, and what to do next."""
     for line in [*answer_lines(result), *culprit_lines(result)]:
-        console.print(printable(_with_short_names(line)))
+        console.print(printable(with_short_names(line)))
 
 
 def shown_operators(result: LocateResult) -> list[Operator]:
@@ -127,6 +139,6 @@ def _error(found: Errors | None, unit: Unit) -> str:
     return steps(worst) if unit == "steps" else worst
 
 
-def _with_short_names(line: str) -> str:
+def with_short_names(line: str) -> str:
     """A line in which long names, which stand in quotes, are shortened."""
     return _QUOTED.sub(lambda quoted: f"'{shortened(quoted[1], _LONGEST_QUOTED)}'", line)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from rich.console import Console
 
-from evaltools.metrics.metric import Metric
+from evaltools.metrics.metric import Better, Metric
 from evaltools.metrics.pareto import pareto_front
 from evaltools.report.tables.cells import delegated, median, speed
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.words.verdicts import kind_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evidence import ScoreMean
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import IDENTICAL_ANSWERS, UNCHANGED_ANSWERS
-from evaltools.task_kind import all_metrics
+from evaltools.task_kind import all_metrics, kind_of
 
 _OF_OUTPUTS: Final = "outputs"
 _WORDS: Final = {IDENTICAL_ANSWERS: "identical", UNCHANGED_ANSWERS: "unchanged"}
@@ -33,9 +34,11 @@ class ModelRow:
 
     @property
     def p50_us(self) -> float:
-        """The median time in microseconds; NaN where there is none."""
+        """The median time in microseconds; NaN where there is none, and where the CPU ran instead of a delegate."""
         latency = self.configuration.inference_latency
-        return math.nan if latency is None or latency.p50_us is None else latency.p50_us
+        if latency is None or latency.p50_us is None or self.configuration.fallback:
+            return math.nan
+        return latency.p50_us
 
     def figure(self, name: str) -> float:
         """The figure that models are judged by; NaN where there is none."""
@@ -45,17 +48,27 @@ class ModelRow:
 
 @dataclass(frozen=True)
 class ModelRows:
-    """The rows of all models, and the figure that they are judged by; None where outputs are judged, or nothing is."""
+    """The rows of all models, and the figure that they are judged by; None where outputs are judged.
 
-    rows: list[ModelRow]
+    Without verdicts it is the accuracy of the task, or the first metric of a task of one's own.
+    """
+
+    rows: Sequence[ModelRow]
     figure: str | None
 
     @classmethod
     def of(cls, results: Mapping[str, EvaluationResult]) -> ModelRows:
         """The rows of results, which are given by the name of the model."""
-        rows = [ModelRow(name, result, entry) for name, result in results.items() for entry in result.configurations]
-        verdicts = [verdict for row in rows for verdict in row.configuration.verdicts]
-        return cls(rows, next((verdict.metric for verdict in verdicts if verdict.metric != _OF_OUTPUTS), None))
+        return cls.of_rows(
+            [ModelRow(name, result, entry) for name, result in results.items() for entry in result.configurations]
+        )
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[ModelRow]) -> ModelRows:
+        """Some rows of results of one task."""
+        verdicts = [verdict.metric for row in rows for verdict in row.configuration.verdicts]
+        known = [metric for metric in verdicts if metric != _OF_OUTPUTS] if verdicts else map(_main_figure, rows)
+        return cls(rows, next(filter(None, known), None))
 
     @property
     def metric(self) -> Metric | None:
@@ -73,10 +86,31 @@ class ModelRows:
 
         None where nothing says which figure is better.
         """
-        if self.figure is None or self.metric is None or self.metric.better is None:
+        if self.figure is None or self._better is None:
             return None
-        sign = 1 if self.metric.better == "higher" else -1
+        sign = 1 if self._better == "higher" else -1
         return pareto_front([(row.p50_us, sign * row.figure(self.figure)) for row in self.rows])
+
+    @property
+    def _better(self) -> Better | None:
+        """The direction of the figure: its metric's, else what a task of one's own says."""
+        if self.metric is not None:
+            return self.metric.better
+        means = [mean for row in self.rows for name, mean in _means(row).items() if name == self.figure]
+        return next((mean.better for mean in means), None)
+
+
+def _main_figure(row: ModelRow) -> str | None:
+    """What a measured configuration is judged by where it is held against nothing."""
+    accuracy = kind_of(row.result.task).accuracy
+    known = [accuracy.figure] if accuracy is not None else list(_means(row))
+    return next((name for name in known if name in row.configuration.figures), None)
+
+
+def _means(row: ModelRow) -> Mapping[str, ScoreMean]:
+    if row.configuration.status != "measured":
+        return {}
+    return kind_of(row.result.task).evidence.judged(row.result, row.configuration).means
 
 
 def print_models(results: Mapping[str, EvaluationResult], console: Console) -> None:

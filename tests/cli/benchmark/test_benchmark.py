@@ -192,7 +192,10 @@ def test_native_flags_without_use_here_are_refused_by_name(name: str) -> None:
         ([f"--graph={INT8}", "--perf_options_list=gpu,none"], "can not be used together"),
         ([f"--graph={INT8}", "--output_file_path=x.pb"], "ends in .json"),
         ([f"--graph={INT8}", f"--output_filepath={INT8}"], "would overwrite an input"),
-        ([f"--graph={INT8}", "--trace=a.json", "--output_file_path=a.json"], "written twice"),
+        (
+            [f"--graph={INT8}", "--trace=a.json", "--output_file_path=a.json"],
+            "--output_file_path=a.json is the file of --trace, too; give another name",
+        ),
         ([f"--graph={INT8}", "--signature_to_run_for=nosuch"], "nosuch"),
         ([f"--graph={INT8}", "--cpu_affinity=4096"], "4096"),
         ([f"--graph={INT8}", "--op_profiling_output_mode=csv"], "no effect without --enable_op_profiling"),

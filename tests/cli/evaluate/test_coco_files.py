@@ -230,7 +230,7 @@ def test_no_two_files_of_a_run_are_one(made: DetectionSet, exists: bool) -> None
             *made.flags(*CONFIGS, output, f"--detections_path={made.folder}/set/../../set/x.json")
         )
         assert completed.code == 2
-        assert "is also given for another file of this run; give another name" in completed.err
+        assert ", too; give another name" in completed.err
     same = evaltools_here(
         *made.flags("--config=c: ", "--config=a b: ", "--config=a_b: ", f"--detections_path={made.folder}/x.json")
     )

@@ -58,9 +58,9 @@ def test_results_of_every_kind_are_told_apart_by_what_they_hold(tmp_path: Path) 
     files = [str(tmp_path / f"{name}.json") for name in ("evaluation", "timed", "layers", "kept", "limits")]
     assert evaltools_here("report", *files, f"--output={tmp_path}/r.html").code == 0
     page = page_at(tmp_path / "r.html")
-    assert page.all("h1")[0].text == "1 x gate, 1 x imagenet, 1 x benchmark"
+    assert page.all("h1")[0].text == "1 x gate, 1 x releases, 1 x imagenet, 1 x benchmark"
     assert "Layer by layer: xnnpack" in page.headings
-    assert "From release to release: imagenet of m.tflite" in page.headings
+    assert "From release to release" in page.headings
 
 
 @pytest.mark.parametrize(
@@ -140,13 +140,44 @@ def test_one_page_about_several_models(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
 
 
-def test_a_page_replaces_no_other_file_of_the_run(tmp_path: Path) -> None:
-    model = str(sample.model_file("int8"))
-    same = f"{tmp_path}/r.html"
-    done = evaltools_here("diff", model, "--num_runs=2", f"--output={same}", f"--report={same}")
-    assert done.code == 2
-    assert "is another file of this run, too" in done.err
-    done = evaltools_here("diff", model, "--num_runs=2", f"--report={model}")
+INT8 = str(sample.model_file("int8"))
+
+
+@pytest.mark.parametrize(
+    ("words", "flags"),
+    [
+        (("diff", INT8), ("trace", "report")),
+        (("diff", INT8), ("output_file_path", "report")),
+        (("diff", INT8, str(sample.model_file("float32"))), ("plot", "report")),
+        (("imagenet", INT8), ("disagreements_path", "trace")),
+        (("benchmark", INT8), ("native_lines", "report")),
+        (("locate", INT8), ("bundle", "report")),
+        (("gate", IMAGENET), ("markdown", "report")),
+        (("baseline", "diff", IMAGENET), ("junit", "report")),
+        (("device", "run", "diff", INT8), ("trace", "report")),
+    ],
+    ids=lambda given: " ".join(Path(word).stem for word in given),
+)
+def test_a_page_replaces_no_other_file_of_the_run(
+    words: tuple[str, ...], flags: tuple[str, str], tmp_path: Path
+) -> None:
+    first, second = flags
+    (tmp_path / "b").mkdir()
+    done = evaltools_here(*words, f"--{first}={tmp_path}/b/../r.html", f"--{second}={tmp_path}/r.html")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"evaltools: --{second}={tmp_path}/r.html is the file of --{first}, too; give another name\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+def test_no_file_takes_the_name_that_another_configuration_gives(tmp_path: Path) -> None:
+    flags = ("--config=a: use_xnnpack=true", "--config=b: use_xnnpack=true", f"--output={tmp_path}/r.pb")
+    done = evaltools_here("diff", INT8, *flags, f"--trace={tmp_path}/r.b.pb")
+    assert (done.code, done.out) == (2, "")
+    assert f"--output_file_path={tmp_path}/r.b.pb is the file of --trace, too; give another name" in done.err
+
+
+def test_a_page_is_no_model() -> None:
+    done = evaltools_here("diff", INT8, "--num_runs=2", f"--report={INT8}")
     assert done.code == 2
     assert "says no format" in done.err
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from evaltools.metrics.agreement import Agreement
 from evaltools.report.page.make import Sources, page_of
@@ -31,17 +31,8 @@ from tests.report.page.reading import PageRead
 STORED: Final = Path(__file__).resolve().parents[2] / "result" / "version_1"
 
 
-def stored(task: str) -> Any:
-    """A result as evaltools wrote it, with every field: msgspec leaves defaults out of what it writes again."""
-    return _whole(read_result(STORED / f"{task}.json"))
-
-
-def _whole(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{each.name: _whole(getattr(value, each.name)) for each in fields(value)})
-    if isinstance(value, dict):
-        return {key: _whole(item) for key, item in value.items()}
-    return type(value)(map(_whole, value)) if isinstance(value, list | tuple) else value
+def stored(task: str) -> EvaluationResult:
+    return read_result(STORED / f"{task}.json")
 
 
 def changed(count: int, example: str = "{}.jpg") -> list[ChangedAnswer]:

@@ -19,6 +19,8 @@ TONES: Final[Mapping[str, str]] = {"good": "#2e9e5b", "bad": "#d64545", "open": 
 _TEXT: Final = "currentColor"
 _LABEL: Final = "length(datum.label) > 26 ? slice(datum.label, 0, 10) + '…' + slice(datum.label, -15) : datum.label"
 """The beginning and the end of a long name, which tell names apart."""
+_LONGEST_OF_TWO: Final = 18
+"""Characters of a name that has another one beside it."""
 _CONFIG: Final[Spec] = {
     "background": None,
     "font": "system-ui, sans-serif",
@@ -33,7 +35,7 @@ _CONFIG: Final[Spec] = {
     "legend": {
         "labelColor": _TEXT, "titleColor": _TEXT, "labelFontSize": 12, "titleFontSize": 12,
         "titleFontWeight": "normal", "orient": "bottom", "columns": 2, "labelLimit": 180, "symbolStrokeColor": _TEXT,
-        "symbolFillColor": _TEXT,
+        "symbolFillColor": _TEXT, "layout": {"bottom": {"direction": "vertical", "anchor": "start", "margin": 6}},
     },
 }  # fmt: skip
 
@@ -73,6 +75,11 @@ def named(field: str, **axis: Any) -> Spec:
 
 
 def told_apart(field: str, **more: Any) -> Spec:
-    """A channel that tells names apart by colour or shape, with a legend; ``scale`` and the like are passed on."""
-    legend = {"labelExpr": _LABEL}
+    """A channel that tells names apart by colour or shape, with a legend; ``scale`` and the like are passed on.
+
+    Long names stand below each other, if the ``scale`` has them.
+    """
+    names = more.get("scale", {}).get("domain", [])
+    is_wide = any(len(name) > _LONGEST_OF_TWO for name in names)
+    legend = {"labelExpr": _LABEL, **({"columns": 1} if is_wide else {})}
     return {"field": field, "type": "nominal", "title": None, "sort": None, "legend": legend, **more}

@@ -35,7 +35,8 @@ class Download:
 class Part:
     """What is told of one result: ``source`` is its name, ``about`` in a few words what it is of.
 
-    ``hints`` say what is not known, and the flag that brings it.
+    ``hints`` say what is not known, and the flag that brings it. ``tables`` are sections that Markdown has as well as
+    those that stand at accuracy, numerics and changes.
     """
 
     source: str
@@ -47,6 +48,7 @@ class Part:
     warnings: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     download: Download | None = None
+    tables: tuple[Section, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from evaltools.report.page.content.page import Page, Part, Saying, compact
-from evaltools.report.words.markdown import escape, table
+from evaltools.report.words.markdown import escape, escape_line, table
 from evaltools.result.section import Block, Cell, Gallery, Lines, Number, Section, Table
 
 _MOST_PICTURES: Final = 20
@@ -14,17 +14,19 @@ _PLACES: Final = ("accuracy", "numerics", "changes")
 
 
 def markdown_of(page: Page) -> bytes:
-    """UTF-8. What is told of accuracy and outputs stands below the answers; all else is in HTML and JSON."""
+    """UTF-8. The answers, what is said of several results together, then the tables of each; all else is in HTML."""
     several = len(page.parts) > 1 or bool(page.together)
     lines = [f"# {escape(page.title)}"]
     for part in page.parts:
         lines += [f"## {escape(part.about)} ({escape(part.source)})"] if several else []
         lines += _part(part)
-    sections = [*page.together, *(section for part in page.parts for section in part.sections)]
-    for section in sections:
-        if section.place in _PLACES or section in page.together:
-            lines += _section(section)
-    lines += [escape(page.below)] if page.below else []
+    for section in page.together:
+        lines += _section(section)
+    for part in page.parts:
+        for section in part.sections:
+            if section.place in _PLACES or section in part.tables:
+                lines += _section(section, part.source if several else "")
+    lines += [escape_line(page.below)] if page.below else []
     return ("\n\n".join(lines) + "\n").encode(errors="replace")
 
 
@@ -40,20 +42,23 @@ def _part(part: Part) -> Iterator[str]:
 def _saying(said: Saying) -> Iterator[str]:
     yield f"* **{escape(said.of)}**: {escape(said.said)}"
     for question, answer in said.facts:
-        yield f"  * {escape(question)}: {escape(answer)}"
+        yield f"  * {escape_line(question)}: {escape(answer)}"
 
 
-def _section(section: Section) -> Iterator[str]:
+def _section(section: Section, source: str = "") -> Iterator[str]:
+    """``source`` is the result that it is of, where there are several."""
     told = [text for block in section.blocks for text in _block(block)]
     if told:
-        yield f"## {escape(section.title)}"
+        yield f"## {escape(': '.join(filter(None, (source, section.title))))}"
+        if section.lead:
+            yield escape_line(section.lead)
     yield from told
 
 
 def _block(block: Block) -> Iterator[str]:
     """A table, a list, or of a gallery who says what; charts are left out, as their figures stand in tables."""
     if isinstance(block, Lines):
-        yield "\n".join(f"* {escape(line)}" for line in block.lines)
+        yield "\n".join(f"* {escape_line(line)}" for line in block.lines)
     elif isinstance(block, Gallery):
         shown = block.pictures[:_MOST_PICTURES]
         rows = [[each.name, each.effect, "; ".join(each.lines)] for each in shown]
@@ -61,9 +66,10 @@ def _block(block: Block) -> Iterator[str]:
     elif isinstance(block, Table):
         shown_table = compact(block)
         rows = [list(map(_cell, row)) for row in shown_table.rows]
-        yield table(list(map(escape, shown_table.columns)), rows)
+        columns = shown_table.columns or [""] * max(map(len, rows), default=0)
+        yield table(list(map(escape, columns)), rows)
     if isinstance(block, Table | Gallery) and block.below:
-        yield escape(block.below)
+        yield escape_line(block.below)
 
 
 def _cell(cell: Cell) -> str:

@@ -27,7 +27,9 @@ _WIDE: Final = 8
 
 
 def sayings(result: BenchmarkResult) -> tuple[Saying, ...]:
-    """The measured rows by latency, the fastest first, then those that failed."""
+    """The measured rows by latency, the fastest first, then those that failed; where there is no row, why."""
+    if not result.rows:
+        return (Saying("nothing", "bad", f"nothing was measured: {result.stopped or 'the result has no rows'}"),)
     measured = sorted(_timed(result), key=lambda row: shown_figures(row).latency_us or 0.0)
     found = [_measured(result, row, place) for place, row in enumerate(measured[:_MOST_SAID])]
     if len(measured) > _MOST_SAID:
@@ -35,8 +37,18 @@ def sayings(result: BenchmarkResult) -> tuple[Saying, ...]:
     for row in result.rows:
         if row not in measured:
             word = "not measured" if row.status == "failed" else "without a time"
-            found.append(Saying(label(result, row), "bad", f"{word}: {row.reason or 'no run was timed'}"))
+            why = (("why", row.reason or "no run was timed"),)
+            found.append(Saying(label(result, row), "bad", word, why))
     return tuple(found)
+
+
+def not_quiet(result: BenchmarkResult) -> list[str]:
+    """One warning about all rows that were disturbed; none where the machine was quiet."""
+    disturbed = [row for row in result.rows if any(each.disturbances for each in row.rounds)]
+    if not disturbed:
+        return []
+    who = "all rows" if len(disturbed) == len(_timed(result)) else ", ".join(label(result, row) for row in disturbed)
+    return [f"the machine was not quiet while {who} ran: small differences of times say nothing; see Speed for more"]
 
 
 def _timed(result: BenchmarkResult) -> list[BenchmarkRow]:
@@ -61,9 +73,7 @@ def _measured(result: BenchmarkResult, row: BenchmarkRow, place: int) -> Saying:
     needs += [f"first run {milliseconds(shown.first_run_us)}"] if shown.first_run_us is not None else []
     facts += [("what it needs", ", ".join(needs))] if needs else []
     facts.append(("did it run", describe_configuration(row)))
-    quiet = not any(each.disturbances for each in row.rounds)
-    steps = () if quiet else ("the machine was not quiet; the section on speed says what disturbed, and what to do",)
-    return Saying(label(result, row), "bad" if row.fallback else "", said, tuple(facts), steps)
+    return Saying(label(result, row), "bad" if row.fallback else "", said, tuple(facts))
 
 
 def speed(result: BenchmarkResult) -> list[Section]:

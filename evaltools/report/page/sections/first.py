@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from evaltools.report.page.charts.shares import colours_of, shares_chart
 from evaltools.report.page.content.page import Saying
@@ -18,7 +19,7 @@ from evaltools.result.section import Chart
 
 
 def sayings(result: EvaluationResult) -> tuple[Saying, ...]:
-    """One for each configuration that was compared or was not measured; of a lone one, what it is."""
+    """One for each configuration that was compared or was not measured; of a lone one, what it is; of none, why."""
     found = [
         Saying(answer.configuration.name, tone_of(answer.configuration), _said(answer), _facts(result, answer),
                answer.next_steps)
@@ -26,6 +27,9 @@ def sayings(result: EvaluationResult) -> tuple[Saying, ...]:
     ]  # fmt: skip
     if found:
         return tuple(found)
+    if not result.configurations:
+        why = result.stopped or "the result has no configurations"
+        return (Saying(Path(result.model.file).name, "bad", f"nothing was measured: {why}"),)
     return tuple(
         Saying(entry.name, "", "measured, and compared with nothing", tuple(_ran_and_fast(result, entry, "")))
         for entry in result.configurations

@@ -21,6 +21,8 @@ _TONES: Final[Mapping[GateVerdict, Tone]] = {
 
 def saying(outcome: GateOutcome) -> Saying:
     """How many limits are kept, and why others are not."""
+    if not outcome.decisions:
+        return Saying(outcome.gates, "open", "no limit was held")
     reasons = tuple((found.verdict, f"{found.place}: {found.explanation}") for found in why_not(outcome))
     return Saying(outcome.gates, _TONES[outcome.verdict], counts(outcome), reasons[:5])
 

@@ -17,7 +17,13 @@ from evaltools.report.page.charts.layers import (
 )
 from evaltools.report.page.content.page import Saying
 from evaltools.report.tables.evaluation import describe_configuration
-from evaltools.report.tables.locate import shown_operators
+from evaltools.report.tables.locate import (
+    BY_NAME,
+    compared_operators,
+    shown_operators,
+    why_not_compared,
+    with_short_names,
+)
 from evaltools.report.words.locate import answer_lines, culprit_lines
 from evaltools.result.locate import Errors, LocateResult, Operator
 from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table, Tone
@@ -25,16 +31,20 @@ from evaltools.text import shortened
 
 _LONGEST_NAME: Final = 40
 _LEAD: Final = "Alone: an operator with the CPU's inputs. In the model: with all errors before it."
+_LEAD_BY_NAME: Final = (
+    "Each tensor beside the one of the same name elsewhere, in real numbers and with all errors before it: a gain far "
+    "above 1 shows where the error grows."
+)
 _GOOD: Final = ("no difference", "precision", "small differences add up")
-_OPEN: Final = ("suspected", "not reproduced", "not decided", "compared by name")
+_OPEN: Final = ("suspected", "not reproduced", "not decided", BY_NAME)
 
 
 def saying(result: LocateResult) -> Saying:
     """The answer in a sentence, what it rests on, and what to do about it."""
     kind = result.verdict.kind
     tone: Tone = "good" if kind in _GOOD else "open" if kind in _OPEN else "bad"
-    said, *rests_on = answer_lines(result)
-    facts = [("how sure", line) for line in rests_on[:1]]
+    said, *rests_on = map(with_short_names, answer_lines(result))
+    facts = [("how to read it" if kind == BY_NAME else "how sure", line) for line in rests_on[:1]]
     facts.append(("did it run", describe_configuration(result.configuration)))
     causes = [cause for culprit in result.culprits for cause in culprit.causes]
     steps = tuple(dict.fromkeys(f"{cause.name}: {cause.remedy}" for cause in causes))
@@ -49,14 +59,13 @@ def faults(located: Sequence[LocateResult]) -> list[Saying]:
 
 def layers(result: LocateResult) -> Section:
     """The answer with its culprits; bars, line and strip over all operators, and those that stand out as a table."""
-    blocks: list[Block] = [Lines([line.strip() for line in [*answer_lines(result), *culprit_lines(result)] if line])]
-    blocks += _charts(result)
-    blocks += [_table(result)] if result.operators else []
-    return Section(
-        f"Layer by layer: {result.configuration.name}",
-        blocks,
-        lead=_LEAD if result.operators else "",
-    )
+    lines = [with_short_names(line.strip()) for line in [*answer_lines(result), *culprit_lines(result)] if line]
+    blocks: list[Block] = [Lines(lines), *_charts(result)]
+    is_by_name = result.verdict.kind == BY_NAME
+    if result.operators:
+        blocks.append(_table_by_name(result) if is_by_name else _table(result))
+    lead = (_LEAD_BY_NAME if is_by_name else _LEAD) if result.operators else ""
+    return Section(f"Layer by layer: {result.configuration.name}", blocks, lead=lead)
 
 
 def _layer(operator: Operator) -> Layer:
@@ -141,6 +150,30 @@ def _table(result: LocateResult) -> Table:
     left = len(result.operators) - len(shown)
     below = f"and {left} more operators, less far off, in the JSON result" if left else ""
     return Table("Operators that stand out", columns, rows, below)
+
+
+def _table_by_name(result: LocateResult) -> Table:
+    """What the search for a fault has no columns for: nothing was run alone, and nothing is tolerated."""
+    shown, left = compared_operators(result)
+    places = {operator.index: place for place, operator in enumerate(result.operators)}
+    rows: list[Sequence[Cell]] = []
+    for operator in shown:
+        path, found = f"operators/{places[operator.index]}", operator.accumulated
+        sqnr = found.sqnr_db if found is not None else None
+        rows.append(
+            [
+                Number(str(operator.index), operator.index, f"{path}/index"),
+                operator.name,
+                shortened(operator.tensor, _LONGEST_NAME),
+                _error(found, "", f"{path}/accumulated/worst"),
+                "" if sqnr is None else Number(f"{sqnr:.1f} dB", sqnr),
+                _number(operator.gain, f"{path}/gain"),
+                why_not_compared(operator),
+            ]
+        )
+    columns = ("#", "operator", "tensor", "largest error", "SQNR", "gain", "why not compared")
+    below = f"and {left} more operators, where it grows less, in the JSON result" if left else ""
+    return Table("Operators where the error grows most", columns, rows, below)
 
 
 def _error(found: Errors | None, unit: str, path: str) -> Cell:

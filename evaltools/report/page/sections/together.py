@@ -1,62 +1,223 @@
-"""Several results together: accuracy against latency and size, and figures from release to release."""
+"""Several results together: what can be compared stands in one table, with what all of it shares.
+
+Accuracy against latency and size; a model on several machines, or with several versions, side by side.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
-from evaltools.gates.baseline import Baseline, make_baseline
-from evaltools.metrics.metric import Metric
-from evaltools.report.page.charts.tradeoff import Release, Tradeoff, releases_chart, tradeoff_chart
+from evaltools.report.page.charts.shares import colours_of, shares_chart
+from evaltools.report.page.charts.times import dots_chart
+from evaltools.report.page.charts.tradeoff import Tradeoff, tradeoff_chart
+from evaltools.report.page.content.alike import Group, Measured, Row, benchmarked, differences, evaluated, groups_of
+from evaltools.report.page.content.page import first_few
 from evaltools.report.page.sections.accuracy import figure_in_words
 from evaltools.report.tables.benchmark import label
-from evaltools.report.tables.cells import delegated, median, milliseconds, speed
+from evaltools.report.tables.cells import delegated, median, milliseconds, speed, three_digits
+from evaltools.report.tables.evaluation import describe_configuration
+from evaltools.report.tables.execution import shares_in_words
 from evaltools.report.tables.models import ModelRow, ModelRows, verdict_of
 from evaltools.report.tables.shown import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
-from evaltools.result.section import Block, Cell, Chart, Number, Section, Table
-from evaltools.task_kind import all_metrics
+from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table
 
-_MOST_RELEASES: Final = 40
-_MOST_CHARTS: Final = 4
-
-
-def models(task: str, results: Mapping[str, EvaluationResult]) -> Section:
-    """All models and configurations in one table; accuracy against latency where one figure judges all of them."""
-    found = ModelRows.of(results)
-    rows = [_model_row(found, row) for row in found.rows]
-    columns = ("model", "configuration", found.heading or "figure", "verdict", "p50", "speed", "delegated", "model MB")
-    blocks: list[Block] = [Table("All models and configurations", columns, rows)]
-    drawn = _tradeoff(found)
-    blocks += [] if drawn is None else [drawn]
-    return Section(f"All together: {task}", blocks)
+_MOST_RUNS: Final = 12
+_MOST_DOTS: Final = 16
+_NO_PAIRS: Final = (
+    "Speed is by medians, against the first place of each configuration. Answers of different runs are not paired; "
+    "each verdict is against the reference of its own run."
+)
 
 
-def _model_row(found: ModelRows, row: ModelRow) -> Sequence[Cell]:
-    entry = row.configuration
-    value = None if found.figure is None else entry.figures.get(found.figure)
-    reference = reference_of(entry, row.result.configurations)
-    return (
-        row.model,
-        entry.name,
-        "-" if value is None else Number(figure_in_words(value, found.metric), value),
-        verdict_of(row),
-        "-"
-        if entry.inference_latency is None
-        else Number(median(entry.inference_latency), entry.inference_latency.p50_us),
-        speed(entry, reference, row.result.latency_comparisons) or "-",
-        delegated(entry),
-        Number(f"{row.result.model.size_bytes / 1e6:.2f}", row.result.model.size_bytes),
+def together(evaluations: Mapping[str, EvaluationResult], benchmarks: Mapping[str, BenchmarkResult]) -> list[Section]:
+    """Tables of what can be compared, models at several places side by side, and which results stand in neither."""
+    tasks: dict[str, list[Measured[ModelRow]]] = {}
+    for row in evaluated(evaluations):
+        tasks.setdefault(row.about.task, []).append(row)
+    sections = [section for task, rows in tasks.items() for section in _of_task(task, rows, _models, _evaluated_there)]
+    return [*sections, *_of_task("benchmark", benchmarked(benchmarks), _fastest, _timed_there)]
+
+
+@dataclass(frozen=True)
+class There:
+    """What a configuration did at one place; ``time_us`` is None where nothing was timed of what was asked for.
+
+    ``heading`` is what the figure is called, empty where there is none.
+    """
+
+    heading: str
+    figure: Cell
+    verdict: str
+    time_us: float | None
+    ran: str
+
+
+def _of_task(
+    task: str,
+    rows: Sequence[Measured[Row]],
+    blocks_of: Callable[[Group[Row]], Sequence[Block]],
+    there: Callable[[Row], There],
+) -> list[Section]:
+    if len(_sources(rows)) < 2:
+        return []
+    groups = groups_of(rows)
+    own = differences(groups)
+    sections = []
+    told = set()
+    for group, words in zip(groups, own, strict=True):
+        if len(group.sources) > 1:
+            title = ", ".join(filter(None, (f"All together: {task}", words)))
+            sections.append(Section(title, blocks_of(group), lead=f"All of it: {group.in_words}."))
+            told |= set(group.sources)
+    models: dict[str, list[Measured[Row]]] = {}
+    for row in rows:
+        models.setdefault(f"{row.model.sha256} {row.about.digest}", []).append(row)
+    for of_model in models.values():
+        if len(groups_of(of_model)) > 1 and len(_sources(of_model)) > 1:
+            sections.append(_side_by_side(of_model, there))
+            told |= set(_sources(of_model))
+    left = [
+        f"{source}: {words or group.in_words}"
+        for group, words in zip(groups, own, strict=True)
+        for source in group.sources
+        if source not in told
+    ]
+    lead = "Each is of other examples, or was measured on another machine or with other software than the rest."
+    return [*sections, *([Section(f"Not compared: {task}", [Lines(left)], lead=lead)] if left else [])]
+
+
+def _sources(rows: Sequence[Measured[Row]]) -> list[str]:
+    return list(dict.fromkeys(row.source for row in rows))
+
+
+def _side_by_side(rows: Sequence[Measured[Row]], there: Callable[[Row], There]) -> Section:
+    """A row for each place of each configuration of one model, on the same examples."""
+    groups = groups_of(rows)
+    places = dict(zip(map(id, groups), differences(groups), strict=True))
+    found = [(row, places[id(group)], there(row.row)) for group in groups for row in group.rows]
+    names = list(dict.fromkeys(row.name for row, _, _ in found))
+    times = {name: [of.time_us for row, _, of in found if row.name == name and of.time_us] for name in names}
+    first = {name: known[0] if len(known) > 1 else None for name, known in times.items()}
+    cells: list[Sequence[Cell]] = [
+        [name, place, of.figure, of.verdict, _time(of.time_us), _ratio(first[name], of.time_us), of.ran, row.source]
+        for name in names
+        for row, place, of in found
+        if row.name == name
+    ]
+    heading = next((of.heading for _, _, of in found if of.heading), "figure")
+    columns = ("configuration", "where", heading, "verdict", "median", "speed", "did it run", "result")
+    blocks: list[Block] = [Table("Each configuration at each place", columns, cells, _NO_PAIRS)]
+    drawn = _dots(
+        {name: {place: of.time_us for row, place, of in found if row.name == name and of.time_us} for name in names}
+    )
+    shared = "; ".join(filter(None, (Path(rows[0].model.file).name, rows[0].about.in_words)))
+    return Section(
+        f"Side by side: {Path(rows[0].model.file).stem}, {rows[0].about.task}",
+        [*blocks, *([drawn] if drawn else [])],
+        lead=f"All of it: {shared}.",
     )
 
 
-def _tradeoff(found: ModelRows) -> Chart | None:
+def _ratio(first_us: float | None, time_us: float | None) -> Cell:
+    """How many times as fast as the first."""
+    return "-" if first_us is None or time_us is None else Number(f"{first_us / time_us:.2f}x", first_us / time_us)
+
+
+def _time(time_us: float | None) -> Cell:
+    return "-" if time_us is None else Number(milliseconds(time_us), time_us)
+
+
+def _dots(times_us: Mapping[str, Mapping[str, float]]) -> Chart | None:
+    shown = {
+        name: {place: time / 1000 for place, time in by_place.items()}
+        for name, by_place in list(times_us.items())[:_MOST_DOTS]
+        if by_place
+    }
+    if not any(len(by_place) > 1 for by_place in shown.values()):
+        return None
+    told = [
+        f"{name}: {', '.join(f'{place} {three_digits(time)} ms' for place, time in by_place.items())}"
+        for name, by_place in shown.items()
+    ]
+    return Chart("Median time by place", dots_chart(shown, "ms"), first_few(told))
+
+
+def _evaluated_there(row: ModelRow) -> There:
+    found = ModelRows.of_rows([row])
+    time = None if math.isnan(row.p50_us) else row.p50_us
+    return There(found.heading, _figure(found, row), verdict_of(row), time, _ran(row.configuration))
+
+
+def _timed_there(row: BenchmarkRow) -> There:
+    return There("", "", "", None if row.fallback else _row_time(row), _ran(row))
+
+
+def _ran(opened: ConfigurationResult | BenchmarkRow) -> str:
+    return f"not measured: {opened.reason}" if opened.reason else describe_configuration(opened)
+
+
+def _models(group: Group[ModelRow]) -> list[Block]:
+    """All models and configurations in one table; accuracy against latency where one figure judges all of them."""
+    found = ModelRows.of_rows([measured.row for measured in group.rows])
+    front = found.on_front or [False] * len(found.rows)
+    rows = [
+        _model_row(found, measured, _model_name(measured, group.rows), is_on)
+        for measured, is_on in zip(group.rows, front, strict=True)
+    ]
+    columns = (
+        "result", "model", "configuration", found.heading or "figure", "verdict", "p50", "speed", "delegated",
+        "model MB", "on the front",
+    )  # fmt: skip
+    below = "Speed is against the reference of the same result. On the front: none is as good and as fast."
+    blocks: list[Block] = [Table("All models and configurations", columns, rows, below if any(front) else "")]
+    drawn = (_tradeoff(found, front), _stages(found.rows))
+    return [*blocks, *(chart for chart in drawn if chart is not None)]
+
+
+def _model_name(measured: Measured[Row], others: Sequence[Measured[Row]]) -> str:
+    """The model's file where the result is not called so, with its checksum where others of that name differ."""
+    stem = Path(measured.model.file).stem
+    contents = {other.model.sha256 for other in others if Path(other.model.file).stem == stem}
+    if len(contents) > 1:
+        return f"{stem} ({measured.model.sha256[:6]})"
+    return "" if all(Path(other.model.file).stem == other.source for other in others) else stem
+
+
+def _model_row(found: ModelRows, measured: Measured[ModelRow], model: str, is_on: bool) -> Sequence[Cell]:
+    row, entry = measured.row, measured.row.configuration
+    reference = reference_of(entry, row.result.configurations)
+    latency = entry.inference_latency
+    return (
+        measured.source,
+        model,
+        measured.name,
+        _figure(found, row),
+        verdict_of(row),
+        "-" if latency is None else Number(median(latency), latency.p50_us),
+        speed(entry, reference, row.result.latency_comparisons) or "-",
+        f"FALLBACK, {delegated(entry)}" if entry.fallback else delegated(entry),
+        Number(f"{measured.model.size_bytes / 1e6:.2f}", measured.model.size_bytes),
+        "yes" if is_on else "",
+    )
+
+
+def _figure(found: ModelRows, row: ModelRow) -> Cell:
+    if found.figure is None:
+        return ""
+    value = row.configuration.figures.get(found.figure)
+    return "-" if value is None else Number(figure_in_words(value, found.metric), value)
+
+
+def _tradeoff(found: ModelRows, front: Sequence[bool]) -> Chart | None:
     if found.figure is None:
         return None
-    front = found.on_front or [False] * len(found.rows)
     factor = 100 if found.metric is not None and found.metric.is_share else 1
     points = [
         Tradeoff(
@@ -72,6 +233,22 @@ def _tradeoff(found: ModelRows) -> Chart | None:
     ]
     unit = f"{found.heading} in %" if factor == 100 else found.heading
     return _drawn_tradeoff(points, unit)
+
+
+def _stages(rows: Sequence[ModelRow]) -> Chart | None:
+    """Where the time of each run went; None where fewer than two runs say so."""
+    executions = {row.model: row.result.execution for row in rows}
+    known = {name: used for name, used in executions.items() if used is not None and any(used.stage_seconds.values())}
+    if len(known) < 2:
+        return None
+    shown = {
+        name: {stage: spent for stage, spent in used.stage_seconds.items() if spent > 0}
+        for name, used in list(known.items())[:_MOST_RUNS]
+    }
+    stages = list(dict.fromkeys(stage for seconds in shown.values() for stage in seconds))
+    spec = shares_chart(shown, colours_of(stages), "share of the work of all workers", as_shares=True)
+    told = [f"{name}: {shares_in_words(used)}" for name, used in known.items()]
+    return Chart("What took the time of each run", spec, first_few(told))
 
 
 def _drawn_tradeoff(points: Sequence[Tradeoff], unit: str) -> Chart | None:
@@ -104,59 +281,24 @@ def benchmark_tradeoff(result: BenchmarkResult) -> list[Section]:
     return [] if drawn is None else [Section("Accuracy against speed", [drawn])]
 
 
-def fastest_of(results: Mapping[str, BenchmarkResult]) -> list[Section]:
-    """The rows of several benchmarks in one table, the fastest first."""
-    rows = [
-        (name, label(result, row), _time(row), result.models[row.model].size_bytes / 1e6)
-        for name, result in results.items()
-        for row in result.rows
-    ]
-    ranked = sorted(rows, key=lambda row: math.inf if row[2] is None else row[2])
-    cells = [
+def _fastest(group: Group[BenchmarkRow]) -> list[Block]:
+    """The rows of several benchmarks, the fastest first."""
+    ranked = sorted(group.rows, key=lambda each: _row_time(each.row) or math.inf)
+    cells: list[Sequence[Cell]] = [
         (
-            name,
-            row,
-            "not measured" if time is None else Number(milliseconds(time), time),
-            Number(f"{size:.2f}", size),
+            each.source,
+            Path(each.model.file).stem,
+            each.name,
+            "not measured" if (time := _row_time(each.row)) is None else Number(milliseconds(time), time),
+            f"FALLBACK, {delegated(each.row)}" if each.row.fallback else delegated(each.row),
+            Number(f"{each.model.size_bytes / 1e6:.2f}", each.model.size_bytes),
         )
-        for name, row, time, size in ranked
+        for each in ranked
     ]
-    table = Table("All benchmarks, the fastest first", ("result", "configuration", "median", "model MB"), cells)
-    return [Section("All together: benchmark", [table])]
+    columns = ("result", "model", "configuration", "median", "delegated", "model MB")
+    return [Table("All benchmarks, the fastest first", columns, cells)]
 
 
-def _time(row: BenchmarkRow) -> float | None:
+def _row_time(row: BenchmarkRow) -> float | None:
     """In microseconds; of a row that failed there is none, even where some of its runs have one."""
     return shown_figures(row).latency_us if row.status == "measured" else None
-
-
-def releases(baselines: Sequence[Baseline], results: Mapping[str, EvaluationResult]) -> list[Section]:
-    """Figures over baselines of the same task, with the results given beside them as the latest."""
-    known = [*baselines, *(make_baseline(result) for result in results.values() if result.complete)]
-    subjects: dict[str, list[Baseline]] = {}
-    for baseline in sorted(known, key=lambda entry: entry.started_at):
-        subjects.setdefault(baseline.about, []).append(baseline)
-    sections = []
-    for about, of_one in subjects.items():
-        charts = _histories(of_one[-_MOST_RELEASES:]) if len(of_one) > 1 else []
-        if charts:
-            sections.append(Section(f"From release to release: {about}", charts))
-    return sections
-
-
-def _histories(baselines: Sequence[Baseline]) -> list[Chart]:
-    metrics = all_metrics()
-    names = dict.fromkeys(name for baseline in baselines for entry in baseline.configurations for name in entry.figures)
-    headed = [name for name in names if name in metrics and (metrics[name].heading or name == "latency_ms")]
-    return [_history(baselines, name, metrics.get(name)) for name in (headed or list(names))[:_MOST_CHARTS]]
-
-
-def _history(baselines: Sequence[Baseline], name: str, metric: Metric | None) -> Chart:
-    found, told = [], []
-    for baseline in baselines:
-        for entry in baseline.configurations:
-            value = entry.figures.get(name)
-            if value is not None:
-                found.append(Release(baseline.started_at, entry.name, value))
-                told.append(f"{baseline.started_at}, {entry.name}: {figure_in_words(value, metric)}")
-    return Chart(f"{name} over time", releases_chart(found, name), f"{'; '.join(told)}.")
