@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from evaltools.gates.baseline import Baseline
 from evaltools.gates.outcome import GateOutcome
+from evaltools.report.page.content.bounds import bounded, bounded_section
 from evaltools.report.page.content.page import Download, Page, Part, each_step_once
 from evaltools.report.page.sections import benchmarks, first, gates, layers, together
 from evaltools.report.page.sections.accuracy import accuracy
@@ -70,7 +71,7 @@ def page_of(sources: Sources) -> Page:
     if environments:
         machine = environments[0].processor or environments[0].machine
         below = f"evaltools {environments[0].evaltools}, {machine}, {environments[0].started_at}"
-    return Page(_title(parts), tuple(parts), tuple(_together(sources)), below)
+    return Page(_title(parts), tuple(map(bounded, parts)), tuple(map(bounded_section, _together(sources))), below)
 
 
 def _title(parts: Sequence[Part]) -> str:
@@ -96,7 +97,8 @@ def _together(sources: Sources) -> list[Section]:
 
 def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Part:
     kind = kind_of(result.task)
-    located = sources.located.get(name, ())
+    searches = sources.located.get(name, ())
+    located = {f"{name}.locate{f'-{number}' * (number > 1)}": each for number, each in enumerate(searches, 1)}
     names = [entry.name for entry in result.configurations]
     paths = [f"configurations/{place}" for place in range(len(names))]
     own = own_sections(kind, result)
@@ -106,7 +108,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
         accuracy(result),
         *_at(own, "accuracy"),
         *_at(own, "numerics"),
-        *(layers.layers(search) for search in located),
+        *(layers.layers(search, source) for source, search in located.items()),
         *_at(own, "task"),
         *(found for found in (speed(result), pipeline(result), devices(result.device_run)) if found is not None),
         *_at(own, "changes"),
@@ -116,13 +118,16 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
     return Part(
         source=name,
         about=f"{Path(result.model.file).name}: {kind.evidence.subject(result)}",
-        sayings=each_step_once([*first.sayings(result), *layers.faults(located)]),
+        sayings=each_step_once([*first.sayings(result), *layers.faults(searches)]),
         sections=tuple(sections),
         overview=chart,
         advice=advice,
         warnings=(*stopped, *result.warnings),
         hints=tuple(_hints(result, bool(located))),
-        download=_download(name, result, sources),
+        downloads=(
+            _download(name, result, sources),
+            *(_download(source, search, sources) for source, search in located.items()),
+        ),
     )
 
 
@@ -173,7 +178,7 @@ def _of_benchmark(name: str, result: BenchmarkResult, sources: Sources) -> Part:
         ),
         warnings=(*result.warnings, *([f"stopped: {result.stopped}"] if result.stopped else [])),
         hints=tuple(hints),
-        download=_download(name, result, sources),
+        downloads=(_download(name, result, sources),),
     )
 
 
@@ -189,7 +194,7 @@ def _of_search(name: str, result: LocateResult, sources: Sources) -> Part:
             origin(result.environment),
         ),
         warnings=result.warnings,
-        download=_download(name, result, sources),
+        downloads=(_download(name, result, sources),),
     )
 
 
@@ -199,7 +204,7 @@ def _of_gates(name: str, outcome: GateOutcome, sources: Sources) -> Part:
         about=f"{Path(outcome.gates).name}: {outcome.command}",
         sayings=(gates.saying(outcome),),
         sections=(gates.gates(outcome),),
-        download=_download(name, outcome, sources),
+        downloads=(_download(name, outcome, sources),),
     )
 
 
