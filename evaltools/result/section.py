@@ -22,7 +22,7 @@ class Number:
     """A figure in a cell.
 
     ``text`` is shown, ``value`` is what is sorted by, and ``path`` leads to it in the JSON result, as in
-    ``configurations/1/figures/top1``; empty for one that is not there as it is.
+    ``configurations/1/figures/top1`` (:func:`path_to`); empty for one that is not there as it is.
     """
 
     text: str
@@ -31,6 +31,15 @@ class Number:
 
 
 Cell = str | Number
+
+
+def path_to(*steps: str | int) -> str:
+    """The place of a figure in the JSON result: a JSON Pointer (RFC 6901) without its first slash.
+
+    >>> path_to("configurations", 1, "figures", "mAP 50/95")
+    'configurations/1/figures/mAP 50~195'
+    """
+    return "/".join(str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
 @dataclass(frozen=True)
@@ -101,12 +110,16 @@ Block = Table | Chart | Gallery | Lines
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with blocks below it; ``lead`` is a sentence before them that says how to read them."""
+    """A heading with blocks below it; ``lead`` is a sentence before them that says how to read them.
+
+    ``source`` names the JSON result that the paths of its figures lead to, where it is not that of the evaluation.
+    """
 
     title: str
     blocks: Sequence[Block]
     place: Place = "task"
     lead: str = ""
+    source: str = ""
 
 
 def no_sections(_result: EvaluationResult) -> list[Section]:

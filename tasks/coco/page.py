@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from evaltools.report.page.content.page import some_of
 from evaltools.report.tables.cells import p_value
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Block, Cell, Frame, Gallery, Number, Picture, Section, Table, Tone
@@ -14,7 +15,6 @@ from evaltools.tasks.coco.result import BoxComparison, CocoDetection
 _MOST_PICTURES: Final = 16
 """Of each configuration."""
 _MOST_CATEGORIES: Final = 12
-_MOST_FRAMES: Final = 12
 _ABOUT_THE_PICTURES: Final = (
     f"Boxes with a score of {DRAWN_SCORE} or more that only one side has: red are those that the reference alone has. "
     "Those that the other alone has may be right or wrong, and have no colour of a verdict."
@@ -95,8 +95,7 @@ def _categories(comparison: BoxComparison, place: int) -> Table:
                 Number(p_value(found.p_value_holm), found.p_value_holm, f"{path}/p_value_holm"),
             ]
         )
-    left = len(comparison.categories) - len(rows)
-    below = f"and {left} more categories, less changed, in the JSON result" if left else ""
+    below = some_of(len(rows), len(comparison.categories), "categories")
     columns = ("category", f"AP {comparison.baseline}", f"AP {comparison.other}", "objects", "test, corrected")
     return Table(f"Categories that changed most: {comparison.other}", columns, rows, below)
 
@@ -107,9 +106,11 @@ def _galleries(coco: CocoDetection) -> list[Block]:
         by_other.setdefault(found.other, []).append(found)
     galleries: list[Block] = []
     for other, differing in by_other.items():
-        left = len(differing) - _MOST_PICTURES
-        below = f"and {left} more pictures, which differ less, in the JSON result" if left > 0 else ""
         pictures = [_picture(coco, found) for found in differing[:_MOST_PICTURES]]
+        counts = f"{len(pictures)} of {len(differing)} pictures shown"
+        below = (
+            f"{counts}; --record_examples=true keeps all in the JSON result" if len(pictures) < len(differing) else ""
+        )
         galleries.append(Gallery(f"Pictures that differ most: {other}", pictures, below))
     return galleries
 
@@ -130,5 +131,5 @@ def _frames(coco: CocoDetection, found: Disagreement, side: str, tone: Tone) -> 
     boxes = [found.picture.detections[side][number] for number in sorted(found.lonely[side])]
     return [
         Frame(box.box, f"{side}: {names.get(box.category_id, f'class {box.category_id}')} {box.score:.2f}", tone)
-        for box in boxes[:_MOST_FRAMES]
+        for box in boxes
     ]

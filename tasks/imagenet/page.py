@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from evaltools.report.page.content.page import some_of
 from evaltools.report.tables.cells import p_value
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Block, Cell, Gallery, Number, Picture, Section, Table, Tone
@@ -64,8 +65,9 @@ def _gallery(part: ImagenetPart, comparison: Comparison) -> Gallery:
     changed = worst_first(comparison)
     count = comparison.agreement.example_count - comparison.agreement.same_top1
     shown = [_picture(part, comparison, found) for found in changed[:_MOST_SHOWN]]
-    left = count - len(shown)
-    below = f"and {left} more, in the JSON result" if left else ""
+    below = some_of(len(shown), count, "pictures")
+    if len(changed) < count:
+        below = f"{len(shown)} of {count} pictures shown, the first {len(changed)} in the JSON result"
     return Gallery(f"{count} pictures with another first answer: {comparison.other}", shown, below)
 
 

@@ -9,9 +9,10 @@ from typing import Final
 from evaltools.gates.verdict import size_of
 from evaltools.report.page.charts.numerics import QUANTA, Apart, floor_chart
 from evaltools.report.page.charts.shares import shares_chart
+from evaltools.report.page.content.page import first_few, sentences, some_of
 from evaltools.report.words.verdicts import kind_in_words
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.section import Block, Cell, Chart, Number, Section, Table
+from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, path_to
 from evaltools.tasks.inference_diff.output_kinds import KINDS
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, JudgedOutput
 
@@ -27,7 +28,7 @@ def sections(result: EvaluationResult) -> list[Section]:
     outputs += [drawn for drawn in (_floor(diff, found), _quanta(found)) if drawn is not None]
     return [
         Section("Outputs", outputs, "numerics", _about_the_floor(diff)),
-        Section("What would have been noticed", _noticed(found), "numerics"),
+        Section("What would have been noticed", _noticed(compared), "numerics"),
         Section("Inputs", [_inputs(diff)] if diff.inputs else []),
     ]
 
@@ -42,17 +43,17 @@ def _about_the_floor(diff: InferenceDiff) -> str:
 
 def _outputs(compared: Sequence[tuple[int, DiffComparison]]) -> Table:
     rows: list[Sequence[Cell]] = []
-    left = 0
+    total = 0
     for place, comparison in compared:
         judged = [(number, each) for number, each in enumerate(comparison.outputs) if not each.in_boxes]
         worst = sorted(judged, key=lambda entry: -size_of(entry[1].difference))[:_MOST_OUTPUTS]
-        left += len(judged) - len(worst)
+        total += len(judged)
         rows += [
             [comparison.configuration, *_output(each, f"part/comparisons/{place}/outputs/{number}/difference")]
             for number, each in sorted(worst, key=lambda entry: entry[0])
         ]
     columns = ("configuration", "output", "verdict", "relative RMS", "largest", "p99", "SNR", "what it means")
-    below = f"and {left} outputs with no larger differences, in the JSON result" if left else ""
+    below = some_of(len(rows), total, "differences")
     return Table("Difference of each output from the reference", columns, rows, below)
 
 
@@ -76,7 +77,8 @@ def _number(value: float | None, path: str) -> Cell:
 
 def _floor(diff: InferenceDiff, compared: Sequence[DiffComparison]) -> Chart | None:
     """The relative size of each output's difference, beside those of CPU variants."""
-    shown = [output.difference.output for output in (compared[0].outputs if compared else ())][:_MOST_OUTPUTS]
+    outputs = [output.difference.output for output in (compared[0].outputs if compared else ())]
+    shown = outputs[:_MOST_OUTPUTS]
     points = [
         Apart(found.output, "CPU variants", size_of(found), is_floor=True)
         for variant in diff.noise_floor
@@ -93,10 +95,12 @@ def _floor(diff: InferenceDiff, compared: Sequence[DiffComparison]) -> Chart | N
         return None
     floors = [point.size for point in points if point.is_floor]
     told = [f"{point.output}, {point.name}: {_size_in_words(point.size)}" for point in points if not point.is_floor]
-    told += [f"CPU variants up to {_size_in_words(max(floors))}"] if floors else ["no noise floor was measured"]
+    floor = f"CPU variants up to {_size_in_words(max(floors))}" if floors else "no noise floor was measured"
     note = "Grey ticks are CPU variants; identical outputs stand at the left edge"
-    note += ", those without a relative size at the right." if any(point.size == math.inf for point in points) else "."
-    return Chart("Differences beside the noise floor", floor_chart(points), f"{'; '.join(told)}. {note}")
+    note += ", those without a relative size at the right" if any(point.size == math.inf for point in points) else ""
+    left = some_of(len(shown), len(outputs), "outputs")
+    said = sentences(first_few(told, _MOST_OUTPUTS), floor, note, left)
+    return Chart("Differences beside the noise floor", floor_chart(points), said)
 
 
 def _size_in_words(size: float) -> str:
@@ -104,39 +108,51 @@ def _size_in_words(size: float) -> str:
 
 
 def _quanta(compared: Sequence[DiffComparison]) -> Chart | None:
-    rows: dict[str, dict[str, float]] = {}
+    every: dict[str, dict[str, float]] = {}
     for comparison in compared:
-        for judged in comparison.outputs[:_MOST_OUTPUTS]:
+        for judged in comparison.outputs:
             quanta = judged.difference.quanta
             if quanta is not None:
                 name = comparison.configuration
                 name += f": {judged.difference.output}" if len(comparison.outputs) > 1 else ""
-                rows[name] = dict(zip(QUANTA, quanta.shares, strict=True))
-    if not rows:
+                every[name] = dict(zip(QUANTA, quanta.shares, strict=True))
+    if not every:
         return None
-    told = "; ".join(
+    rows = dict(list(every.items())[:_MOST_OUTPUTS])
+    told = [
         f"{name}: {', '.join(f'{part} {100 * share:.3g} %' for part, share in shares.items())}"
         for name, shares in rows.items()
-    )
+    ]
     spec = shares_chart(rows, QUANTA, "share of the elements", as_shares=True)
-    return Chart("Elements by quanta that they are off", spec, f"{told}.")
+    said = sentences("; ".join(told), some_of(len(rows), len(every), "outputs"))
+    return Chart("Elements by quanta that they are off", spec, said)
 
 
-def _noticed(compared: Sequence[DiffComparison]) -> list[Block]:
-    """A table of the planted faults, with whether each was noticed in each configuration."""
-    known = {entry.configuration: entry.sensitivity for entry in compared if entry.sensitivity is not None}
+def _noticed(compared: Sequence[tuple[int, DiffComparison]]) -> list[Block]:
+    """A table of the planted faults and of noise, with whether each was noticed in each configuration."""
+    known = {entry.configuration: entry.sensitivity for _, entry in compared if entry.sensitivity is not None}
     words = {True: "noticed", False: "not noticed", None: "changes nothing here"}
     names = dict.fromkeys(fault.name for found in known.values() for fault in found.faults)
     by_name = {name: {fault.name: words[fault.noticed] for fault in found.faults} for name, found in known.items()}
-    rows = [[fault, *(by_name[name].get(fault, "-") for name in known)] for fault in names]
-    noise = [
-        "-" if found.smallest_noise is None else f"from {100 * found.smallest_noise:.3g} % of the output on"
-        for found in known.values()
-    ]
+    rows: list[Sequence[Cell]] = [[fault, *(by_name[name].get(fault, "-") for name in known)] for fault in names]
     if not rows:
         return []
+    if any(found.noisy is not None for found in known.values()):
+        rows.append(["white noise", *(_noise(place, each) for place, each in compared if each.sensitivity is not None)])
     below = "Faults planted in the reference's outputs, judged like those of the configuration."
-    return [Table("Sensitivity of the verdict", ["fault", *known], [*rows, ["normal noise", *noise]], below)]
+    return [Table("Sensitivity of the verdict", ["fault", *known], rows, below)]
+
+
+def _noise(place: int, comparison: DiffComparison) -> Cell:
+    """From which size on noise is noticed; a detector's boxes are judged, and no noise is planted in them."""
+    found = comparison.sensitivity
+    if found is None or found.noisy is None:
+        return "not planted"
+    size = found.smallest_noise
+    if size is None:
+        return "not noticed, even as large as the output"
+    path = path_to("part", "comparisons", place, "sensitivity", "smallest_noise")
+    return Number(f"noticed from {100 * size:.3g} % of the output on", size, path)
 
 
 def _inputs(diff: InferenceDiff) -> Table:
@@ -144,6 +160,5 @@ def _inputs(diff: InferenceDiff) -> Table:
         (used.name, f"{used.dtype}[{', '.join(map(str, used.shape))}]", used.source)
         for used in diff.inputs[:_MOST_OUTPUTS]
     ]
-    left = len(diff.inputs) - len(rows)
-    below = f"and {left} more inputs, in the JSON result" if left else ""
+    below = some_of(len(rows), len(diff.inputs), "inputs")
     return Table(f"Inputs of {diff.num_runs} runs, seed {diff.seed}", ("input", "type", "filled with"), rows, below)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from evaltools.report.page.content.page import some_of
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Cell, Number, Section, Table
 from evaltools.tasks.own.result import OwnPart
@@ -56,7 +57,6 @@ def _examples(part: OwnPart) -> Iterator[Table]:
             [name, Number(f"{before:.4g}", before), Number(f"{after:.4g}", after)]
             for name, before, after in differing[:_MOST_EXAMPLES]
         ]
-        left = len(differing) - len(rows)
-        below = f"and {left} more, in the JSON result" if left else ""
+        below = some_of(len(rows), len(differing), "examples that differ")
         title = f"{found.metric}: the examples that {found.other} loses most on"
         yield Table(title, ("example", found.baseline, found.other), rows, below)

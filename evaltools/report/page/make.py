@@ -13,6 +13,7 @@ from typing import Any, Final
 from evaltools.gates.baseline import Baseline, is_whole, make_baseline
 from evaltools.gates.history import History, histories_of
 from evaltools.gates.outcome import GateOutcome
+from evaltools.report.page.content.bounds import bounded, bounded_section
 from evaltools.report.page.content.page import Download, Page, Part, each_step_once
 from evaltools.report.page.sections import benchmarks, first, gates, layers
 from evaltools.report.page.sections.accuracy import accuracy
@@ -75,7 +76,7 @@ def page_of(sources: Sources) -> Page:
     parts += [_of_benchmark(name, result, sources) for name, result in sources.benchmarks.items()]
     parts += [_of_search(name, result, sources) for name, result in sources.searches.items()]
     sections = [*together(sources.evaluations, sources.benchmarks), *alone(histories)]
-    return Page(_title(parts), tuple(parts), tuple(sections), _below(sources))
+    return Page(_title(parts), tuple(map(bounded, parts)), tuple(map(bounded_section, sections)), _below(sources))
 
 
 def _below(sources: Sources) -> str:
@@ -104,7 +105,8 @@ def _title(parts: Sequence[Part]) -> str:
 
 def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Part:
     kind = kind_of(result.task)
-    located = sources.located.get(name, ())
+    searches = sources.located.get(name, ())
+    located = {f"{name}.locate{f'-{number}' * (number > 1)}": each for number, each in enumerate(searches, 1)}
     names = [entry.name for entry in result.configurations]
     paths = [f"configurations/{place}" for place in range(len(names))]
     own = own_sections(kind, result)
@@ -114,7 +116,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
         accuracy(result),
         *_at(own, "accuracy"),
         *_at(own, "numerics"),
-        *(layers.layers(search) for search in located),
+        *(layers.layers(search, source) for source, search in located.items()),
         *_at(own, "task"),
         *(found for found in (speed(result), pipeline(result), devices(result.device_run)) if found is not None),
         *_at(own, "changes"),
@@ -124,13 +126,16 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
     return Part(
         source=name,
         about=f"{Path(result.model.file).name}: {kind.evidence.subject(result)}",
-        sayings=each_step_once([*first.sayings(result), *layers.faults(located)]),
+        sayings=each_step_once([*first.sayings(result), *layers.faults(searches)]),
         sections=tuple(sections),
         overview=chart,
         advice=advice,
         warnings=(*stopped, *result.warnings),
         hints=tuple(_hints(result, bool(located))),
-        download=_download(name, result, sources),
+        downloads=(
+            _download(name, result, sources),
+            *(_download(source, search, sources) for source, search in located.items()),
+        ),
     )
 
 
@@ -186,7 +191,7 @@ def _of_benchmark(name: str, result: BenchmarkResult, sources: Sources) -> Part:
             *benchmarks.not_quiet(result),
         ),
         hints=tuple(hints),
-        download=_download(name, result, sources),
+        downloads=(_download(name, result, sources),),
         tables=fast[:1],
     )
 
@@ -203,7 +208,7 @@ def _of_search(name: str, result: LocateResult, sources: Sources) -> Part:
             origin(result.environment),
         ),
         warnings=result.warnings,
-        download=_download(name, result, sources),
+        downloads=(_download(name, result, sources),),
     )
 
 
@@ -214,7 +219,7 @@ def _of_gates(name: str, outcome: GateOutcome, sources: Sources) -> Part:
         about=f"{Path(outcome.gates).name}: {outcome.command}",
         sayings=(gates.saying(outcome),),
         sections=(limits,),
-        download=_download(name, outcome, sources),
+        downloads=(_download(name, outcome, sources),),
         tables=(limits,),
     )
 

@@ -19,6 +19,8 @@ class Element:
     text: str = ""
     inside: tuple[str, ...] = ()
     """The tags around it, from the outermost."""
+    source: str = ""
+    """The name of the JSON result that it is from."""
 
 
 class PageRead(HTMLParser):
@@ -34,7 +36,10 @@ class PageRead(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = {name: value or "" for name, value in attrs}
-        element = Element(tag, found, inside=tuple(each.tag for each in self._open))
+        around = self._open[-1].source if self._open else ""
+        element = Element(
+            tag, found, inside=tuple(each.tag for each in self._open), source=found.get("data-source", around)
+        )
         self.elements.append(element)
         if tag not in _EMPTY:
             self._open.append(element)
@@ -64,19 +69,38 @@ class PageRead(HTMLParser):
 
     @property
     def figures(self) -> dict[str, float]:
-        """The values of cells by the path that they have in the JSON result."""
-        cells = [element.attributes for element in self.all("td") if "data-path" in element.attributes]
-        return {cell["data-path"]: float(cell["data-value"]) for cell in cells if "data-value" in cell}
+        """The values of cells by the path that they have in their JSON result."""
+        return {path: value for of in self.figures_by_source.values() for path, value in of.items()}
+
+    @property
+    def figures_by_source(self) -> dict[str, dict[str, float]]:
+        """The same, by the name of the JSON result."""
+        found: dict[str, dict[str, float]] = {}
+        for cell in (element for element in self.all("td") if "data-value" in element.attributes):
+            if "data-path" in cell.attributes:
+                of = found.setdefault(cell.source, {})
+                of[cell.attributes["data-path"]] = float(cell.attributes["data-value"])
+        return found
 
     @property
     def results(self) -> list[Any]:
         """The JSON results that the page offers for download."""
-        found = [element.attributes["href"] for element in self.all("a") if "download" in element.attributes]
-        return [json.loads(gzip.decompress(base64.b64decode(address.partition(",")[2]))) for address in found]
+        return list(self.results_by_name.values())
+
+    @property
+    def results_by_name(self) -> dict[str, Any]:
+        """The same, by name."""
+        return {
+            element.attributes["download"].removesuffix(".json.gz"): json.loads(
+                gzip.decompress(base64.b64decode(element.attributes["href"].partition(",")[2]))
+            )
+            for element in self.all("a")
+            if "download" in element.attributes
+        }
 
 
 def at(document: Any, path: str) -> Any:
-    """What stands at a path such as ``configurations/1/figures/top1``."""
-    for step in path.split("/"):
+    """What stands at a path such as ``configurations/1/figures/top1``, a JSON Pointer without its first slash."""
+    for step in (each.replace("~1", "/").replace("~0", "~") for each in path.split("/")):
         document = document[int(step)] if isinstance(document, list) else document[step]
     return document

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable
@@ -16,14 +17,16 @@ from evaltools.gates.baseline import make_baseline
 from evaltools.gates.decide import Decision, Found
 from evaltools.gates.hold import GateDecisions
 from evaltools.gates.outcome import outcome_of
+from evaltools.gates.verdict import Grade
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.page.make import Sources, page_of
 from evaltools.report.page.rendering.markdown import markdown_of
 from evaltools.report.tables.answer import answers_of
 from evaltools.result.benchmark import Phase
-from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
+from evaltools.result.evaluation import EvaluationResult, ExecutionUsed, InferenceSeconds
 from evaltools.result.json_file import encode_json
 from evaltools.result.locate import Errors, LocateResult, Verdict
+from evaltools.tasks.inference_diff.result import PlantedFault, Sensitivity
 from tests import results
 from tests.report.benchmark_samples import PROFILE, a_round, benchmark, row
 from tests.report.page.reading import PageRead, at
@@ -36,6 +39,18 @@ EXECUTION = ExecutionUsed(
 
 def timed() -> EvaluationResult:
     return replace(classifier(), execution=EXECUTION)
+
+
+def with_slashes() -> EvaluationResult:
+    """Names that are no plain steps of a path."""
+    made = timed()
+    first, second = made.configurations
+    spent = {"a/~b": InferenceSeconds(0.25, 1.0, 0.125), "reference": InferenceSeconds(0.5, 0.0625, 0.0625)}
+    return replace(
+        made,
+        configurations=[first, replace(second, name="a/~b", figures={"mAP 50/95": 0.25, "a~1b": 0.125})],
+        execution=replace(EXECUTION, inference_seconds=spent),
+    )
 
 
 def measured_benchmark() -> Sources:
@@ -55,16 +70,19 @@ def measured_benchmark() -> Sources:
         (lambda: Sources({"r": stored("inference_diff")}), 15),
         (lambda: Sources({"r": stored("coco")}), 40),
         (lambda: Sources(searches={"r": search()}), 15),
+        (lambda: Sources({"r": timed()}, located={"r": [search(), search(6)]}), 15),
+        (lambda: Sources({"a": timed(), "b": with_slashes()}, located={"b": [search()]}), 15),
         (measured_benchmark, 10),
     ],
-    ids=["classifier", "imagenet", "diff", "coco", "locate", "benchmark"],
+    ids=["classifier", "imagenet", "diff", "coco", "locate", "located", "several", "benchmark"],
 )
 def test_every_figure_on_the_page_is_that_of_the_result_it_offers(sources: Callable[[], Sources], fewest: int) -> None:
     page = read(sources())
-    (result,) = page.results
-    figures = page.figures
-    assert len(figures) >= fewest
-    assert figures == {path: at(result, path) for path in figures}
+    found = page.figures_by_source
+    assert found.keys() == page.results_by_name.keys()
+    for source, figures in found.items():
+        assert len(figures) >= fewest
+        assert figures == {path: at(page.results_by_name[source], path) for path in figures}
 
 
 def test_the_result_that_is_offered_is_the_one_that_was_given() -> None:
@@ -248,7 +266,7 @@ def test_the_page_stays_small_with_fifty_pictures_of_many(tmp_path: Path) -> Non
     page = read(Sources(dict.fromkeys("abc", one)))
     assert len(page.all("img")) == 50
     assert len(page.source) < 3_000_000
-    assert "22 more are not drawn here" in page.source
+    assert "2 of these 24 are drawn" in page.source
 
 
 def test_pictures_are_found_where_they_lie_now(tmp_path: Path) -> None:
@@ -258,7 +276,7 @@ def test_pictures_are_found_where_they_lie_now(tmp_path: Path) -> None:
     assert "--images=FOLDER says where it is" in read(sources).source
     (picture,) = read(sources, tmp_path).all("img")
     assert (picture.attributes["alt"], picture.attributes["width"], picture.attributes["height"]) == (
-        "0.jpg",
+        "0.jpg: lost; right: cat; reference: cat 0.75; xnnpack: dog 0.50",
         "40",
         "20",
     )
@@ -404,3 +422,28 @@ def test_results_of_different_tasks_are_not_put_into_one_table() -> None:
     page = read(Sources({"a": classifier(), "b": stored("inference_diff")}))
     assert len(page.of_class("saying")) >= 2
     assert not [heading for heading in page.headings if heading.startswith("All together")]
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_no_heading_skips_a_level(several: bool) -> None:
+    sources = Sources({"r": timed(), **({"b": stored("coco")} if several else {})}, located={"r": [search()]})
+    levels = [int(each.tag[1]) for each in read(sources).elements if re.fullmatch("h[1-6]", each.tag)]
+    assert levels[0] == 1
+    assert all(below - above <= 1 for above, below in itertools.pairwise(levels))
+    assert max(levels) == (4 if several else 3)
+
+
+def test_noise_that_was_planted_is_told_with_its_size_and_none_has_no_row() -> None:
+    made = stored("inference_diff")
+    (comparison,) = made.part.comparisons
+
+    def noise(smallest: float | None, noisy: Grade | None) -> list[str]:
+        planted = Sensitivity(4, [PlantedFault("all zero", True, [])], smallest, [], noisy)
+        compared = replace(comparison, sensitivity=planted)
+        page = read(Sources({"r": replace(made, part=replace(made.part, comparisons=[compared]))}))
+        (table,) = [each for each in page.all("table") if "Sensitivity of the verdict" in each.text]
+        return [line.strip() for line in table.text.splitlines() if "noise" in line]
+
+    assert noise(0.25, "diverged") == ["white noisenoticed from 25 % of the output on"]
+    assert noise(None, "equivalent") == ["white noisenot noticed, even as large as the output"]
+    assert noise(None, None) == []

@@ -149,7 +149,7 @@ def test_a_page_has_no_good_boxes_and_says_how_many_pictures_are_left_out() -> N
     (gallery,) = changed.blocks
     assert isinstance(gallery, Gallery)
     assert len(gallery.pictures) == 16
-    assert gallery.below == "and 2 more pictures, which differ less, in the JSON result"
+    assert gallery.below == "16 of 18 pictures shown; --record_examples=true keeps all in the JSON result"
     assert [frame.tone for frame in gallery.pictures[0].frames] == ["bad", ""]
     (new,) = sections(detection_result("r", "t", pictures=[picture("new", r=SAME, t=TWO)]))[-1].blocks
     assert isinstance(new, Gallery)

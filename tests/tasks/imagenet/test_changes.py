@@ -85,7 +85,7 @@ def test_a_page_has_a_gallery_of_them_the_worst_first() -> None:
     assert [picture.tone for picture in found.pictures] == ["bad", "bad", "good", ""]
     assert found.below == ""
     cut = gallery(CHANGED * 7)
-    assert (len(cut.pictures), cut.below) == (24, "and 4 more, in the JSON result")
+    assert (len(cut.pictures), cut.below) == (24, "24 of 28 pictures shown, all in the JSON result")
     (none,) = [section for section in sections(made([])) if section.place == "changes"]
     assert none.blocks == []
 

@@ -47,7 +47,7 @@ class Part:
     advice: str = ""
     warnings: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
-    download: Download | None = None
+    downloads: tuple[Download, ...] = ()
     tables: tuple[Section, ...] = ()
 
 
@@ -82,6 +82,24 @@ def first_few(told: Sequence[str], most: int = 5) -> str:
     """
     more = [f"and {len(told) - most} more"] if len(told) > most else []
     return f"{'; '.join([*told[:most], *more])}."
+
+
+def some_of(shown: int, total: int, what: str) -> str:
+    """That only some are shown; empty where all are.
+
+    >>> some_of(12, 40, "outputs"), some_of(3, 3, "outputs")
+    ('12 of 40 outputs shown, all in the JSON result', '')
+    """
+    return f"{shown} of {total} {what} shown, all in the JSON result" if shown < total else ""
+
+
+def sentences(*texts: str) -> str:
+    """Each that is not empty, as a sentence.
+
+    >>> sentences("12 of 40 outputs shown", "", "a: 0.1.")
+    '12 of 40 outputs shown. a: 0.1.'
+    """
+    return " ".join(f"{text.rstrip('.')}." for text in texts if text)
 
 
 def each_step_once(sayings: Sequence[Saying]) -> tuple[Saying, ...]:

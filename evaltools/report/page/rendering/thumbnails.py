@@ -40,6 +40,13 @@ class Thumbnail(NamedTuple):
     missing: str
     frames: list[Placed]
 
+    @property
+    def told(self) -> str:
+        """What there is to see, for those who do not see it."""
+        picture = self.picture
+        labels = (placed.frame.label for placed in self.frames)
+        return "; ".join([f"{picture.name}: {picture.effect}", *picture.lines, *labels])
+
 
 def thumbnail(picture: Picture, images: Path | None) -> Thumbnail:
     """Make a picture small. ``images`` is the folder where it lies now, None for that in the result."""

@@ -7,15 +7,17 @@ from typing import Final
 
 from evaltools.metrics.metric import Metric
 from evaltools.report.page.charts.intervals import Spread, intervals_chart
+from evaltools.report.page.content.page import sentences, some_of
 from evaltools.report.page.sections.tones import tone_of_verdict
 from evaltools.report.tables.cells import p_value
 from evaltools.report.words.verdicts import verdict_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.section import Block, Cell, Chart, Number, Section, Table
+from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, path_to
 from evaltools.result.verdict import Verdict
 from evaltools.task_kind import all_metrics, kind_of
 
 _MOST_FIGURES: Final = 24
+_MOST_INTERVALS: Final = 24
 
 
 def accuracy(result: EvaluationResult) -> Section:
@@ -40,7 +42,13 @@ def _figures(result: EvaluationResult) -> Table:
     names = list(dict.fromkeys(name for _, entry in measured for name in entry.figures))
     shown = sorted(names, key=lambda name: not (name in known and known[name].heading))[:_MOST_FIGURES]
     rows: list[Sequence[Cell]] = [
-        [name, *(_figure(entry, name, known.get(name), f"configurations/{place}/figures") for place, entry in measured)]
+        [
+            name,
+            *(
+                _figure(entry, name, known.get(name), path_to("configurations", place, "figures", name))
+                for place, entry in measured
+            ),
+        ]
         for name in shown
     ]
     rows.append(
@@ -54,8 +62,7 @@ def _figures(result: EvaluationResult) -> Table:
             ),
         ]
     )
-    left = len(names) - len(shown)
-    below = f"and {left} more figures, in the JSON result" if left else ""
+    below = some_of(len(shown), len(names), "figures")
     return Table("Figures by configuration", ("figure", *(entry.name for _, entry in measured)), rows, below)
 
 
@@ -63,7 +70,7 @@ def _figure(entry: ConfigurationResult, name: str, metric: Metric | None, path: 
     if name not in entry.figures:
         return "-"
     value = entry.figures[name]
-    return Number(figure_in_words(value, metric), value, f"{path}/{name}")
+    return Number(figure_in_words(value, metric), value, path)
 
 
 def figure_in_words(value: float | None, metric: Metric | None) -> str:
@@ -117,7 +124,8 @@ def _changes(judged: Sequence[tuple[ConfigurationResult, Verdict]]) -> Chart | N
     """The changes of the figure that decides, of each configuration against the reference."""
     main = judged[0][1].metric
     factor, unit = (100, "points") if _is_share(judged[0][1]) else (1, main)
-    shown = [(entry, verdict) for entry, verdict in judged if verdict is entry.verdict and verdict.metric == main]
+    every = [(entry, verdict) for entry, verdict in judged if verdict is entry.verdict and verdict.metric == main]
+    shown = every[:_MOST_INTERVALS]
     spreads = [
         Spread(
             entry.name,
@@ -133,5 +141,6 @@ def _changes(judged: Sequence[tuple[ConfigurationResult, Verdict]]) -> Chart | N
     margin = shown[0][1].margin
     spec = intervals_chart(spreads, f"change of {main} in {unit}", 0.0, factor * (margin or 0.0))
     told = "; ".join(f"{entry.name}: {verdict_in_words(verdict)}" for entry, verdict in shown)
-    band = "" if margin is None else f" The band is what counts as no change: ±{factor * margin:g} {unit}."
-    return Chart(f"Change of {main} against {shown[0][1].against}", spec, f"{told}.{band}")
+    band = "" if margin is None else f"The band is what counts as no change: ±{factor * margin:g} {unit}"
+    said = sentences(told, band, some_of(len(shown), len(every), "configurations"))
+    return Chart(f"Change of {main} against {shown[0][1].against}", spec, said)

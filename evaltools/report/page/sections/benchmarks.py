@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from evaltools.metrics.op_profile import explained_share, op_figures
 from evaltools.report.page.charts.intervals import Spread, intervals_chart
 from evaltools.report.page.charts.times import bars_chart, moments_chart
-from evaltools.report.page.content.page import Saying, first_few
+from evaltools.report.page.content.page import Saying, first_few, sentences, some_of
 from evaltools.report.page.sections.each_run import each_run
 from evaltools.report.tables.benchmark import label
 from evaltools.report.tables.cells import milliseconds, three_digits
@@ -17,11 +17,10 @@ from evaltools.report.tables.shown import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Conditions
 from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table
 
-_MOST_SAID: Final = 6
 _MOST_DRAWN: Final = 8
+_MOST_INTERVALS: Final = 24
 _MOST_CLOUDS: Final = 4
 _MOST_OPERATORS: Final = 12
-_MOST_DISTURBANCES: Final = 10
 _MB: Final = 1024
 _WIDE: Final = 8
 
@@ -31,9 +30,7 @@ def sayings(result: BenchmarkResult) -> tuple[Saying, ...]:
     if not result.rows:
         return (Saying("nothing", "bad", f"nothing was measured: {result.stopped or 'the result has no rows'}"),)
     measured = sorted(_timed(result), key=lambda row: shown_figures(row).latency_us or 0.0)
-    found = [_measured(result, row, place) for place, row in enumerate(measured[:_MOST_SAID])]
-    if len(measured) > _MOST_SAID:
-        found.append(Saying(f"{len(measured) - _MOST_SAID} more", "", "slower, in the table of the section on speed"))
+    found = [_measured(result, row, place) for place, row in enumerate(measured)]
     for row in result.rows:
         if row not in measured:
             word = "not measured" if row.status == "failed" else "without a time"
@@ -85,10 +82,12 @@ def speed(result: BenchmarkResult) -> list[Section]:
     for drawn in (_medians(result, timed), _runs(result, timed), _memory(result, timed), _warmth(result, timed)):
         blocks += [] if drawn is None else [drawn]
     disturbed = list(dict.fromkeys(text for row in result.rows for each in row.rounds for text in each.disturbances))
-    blocks += [Lines([f"not quiet: {text}" for text in disturbed[:_MOST_DISTURBANCES]])] if disturbed else []
-    sections = [Section("Speed", blocks)]
-    operators = [chart for row in timed[:_MOST_DRAWN] for chart in _operators(result, row)]
-    return [*sections, *([Section("Operators", operators)] if operators else [])]
+    blocks += [Lines([f"not quiet: {text}" for text in disturbed])] if disturbed else []
+    profiled = [chart for row in timed for chart in _operators(result, row)]
+    operators: list[Block] = [*profiled[:_MOST_DRAWN]]
+    left = some_of(len(operators), len(profiled), "configurations")
+    operators += [Lines([left])] if left else []
+    return [Section("Speed", blocks), *([Section("Operators", operators)] if operators else [])]
 
 
 def _times(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Table:
@@ -134,22 +133,24 @@ def _medians(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | 
         spreads.append(Spread(label(result, row), (shown.latency_us or 0.0) / 1000, low, high))
         told.append(f"{label(result, row)} {milliseconds(shown.latency_us or 0.0)}")
     values = [spread.value for spread in spreads]
-    spec = intervals_chart(spreads, "ms (95 % interval)", is_wide=max(values) > _WIDE * min(values) > 0)
-    return Chart("Median time with its interval", spec, first_few(told))
+    shown = spreads[:_MOST_INTERVALS]
+    spec = intervals_chart(shown, "ms (95 % interval)", is_wide=max(values) > _WIDE * min(values) > 0)
+    said = sentences(first_few(told), some_of(len(shown), len(spreads), "configurations"))
+    return Chart("Median time with its interval", spec, said)
 
 
 def _runs(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | None:
     times_ms = {
         label(result, row): [time / 1000 for each in row.rounds for time in each.regular.invokes_us]
-        for row in sorted(timed, key=lambda row: shown_figures(row).latency_us or 0.0)[:_MOST_CLOUDS]
+        for row in sorted(timed, key=lambda row: shown_figures(row).latency_us or 0.0)
     }
-    return each_run("Each run in its turn, round after round", times_ms)
+    return each_run("Each run in its turn, round after round", times_ms, _MOST_CLOUDS)
 
 
 def _memory(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | None:
     """Resident memory of the first round of each row: before and after opening, after the runs, at the peak."""
     found = {}
-    for row in timed[:_MOST_DRAWN]:
+    for row in timed:
         memory = row.rounds[0].memory if row.rounds else None
         if memory is None:
             continue
@@ -165,13 +166,13 @@ def _memory(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | N
     if not found:
         return None
     told = [f"{name}: {', '.join(f'{moment} {mb:.1f} MB' for moment, mb in by.items())}" for name, by in found.items()]
-    return Chart("Memory of the process", moments_chart(found, "MB"), first_few(told))
+    return _moments("Memory of the process", found, "MB", told)
 
 
 def _warmth(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | None:
     """The hottest sensor before and after the rounds, where there are sensors."""
     found = {}
-    for row in timed[:_MOST_DRAWN]:
+    for row in timed:
         if not row.rounds:
             continue
         first, last = _hottest(row.rounds[0].before), _hottest(row.rounds[-1].after)
@@ -179,8 +180,15 @@ def _warmth(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | N
             found[label(result, row)] = {"before": first, "after": last}
     if not found:
         return None
-    told = "; ".join(f"{name}: {by['before']:.1f} to {by['after']:.1f} °C" for name, by in found.items())
-    return Chart("Hottest sensor before and after", moments_chart(found, "°C"), f"{told}.")
+    told = [f"{name}: {by['before']:.1f} to {by['after']:.1f} °C" for name, by in found.items()]
+    return _moments("Hottest sensor before and after", found, "°C", told)
+
+
+def _moments(caption: str, found: Mapping[str, Mapping[str, float]], unit: str, told: Sequence[str]) -> Chart:
+    """The first configurations, as many as can be told apart."""
+    shown = dict(list(found.items())[:_MOST_DRAWN])
+    said = sentences(first_few(told), some_of(len(shown), len(found), "configurations"))
+    return Chart(caption, moments_chart(shown, unit), said)
 
 
 def _hottest(conditions: Conditions) -> float | None:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaltools.report.page.charts.times import moments_chart
-from evaltools.report.page.content.page import first_few
+from evaltools.report.page.content.page import first_few, sentences, some_of
 from evaltools.result.device_run import DevicePart, DeviceRun, hottest, invokes_us
 from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table
 
 _MOST_CONFIGURATIONS: Final = 4
+_MOST_DRAWN: Final = 8
 
 
 def devices(run: DeviceRun | None) -> Section | None:
@@ -50,7 +51,8 @@ def _devices(run: DeviceRun, parts: dict[str, list[DevicePart]]) -> Table:
             ]
         )
     columns = ("device", "model", "parts", "examples", "time", *(f"p50 {name}" for name in names))
-    return Table(f"{run.program} on each device", columns, rows)
+    left = some_of(len(names), len(found), "configurations")
+    return Table(f"{run.program} on each device", columns, rows, left)
 
 
 def _median(parts: Sequence[DevicePart], name: str) -> Cell:
@@ -70,4 +72,6 @@ def _warmth(parts: dict[str, list[DevicePart]]) -> Chart | None:
     if not found:
         return None
     told = [f"{serial}: {by['before']:.1f} to {by['after']:.1f} °C" for serial, by in found.items()]
-    return Chart("Hottest sensor before and after", moments_chart(found, "°C"), first_few(told))
+    shown = dict(list(found.items())[:_MOST_DRAWN])
+    said = sentences(first_few(told), some_of(len(shown), len(found), "devices"))
+    return Chart("Hottest sensor before and after", moments_chart(shown, "°C"), said)

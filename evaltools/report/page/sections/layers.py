@@ -15,7 +15,7 @@ from evaltools.report.page.charts.layers import (
     strip_chart,
     worst_in_a_row,
 )
-from evaltools.report.page.content.page import Saying
+from evaltools.report.page.content.page import Saying, some_of
 from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.report.tables.locate import (
     BY_NAME,
@@ -57,15 +57,18 @@ def faults(located: Sequence[LocateResult]) -> list[Saying]:
     return [replace(said, of=f"{said.of}, layer by layer") for said in found if said.tone == "bad"]
 
 
-def layers(result: LocateResult) -> Section:
-    """The answer with its culprits; bars, line and strip over all operators, and those that stand out as a table."""
+def layers(result: LocateResult, source: str = "") -> Section:
+    """The answer with its culprits; bars, line and strip over all operators, and those that stand out as a table.
+
+    ``source`` names its JSON result among those of an evaluation.
+    """
     lines = [with_short_names(line.strip()) for line in [*answer_lines(result), *culprit_lines(result)] if line]
     blocks: list[Block] = [Lines(lines), *_charts(result)]
     is_by_name = result.verdict.kind == BY_NAME
     if result.operators:
         blocks.append(_table_by_name(result) if is_by_name else _table(result))
     lead = (_LEAD_BY_NAME if is_by_name else _LEAD) if result.operators else ""
-    return Section(f"Layer by layer: {result.configuration.name}", blocks, lead=lead)
+    return Section(f"Layer by layer: {result.configuration.name}", blocks, lead=lead, source=source)
 
 
 def _layer(operator: Operator) -> Layer:
@@ -147,9 +150,7 @@ def _table(result: LocateResult) -> Table:
             ]
         )
     columns = ("#", "operator", "tensor", "ran on", "alone", "tolerance", "in the model", "gain", "status")
-    left = len(result.operators) - len(shown)
-    below = f"and {left} more operators, less far off, in the JSON result" if left else ""
-    return Table("Operators that stand out", columns, rows, below)
+    return Table("Operators that stand out", columns, rows, some_of(len(shown), len(result.operators), "operators"))
 
 
 def _table_by_name(result: LocateResult) -> Table:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Final
 
+from evaltools.report.page.content.page import some_of
 from evaltools.result.evaluation import Environment, FailedExample
 from evaltools.result.section import Block, Cell, Section, Table
 
@@ -41,8 +42,7 @@ def origin(environment: Environment, failed: Sequence[FailedExample] = ()) -> Se
     blocks: list[Block] = [Table("As it was run", (), rows)]
     if failed:
         shown = [(each.example, each.configuration or "all", each.stage, each.reason) for each in failed[:_MOST_FAILED]]
-        left = len(failed) - len(shown)
-        below = f"and {left} more, in the JSON result" if left else ""
+        below = some_of(len(shown), len(failed), "examples")
         blocks.append(
             Table("Examples without an answer", ("example", "configuration", "stage", "reason"), shown, below)
         )

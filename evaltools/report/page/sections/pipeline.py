@@ -7,10 +7,10 @@ from typing import Final
 
 from evaltools.report.page.charts.shares import colours_of, shares_chart
 from evaltools.report.page.charts.times import bars_chart, over_time_chart
-from evaltools.report.page.content.page import first_few
+from evaltools.report.page.content.page import first_few, sentences, some_of
 from evaltools.report.tables.execution import advice_in_words, shares_in_words
 from evaltools.result.evaluation import EvaluationResult, ExecutionUsed, ProcessMemory
-from evaltools.result.section import Block, Cell, Chart, Number, Section, Table
+from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, path_to
 
 _MOST_WORKERS: Final = 32
 _MOST_PROCESSES: Final = 8
@@ -42,7 +42,8 @@ def _workers(execution: ExecutionUsed) -> Chart | None:
     shown = dict(list(workers.items())[:_MOST_WORKERS])
     spec = shares_chart(shown, colours_of(stages), "seconds")
     told = [f"{name} {sum(seconds.values()):.3g} s" for name, seconds in workers.items()]
-    return Chart("Time of each worker", spec, first_few(told))
+    said = sentences(first_few(told), some_of(len(shown), len(workers), "workers"))
+    return Chart("Time of each worker", spec, said)
 
 
 def _inference(execution: ExecutionUsed) -> Table | None:
@@ -52,7 +53,7 @@ def _inference(execution: ExecutionUsed) -> Table | None:
         [
             name,
             *(
-                Number(f"{spent:.3g} s", spent, "" if "/" in name else f"execution/inference_seconds/{name}/{part}")
+                Number(f"{spent:.3g} s", spent, path_to("execution", "inference_seconds", name, part))
                 for part, spent in (("copy", each.copy), ("run", each.run), ("read_back", each.read_back))
             ),
         ]
@@ -69,4 +70,5 @@ def _memory(processes: Sequence[ProcessMemory]) -> Chart | None:
         return None
     lines = {each.name: list(zip(each.seconds, each.mb, strict=True)) for each in largest[:_MOST_PROCESSES]}
     told = [f"{each.name}: {max(each.mb):.0f} MB at most, {each.mb[-1]:.0f} at the end" for each in largest]
-    return Chart("Memory of each process", over_time_chart(lines, "s of the pass", "MB"), first_few(told))
+    said = sentences(first_few(told), some_of(len(lines), len(largest), "processes"))
+    return Chart("Memory of each process", over_time_chart(lines, "s of the pass", "MB"), said)

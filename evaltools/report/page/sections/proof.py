@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaltools.report.page.charts.shares import colours_of, shares_chart
+from evaltools.report.page.content.page import sentences, some_of
 from evaltools.report.tables.cells import device_text
 from evaltools.result.benchmark import BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, DelegateUsed
 from evaltools.result.model import Model, Tensor
 from evaltools.result.section import Cell, Chart, Lines, Number, Section, Table
+from evaltools.text import shortened
 
 _MOST_OPERATORS: Final = 12
 _MOST_TENSORS: Final = 8
+_MOST_BARS: Final = 24
 _LONGEST_MESSAGE: Final = 240
 _CPU: Final = "CPU"
 Opened = ConfigurationResult | BenchmarkRow
@@ -83,11 +86,11 @@ def _nodes(opened: Sequence[Opened], names: Sequence[str]) -> Chart | None:
             rows[name] = {**by, _CPU: float(entry.delegation.total_nodes - entry.delegation.delegated_nodes)}
     if not rows:
         return None
-    parts = list(dict.fromkeys(part for by in rows.values() for part in by if part != _CPU))
-    told = "; ".join(
-        f"{name}: {', '.join(f'{part} {size:.0f}' for part, size in by.items())}" for name, by in rows.items()
-    )
-    return Chart("Nodes by who ran them", shares_chart(rows, colours_of([*parts, _CPU], _CPU), "nodes"), f"{told}.")
+    drawn = dict(list(rows.items())[:_MOST_BARS])
+    parts = list(dict.fromkeys(part for by in drawn.values() for part in by if part != _CPU))
+    told = [f"{name}: {', '.join(f'{part} {size:.0f}' for part, size in by.items())}" for name, by in drawn.items()]
+    said = sentences("; ".join(told), some_of(len(drawn), len(rows), "configurations"))
+    return Chart("Nodes by who ran them", shares_chart(drawn, colours_of([*parts, _CPU], _CPU), "nodes"), said)
 
 
 def _messages(opened: Sequence[Opened], names: Sequence[str]) -> list[str]:
@@ -95,7 +98,7 @@ def _messages(opened: Sequence[Opened], names: Sequence[str]) -> list[str]:
     found = [
         (name, entry.runtime.messages) for entry, name in zip(opened, names, strict=True) if entry.runtime is not None
     ]
-    return [f"{name} said: {text[:_LONGEST_MESSAGE]}" for name, text in found if text]
+    return [f"{name} said: {shortened(text, _LONGEST_MESSAGE)}" for name, text in found if text]
 
 
 def _models(models: Sequence[Model]) -> list[Table]:
@@ -114,8 +117,7 @@ def _model(model: Model) -> Table:
         ("size", f"{model.size_bytes / 1e6:.2f} MB, {model.node_count} nodes"),
         *((kind, _tensor(each)) for kind, each in tensors[:_MOST_TENSORS]),
     ]
-    left = len(tensors) - _MOST_TENSORS
-    return Table("The model", (), rows, f"and {left} more tensors, in the JSON result" if left > 0 else "")
+    return Table("The model", (), rows, some_of(min(len(tensors), _MOST_TENSORS), len(tensors), "tensors"))
 
 
 def _tensor(tensor: Tensor) -> str:

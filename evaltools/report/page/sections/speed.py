@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaltools.report.page.charts.intervals import Spread, intervals_chart
+from evaltools.report.page.content.page import sentences, some_of
 from evaltools.report.page.sections.each_run import each_run
 from evaltools.report.tables.cells import milliseconds, p_value, says_something
 from evaltools.report.tables.execution import conditions_in_words
@@ -16,6 +17,7 @@ from evaltools.stats.latency_ratio import is_clear
 from evaltools.task_kind import kind_of
 
 _MOST_CONFIGURATIONS: Final = 8
+_MOST_INTERVALS: Final = 24
 
 
 def speed(result: EvaluationResult) -> Section | None:
@@ -82,17 +84,18 @@ def _ratios(result: EvaluationResult) -> Chart | None:
             told.append(f"{entry.name} {1 / each.ratio:.2f}x{span} the speed of {reference.name}, {each.pairs} pairs")
     if not spreads:
         return None
-    spec = intervals_chart(spreads, "times as fast (95 % interval)", 1.0)
-    return Chart("Speed against the reference", spec, f"{'; '.join(told)}.")
+    spec = intervals_chart(spreads[:_MOST_INTERVALS], "times as fast (95 % interval)", 1.0)
+    left = some_of(len(told[:_MOST_INTERVALS]), len(told), "configurations")
+    return Chart("Speed against the reference", spec, sentences("; ".join(told[:_MOST_INTERVALS]), left))
 
 
 def _runs(result: EvaluationResult, timed: Sequence[tuple[int, ConfigurationResult]]) -> Chart | None:
     """Single times, of the first few configurations."""
     evidence = kind_of(result.task).evidence
-    times = {entry.name: evidence.judged(result, entry).times_us for _, entry in timed[:_MOST_CONFIGURATIONS]}
+    times = {entry.name: evidence.judged(result, entry).times_us for _, entry in timed}
     times_ms = {name: [time / 1000 for time in found] for name, found in times.items()}
     references = [entry.name for entry in result.configurations if entry.role == "reference" and times.get(entry.name)]
-    return each_run("Each run in its turn", times_ms, next(iter(references), None))
+    return each_run("Each run in its turn", times_ms, _MOST_CONFIGURATIONS, next(iter(references), None))
 
 
 def _said(result: EvaluationResult) -> list[str]:

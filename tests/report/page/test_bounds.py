@@ -1,0 +1,93 @@
+"""A page is bounded whatever a result gives, and says by how much."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from evaltools.report.page.content.bounds import (
+    LONGEST_TEXT,
+    MOST_COLUMNS,
+    MOST_FRAMES,
+    MOST_LINES,
+    MOST_ROWS,
+    bounded,
+    bounded_section,
+)
+from evaltools.report.page.content.page import Part, Saying
+from evaltools.report.page.make import Sources
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.section import Frame, Gallery, Lines, Picture, Section, Table
+from tests.report.page.samples import classifier, read
+
+
+def many(count: int) -> EvaluationResult:
+    """So many tests, of which the last one could not be measured, and as many warnings."""
+    made = classifier([])
+    first, test = made.configurations
+    same = replace(test.verdicts[0], kind="equivalent")
+    tests = [replace(test, name=f"test {number}", verdicts=[same]) for number in range(count)]
+    tests[-1] = replace(tests[-1], status="not measured", reason="no Vulkan", runtime=None, inference_latency=None)
+    ratios = [replace(made.latency_comparisons[0], other=entry.name) for entry in tests]
+    warnings = [f"warning {number}" for number in range(count)]
+    return replace(made, configurations=[first, *tests], latency_comparisons=ratios, warnings=warnings)
+
+
+def test_of_many_configurations_the_first_screen_has_a_few_and_each_bad_one() -> None:
+    page = read(Sources({"r": many(60)}))
+    said = [" ".join(each.text.split()) for each in page.of_class("saying")]
+    assert len(said) == 13
+    assert said[11].startswith("test 59 not measured: no Vulkan")
+    assert said[12] == "and more 12 of 60 configurations shown, all in the JSON result"
+    assert "12 of 60 warnings shown, all in the JSON result" in page.source
+    assert ">warning 11<" in page.source
+    assert ">warning 12<" not in page.source
+
+
+def test_charts_of_many_configurations_say_how_many_they_show() -> None:
+    labels = [svg.attributes["aria-label"] for svg in read(Sources({"r": many(60)})).all("svg")]
+    bounded_ones = [label for label in labels if "24 of " in label]
+    assert [label.split(". ")[0] for label in bounded_ones] == [
+        "Nodes by who ran them",
+        "Change of top1 against reference",
+        "Speed against the reference",
+    ]
+    assert all("configurations shown, all in the JSON result" in label for label in bounded_ones)
+
+
+def test_the_worst_are_kept_and_all_keep_their_order() -> None:
+    sayings = [Saying(str(place), "bad" if place in (3, 40) else "good", "x") for place in range(50)]
+    found = bounded(Part("r", "", tuple(sayings), ())).sayings
+    assert [said.of for said in found] == [*map(str, range(11)), "40", "and more"]
+
+
+def test_blocks_from_anywhere_are_bounded_and_short_ones_stay_as_they_are() -> None:
+    columns = [str(place) for place in range(30)]
+    table = Table("t", columns, [columns] * 1000, "ties apart")
+    section = bounded_section(Section("s", [table, Lines(["x" * 5000] * 100)]))
+    cut, lines = section.blocks
+    assert isinstance(cut, Table)
+    assert isinstance(lines, Lines)
+    assert (len(cut.rows), len(cut.columns), {len(row) for row in cut.rows}) == (MOST_ROWS, MOST_COLUMNS, {24})
+    assert cut.below == (
+        "ties apart. 200 of 1000 rows shown, all in the JSON result. 24 of 30 columns shown, all in the JSON result."
+    )
+    assert len(lines.lines) == MOST_LINES + 1
+    assert lines.lines[-1] == "40 of 100 lines shown, all in the JSON result"
+    assert {len(line) for line in lines.lines[:-1]} == {LONGEST_TEXT}
+    small = Section("s", [Table("t", ("a",), [["b"]], "c"), Lines(["x"])])
+    assert bounded_section(small) == small
+
+
+def test_a_command_is_never_cut() -> None:
+    command = " ".join(["evaltools"] * 900)
+    (table,) = bounded_section(Section("s", [Table("As it was run", (), [("command", command)])])).blocks
+    assert isinstance(table, Table)
+    assert table.rows[0][1] == command
+
+
+def test_a_picture_has_as_many_boxes_as_can_be_told_apart() -> None:
+    picture = Picture("", "a.png", "lost", "bad", ["right: cat"], [Frame((0, 0, 1, 1), "cat")] * 100)
+    (gallery,) = bounded_section(Section("s", [Gallery("g", [picture])])).blocks
+    assert isinstance(gallery, Gallery)
+    assert len(gallery.pictures[0].frames) == MOST_FRAMES
+    assert gallery.pictures[0].lines == ["right: cat", "24 of 100 boxes shown, all in the JSON result"]
