@@ -11,6 +11,7 @@ import pytest
 from evaltools.errors import UsageError
 from tests import locate_models
 from tests.command import Completed, evaltools_here
+from tests.tflite_writer import Graph, Quantization
 
 MODELS = locate_models.all_models()
 QUICK = ("--num_inputs=2", "--num_runs=25", "--progress=none")
@@ -70,6 +71,18 @@ def test_whole_numbers_that_are_all_a_step_off_are_a_fault(
     operator = found["operators"][place]
     assert operator["local"]["worst"] == operator["tolerance"] == abs(amount)
     assert "nearly all are to one side" in operator["reason"]
+
+
+def test_another_rule_for_halves_is_no_fault(tmp_path: Path) -> None:
+    """Every second sum of negative numbers is a half, which XNNPACK rounds up and the plain kernels down."""
+    graph, coarse = Graph(), Quantization(2.0, 127)
+    fed = [graph.tensor(name, (1, 4096), "int8", Quantization(1.0, 127)) for name in "ab"]
+    total = graph.node("ADD", fed, graph.tensor("total", (1, 4096), "int8", coarse), "AddOptions", version=2)
+    path = tmp_path / "add.tflite"
+    path.write_bytes(graph.to_bytes(fed, [total]))
+    completed, found = locate(path, "--use_xnnpack")
+    assert found["operators"][0]["local"]["worst"] == 1
+    assert found["verdict"]["operators"] == [], completed.out
 
 
 def test_a_bundle_reproduces_steps_to_one_side(tmp_path: Path, faulty_delegate: Path) -> None:
