@@ -204,9 +204,17 @@ def beyond_noise(runs: TensorRuns, limit: Limit, noise: float) -> bool:
     return runs.worst > max(limit.largest, _TIMES_NOISE * noise)
 
 
-def least_limit(runs: TensorRuns, precision: str) -> Limit:
-    """The tolerance of a tensor of which no floor was measured."""
-    return Limit(1.0 if runs.unit == "steps" else _ROUNDINGS * _UNIT_ROUNDOFF[precision] * runs.magnitude)
+def least_limit(runs: TensorRuns, precision: str, sums: int = 1) -> Limit:
+    """The tolerance of a tensor of which no floor was measured: roundings of its largest value, as in tolerance().
+
+    >>> runs = TensorRuns(0, "x", "absolute", magnitude=2.0**24)
+    >>> least_limit(runs, "fp32").largest, least_limit(runs, "fp32", sums=100).largest
+    (8.0, 80.0)
+    """
+    if runs.unit == "steps":
+        return Limit(1.0)
+    root = math.sqrt(max(1, sums)) / (1.0 if precision == FP32 else 3.0)
+    return Limit(_ROUNDINGS * max(1.0, root) * _UNIT_ROUNDOFF[precision] * runs.magnitude)
 
 
 def errors(runs: TensorRuns, limit: Limit) -> Errors:

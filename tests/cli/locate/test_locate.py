@@ -73,6 +73,19 @@ def test_whole_numbers_that_are_all_a_step_off_are_a_fault(
     assert "nearly all are to one side" in operator["reason"]
 
 
+def test_another_order_of_adding_is_no_fault_of_a_prefix(tmp_path: Path) -> None:
+    graph, size = Graph(), 96
+    image = graph.tensor("image", (1, size, size, 8))
+    mean = graph.tensor("mean", (1, 1, 1, 8))
+    window = {"StrideH": size, "StrideW": size, "FilterHeight": size, "FilterWidth": size, "Padding": 1}
+    graph.node("AVERAGE_POOL_2D", [image], mean, "Pool2DOptions", **window)
+    path = tmp_path / "mean.tflite"
+    path.write_bytes(graph.to_bytes([image], [mean]))
+    completed, found = locate(path, "--use_xnnpack", "--method=prefix", "--input_range=image:0:1")
+    assert found["outputs"][0]["errors"]["worst"] > 8 * 2**-24, "XNNPACK adds in another order than the plain kernels"
+    assert found["verdict"]["operators"] == [], completed.out
+
+
 def test_another_rule_for_halves_is_no_fault(tmp_path: Path) -> None:
     """Every second sum of negative numbers is a half, which XNNPACK rounds up and the plain kernels down."""
     graph, coarse = Graph(), Quantization(2.0, 127)
