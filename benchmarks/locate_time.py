@@ -21,6 +21,7 @@ from typing import Final
 import numpy as np
 
 import evaltools as et
+from benchmarks.detector import detector
 from evaltools.configuration import Configuration
 from evaltools.locate.options import PARAMETERS as LOCATE
 from evaltools.model import read_model
@@ -32,9 +33,15 @@ from evaltools.runtime.registry import open_session
 from evaltools.runtime.session import Array
 
 MODELS: Final = ("tf2_mobilenet_v2_1.0_224_ptq", "coco_ssd_mobilenet_v1_1.0_quant_2018_06_29")
-"""Of ``$EVALTOOLS_REALDATA/realdata/zoo``, where no models are given."""
+"""Of ``$EVALTOOLS_REALDATA/realdata/zoo``, beside a detector that is drawn, where no models are given."""
 PARAMETERS: Final = (
-    Parameter("model", "A model; two of EVALTOOLS_REALDATA without one.", default="", positional=True, repeatable=True),
+    Parameter(
+        "model",
+        "A model; a drawn detector without one, and two of EVALTOOLS_REALDATA.",
+        default="",
+        positional=True,
+        repeatable=True,
+    ),
     Parameter("test", "The configuration that is looked into.", default="use_xnnpack=true"),
     Parameter("num_inputs", "Different inputs.", default=5),
     Parameter("num_runs", "Runs of each part in evaltools locate.", default=LOCATE["num_runs"].default),
@@ -56,14 +63,18 @@ def main(arguments: list[str]) -> int:
     """Measure and print."""
     flags = parse_flags("locate_time", "", "", {"flags": PARAMETERS}, arguments)
     folder = Path(os.environ.get("EVALTOOLS_REALDATA", "")) / "realdata" / "zoo"
-    given = [Path(text) for text in flags.texts("model") if text]
-    models = given or [path for path in (folder / f"{name}.tflite" for name in MODELS) if path.exists()]
+    models = [Path(text) for text in flags.texts("model") if text]
     test, count = flags.text("test"), flags.number("num_inputs")
     print(f"{'model':44} search          seconds  compiles  operators compiled")
-    for model in models:
-        linear = linear_search(model, Configuration.from_text("test", test), count)
-        print_row(model, "linear", linear)
-        print_row(model, "evaltools", whole_search(model, test, count, flags.number("num_runs")))
+    with tempfile.TemporaryDirectory() as temporary:
+        if not models:
+            drawn = Path(temporary) / "detector.tflite"
+            drawn.write_bytes(detector())
+            models = [path for path in (folder / f"{name}.tflite" for name in MODELS) if path.exists()] + [drawn]
+        for model in models:
+            linear = linear_search(model, Configuration.from_text("test", test), count)
+            print_row(model, "linear", linear)
+            print_row(model, "evaltools", whole_search(model, test, count, flags.number("num_runs")))
     return 0
 
 

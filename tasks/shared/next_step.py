@@ -41,7 +41,4 @@ def to_the_answers(_result: EvaluationResult, configuration: ConfigurationResult
             "inputs of the model's own kind may decide (--input_images=FOLDER, --input_files=...), and so may its "
             "accuracy: imagenet, coco or a task of your own (evaltools run)"
         )
-    return (
-        "--locate says which operator it is; imagenet, coco or a task of your own (evaltools run) say whether answers "
-        "on real data change with it"
-    )
+    return "imagenet, coco or a task of your own (evaltools run) say whether answers on real data change with it"

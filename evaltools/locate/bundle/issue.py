@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -223,7 +224,8 @@ def _how(facts: Facts) -> str:
         models += f"; {code(PASSING)}, of {facts.neighbour_bytes} bytes, is {_neighbour(facts.trial)}"
     if facts.trial is None:
         return f"{models}; {code('inputs.npz')} has its inputs, and what the CPU and the delegate gave."
-    commands = block(f"pip install {' '.join(facts.install)}\npython reproduce.py", "sh")
+    libraries = "".join(f" --library=PATH/{shlex.quote(path.name)}" for path in facts.case.configuration.libraries)
+    commands = block(f"pip install {' '.join(facts.install)}\npython reproduce.py{libraries}", "sh")
     printed = f"\n\nIt prints\n\n{block(facts.trial.printed)}" if facts.trial.printed else ""
     return f"{models}.\n\n{commands}{printed}"
 

@@ -32,6 +32,17 @@ _KERNEL_MODES: Final = {"default": "DELEGATE", "builtin": "BUILTIN"}
 _LEFT_BEHIND: Final = (
     "        run([np.zeros_like(values) for values in inputs])  # what a run leaves behind shows in the next one\n"
 )
+_LIBRARY_FLAG: Final = """\
+    parser.add_argument("--library", action="append", metavar="PATH", help="where each of LIBRARIES lies, in order")
+    given = parser.parse_args().library or LIBRARIES
+    if len(given) != len(LIBRARIES):
+        parser.error(f"--library must be given once for each of {', '.join(LIBRARIES)}; got {len(given)}")
+    LIBRARIES[:] = given
+    missing = [path for path in LIBRARIES if not Path(path).exists()]
+    if missing:
+        parser.error(f"no such file here: {', '.join(missing)}; say where yours is, --library=PATH for each, in order")
+"""
+_NPU_FOLDERS: Final = ("npu_dispatch_library_dir", "npu_compiler_plugin_dir")
 _OPENVINO: Final = '''\
 def load_openvino():
     """Load what LiteRT's libraries need of OpenVINO, which lies where no loader looks."""
@@ -99,7 +110,8 @@ def script(facts: ScriptFacts) -> str:
         to_one_side=_TO_ONE_SIDE if facts.on_average else "",
         too_far=_ON_AVERAGE if facts.on_average else "off.max()",
         runs=facts.runs,
-        constants="" if compiled else _delegates(facts.configuration),
+        constants=_constants(facts.configuration, facts.runtime),
+        library_flag=_LIBRARY_FLAG if libraries_of(facts.configuration, facts.runtime) else "",
         open=(_compiled(facts.configuration) if compiled else _interpreter(facts.configuration, facts.runtime)).strip(),
         before_each_run=_LEFT_BEHIND if facts.zeros_between else "",
         packages=_literal((*packages, "numpy")),
@@ -132,15 +144,33 @@ def _interpreter(configuration: Configuration, runtime: str) -> str:
     )
 
 
-def _delegates(configuration: Configuration) -> str:
-    """The libraries of delegates in order, each with its options."""
+def libraries_of(configuration: Configuration, runtime: str) -> list[str]:
+    """Libraries that the script loads from outside its wheels, in order; of an NPU the folders that were stated."""
+    settings = configuration.delegates
+    if runtime != COMPILED:
+        paths = [path for path, _ in _delegates(configuration)]
+    else:
+        paths = [str(settings.value(flag)) for flag in _NPU_FOLDERS if settings.value("use_npu")]
+    return [str(Path(path).resolve()) for path in paths if path]
+
+
+def _delegates(configuration: Configuration) -> list[tuple[str, dict[str, str]]]:
+    """The library of each delegate in order, with its options."""
     settings = configuration.delegates
     libraries = [
         each.library(settings.effective_options(each)) for each in settings.requested if each.library is not None
     ]
-    given = [(str(Path(library.path).resolve()), dict(library.options)) for library in libraries]
-    comment = "  # put in where they lie on your machine" if given else ""
-    return f"DELEGATES = {_literal(given)}{comment}\n"
+    return [(library.path, dict(library.options)) for library in libraries]
+
+
+def _constants(configuration: Configuration, runtime: str) -> str:
+    """Libraries, and what delegates among them are told."""
+    libraries = libraries_of(configuration, runtime)
+    comment = "  # --library says where they lie on your machine" if libraries else ""
+    lines = [f"LIBRARIES = {_literal(libraries)}{comment}\n"] if libraries or runtime != COMPILED else []
+    if runtime != COMPILED:
+        lines.append(f"OPTIONS = {_literal([options for _, options in _delegates(configuration)])}\n")
+    return "".join(lines)
 
 
 def _compiled(configuration: Configuration) -> str:
@@ -184,16 +214,15 @@ def _environment(npu: Configuration | None) -> str:
     if npu is not None:
         settings = npu.delegates
         vendor = f'Path(litert.__file__).parent / "vendors" / {_literal(str(settings.value("npu_vendor")))}'
-        dispatch = _stated(settings.value("npu_dispatch_library_dir"), f'str({vendor} / "dispatch")')
-        compiler = _stated(settings.value("npu_compiler_plugin_dir"), f'str({vendor} / "compiler")')
+        folders = [f'str({vendor} / "dispatch")', f'str({vendor} / "compiler")']
+        stated = (f"LIBRARIES[{place}]" for place in range(len(folders)))
+        dispatch, compiler = (
+            next(stated) if settings.value(flag) else folder for flag, folder in zip(_NPU_FOLDERS, folders, strict=True)
+        )
     return (
         f"\n        runtime_path={package},\n        dispatch_library_path={dispatch},\n"
         f"        compiler_plugin_path={compiler},\n    "
     )
-
-
-def _stated(folder: object, otherwise: str) -> str:
-    return _literal(str(Path(str(folder)).resolve())) if folder else otherwise
 
 
 def _gpu_lines(configuration: Configuration) -> list[str]:

@@ -17,8 +17,6 @@ HALVES: Final = 0.25
 Half of all values are halves. Half to even differs from the other rules in every second of them, half away from zero
 differs from half up in the negative ones.
 """
-HALVES_OF_ONE_SIGN: Final = 0.5
-"""The same where all values are negative: half away from zero and half up differ in all halves."""
 ONE_SIDED: Final = 0.4
 """Between :data:`HALVES` and the half step of results that are cut off."""
 _CHANCE: Final = 1e-4

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from evaltools.locate.parts.part import TensorRuns
-from evaltools.locate.search.arithmetic import is_hybrid, sum_length
+from evaltools.locate.search.arithmetic import is_hybrid, sum_length, usual_bias
 from evaltools.locate.search.judge import FP32, Limit, found_precision, limit_of, ordinary
 from evaltools.locate.search.subject import Subject
 
@@ -73,4 +73,5 @@ def _asked_for(subject: Subject, unit: str) -> Iterable[tuple[TensorRuns, int]]:
 def _limit(subject: Subject, runs: TensorRuns, place: int) -> Limit:
     graph = subject.graph
     node = graph.nodes[place]
-    return limit_of(runs, node.operator, subject.found.precision, sum_length(graph, node), is_hybrid(graph, node))
+    sums, hybrid, bias = sum_length(graph, node), is_hybrid(graph, node), usual_bias(graph, node)
+    return limit_of(runs, node.operator, subject.found.precision, sums, hybrid, bias)

@@ -1,4 +1,4 @@
-"""What the graph tells of an operator's arithmetic: how long its sums are, and whether it quantises what it is fed."""
+"""What the graph tells of an operator's arithmetic: how long its sums are, how it rounds, whether it quantises."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
+from evaltools.locate.parts.difference import HALVES
 from evaltools.model.contents import Graph, GraphTensor, Operation
 
+_Floats = npt.NDArray[np.float64]
 _WEIGHTED: Final = frozenset(
     {
         "CONV_2D", "CONV_3D", "TRANSPOSE_CONV", "FULLY_CONNECTED", "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM",
@@ -16,6 +21,12 @@ _WEIGHTED: Final = frozenset(
 )  # fmt: skip
 _REDUCTIONS: Final = frozenset({"SUM", "MEAN", "AVERAGE_POOL_2D", "L2_NORMALIZATION", "CUMSUM", "REDUCE_PROD"})
 _HYBRID: Final = _WEIGHTED | {"DEPTHWISE_CONV_2D", "BATCH_MATMUL"}
+_PRODUCTS: Final = _HYBRID | {"MUL", "PRELU", "SQUARED_DIFFERENCE"}
+_AVERAGES: Final = frozenset({"AVERAGE_POOL_2D", "MEAN"})
+_BYTES: Final = ("int8", "uint8")
+_STEPS: Final = 255
+_SMALL_MULTIPLIER: Final = 1 / 8
+"""Up to this one, rules for rounding differ by no more than :data:`HALVES`."""
 
 
 def sum_length(graph: Graph, node: Operation) -> int:
@@ -36,6 +47,58 @@ def sum_length(graph: Graph, node: Operation) -> int:
     if node.operator in _REDUCTIONS:
         return max(1, _size(tensors[:1]) // max(1, _size(given[:1])))
     return 1
+
+
+def usual_bias(graph: Graph, node: Operation) -> float:
+    """By how many steps right kernels of a quantised operator may differ to one side on average, as its scales tell.
+
+    It multiplies whole numbers by what they are worth in steps of the output, alone or as products, and rounds that.
+    Averages of an even number can be halves, whatever the scales are.
+    """
+    least = rules_differ(1 / 2) if node.operator in _AVERAGES else HALVES
+    fed = [tensor for tensor in map(graph.tensor, node.inputs) if tensor is not None and tensor.dtype in _BYTES]
+    given = graph.tensor(node.outputs[0])
+    if given is None or not given.step or not fed:
+        return least
+    scales = [np.unique(tensor.scales or 1.0) for tensor in fed]
+    if node.operator in _PRODUCTS:
+        scales = [np.multiply.outer(scales[0], scales[-1]).ravel()]
+    multipliers = np.concatenate(scales) / given.step
+    return max([least, *(rules_differ(float(each)) for each in multipliers if each > _SMALL_MULTIPLIER)])
+
+
+def rules_differ(multiplier: float) -> float:
+    """The most by which right rules for rounding differ on average, of multiples of a number that have one sign.
+
+    The rules are those that kernels follow: a half goes up, away from zero, or to the even number. Integer arithmetic
+    has the multiplier as *q* / 2^*n* with *q* from a half to 1, and rounds twice: first what *q* gives, up, then what
+    the shift by *n* gives, up or away from zero.
+
+    >>> [round(rules_differ(multiplier), 2) for multiplier in (1.0, 1 / 2, 1 / 3, 1 / 4, 1 / 8, 0.01)]
+    [0.0, 0.5, 0.67, 0.5, 0.25, 0.01]
+    """
+    fraction, exponent = math.frexp(multiplier)
+    numbers = np.arange(1, max(2, _STEPS / multiplier))
+    largest = 0.0
+    for signed in (numbers, -numbers):
+        exact = multiplier * signed
+        rounded = [_half_up(exact), _half_away(exact), np.rint(exact)]
+        if exponent < 0:
+            shifted = _half_up(fraction * signed) * 2.0**exponent
+            rounded += [_half_up(shifted), _half_away(shifted)]
+        means = [float(np.mean(each - exact)) for each in rounded]
+        largest = max(largest, max(means) - min(means))
+    return largest
+
+
+def _half_up(values: _Floats) -> _Floats:
+    rounded: _Floats = np.floor(values + 0.5)
+    return rounded
+
+
+def _half_away(values: _Floats) -> _Floats:
+    rounded: _Floats = np.trunc(values + np.copysign(0.5, values))
+    return rounded
 
 
 def is_hybrid(graph: Graph, node: Operation) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from evaltools.configuration import Configuration
-from evaltools.locate.parts.difference import HALVES, HALVES_OF_ONE_SIGN, ONE_SIDED
+from evaltools.locate.parts.difference import HALVES, ONE_SIDED
 from evaltools.locate.parts.part import TensorRuns
 from evaltools.result.locate import Errors
 
@@ -32,8 +32,6 @@ _APPROXIMATED: Final = frozenset(
 )  # fmt: skip
 """Operators that hardware computes by tables or polynomials, so that more than rounding is no fault."""
 _APPROXIMATION: Final = 1e-4
-_DIVIDES: Final = frozenset({"AVERAGE_POOL_2D", "MEAN"})
-"""Operators that divide by a whole number, so that half of their results can be exact halves."""
 JUMPS: Final = frozenset(
     {
         "ARG_MAX", "ARG_MIN", "TOPK_V2", "NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5",
@@ -95,16 +93,18 @@ def stated_precision(configuration: Configuration) -> str:
     return UNKNOWN
 
 
-def limit_of(runs: TensorRuns, operator: str, precision: str, sums: int = 1, hybrid: bool = False) -> Limit:
+def limit_of(
+    runs: TensorRuns, operator: str, precision: str, sums: int = 1, hybrid: bool = False, bias: float = HALVES
+) -> Limit:
     """How far an operator may be off alone: :func:`tolerance` in each element, and to one side.
 
     A step in each element is no rounding. The CPU's kernels (builtin, reference, XNNPACK) differ in up to 24 % of the
-    elements, mostly to the same side, since their rules for halves do. Counted like this, they are at most so far off
-    in 19 int8 and uint8 models, each operator alone: CONV_2D and DEPTHWISE_CONV_2D 0.25 of a step, QUANTIZE 0.23, MEAN
-    0.11, all others less than 0.02; but 5 in LSTMs, where kernels are many steps apart. Results that are cut off are
-    half a step too small. So 0.4 is allowed, and where these kernels differ by more than 0.25 on the inputs at hand, as
-    much above that. Averages of values of one sign can be halves that all differ, and have the same margin above those.
-    A lower precision rounds otherwise, and has no such limit.
+    elements of 19 int8 and uint8 models, each operator alone, mostly to the same side, since their rules for rounding
+    do; but by 5 steps in LSTMs, where kernels are many steps apart. Results that are cut off are half a step too
+    small. So what rules explain is allowed with a margin: ``bias`` (``arithmetic.usual_bias``), which says 0.25
+    of most operators, or what kernels do on the inputs at hand, if that is more. With some scales rules differ by half
+    a step and more; there, results that are cut off cannot be told from right ones. A lower precision rounds otherwise,
+    and has no such limit.
 
     >>> limit_of(TensorRuns(0, "x", "steps", floors={"kernels": 1.0}), "ADD", "fp32")
     Limit(largest=1.0, one_sided=0.4)
@@ -112,8 +112,7 @@ def limit_of(runs: TensorRuns, operator: str, precision: str, sums: int = 1, hyb
     largest = tolerance(runs, operator, precision, sums, hybrid)
     if runs.unit != "steps" or precision != FP32:
         return Limit(largest)
-    of_rules = HALVES_OF_ONE_SIGN if operator in _DIVIDES else HALVES
-    usual = max(of_rules, _finite(runs, "kernels, one side"))
+    usual = max(bias, _finite(runs, "kernels, one side"))
     return Limit(largest, usual + ONE_SIDED - HALVES + (operator in _APPROXIMATED))
 
 
@@ -205,9 +204,17 @@ def beyond_noise(runs: TensorRuns, limit: Limit, noise: float) -> bool:
     return runs.worst > max(limit.largest, _TIMES_NOISE * noise)
 
 
-def least_limit(runs: TensorRuns, precision: str) -> Limit:
-    """The tolerance of a tensor of which no floor was measured."""
-    return Limit(1.0 if runs.unit == "steps" else _ROUNDINGS * _UNIT_ROUNDOFF[precision] * runs.magnitude)
+def least_limit(runs: TensorRuns, precision: str, sums: int = 1) -> Limit:
+    """The tolerance of a tensor of which no floor was measured: roundings of its largest value, as in tolerance().
+
+    >>> runs = TensorRuns(0, "x", "absolute", magnitude=2.0**24)
+    >>> least_limit(runs, "fp32").largest, least_limit(runs, "fp32", sums=100).largest
+    (8.0, 80.0)
+    """
+    if runs.unit == "steps":
+        return Limit(1.0)
+    root = math.sqrt(max(1, sums)) / (1.0 if precision == FP32 else 3.0)
+    return Limit(_ROUNDINGS * max(1.0, root) * _UNIT_ROUNDOFF[precision] * runs.magnitude)
 
 
 def errors(runs: TensorRuns, limit: Limit) -> Errors:

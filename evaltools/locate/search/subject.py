@@ -8,6 +8,7 @@ from evaltools.configuration import Configuration
 from evaltools.locate.parts.bench import Bench
 from evaltools.locate.parts.kernels import other_kernels
 from evaltools.locate.parts.part import Outcome, Part, TensorRuns
+from evaltools.locate.search.arithmetic import sum_length
 from evaltools.locate.search.findings import Findings
 from evaltools.locate.search.judge import FP32, JUMPS, Limit, beyond_noise, least_limit
 from evaltools.model.contents import Graph
@@ -47,7 +48,9 @@ class Subject:
 
     def least(self, runs: TensorRuns) -> Limit:
         """The tolerance of a tensor of which no floor was measured."""
-        return least_limit(runs, self.found.precision)
+        maker = self.model.makers.get(runs.tensor)
+        sums = 1 if maker is None else sum_length(self.graph, self.graph.nodes[maker])
+        return least_limit(runs, self.found.precision, sums)
 
     def fails(self, first: int, last: int) -> TensorRuns | None:
         """The output of a part that small errors do not explain, None where there is none."""

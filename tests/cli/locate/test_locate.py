@@ -11,6 +11,7 @@ import pytest
 from evaltools.errors import UsageError
 from tests import locate_models
 from tests.command import Completed, evaltools_here
+from tests.tflite_writer import Graph, Quantization
 
 MODELS = locate_models.all_models()
 QUICK = ("--num_inputs=2", "--num_runs=25", "--progress=none")
@@ -70,6 +71,31 @@ def test_whole_numbers_that_are_all_a_step_off_are_a_fault(
     operator = found["operators"][place]
     assert operator["local"]["worst"] == operator["tolerance"] == abs(amount)
     assert "nearly all are to one side" in operator["reason"]
+
+
+def test_another_order_of_adding_is_no_fault_of_a_prefix(tmp_path: Path) -> None:
+    graph, size = Graph(), 96
+    image = graph.tensor("image", (1, size, size, 8))
+    mean = graph.tensor("mean", (1, 1, 1, 8))
+    window = {"StrideH": size, "StrideW": size, "FilterHeight": size, "FilterWidth": size, "Padding": 1}
+    graph.node("AVERAGE_POOL_2D", [image], mean, "Pool2DOptions", **window)
+    path = tmp_path / "mean.tflite"
+    path.write_bytes(graph.to_bytes([image], [mean]))
+    completed, found = locate(path, "--use_xnnpack", "--method=prefix", "--input_range=image:0:1")
+    assert found["outputs"][0]["errors"]["worst"] > 8 * 2**-24, "XNNPACK adds in another order than the plain kernels"
+    assert found["verdict"]["operators"] == [], completed.out
+
+
+def test_another_rule_for_halves_is_no_fault(tmp_path: Path) -> None:
+    """Every second sum of negative numbers is a half, which XNNPACK rounds up and the plain kernels down."""
+    graph, coarse = Graph(), Quantization(2.0, 127)
+    fed = [graph.tensor(name, (1, 4096), "int8", Quantization(1.0, 127)) for name in "ab"]
+    total = graph.node("ADD", fed, graph.tensor("total", (1, 4096), "int8", coarse), "AddOptions", version=2)
+    path = tmp_path / "add.tflite"
+    path.write_bytes(graph.to_bytes(fed, [total]))
+    completed, found = locate(path, "--use_xnnpack")
+    assert found["operators"][0]["local"]["worst"] == 1
+    assert found["verdict"]["operators"] == [], completed.out
 
 
 def test_a_bundle_reproduces_steps_to_one_side(tmp_path: Path, faulty_delegate: Path) -> None:
@@ -276,6 +302,15 @@ def test_a_diff_looks_for_the_operator_where_it_differs(net: Path, faulty_delega
     assert found["configuration"]["name"] == "test"
     assert found["verdict"]["operators"] == [2]
     assert not output.with_name("net.locate.right.json").exists()
+    assert "--locate" not in completed.err
+
+
+def test_a_diff_names_the_search_where_one_would_look(net: Path, faulty_delegate: Path) -> None:
+    spoiled = planted(faulty_delegate, "tensor:project;fault:scale;amount:1.5")
+    hint = "next: --locate looks for the operator that makes the difference"
+    for flags, expected in ((spoiled, 1), (("--use_xnnpack",), 0)):
+        completed = evaltools_here("diff", str(net), *flags, "--num_runs=4", "--noise_floor_runs=1", "--progress=none")
+        assert completed.err.count(hint) == expected, completed.err
 
 
 def test_a_diff_in_python_has_what_was_located(net: Path, faulty_delegate: Path) -> None:

@@ -54,6 +54,25 @@ def test_a_fault_of_an_external_delegate_is_reproduced(runtime: str, faulty_dele
     assert (again.returncode, "wrong in 1 of 1 runs" in again.stdout) == (1, True)
 
 
+def test_elsewhere_the_script_asks_where_the_library_is(faulty_delegate: Path, tmp_path: Path) -> None:
+    library = tmp_path / "faulty.so"
+    shutil.copy(faulty_delegate, library)
+    flags = f"external_delegate_path={library} external_delegate_options=fault:scale;amount:2"
+    case = case_of(addition(), flags, tmp_path)
+    bundle = tmp_path / "bundle"
+    assert write_bundle(bundle, result_of(case), case, None).reproduced
+    assert "python reproduce.py --library=PATH/faulty.so" in (bundle / "issue.md").read_text()
+    library.unlink()
+    lost = run_script(bundle)
+    assert (lost.returncode, lost.stdout) == (2, "")
+    assert f"no such file here: {library}; say where yours is, --library=PATH" in lost.stderr
+    twice = run_script(bundle, "--library=a.so", "--library=b.so")
+    assert twice.returncode == 2
+    assert f"--library must be given once for each of {library}; got 2" in twice.stderr
+    given = run_script(bundle, f"--library={faulty_delegate}")
+    assert (given.returncode, given.stdout.splitlines()[-1]) == (1, "reproduced")
+
+
 def test_a_sum_beyond_fp16_is_reproduced_with_compiled_model(tmp_path: Path) -> None:
     case = case_of(large_sum(), FP16, tmp_path, tolerance=100.0)
     assert case.expected.item() > 120_000

@@ -48,9 +48,9 @@ def test_a_change_with_its_speed_its_proof_and_the_command_that_looks_closer() -
     ("kind", "words", "next_step"),
     [
         ("equivalent", "equivalent", []),
-        ("fp16", "within expected precision of fp16", ["next: --locate says which oper"]),
+        ("fp16", "within expected precision of fp16", ["next: imagenet, coco or a task"]),
         ("not decided", "not decided", ["next: inputs of the model's ow"]),
-        ("diverged", "diverged", ["next: --locate says which oper"]),
+        ("diverged", "diverged", ["next: imagenet, coco or a task"]),
     ],
 )
 def test_outputs_without_the_reasons_that_stand_above(kind: VerdictKind, words: str, next_step: list[str]) -> None:
