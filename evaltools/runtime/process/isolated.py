@@ -185,7 +185,10 @@ class IsolatedSession:
         if not self._announced and self._ended is None:
             with suppress(SessionEnded):  # what it answered before its end comes first
                 self._announced = self._received(self._child.bell, "during a run", self._timeout_s)
-        answer = self._last_answer(self._ended) if self._ended is not None else self._next_answer()
+        if self._ended is None:
+            answer = self._received(self._child.channel, "during a run", self._timeout_s)
+        else:
+            answer = self._last_answer(self._ended)
         self._announced = max(0, self._announced - 1)
         if isinstance(answer, InferenceError):
             return answer
@@ -194,9 +197,6 @@ class IsolatedSession:
         self._log_place = answer.log_length
         self.peak_memory_kb = answer.peak_memory_kb
         return Inference(self._arrays.outputs(answer.outputs), answer.invokes_us, answer.read_us)
-
-    def _next_answer(self) -> Any:
-        return self._received(self._child.channel, "during a run", self._timeout_s)
 
     def _last_answer(self, ended: SessionEnded) -> Any:
         """An answer that a child sent before it ended; where there is none, the reason of its end is raised."""

@@ -7,6 +7,7 @@ children left behind become children of the warden, also those with a session of
 
 from __future__ import annotations
 
+import ctypes
 import os
 import select
 import signal
@@ -88,6 +89,8 @@ def _do(work: Callable[[], None], needed: Iterable[int]) -> NoReturn:
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()
+        if not code:
+            ctypes.CDLL(None).exit(code)  # with what libraries want to do at their end, unlike Python's
         os._exit(code)
 
 
@@ -104,9 +107,9 @@ def _wait_for(child: int, control: Channel, woken: int) -> Ended:
     """Wait until the child ends, or must be ended; then end what it left."""
     killed = False
     while (code := _code_of(child)) is None:
-        ready = select.select([woken, control], [], [])[0]
+        ready = select.select([woken, control.fileno()], [], [])[0]
         number = os.read(woken, 1)[0] if woken in ready else signal.SIGCHLD
-        if control in ready or number == signal.SIGTERM:
+        if control.fileno() in ready or number == signal.SIGTERM:
             killed = True
             with suppress(OSError):
                 os.kill(child, signal.SIGKILL)
@@ -162,6 +165,4 @@ def _prctl(option: int, value: int) -> None:
     """Set an attribute of this process, where the platform has it."""
     if sys.platform != "linux":
         return
-    import ctypes
-
     ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
