@@ -25,8 +25,8 @@ class CompilerMissing(RuntimeError):
     """There is no C compiler to build the example delegate with."""
 
 
-def build_delegate(name: str, target_dir: Path) -> Path:
-    """Compile an example delegate, ``rounding_delegate`` or ``faulty_delegate``, into ``target_dir``.
+def build_delegate(name: str, target_dir: Path, sources: Path = SOURCE_DIR) -> Path:
+    """Compile a delegate, such as ``rounding_delegate`` or ``faulty_delegate``, into ``target_dir``.
 
     Returns the path of the shared library. Raises :class:`CompilerMissing` if none of
     :data:`COMPILERS` is on the PATH, RuntimeError with the compiler's text if it fails.
@@ -36,9 +36,9 @@ def build_delegate(name: str, target_dir: Path) -> Path:
         msg = f"no C compiler found on the PATH, looked for {', '.join(COMPILERS)}"
         raise CompilerMissing(msg)
     library = target_dir / f"{name}.so"
-    source = SOURCE_DIR / f"{name}.c"
+    source = sources / f"{name}.c"
     flags = ["-std=c11", "-ffp-contract=off", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    command = [compiler, *flags, "-o", str(library), str(source), "-lm"]
+    command = [compiler, *flags, f"-I{SOURCE_DIR}", "-o", str(library), str(source), "-lm"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         msg = f"{' '.join(command)} failed:\n{done.stderr}"

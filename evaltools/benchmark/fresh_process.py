@@ -103,6 +103,8 @@ def measure_in_fresh_process(
         progress.fail(row, _change_of_model(candidate) or str(error))
     finally:
         session.close()
+    if session.not_clean:
+        progress.fail(row, session.not_clean)
 
 
 def describe_row(candidate: Candidate, opened: Opened | NotMeasured) -> BenchmarkRow:

@@ -20,8 +20,8 @@ from evaltools.stats.multiple import confidence_of_each
 from evaltools.stats.power import examples_to_place
 from evaltools.stats.proportions import share_bound
 
-GateVerdict = Literal["pass", "fail", "inconclusive", "not measured"]
-GATE_VERDICTS: Final[tuple[GateVerdict, ...]] = ("pass", "inconclusive", "fail", "not measured")
+GateVerdict = Literal["pass", "not clean", "fail", "inconclusive", "not measured"]
+GATE_VERDICTS: Final[tuple[GateVerdict, ...]] = ("pass", "not clean", "inconclusive", "fail", "not measured")
 """From best to worst."""
 
 
@@ -70,7 +70,8 @@ class Decision:
 def decide(criterion: Criterion, evidence: Evidence, tests: int = 1) -> Decision:
     """Hold one limit against one configuration.
 
-    A configuration that was not measured, or measured on something else than it asked for, keeps no limit. With a
+    A configuration that was not measured, or measured on something else than it asked for, keeps no limit; one that
+    crashed or hung after its figures were measured keeps it at best without being clean. With a
     confidence a limit is kept where the one-sided bound is on its right side, broken where the other bound is on its
     wrong side, else inconclusive. Where it is one of so many ``tests``, it is broken with a confidence that allows for
     that.
@@ -87,6 +88,13 @@ def decide(criterion: Criterion, evidence: Evidence, tests: int = 1) -> Decision
             reason=evidence.not_measured,
             cannot_exist=evidence.cannot_exist,
         )
+    decision = _decided(criterion, evidence, tests)
+    if decision.verdict == "pass" and evidence.not_clean:
+        return replace(decision, verdict="not clean", reason=Reason("not_clean", names={"why": evidence.not_clean}))
+    return decision
+
+
+def _decided(criterion: Criterion, evidence: Evidence, tests: int) -> Decision:
     if criterion.is_relative and evidence.reference_not_measured is not None:
         return _missing(criterion, evidence, evidence.reference_not_measured)
     if criterion.kind in ("drop", "rise"):

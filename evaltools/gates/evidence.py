@@ -16,10 +16,10 @@ class Evidence:
     """One configuration.
 
     ``not_measured`` says why its figures are none of its own; ``cannot_exist`` that this machine cannot have what it
-    asks for. ``reference_not_measured`` says why there is nothing to hold it against. ``figures`` has single numbers by
-    name, None where there is none; ``outputs`` those of each output, with the names that it goes by. ``shares`` are the
-    counts behind figures that are shares, ``means`` the figures that are means of scores. ``ratio`` is the latency
-    ratio.
+    asks for; ``not_clean`` what went wrong after they were measured. ``reference_not_measured`` says why there is
+    nothing to hold it against. ``figures`` has single numbers by name, None where there is none; ``outputs`` those of
+    each output, with the names that it goes by. ``shares`` are the counts behind figures that are shares, ``means`` the
+    figures that are means of scores. ``ratio`` is the latency ratio.
     """
 
     configuration: str
@@ -32,3 +32,4 @@ class Evidence:
     means: Mapping[str, ScoreMean] = field(default_factory=dict)
     changes: Mapping[str, Change] = field(default_factory=dict)
     ratio: LatencyRatio | None = None
+    not_clean: str = ""

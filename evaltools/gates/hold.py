@@ -155,6 +155,7 @@ def evidence_of(result: EvaluationResult, configuration: ConfigurationResult) ->
         means=judged.means,
         changes=judged.changes,
         ratio=None if ratio is None else LatencyRatio(ratio.pairs, ratio.ratio, ratio.interval, ratio.processes),
+        not_clean=configuration.not_clean,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from evaltools.gates.decide import Decision
 from evaltools.gates.hold import GateDecisions
@@ -12,6 +12,7 @@ from evaltools.pytest_plugin.settings import Settings
 from evaltools.report.words.gates import found_in_words, reason_in_words
 from evaltools.text import printable
 
+_BROKEN: Final = ("fail", "not clean", "not measured")
 OutcomeKind = Literal["pass", "fail", "skip", "xfail"]
 
 
@@ -32,7 +33,7 @@ def judge(reports: Sequence[GateDecisions], settings: Settings) -> Outcome:
     found = [(report, decision) for report in reports for decision in report.decisions]
     left_out = [entry for entry in found if _is_left_out(entry[1], settings.strict)]
     open_ones = [entry for entry in found if entry[1].verdict == "inconclusive"]
-    broken = [entry for entry in found if entry[1].verdict in ("fail", "not measured") and entry not in left_out]
+    broken = [entry for entry in found if entry[1].verdict in _BROKEN and entry not in left_out]
     if broken or (open_ones and settings.inconclusive == "fail"):
         return Outcome("fail", "\n\n".join(_block(*entry) for entry in broken + open_ones))
     if open_ones:

@@ -92,7 +92,8 @@ class ConfigurationResult:
     several shards. ``peak_memory_mb`` is the largest resident memory of its process, in units of 1024 * 1024 bytes:
     Python, runtime, model and delegate; null where the platform does not say. ``place`` is the device that ran it, or
     ``host``, where several did the same; then ``name`` ends with it, and ``preprocessing_latency`` is that of the
-    place, which else is null: the data's.
+    place, which else is null: the data's. ``not_clean`` says what went wrong after the last example, while a model and
+    its delegates were released; empty where nothing did.
 
     ``figures`` are the task's, by the names that limits use; one that each output of the model has is that of the worst
     output. A figure is null where there is no number for it. ``verdicts`` are those against other configurations, the
@@ -119,6 +120,7 @@ class ConfigurationResult:
     preprocessing_latency: Latency | None = None
     figures: dict[str, float | None] = field(default_factory=dict)
     verdicts: list[Verdict] = field(default_factory=list)
+    not_clean: str = ""
 
     @property
     def verdict(self) -> Verdict | None:

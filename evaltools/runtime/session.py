@@ -157,7 +157,11 @@ class TimedSession(Session, Protocol):
 
 @runtime_checkable
 class WatchedSession(Session, Protocol):
-    """A session that knows how much memory it takes, and in which process."""
+    """A session that knows how much memory it takes, in which process, and how that ended."""
+
+    @property
+    def not_clean(self) -> str:
+        """What went wrong while its model and delegates were released, empty where nothing did."""
 
     @property
     def peak_memory_kb(self) -> int:

@@ -159,6 +159,8 @@ def _tried(
         return Finding(kind, check.name, "missing", "", _in_words(error)), None
     finally:
         session.close()
+    if session.not_clean:
+        return Finding(kind, check.name, "missing", "", f"{session.not_clean}; update its driver or library"), outputs
     error_found = 0.0 if expected is None else _largest_difference(outputs, expected)
     proof = f"{_what_ran(session)}; largest difference from builtin kernels {error_found:.1g}"
     if not error_found <= check.largest_error:

@@ -242,10 +242,20 @@ def _assemble(
         examples_done=outcome.examples_done,
         environment=describe_environment(list(evaluation.request.command), started_at, outcome.elapsed_s),
         model=describe_model(evaluation.model),
-        configurations=[replace(entry, verdicts=findings.verdicts.get(entry.name, [])) for entry in configurations],
+        configurations=[
+            replace(
+                entry,
+                verdicts=findings.verdicts.get(entry.name, []),
+                not_clean=measured.not_clean.get(entry.name, ""),
+            )
+            for entry in configurations
+        ],
         part=findings.part,
         failed=findings.sums.failed_examples(),
-        warnings=list(findings.warnings),
+        warnings=[
+            *findings.warnings,
+            *(f"{name}: not clean: {reason}" for name, reason in measured.not_clean.items()),
+        ],
         execution=describe_execution(evaluation.request.execution, measured),
         latency_comparisons=latency_comparisons(findings.sums),
         pictures_digest=digest(path.name for path in pictures) if pictures else "",

@@ -207,7 +207,9 @@ class EvaluationKind(ABC):
             return exit_codes.NOT_MEASURED
         if self.breaks_limits(result):
             return exit_codes.LIMIT_BROKEN
-        return exit_codes.EXAMPLES_FAILED if result.failed or self.is_damaged(result) else exit_codes.OK
+        is_clean = not any(entry.not_clean for entry in result.configurations)
+        is_whole = not result.failed and not self.is_damaged(result) and is_clean
+        return exit_codes.OK if is_whole else exit_codes.EXAMPLES_FAILED
 
     @property
     def metrics(self) -> Sequence[Metric]:

@@ -17,10 +17,10 @@ class MeasuredPass:
 
     ``quiet`` has the latencies of the quiet phase, None if there was none: with one worker the pass itself is quiet.
     ``restarts`` and ``peak_memory_kb`` are by configuration; the latter is the largest resident memory of one of its
-    processes, in units of 1024 bytes. ``merged_shards`` is the number of run folders that the records come from, 0 if
-    the pass was run here. ``startup_seconds`` are the phases before the pass. ``not_traced`` says why the trace could
-    not be written, None if it was or none was wanted. ``memory`` is that of the processes during the pass.
-    ``one_worker``: more are refused.
+    processes, in units of 1024 bytes. ``not_clean`` says by configuration what went wrong while a session was released.
+    ``merged_shards`` is the number of run folders that the records come from, 0 if the pass was run here.
+    ``startup_seconds`` are the phases before the pass. ``not_traced`` says why the trace could not be written, None if
+    it was or none was wanted. ``memory`` is that of the processes during the pass. ``one_worker``: more are refused.
     """
 
     outcome: PassOutcome[Any]
@@ -33,6 +33,7 @@ class MeasuredPass:
     one_worker: bool = False
     peak_memory_kb: Mapping[str, int] = field(default_factory=dict)
     memory: Sequence[ProcessMemory] = ()
+    not_clean: Mapping[str, str] = field(default_factory=dict)
 
 
 def nothing_measured(configurations: Mapping[str, object]) -> MeasuredPass:

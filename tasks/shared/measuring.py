@@ -191,7 +191,7 @@ def carry_out(
                 outcome = outcome.interrupted() if quiet.interrupted else outcome
                 quiet = quiet if quiet.examples else None
                 journal.state({QUIET: encode(quiet)})
-        return MeasuredPass(
+        measured = MeasuredPass(
             outcome,
             count,
             quiet,
@@ -203,9 +203,10 @@ def carry_out(
             memory=memory.by_process,
         )
     finally:
-        for sessions in restarting:
+        for sessions in restarting or [opened.sessions]:
             for session in sessions.values():
                 session.close()
+    return replace(measured, not_clean=_not_clean(restarting or [opened.sessions]))
 
 
 def _processes(workers: Sequence[Mapping[str, Session]], makers: Sequence[Preparer]) -> list[NamedProcess]:
@@ -270,6 +271,16 @@ def _restarts(workers: Sequence[Mapping[str, Session]]) -> dict[str, Restarts]:
         reasons = [entry.first_reason for entry in each if entry.count]
         if reasons:
             found[name] = Restarts(sum(entry.count for entry in each), reasons[0])
+    return found
+
+
+def _not_clean(workers: Sequence[Mapping[str, Session]]) -> dict[str, str]:
+    """What went wrong first while the sessions of each configuration were released."""
+    found: dict[str, str] = {}
+    for sessions in workers:
+        for name, session in sessions.items():
+            if isinstance(session, WatchedSession) and session.not_clean:
+                found.setdefault(name, session.not_clean)
     return found
 
 

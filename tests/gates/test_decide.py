@@ -308,8 +308,15 @@ def test_an_output_that_is_not_there_is_not_measured() -> None:
     assert "this result has no max_quanta (inference_diff: " in reason_in_words(decided("max_quanta <= 1", evidence))
 
 
+def test_a_limit_is_not_kept_cleanly_where_the_delegate_crashed_after_its_figures_were_measured() -> None:
+    evidence = Evidence("x", figures={"top1": 0.9}, not_clean="it died (SIGABRT)")
+    kept, broken = decided("top1 >= 0.5", evidence), decided("top1 >= 0.95", evidence)
+    assert (kept.verdict, reason_in_words(kept)) == ("not clean", "it died (SIGABRT)")
+    assert broken.verdict == "fail"
+
+
 def test_not_measured_is_worse_than_fail_and_that_than_inconclusive() -> None:
-    assert GATE_VERDICTS == ("pass", "inconclusive", "fail", "not measured")
+    assert GATE_VERDICTS == ("pass", "not clean", "inconclusive", "fail", "not measured")
     made = {name: Decision("x", "top1 >= 0.5", name) for name in GATE_VERDICTS}
     for place, name in enumerate(GATE_VERDICTS):
         assert worst_verdict([made[other] for other in reversed(GATE_VERDICTS[: place + 1])]) == name

@@ -21,6 +21,7 @@ from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.commands.gates import read_run
 from evaltools.errors import OutputError, UsageError
+from evaltools.gates.decide import worst_verdict
 from evaltools.gates.gate_file import GateFile, RunSource, read_gate_file
 from evaltools.gates.hold import hold_gates, report_unjudged
 from evaltools.gates.outcome import outcome_of
@@ -60,9 +61,8 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
         console.print(f"evaltools: {error}", style="bold red")
     if not_written:
         return exit_codes.NOT_WRITTEN
-    if outcome.verdict == "inconclusive" and is_inconclusive_allowed:
-        return exit_codes.OK
-    return EXIT_CODES[outcome.verdict]
+    counting = [each for each in outcome.decisions if each.verdict != "inconclusive" or not is_inconclusive_allowed]
+    return EXIT_CODES[worst_verdict(counting)] if counting else exit_codes.OK
 
 
 def _gate_file(flags: GivenFlags) -> Path:

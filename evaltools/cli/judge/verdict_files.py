@@ -31,6 +31,7 @@ _REPORT: Final = "report"
 _JSON: Final = ("badge", "output_file_path", "json")
 EXIT_CODES: Final[Mapping[GateVerdict, int]] = {
     "pass": exit_codes.OK,
+    "not clean": exit_codes.EXAMPLES_FAILED,
     "inconclusive": exit_codes.INCONCLUSIVE,
     "fail": exit_codes.LIMIT_BROKEN,
     "not measured": exit_codes.NOT_MEASURED,

@@ -38,12 +38,13 @@ class Answer:
     judged: str
     fast: str = ""
     ran: str = ""
+    not_clean: str = ""
     next_steps: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
         """All of it but what to do next."""
-        return "; ".join(text for text in (self.judged, self.fast, self.ran) if text)
+        return "; ".join(text for text in (self.judged, self.fast, self.ran, self.not_clean) if text)
 
 
 def print_answers(result: EvaluationResult, console: Console, with_reasons: bool) -> None:
@@ -61,7 +62,8 @@ def print_answers(result: EvaluationResult, console: Console, with_reasons: bool
 
 def _style(answer: Answer) -> str:
     verdict = answer.configuration.verdict
-    is_bad = answer.configuration.status == "not measured" or (verdict is not None and verdict.kind in _BAD)
+    is_bad = answer.configuration.status == "not measured" or bool(answer.not_clean)
+    is_bad = is_bad or (verdict is not None and verdict.kind in _BAD)
     return "bold red" if is_bad else "bold"
 
 
@@ -94,7 +96,8 @@ def _answer(result: EvaluationResult, configuration: ConfigurationResult, with_r
     against = next(entry for entry in result.configurations if entry.name == verdict.against)
     ratio = speed(configuration, against, result.latency_comparisons)
     fast = f"{ratio} the speed of {against.name}" if ratio else ""
-    return Answer(configuration, judged_in_words(verdict), fast, ran_in_words(configuration), steps)
+    not_clean = "NOT CLEAN, as a warning says" if configuration.not_clean else ""
+    return Answer(configuration, judged_in_words(verdict), fast, ran_in_words(configuration), not_clean, steps)
 
 
 def _unjudged(reference: ConfigurationResult | None) -> str:

@@ -179,11 +179,13 @@ _REASONS: Final = {
     "all_equal": "all scores are equal, or there is only one, so nothing tells how others would be; measure more",
     "at_the_limit": "what was found is so close to the limit that no number of examples would tell; move the limit",
     "too_few": "too few examples to tell",
+    "not_clean": "{why}",
     "beyond_for_one": "beyond it, but not clearly enough for one of {limits} limits",
 }
 _COUNTED: Final[Mapping[GateVerdict, str]] = {
     "fail": "failed",
     "not measured": "not measured",
+    "not clean": "not clean",
     "inconclusive": "inconclusive",
     "pass": "passed",
 }

@@ -1,4 +1,4 @@
-"""A child process with a pipe to it, and what its native code prints.
+"""A child process with channels to it, and what its native code prints.
 
 Children start from a server process where the platform has one. Unlike those of :mod:`multiprocessing` they never
 import the main module, so that a program needs no ``if __name__ == "__main__"``.
@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import secrets
 import signal
+import socket
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from multiprocessing.connection import Connection
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.context import BaseContext, SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import IO, Any, Final
 
-from evaltools.text import last_words
-
-if sys.platform == "linux":
-    import fcntl
+from evaltools.runtime.process.channel import SECRET_BYTES, Channel
+from evaltools.runtime.process.printed import LONGEST_PART, bounded_text
+from evaltools.runtime.process.warden import Ended, watched
+from evaltools.text import last_words, printable, shortened
 
 _SECONDS_TO_END: Final = 5.0
 _LONGEST_QUOTE: Final = 300
+_LONGEST_LAST_WORDS: Final = 8192
+_LONGEST_NAMES: Final = 60
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
 _LONGEST_LOG: Final = 1 << 20
 _PIPES_TO_START: Final = 4
@@ -37,110 +40,170 @@ _PRELOADED: Final = ["evaltools.runtime.process.isolated", "evaltools.runtime.in
 
 
 class ChildProcess:
-    """The process, a pipe to it, a bell that it can ring, and what it printed.
+    """A child with a channel to it, a bell that it can ring, and what it printed.
 
-    ``serve`` is called in the child with its ends of the pipe and of the bell, the name of the file for what it prints,
-    and ``arguments``.
+    ``serve`` is called in the child with its ends of the channel and of the bell, and ``arguments``.
     """
+
+    channel: Channel
+    bell: Channel
+    _control: Channel
 
     def __init__(self, serve: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         descriptor, self._printed_name = tempfile.mkstemp(prefix="evaltools-", suffix=".log")
         self._printed: IO[bytes] = os.fdopen(descriptor, "rb")
+        self._number: int | None = None
+        self._ended: Ended | None = None
+        self._asking = threading.Lock()
         try:
-            self.connection, self.bell, self._process = self._started(serve, (self._printed_name, *arguments))
+            self._start(serve, arguments)
         except OSError:
             self._printed.close()
             self.forget_path()
             raise
 
-    @staticmethod
-    def _started(serve: Callable[..., None], arguments: tuple[Any, ...]) -> tuple[Connection, Connection, Any]:
-        """A child with its pipe; where the server of children cannot work, a child of its own."""
+    def _start(self, serve: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        """Start it; where the server of children cannot work, as a child of this process."""
         for context in _contexts():
-            connection, theirs = context.Pipe()
-            bell, rope = context.Pipe(duplex=False)
-            process = context.Process(  # type: ignore[attr-defined]
-                target=serve, args=(theirs, rope, *arguments), daemon=True
-            )
             try:
-                _require_descriptors()
-                with interrupts_kept_back(), _imports_not_from_this_folder():
-                    process.start()
-                return connection, bell, process
+                self._start_in(context, serve, arguments)
+                return
             except OSError:
-                connection.close()
-                bell.close()
                 if context.get_start_method() == "spawn":
                     raise
-            finally:
-                theirs.close()
-                rope.close()
-        raise AssertionError("the last context is spawn")
+
+    def _start_in(self, context: BaseContext, serve: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        secret = secrets.token_bytes(SECRET_BYTES)
+        with ExitStack() as ours, ExitStack() as theirs:
+            near, far = [], []
+            for _ in range(3):
+                one, other = socket.socketpair()
+                near.append(ours.enter_context(one))
+                far.append(theirs.enter_context(other))
+                one.setblocking(False)
+            given = (serve, *far, secret, self._printed_name, arguments)
+            process = context.Process(target=_begin, args=given, daemon=True)  # type: ignore[attr-defined]
+            _require_descriptors()
+            with interrupts_kept_back(), _imports_not_from_this_folder():
+                process.start()
+            ours.pop_all()
+        self._control = Channel(near[0], secret)
+        self.channel, self.bell = (Channel(end, secret, alive=self._control) for end in near[1:])
+        self._process = process
+
+    def receive(self, channel: Channel, seconds: float) -> Any:
+        """Its next message by the channel or the bell; raises what :meth:`Channel.receive` raises."""
+        if self._number is None:
+            self._wait_until_begun(seconds)
+        return channel.receive(seconds)
+
+    def _wait_until_begun(self, seconds: float) -> None:
+        number: int = self._control.receive(seconds)
+        for channel in (self.channel, self.bell):
+            channel.only_from(number)
+        self._number = number
 
     @property
     def process_id(self) -> int | None:
-        """Its number, None once it was ended."""
-        try:
-            number: int | None = self._process.pid
-        except ValueError:
-            return None
-        return number
+        """Its number, None once it has ended."""
+        return self._number if self._ended is None else None
 
     def forget_path(self) -> None:
         """Take the log's name away once the child has opened it."""
         Path(self._printed_name).unlink(missing_ok=True)
 
-    def cause_of_death(self) -> str:
-        """The signal or exit code of a child that has closed its pipe."""
+    def ended(self, seconds: float = _SECONDS_TO_END) -> Ended | None:
+        """How it ended, None where it has not within so long."""
+        with self._asking:
+            if self._ended is None:
+                self._ended = self._told(seconds)
+            return self._ended
+
+    def _told(self, seconds: float) -> Ended | None:
+        try:
+            while not isinstance(told := self._control.receive(seconds), Ended):
+                continue
+            return told
+        except TimeoutError:
+            return None
+        except (EOFError, OSError, ValueError):
+            return self._found_ended()
+
+    def _found_ended(self) -> Ended | None:
+        """How its warden ended, where that could not tell."""
         try:
             self._process.join(_SECONDS_TO_END)
             code = self._process.exitcode
         except ValueError:
-            return "it was ended"
-        if code is None:
-            return "it closed its pipe"
-        if code >= 0:
-            return f"exit code {code}"
-        try:
-            name = signal.Signals(-code).name
-        except ValueError:
-            return f"signal {-code}"
-        return f"{name}, as when memory runs out" if name == "SIGKILL" else name
+            code = None
+        return None if code is None else Ended(code)
+
+    def cause_of_death(self) -> str:
+        """The signal or exit code of a child that sends nothing any more, and what it left."""
+        ended = self.ended()
+        return "it closed its pipe" if ended is None else f"{_cause(ended.code)}{left_behind(ended)}"
 
     def printed(self, start: int = 0) -> str:
-        """What native code printed since that place of the log, in one line."""
-        return " ".join(self._text(start).split())
+        """What native code printed since that place of the log, in one line; of a long text its head and its tail."""
+        return " ".join(self._text(start, LONGEST_PART).split())
 
     def quote(self, start: int = 0) -> str:
         """What native code printed last since that place of the log, ready to stand behind a reason."""
-        text = last_words(self._text(start), _LONGEST_QUOTE)
+        text = last_words(self._text(start, _LONGEST_LAST_WORDS), _LONGEST_QUOTE)
         return f"; it printed last: {text}" if text else ""
 
-    def _text(self, start: int) -> str:
+    @property
+    def printed_bytes(self) -> int:
+        """How long the log is."""
+        return os.fstat(self._printed.fileno()).st_size
+
+    def _text(self, start: int, longest_part: int) -> str:
         try:
-            self._printed.seek(start)
-            return self._printed.read().decode("utf-8", "replace")
+            return bounded_text(self._printed, start, longest_part)
         except (OSError, ValueError):
             return ""
 
     def kill(self) -> None:
-        """End it at once."""
+        """End it, and all that it started, at once."""
+        with suppress(OSError):
+            self._control.send(None)
+        if hasattr(os, "fork") and self.ended() is not None:
+            return
+        if hasattr(os, "fork") and self._number is not None:
+            with suppress(OSError):
+                os.killpg(self._number, signal.SIGKILL)
         with suppress(ValueError):
             self._process.kill()
-            self._process.join(_SECONDS_TO_END)
+        self.ended()
 
     def end(self) -> None:
-        """Close the pipe, at which the child leaves; insist if it does not."""
-        self.connection.close()
-        self.bell.close()
-        with suppress(ValueError):
-            self._process.join(_SECONDS_TO_END)
-            if self._process.is_alive():
-                self.kill()
-        self._printed.close()
+        """End it where it has not ended, and forget it."""
+        if self._ended is None:
+            self.kill()
+        for closed in (self.channel, self.bell, self._control, self._printed):
+            closed.close()
         self.forget_path()
         with suppress(ValueError):
+            self._process.join(_SECONDS_TO_END)
             self._process.close()
+
+
+def _cause(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+    return f"{name}, as when memory runs out" if name == "SIGKILL" else name
+
+
+def left_behind(ended: Ended) -> str:
+    """The processes that a child left, ready to stand behind what else is said of it."""
+    if not ended.left:
+        return ""
+    names = shortened(", ".join(printable(name) for name in sorted(set(ended.left))), _LONGEST_NAMES)
+    return f"; it left {len(ended.left)} process{'es' if len(ended.left) > 1 else ''} ({names}) that had to be ended"
 
 
 def _require_descriptors() -> None:
@@ -157,12 +220,23 @@ def _require_descriptors() -> None:
             os.close(descriptor)
 
 
-def begin_child(printed: str) -> None:
-    """What a child does first: leave Ctrl-C to its parent, print into the log, end with its parent."""
+def _begin(
+    serve: Callable[..., None],
+    control: socket.socket,
+    end: socket.socket,
+    bell: socket.socket,
+    secret: bytes,
+    printed: str,
+    arguments: tuple[Any, ...],
+) -> None:
+    """What a child does first: leave Ctrl-C to its parent, print into the log; then it is watched while it serves."""
     leave_interrupts_to_parent()
     _redirect_output(printed)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    _end_with_parent_in_native_code()
+    watched(
+        Channel(control, secret),
+        lambda: serve(Channel(end, secret), Channel(bell, secret), *arguments),
+        (end.fileno(), bell.fileno(), _log),
+    )
 
 
 def leave_interrupts_to_parent() -> None:
@@ -198,28 +272,6 @@ def start_server() -> None:
 
     with suppress(OSError), interrupts_kept_back(), _imports_not_from_this_folder(), _main_module_hidden():
         forkserver.ensure_running()
-
-
-def _end_with_parent() -> None:
-    """Native code that hangs never looks at the pipe, so that this must notice that the parent was killed."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _end_with_parent_in_native_code() -> None:
-    """The thread above cannot run while native code keeps the interpreter's lock, as CompiledModel does.
-
-    Linux can be asked for a signal when the parent's end of a pipe is closed.
-    """
-    parent = multiprocessing.parent_process()
-    if parent is None or sys.platform != "linux":
-        return
-    fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(parent.sentinel, fcntl.F_SETSIG, signal.SIGKILL)
-    flags = fcntl.fcntl(parent.sentinel, fcntl.F_GETFL)
-    fcntl.fcntl(parent.sentinel, fcntl.F_SETFL, flags | os.O_ASYNC)
 
 
 def _redirect_output(path: str) -> None:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from multiprocessing.connection import Connection
 from typing import Any, Final, TypeVar
 
 from evaltools.configuration import Configuration
 from evaltools.delegates.gpu import GPU
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError, SessionEnded
 from evaltools.model import ModelFile
-from evaltools.runtime.process.child import ChildProcess, begin_child, log_length
+from evaltools.runtime.process.channel import Channel, WrongMessage
+from evaltools.runtime.process.child import ChildProcess, left_behind, log_length
 from evaltools.runtime.process.memory import peak_memory_kb
 from evaltools.runtime.process.shared_arrays import Parcel, SharedArrays
 from evaltools.runtime.registry import open_session
@@ -25,8 +26,13 @@ from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts
 _LONGEST_WAIT_S: Final = 2_000_000.0
 """A little less than what ``poll`` can wait for."""
 _LONGEST_MESSAGES: Final = 2000
+_MOST_PRINTED: Final = 1 << 30
+"""Bytes that native code may print in one run; more would fill the disk."""
+_SECONDS_BETWEEN_LOOKS: Final = 1.0
+_SECONDS_TO_FREE: Final = 60.0
+_FREEING: Final = "while its model and delegates were released"
+_LEAVING: Final = "when it had released its model and delegates, at its exit"
 _SECONDS_BETWEEN_BELLS: Final = 0.05
-_SECONDS_FOR_REST: Final = 1.0
 Opener = Callable[[ModelFile, Configuration], Session]
 Returned = TypeVar("Returned")
 
@@ -55,6 +61,11 @@ class _Call:
             return self.function(session, *self.arguments)
         except EvaltoolsError as error:
             return error
+
+
+@dataclass(frozen=True)
+class _Free:
+    """The parent's last order: release the session, and end."""
 
 
 @dataclass(frozen=True)
@@ -98,18 +109,18 @@ class IsolatedSession:
         self._may_be_software = suspect == GPU.name
         self._ended: SessionEnded | None = None
         self._running = False
-        self._hung: SessionEnded | None = None
         self._announced = 0
         self._memory: SharedArrays | None = None
         self._log_place = 0
         self.peak_memory_kb = 0
+        self.not_clean = ""
         try:
             ready = self._answer("while the model was loaded")
         except InferenceError as error:
             self.close()
             raise ConfigurationUnavailable(str(error), suspect) from None
         except BaseException:
-            self.close()
+            self._child.end()
             raise
         assert isinstance(ready, _Ready)
         child.forget_path()
@@ -145,7 +156,8 @@ class IsolatedSession:
         try:
             if self._ended is not None:
                 raise self._ended
-            self._send([self._arrays.put_inputs(slot, inputs) for slot, inputs in enumerate(block)], invocations)
+            parcels = [self._arrays.put_inputs(slot, inputs) for slot, inputs in enumerate(block)]
+            self._send((parcels, invocations), "before a run")
             while len(outcomes) < len(block):
                 outcomes.append(self._outcome())
         except InferenceError as error:
@@ -157,21 +169,26 @@ class IsolatedSession:
             self._running = False
         return outcomes
 
-    def _send(self, block: Sequence[Parcel], invocations: int) -> None:
+    def _send(self, message: Any, moment: str) -> None:
+        """Raises :class:`SessionEnded` where the child takes it no more."""
         try:
-            self._child.connection.send((block, invocations))
+            self._child.channel.send(message, self._timeout_s)
+        except TimeoutError:
+            self._ended = self._given_up(moment, self._timeout_s)
+            raise self._ended from None
         except OSError:
-            self._ended = self._obituary("before a run")
+            self._ended = self._obituary(moment)
             raise self._ended from None
 
     def _outcome(self) -> Inference | InferenceError:
         """The next run's outcome; raises :class:`SessionEnded` where no more will come."""
-        try:
-            if not self._announced and not self._wait_for_bell() and not self._child.connection.poll(_SECONDS_FOR_REST):
-                raise self._end()
-            answer = self._child.connection.recv()
-        except (EOFError, OSError):
-            raise self._end() from None
+        if not self._announced and self._ended is None:
+            with suppress(SessionEnded):  # what it answered before its end comes first
+                self._announced = self._received(self._child.bell, "during a run", self._timeout_s)
+        if self._ended is None:
+            answer = self._received(self._child.channel, "during a run", self._timeout_s)
+        else:
+            answer = self._last_answer(self._ended)
         self._announced = max(0, self._announced - 1)
         if isinstance(answer, InferenceError):
             return answer
@@ -181,20 +198,12 @@ class IsolatedSession:
         self.peak_memory_kb = answer.peak_memory_kb
         return Inference(self._arrays.outputs(answer.outputs), answer.invokes_us, answer.read_us)
 
-    def _wait_for_bell(self) -> bool:
-        """Whether the bell rings in time. A child that died may have left answers without ringing."""
+    def _last_answer(self, ended: SessionEnded) -> Any:
+        """An answer that a child sent before it ended; where there is none, the reason of its end is raised."""
         try:
-            if self._child.bell.poll(self._timeout_s):
-                self._announced = int.from_bytes(self._child.bell.recv_bytes(), "little")
-                return True
-            self._hung = self._given_up("during a run", self._timeout_s)
-        except (EOFError, OSError):
-            pass
-        return False
-
-    def _end(self) -> SessionEnded:
-        self._ended = self._hung or self._obituary("during a run")
-        return self._ended
+            return self._child.receive(self._child.channel, 0)
+        except (WrongMessage, EOFError, OSError, ValueError):
+            raise ended from None
 
     def call(self, function: Callable[..., Returned], *arguments: Any, timeout_s: float = 0.0) -> Returned:
         """Call ``function`` with the child's session and ``arguments``, all of which must travel.
@@ -204,11 +213,7 @@ class IsolatedSession:
         """
         if self._ended is not None:
             raise self._ended
-        try:
-            self._child.connection.send(_Call(function, arguments))
-        except OSError:
-            self._ended = self._obituary("before a call")
-            raise self._ended from None
+        self._send(_Call(function, arguments), "before a call")
         self._running = True
         try:
             returned: Returned = self._answer("during a call", timeout_s)
@@ -217,13 +222,32 @@ class IsolatedSession:
         return returned
 
     def close(self) -> None:
-        """End the child, at once where another thread waits for it."""
+        """Release the model and its delegates, and end the child, at once where another thread waits for it.
+
+        What goes wrong meanwhile stands in ``not_clean`` from then on.
+        """
+        had_ended = self._ended is not None
         self._ended = self._ended or SessionEnded("the session was closed")
-        if self._running:
-            self._child.kill()
-        self._child.end()
-        if self._memory is not None:
-            self._memory.close()
+        try:
+            if not had_ended and not self._running:
+                self.not_clean = self._freed()
+        finally:
+            self._child.end()
+            if self._memory is not None:
+                self._memory.close()
+
+    def _freed(self) -> str:
+        """Have the child release its session and end; what went wrong, empty where nothing did."""
+        seconds = min(self._timeout_s, _SECONDS_TO_FREE)
+        try:
+            self._send(_Free(), _FREEING)
+            self._received(self._child.channel, _FREEING, seconds)
+        except SessionEnded as error:
+            return str(error)
+        ended = self._child.ended(seconds)
+        if ended is None:
+            return str(self._given_up(_LEAVING, seconds))
+        return str(self._obituary(_LEAVING)) if ended.code else left_behind(ended).removeprefix("; ")
 
     @property
     def _arrays(self) -> SharedArrays:
@@ -237,9 +261,9 @@ class IsolatedSession:
             self.close()
             raise ConfigurationUnavailable(f"no memory for its inputs and outputs: {error.strerror}") from error
         try:
-            self._child.connection.send(memory.path)
+            self._send(memory.path, "after the model was loaded")
             self._answer("after the model was loaded")
-        except (OSError, InferenceError) as error:
+        except InferenceError as error:
             self.close()
             raise ConfigurationUnavailable(str(error)) from error
         finally:
@@ -247,19 +271,36 @@ class IsolatedSession:
         return memory
 
     def _answer(self, moment: str, more_s: float = 0.0) -> Any:
-        connection = self._child.connection
-        try:
-            seconds = min(self._timeout_s + more_s, _LONGEST_WAIT_S)
-            if not connection.poll(seconds):
-                self._ended = self._given_up(moment, seconds)
-                raise self._ended
-            answer = connection.recv()
-        except (EOFError, OSError):
-            self._ended = self._obituary(moment)
-            raise self._ended from None
+        answer = self._received(self._child.channel, moment, min(self._timeout_s + more_s, _LONGEST_WAIT_S))
         if isinstance(answer, EvaltoolsError):
             raise answer
         return answer
+
+    def _received(self, channel: Channel, moment: str, seconds: float) -> Any:
+        """The child's next message; raises :class:`SessionEnded` where none comes."""
+        deadline = time.monotonic() + seconds
+        try:
+            while True:
+                left = deadline - time.monotonic()
+                try:
+                    return self._child.receive(channel, max(0.0, min(left, _SECONDS_BETWEEN_LOOKS)))
+                except TimeoutError:
+                    if left <= _SECONDS_BETWEEN_LOOKS:
+                        self._ended = self._given_up(moment, seconds)
+                        break
+                    self._require_few_words()
+        except WrongMessage as error:
+            self._child.kill()
+            said = f"the process of this configuration sent {error} ({moment}); it was ended"
+            self._ended = SessionEnded(said + self._child.quote(self._log_place))
+        except (EOFError, OSError, ValueError):
+            self._ended = self._obituary(moment)
+        raise self._ended
+
+    def _require_few_words(self) -> None:
+        printed = self._child.printed_bytes - self._log_place
+        if printed > _MOST_PRINTED:
+            raise WrongMessage(f"{printed} bytes to stdout and stderr, at most {_MOST_PRINTED} are taken")
 
     def _given_up(self, moment: str, seconds: float) -> SessionEnded:
         self._child.kill()
@@ -274,41 +315,32 @@ class IsolatedSession:
         return SessionEnded(f"the process of this configuration died {moment} ({cause}){quote}")
 
 
-def _serve(
-    connection: Connection,
-    bell: Connection,
-    printed: str,
-    model: ModelFile,
-    configuration: Configuration,
-    opener: Opener,
-) -> None:
-    """The child process: open the session, report that, and run until the pipe closes."""
-    begin_child(printed)
+def _serve(channel: Channel, bell: Channel, model: ModelFile, configuration: Configuration, opener: Opener) -> None:
+    """The child process: open the session, report that, and run until it is told to release it, or the pipe closes."""
     try:
         session = opener(model, configuration)
     except EvaltoolsError as error:
-        connection.send(error)
+        channel.send(error)
         return
     try:
         facts = (session.facts, session.delegation, session.inputs, session.outputs)
-        connection.send(_Ready(*facts, log_length()))
-        memory = SharedArrays.attach(connection.recv(), session.inputs, session.outputs)
-        connection.send(True)
-        while True:
-            order = connection.recv()
+        channel.send(_Ready(*facts, log_length()))
+        memory = SharedArrays.attach(channel.receive(), session.inputs, session.outputs)
+        channel.send(True)
+        while not isinstance(order := channel.receive(), _Free):
             if isinstance(order, _Call):
-                connection.send(order.answer(session))
+                channel.send(order.answer(session))
                 continue
             block, invocations = order
             answers = (_run(session, memory, slot, parcel, invocations) for slot, parcel in enumerate(block))
-            _send_all(connection, bell, answers, len(block))
-    except (EOFError, OSError):
+            _send_all(channel, bell, answers, len(block))
+        session.close()
+        channel.send(True)
+    except EOFError:
         return
 
 
-def _send_all(
-    connection: Connection, bell: Connection, answers: Iterable[_RunDone | EvaltoolsError], count: int
-) -> None:
+def _send_all(channel: Channel, bell: Channel, answers: Iterable[_RunDone | EvaltoolsError], count: int) -> None:
     """Send each answer at once, so that none is lost, but wake the parent only now and then, for it needs a core.
 
     The bell says how many answers may be taken. It rings before those that may fill the pipe.
@@ -318,12 +350,12 @@ def _send_all(
         silent += 1
         fills_pipe = isinstance(answer, _RunDone) and not answer.outputs.is_in_memory
         if not fills_pipe:
-            connection.send(answer)
+            channel.send(answer)
         if fills_pipe or number == count or time.monotonic() - rung_at > _SECONDS_BETWEEN_BELLS:
-            bell.send_bytes(silent.to_bytes(4, "little"))
+            bell.send(silent)
             silent, rung_at = 0, time.monotonic()
         if fills_pipe:
-            connection.send(answer)
+            channel.send(answer)
 
 
 def _run(

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Final
 
+from evaltools.runtime.process.printed import bounded_text
 from evaltools.text import printable_lines
 
 _OWN_STDERR: Final = "/proc/self/fd/2"
 
 
 class NativeMessages:
-    """What was printed; complete once the block of :func:`native_messages` has ended."""
+    """What was printed, once the block of :func:`native_messages` has ended; of a long text its head and its tail."""
 
     text = ""
 
@@ -61,8 +62,7 @@ def _is_one_file() -> bool:
 
 def _read_from(start: int) -> str:
     with open(_OWN_STDERR, "rb") as file:
-        file.seek(start)
-        return file.read().decode("utf-8", "replace")
+        return bounded_text(file, start)
 
 
 def _flush_streams() -> None:
@@ -72,7 +72,6 @@ def _flush_streams() -> None:
 
 
 def _pass_on(file: IO[bytes]) -> str:
-    file.seek(0)
-    text = file.read().decode("utf-8", "replace")
+    text = bounded_text(file)
     os.write(2, printable_lines(text).encode())
     return text

@@ -40,6 +40,7 @@ class RestartingSession:
         self._open_again = open_again
         self._session: Session | None = like if is_open else None
         self._buried_memory_kb = 0
+        self.not_clean = ""
         self._turn = threading.Lock()
         self._ending = threading.Lock()
         self._closed = threading.Event()
@@ -125,6 +126,8 @@ class RestartingSession:
         self._buried_memory_kb = max(self._buried_memory_kb, _peak_memory_kb(session))
         if session is not None:
             session.close()
+        if isinstance(session, WatchedSession):
+            self.not_clean = self.not_clean or session.not_clean
 
 
 def _peak_memory_kb(session: Session | None) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import subprocess
 import sys
@@ -35,16 +34,14 @@ def test_threads_that_start_children_leave_the_environment_as_it_was(
             seen.append(os.environ[_VARIABLE])
             time.sleep(0.01 * (1 + len(seen) % 3))
 
-        def join(self, seconds: float) -> None: ...
+        exitcode = 0
 
-        def is_alive(self) -> bool:
-            return False
+        def join(self, seconds: float) -> None: ...
 
         def close(self) -> None: ...
 
     class Context:
         Process = SlowProcess
-        Pipe = staticmethod(multiprocessing.Pipe)
 
     monkeypatch.setattr(child_process, "_contexts", lambda: [Context()])
 

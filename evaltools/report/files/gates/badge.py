@@ -12,6 +12,7 @@ from evaltools.result.json_file import encode_json
 
 _COLOURS: Final[Mapping[GateVerdict, str]] = {
     "pass": "brightgreen",
+    "not clean": "orange",
     "inconclusive": "yellow",
     "fail": "red",
     "not measured": "orange",

@@ -10,16 +10,21 @@ from evaltools.gates.decide import GateVerdict
 from evaltools.gates.outcome import GateOutcome
 from evaltools.report.words.gates import GateLine, lines
 
-_ELEMENTS: Final[dict[GateVerdict, str]] = {"fail": "failure", "inconclusive": "failure", "not measured": "error"}
+_ELEMENTS: Final[dict[GateVerdict, str]] = {
+    "fail": "failure",
+    "inconclusive": "failure",
+    "not clean": "error",
+    "not measured": "error",
+}
 _COUNTED: Final = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
 def junit_xml(outcome: GateOutcome) -> bytes:
     """A test suite per run, a test case per limit and configuration.
 
-    Broken limits and those that are left open are failures, what was not measured is an error, and what no machine of
-    this kind could measure is skipped; each says why in its message. The time of a suite is that of its run, which
-    configurations share by what each took itself, and the limits of one evenly.
+    Broken limits and those that are left open are failures, what was not measured or not clean is an error, and what no
+    machine of this kind could measure is skipped; each says why in its message. The time of a suite is that of its run,
+    which configurations share by what each took itself, and the limits of one evenly.
     """
     suites: dict[str, list[GateLine]] = {}
     for line in lines(outcome):

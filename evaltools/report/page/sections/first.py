@@ -39,6 +39,8 @@ def sayings(result: EvaluationResult) -> tuple[Saying, ...]:
 def _said(answer: Answer) -> str:
     """What was found; of a configuration that fell back, first that it says nothing of the delegate."""
     entry = answer.configuration
+    if answer.not_clean:
+        return f"{answer.judged}; {answer.not_clean}"
     fell_back = entry.status == "measured" and bool(entry.fallback)
     return f"FALLBACK to the CPU; {answer.judged}" if fell_back else answer.judged
 

@@ -13,6 +13,7 @@ from evaltools.result.section import Block, Lines, Section, Table, Tone
 
 _TONES: Final[Mapping[GateVerdict, Tone]] = {
     "pass": "good",
+    "not clean": "bad",
     "fail": "bad",
     "not measured": "bad",
     "inconclusive": "open",

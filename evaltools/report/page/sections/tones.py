@@ -25,6 +25,6 @@ def tone_of_verdict(verdict: Verdict | None) -> Tone:
 
 def tone_of(configuration: ConfigurationResult) -> Tone:
     """The colour of a configuration's own verdict; one that was not measured is never good."""
-    if configuration.status == "not measured" or configuration.fallback:
+    if configuration.status == "not measured" or configuration.fallback or configuration.not_clean:
         return "bad"
     return tone_of_verdict(configuration.verdict)

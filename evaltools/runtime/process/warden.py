@@ -1,0 +1,168 @@
+"""A process between ours and one with native code: it tells how that ended, and leaves nothing of it.
+
+It runs no native code itself. Where the platform can start a copy of a process, the child with native code is one, with
+a process group of its own: a signal to its group reaches what it started, and nobody else. On Linux processes that its
+children left behind become children of the warden, also those with a session of their own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+from evaltools.runtime.process.channel import Channel
+
+_PR_SET_PDEATHSIG: Final = 1
+_PR_SET_CHILD_SUBREAPER: Final = 36
+_SECONDS_TO_KILL: Final = 5.0
+_SECONDS_BETWEEN_LOOKS: Final = 0.01
+_FIRST_OTHER_DESCRIPTOR: Final = 3
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a child ended: its exit code, negative for a signal, and the names of processes that it left and were ended.
+
+    ``killed``: it was ended from here.
+    """
+
+    code: int
+    left: tuple[str, ...] = ()
+    killed: bool = False
+
+
+def watched(control: Channel, work: Callable[[], None], needed: Iterable[int]) -> None:
+    """Have ``work`` done in a child, which keeps only the ``needed`` descriptors and 0 to 2.
+
+    Sends the child's number by ``control`` and, when it has ended, how. The child is ended when the other end of
+    ``control`` is closed, or sends something.
+    """
+    if not hasattr(os, "fork"):
+        control.send(os.getpid())
+        work()
+        return
+    os.setsid()
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    woken, waker = os.pipe()
+    os.set_blocking(waker, False)
+    signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, lambda _number, _frame: None)
+    child = os.fork()
+    if not child:
+        _do(work, needed)
+    with suppress(OSError):
+        os.setpgid(child, child)
+    for descriptor in needed:
+        os.close(descriptor)
+    with suppress(OSError):
+        control.send(child)
+    ended = _wait_for(child, control, woken)
+    with suppress(OSError):
+        control.send(ended)
+
+
+def _do(work: Callable[[], None], needed: Iterable[int]) -> NoReturn:
+    """The child: it ends with its parent, and never returns."""
+    code = 1
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        os.setpgid(0, 0)
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        _close_all_but(needed)
+        work()
+        code = 0
+    except BaseException:  # what is printed goes to the log, and the exit code tells the parent
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        if not code:
+            ctypes.CDLL(None).exit(code)  # with what libraries want to do at their end, unlike Python's
+        os._exit(code)
+
+
+def _close_all_but(needed: Iterable[int]) -> None:
+    """Native code cannot write to what it does not have: the pipes of our other processes."""
+    start = _FIRST_OTHER_DESCRIPTOR
+    for descriptor in sorted(needed):
+        os.closerange(start, descriptor)
+        start = descriptor + 1
+    os.closerange(start, os.sysconf("SC_OPEN_MAX"))
+
+
+def _wait_for(child: int, control: Channel, woken: int) -> Ended:
+    """Wait until the child ends, or must be ended; then end what it left."""
+    killed = False
+    while (code := _code_of(child)) is None:
+        ready = select.select([woken, control.fileno()], [], [])[0]
+        number = os.read(woken, 1)[0] if woken in ready else signal.SIGCHLD
+        if control.fileno() in ready or number == signal.SIGTERM:
+            killed = True
+            with suppress(OSError):
+                os.kill(child, signal.SIGKILL)
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            break
+    return Ended(code, _end_group(child), killed)
+
+
+def _code_of(child: int) -> int | None:
+    """How the child ended, None while it runs. Other children, which came here as orphans, are taken note of, too."""
+    found, status = os.waitpid(child, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if found else None
+
+
+def _end_group(group: int) -> tuple[str, ...]:
+    """End the processes of a group and all children of this process; returns the names of those that still ran."""
+    names: dict[int, str] = {}
+    deadline = time.monotonic() + _SECONDS_TO_KILL
+    while _anyone_is_left(group) and time.monotonic() < deadline:
+        names |= _killed()
+        with suppress(OSError):
+            os.killpg(group, signal.SIGKILL)
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+    return tuple(names.values())
+
+
+def _anyone_is_left(group: int) -> bool:
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+        return True
+    try:
+        os.killpg(group, 0)
+    except OSError:
+        return False
+    return True
+
+
+def _killed() -> dict[int, str]:
+    """Kill all that descend from this process; returns their names by number."""
+    import psutil
+
+    names: dict[int, str] = {}
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            if process.status() != psutil.STATUS_ZOMBIE:
+                names[process.pid] = process.name()
+                process.kill()
+    return names
+
+
+def _prctl(option: int, value: int) -> None:
+    """Set an attribute of this process, where the platform has it."""
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
