@@ -63,8 +63,8 @@ class _Drawing:
     def levels(self, image: int) -> list[int]:
         """The backbone, and five levels, each half as large as the one before."""
         shape = self.graph.shape(image)
-        scaled = self.node("MUL", [image, self._constant(np.float32([0.5]))], shape, "MulOptions")
-        source = self.node("SUB", [scaled, self._constant(np.float32([0.1]))], shape, "SubOptions")
+        scaled = self.node("MUL", [image, self._constant(np.array([0.5], np.float32))], shape, "MulOptions")
+        source = self.node("SUB", [scaled, self._constant(np.array([0.1], np.float32))], shape, "SubOptions")
         source = self._conv(source, _STAGES[0][0], 3, 2, _RELU6)
         stages = []
         for channels, stride, count in _STAGES:
@@ -92,7 +92,8 @@ class _Drawing:
         for level in levels:
             found = self._conv(self._depthwise(self._mixed(level)), _ANCHORS * numbers)
             shape = (1, math.prod(self.graph.shape(found)) // numbers, numbers)
-            rows.append(self.node("RESHAPE", [found, self._constant(np.int32(shape))], shape, "ReshapeOptions"))
+            wanted = self._constant(np.array(shape, np.int32))
+            rows.append(self.node("RESHAPE", [found, wanted], shape, "ReshapeOptions"))
         count = sum(self.graph.shape(row)[1] for row in rows)
         return self.node("CONCATENATION", rows, (1, count, numbers), "ConcatenationOptions", Axis=1)
 
@@ -134,7 +135,7 @@ class _Drawing:
 
     def _doubled(self, source: int) -> int:
         batch, height, width, channels = self.graph.shape(source)
-        size = self._constant(np.int32([2 * height, 2 * width]))
+        size = self._constant(np.array([2 * height, 2 * width], np.int32))
         shape = (batch, 2 * height, 2 * width, channels)
         return self.node("RESIZE_NEAREST_NEIGHBOR", [source, size], shape, "ResizeNearestNeighborOptions")
 
