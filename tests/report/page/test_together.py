@@ -256,6 +256,17 @@ def test_releases_of_another_content_and_machine_say_so() -> None:
     assert any("test, c, 2 CPUs: 2 ms; 2026-01-02, test, other CPU: 1 ms" in label for label in labels)
 
 
+def test_a_configuration_that_is_not_in_every_release_says_so() -> None:
+    first, second, last = release(1, 0.5, 2), release(2, 0.5, 2), release(3, 0.5, 2)
+    gone, once = (replace(first.configurations[0], name=name) for name in ("gone", "once"))
+    first = replace(first, configurations=[*first.configurations, gone, once])
+    second = replace(second, configurations=[*second.configurations, gone])
+    of_test, of_gone, of_once = read(Sources(baselines=[first, second, last])).of_class("saying")
+    assert "3 releases" in of_test.text
+    assert "2 releases, and not in the latest one" in of_gone.text
+    assert "in one release alone, that of 2026-01-01" in of_once.text
+
+
 def test_a_baseline_that_nothing_belongs_to_is_said_to_be_alone() -> None:
     text = markdown(Sources({"a": alone("a.tflite", 1, 0.5)}, baselines=[release(1, 0.5, 2)]))
     assert "## Not compared: baselines" in text

@@ -28,7 +28,7 @@ def releases(history: History) -> Part:
     return Part(
         source=f"releases of {shown[-1].model}",
         about=f"{history.about}: releases",
-        sayings=tuple(_saying(history, name, names) for name in _configurations(shown[-1:])),
+        sayings=tuple(_saying(history, name, names) for name in _configurations(shown)),
         sections=(section,),
         hints=(
             "whether the last change is more than chance: evaltools baseline diff RESULT.json "
@@ -89,7 +89,10 @@ def _saying(history: History, configuration: str, names: Sequence[str]) -> Sayin
         for name in names
         if name != _LATENCY or one_machine
     ]
-    facts = [("when", f"{first.started_at} to {last.started_at}, {len(measured)} releases")]
+    if len(measured) == 1:
+        return Saying(configuration, "", f"in one release alone, that of {first.started_at}")
+    missing = "" if last is history.releases[-1] else ", and not in the latest one"
+    facts = [("when", f"{first.started_at} to {last.started_at}, {len(measured)} releases{missing}")]
     facts += [("by what", _from_first_to_last(_software(first, configuration), _software(last, configuration)))]
     return Saying(configuration, "", "; ".join(said), tuple(facts))
 
