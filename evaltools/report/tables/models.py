@@ -34,9 +34,10 @@ class ModelRow:
 
     @property
     def p50_us(self) -> float:
-        """The median time in microseconds; NaN where there is none, and where the CPU ran instead of a delegate."""
-        latency = self.configuration.inference_latency
-        if latency is None or latency.p50_us is None or self.configuration.fallback:
+        """The median time in microseconds; NaN where there is none of what was asked for."""
+        entry = self.configuration
+        latency = entry.inference_latency
+        if latency is None or latency.p50_us is None or entry.fallback or entry.status != "measured":
             return math.nan
         return latency.p50_us
 

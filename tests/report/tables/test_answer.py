@@ -12,7 +12,7 @@ from evaltools.metrics.latency import summarise_latency
 from evaltools.report.tables.answer import print_answers
 from evaltools.report.tables.evaluation import print_result
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
-from evaltools.result.verdict import WEAK, Reason, Verdict, VerdictKind
+from evaltools.result.verdict import TOO_FEW_PICTURES, WEAK, Reason, Verdict, VerdictKind
 from evaltools.stats.interval import Interval
 from tests.results import configuration, result
 
@@ -117,3 +117,17 @@ def test_the_answer_alone_still_has_failures_and_warnings() -> None:
         "",
         "a: equivalent; 1.00x the speed of reference; XNNPACK (9 of 10 nodes)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("needed", "reasons", "step"),
+    [
+        (5642, [], "about 5642 decide in 80 % of cases, this run had 4"),
+        (None, [Reason(TOO_FEW_PICTURES, {"pictures": 4, "fewest": 50})], "50 are the fewest, this run had 4"),
+        (None, [], "no number of such examples is known to decide it; a wider --margin may"),
+    ],
+)
+def test_what_decides_an_open_verdict_comes_next(needed: int | None, reasons: list[Reason], step: str) -> None:
+    entry = judged("gpu", "not decided", "top1")
+    verdict = replace(entry.verdicts[0], examples_needed=needed, reasons=reasons)
+    assert step in answers(result(REFERENCE, replace(entry, verdicts=[verdict])))[-1]

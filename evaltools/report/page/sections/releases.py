@@ -23,12 +23,13 @@ def releases(history: History) -> Part:
     """The figures now and at first, all of them in a table, a line for each configuration."""
     shown = history.releases[-_MOST_RELEASES:]
     names = _figures(shown)
-    section = Section("From release to release", [_table(shown, names, len(history.releases)), *_charts(shown, names)])
+    blocks = [_table(shown, names, len(history.releases)), *_charts(shown, names)]
+    section = Section("From release to release", blocks, lead=_shared(history))
     return Part(
         source=f"releases of {shown[-1].model}",
         about=f"{history.about}: releases",
-        sayings=tuple(_saying(history, name, names) for name in _configurations(shown[-1:])),
-        sections=(Section(section.title, section.blocks, lead=_shared(history)),),
+        sayings=tuple(_saying(history, name, names) for name in _configurations(shown)),
+        sections=(section,),
         hints=(
             "whether the last change is more than chance: evaltools baseline diff RESULT.json "
             "--baseline_file=BASELINE.json",
@@ -70,11 +71,12 @@ def _entry(baseline: Baseline, name: str) -> BaselineConfiguration | None:
 
 
 def _figures(baselines: Sequence[Baseline]) -> list[str]:
-    """Those that have a column in tables, and the latency; of other tasks the first few."""
+    """Those that have a column in tables, and the latency behind them; of other tasks the first few."""
     metrics = all_metrics()
     names = dict.fromkeys(name for baseline in baselines for entry in baseline.configurations for name in entry.figures)
-    headed = [name for name in names if name in metrics and (metrics[name].heading or name == _LATENCY)]
-    return (headed or list(names))[:_MOST_CHARTS]
+    headed = [name for name in names if name in metrics and metrics[name].heading]
+    others = [name for name in headed or names if name != _LATENCY]
+    return [*others[: _MOST_CHARTS - 1], *([_LATENCY] if _LATENCY in names else [])]
 
 
 def _saying(history: History, configuration: str, names: Sequence[str]) -> Saying:
@@ -87,7 +89,10 @@ def _saying(history: History, configuration: str, names: Sequence[str]) -> Sayin
         for name in names
         if name != _LATENCY or one_machine
     ]
-    facts = [("when", f"{first.started_at} to {last.started_at}, {len(measured)} releases")]
+    if len(measured) == 1:
+        return Saying(configuration, "", f"in one release alone, that of {first.started_at}")
+    missing = "" if last is history.releases[-1] else ", and not in the latest one"
+    facts = [("when", f"{first.started_at} to {last.started_at}, {len(measured)} releases{missing}")]
     facts += [("by what", _from_first_to_last(_software(first, configuration), _software(last, configuration)))]
     return Saying(configuration, "", "; ".join(said), tuple(facts))
 

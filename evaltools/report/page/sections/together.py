@@ -100,18 +100,31 @@ def _sources(rows: Sequence[Measured[Row]]) -> list[str]:
 def _side_by_side(rows: Sequence[Measured[Row]], there: Callable[[Row], There]) -> Section:
     """A row for each place of each configuration of one model, on the same examples."""
     groups = groups_of(rows)
-    places = dict(zip(map(id, groups), differences(groups), strict=True))
-    found = [(row, places[id(group)], there(row.row)) for group in groups for row in group.rows]
+    found = [
+        (row, place, there(row.row))
+        for group, place in zip(groups, differences(groups), strict=True)
+        for row in group.rows
+    ]
     names = list(dict.fromkeys(row.name for row, _, _ in found))
     times = {name: [of.time_us for row, _, of in found if row.name == name and of.time_us] for name in names}
     first = {name: known[0] if len(known) > 1 else None for name, known in times.items()}
+    heading = next((of.heading for _, _, of in found if of.heading), "")
+    nothing = "-" if heading else ""
     cells: list[Sequence[Cell]] = [
-        [name, place, of.figure, of.verdict, _time(of.time_us), _ratio(first[name], of.time_us), of.ran, row.source]
+        [
+            name,
+            place,
+            of.figure or nothing,
+            of.verdict,
+            _time(of.time_us),
+            _ratio(first[name], of.time_us),
+            of.ran,
+            row.source,
+        ]
         for name in names
         for row, place, of in found
         if row.name == name
     ]
-    heading = next((of.heading for _, _, of in found if of.heading), "figure")
     columns = ("configuration", "where", heading, "verdict", "median", "speed", "did it run", "result")
     blocks: list[Block] = [Table("Each configuration at each place", columns, cells, _NO_PAIRS)]
     drawn = _dots(

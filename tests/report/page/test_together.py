@@ -1,0 +1,286 @@
+"""Several results on one page: what can be compared stands together, everything else is said to be apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from evaltools.gates.baseline import Baseline, make_baseline
+from evaltools.gates.decide import Decision, Found
+from evaltools.gates.hold import GateDecisions
+from evaltools.gates.outcome import outcome_of
+from evaltools.metrics.latency import summarise_latency
+from evaltools.report.page.make import Sources, page_of
+from evaltools.report.page.rendering.markdown import markdown_of
+from evaltools.result.benchmark import Phase
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed
+from evaltools.result.locate import Verdict
+from tests.report.benchmark_samples import a_round, benchmark, row
+from tests.report.page.samples import classifier, read, search
+from tests.report.tables.test_device_run import PHONE, run_of
+from tests.results import classified, configuration, result
+
+EXECUTION = ExecutionUsed(1, 4, None, 0, None, {}, {}, {"decode": 3.0, "inference": 1.0}, "input")
+
+
+def markdown(sources: Sources) -> str:
+    return markdown_of(page_of(sources)).decode()
+
+
+def table(text: str, heading: str) -> list[list[str]]:
+    """The cells of the first table below a heading; its own headings first."""
+    below = text[text.index(f"\n## {heading}") :].splitlines()
+    start = next(place for place, line in enumerate(below) if line.startswith("| "))
+    end = next((place for place in range(start, len(below)) if not below[place].startswith("| ")), len(below))
+    head, _, *rows = below[start:end]
+    return [[cell.strip() for cell in line[2:-2].split(" | ")] for line in (head, *rows)]
+
+
+def timed(name: str, milliseconds: float, role: str = "test") -> ConfigurationResult:
+    return replace(configuration(name, role), inference_latency=summarise_latency([1000 * milliseconds] * 3))
+
+
+def alone(file: str, milliseconds: float, top1: float) -> EvaluationResult:
+    """One configuration and no reference."""
+    made = result(timed("test", milliseconds), answered={"test": classified(top1, 1.0)})
+    return replace(made, model=replace(made.model, file=file, sha256=file), execution=EXECUTION)
+
+
+def on(made: EvaluationResult, processor: str = "c", evaltools: str = "0", started: str = "now") -> EvaluationResult:
+    environment = replace(made.environment, processor=processor, evaltools=evaltools, started_at=started)
+    return replace(made, environment=environment)
+
+
+def test_accuracy_needs_no_reference() -> None:
+    sources = Sources({"a": alone("a.tflite", 1, 0.5), "b": alone("b.tflite", 2, 0.75), "c": alone("c.tflite", 3, 0.5)})
+    assert table(markdown(sources), "All together: imagenet") == [
+        ["result", "configuration", "top-1", "p50", "speed", "delegated", "model MB", "on the front"],
+        ["a", "test", "50 %", "1 ms", "-", "9/10", "0.00", "yes"],
+        ["b", "test", "75 %", "2 ms", "-", "9/10", "0.00", "yes"],
+        ["c", "test", "50 %", "3 ms", "-", "9/10", "0.00", ""],
+    ]
+    labels = [svg.attributes["aria-label"] for svg in read(sources).all("svg")]
+    assert any("On the front, where none is as good and as fast: a, test: 50 at 1 ms" in label for label in labels)
+    assert any("a: input 75 % (decode 75 %), inference 25 %" in label for label in labels)
+
+
+def test_a_configuration_that_fell_back_is_on_no_front() -> None:
+    fast = alone("a.tflite", 1, 0.75)
+    fallen = replace(fast, configurations=[replace(fast.configurations[0], fallback="no GPU")])
+    found = table(markdown(Sources({"a": fallen, "b": alone("b.tflite", 2, 0.5)})), "All together: imagenet")
+    assert [line[5:] for line in found[1:]] == [["FALLBACK, 9/10", "0.00", ""], ["9/10", "0.00", "yes"]]
+
+
+def test_results_that_share_all_stand_in_one_table_that_says_what() -> None:
+    text = markdown(Sources({"a": alone("a.tflite", 1, 0.5), "b": alone("b.tflite", 2, 0.75)}))
+    assert "All of it: 4 examples; c, 2 CPUs; evaltools 0, ai-edge-litert 2.3.0." in text
+    assert "Not compared" not in text
+
+
+def other_examples(made: EvaluationResult) -> EvaluationResult:
+    return replace(made, pictures_digest="others")
+
+
+def other_runtime(made: EvaluationResult) -> EvaluationResult:
+    entries = [
+        replace(entry, runtime=replace(entry.runtime, version="2.4.0"))
+        for entry in made.configurations
+        if entry.runtime is not None
+    ]
+    return replace(made, configurations=entries)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (other_examples, "4 examples (data "),
+        (lambda made: replace(made, examples_done=5), "5 examples"),
+        (lambda made: on(made, "other CPU"), "other CPU, 2 CPUs"),
+        (lambda made: on(made, evaltools="1"), "evaltools 1, ai-edge-litert 2.3.0"),
+        (other_runtime, "evaltools 0, ai-edge-litert 2.4.0"),
+    ],
+    ids=["examples", "number", "machine", "evaltools", "runtime"],
+)
+def test_what_differs_is_told_apart_and_each_has_a_front_of_its_own(
+    changed: Callable[[EvaluationResult], EvaluationResult], words: str
+) -> None:
+    made = {name: alone(f"{name}.tflite", 1 + place, 0.5) for place, name in enumerate("abcde")}
+    made |= {"c": changed(made["c"]), "d": changed(made["d"])}
+    page = read(Sources(made))
+    _first, second = (heading for heading in page.headings if heading.startswith("All together: imagenet, "))
+    assert second.startswith(f"All together: imagenet, {words}")
+    fronts = [svg.attributes["aria-label"] for svg in page.all("svg") if "front" in svg.attributes["aria-label"]]
+    assert [label.count(", test:") for label in fronts] == [1, 1]
+    assert "a, test: 50 at 1 ms" in fronts[0]
+    assert "c, test: 50 at 3 ms" in fronts[1]
+
+
+def test_what_stands_in_no_table_is_said_with_the_reason() -> None:
+    text = markdown(Sources({"a": alone("a.tflite", 1, 0.5), "b": on(alone("b.tflite", 2, 0.75), "other CPU")}))
+    assert "All together" not in text
+    assert "## Not compared: imagenet" in text
+    assert "* a: c, 2 CPUs\n* b: other CPU, 2 CPUs" in text
+
+
+def host_and_phone() -> Sources:
+    """The phone's results of the same model and pictures, of another file."""
+    host = classifier()
+    fast = [replace(entry, inference_latency=summarise_latency([500.0] * 3)) for entry in host.configurations]
+    gone = replace(
+        fast[1], name="gpu", status="not measured", reason="no OpenCL", runtime=None, figures={}, verdicts=[]
+    )
+    phone = replace(host, configurations=[*fast, gone], device_run=run_of(devices=(PHONE,)))
+    return Sources({"host": host, "phone": phone})
+
+
+def test_host_and_phone_stand_beside_each_other() -> None:
+    text = markdown(host_and_phone())
+    headings, *rows = table(text, "Side by side: m, imagenet")
+    assert headings == ["configuration", "where", "top-1", "verdict", "median", "speed", "did it run", "result"]
+    assert [row[:6] + row[7:] for row in rows] == [
+        ["reference", "c, 2 CPUs", "50 %", "", "2 ms", "1.00x", "host"],
+        ["reference", "Pixel 7 R58M (Google GS201)", "50 %", "", "0.5 ms", "4.00x", "phone"],
+        ["xnnpack", "c, 2 CPUs", "50 %", "worse", "2 ms", "1.00x", "host"],
+        ["xnnpack", "Pixel 7 R58M (Google GS201)", "50 %", "worse", "0.5 ms", "4.00x", "phone"],
+        ["gpu", "Pixel 7 R58M (Google GS201)", "-", "not measured", "-", "-", "phone"],
+    ]
+    assert rows[4][6] == "not measured: no OpenCL"
+    assert "XNNPACK (added by the runtime) 9 of 10 nodes" in rows[3][6]
+    assert "All together" not in text
+    assert "Not compared" not in text
+
+
+def test_other_models_on_other_machines_are_not_put_side_by_side() -> None:
+    sources = Sources({"a": alone("a.tflite", 1, 0.5), "b": on(alone("b.tflite", 2, 0.75), "other CPU")})
+    assert not [heading for heading in read(sources).headings if heading.startswith("Side by side")]
+
+
+def test_benchmarks_of_one_machine_stand_in_one_table_and_of_two_side_by_side() -> None:
+    here = benchmark(row("a", 20_000), row("b", 10_000))
+    there = replace(here, environment=replace(here.environment, processor="other CPU"))
+    found = table(markdown(Sources(benchmarks={"x": here, "y": here})), "All together: benchmark")
+    assert [line[0:4] for line in found] == [
+        ["result", "model", "configuration", "median"],
+        *(["x", "a", "b", "10 ms"], ["y", "a", "b", "10 ms"], ["x", "a", "a", "20 ms"], ["y", "a", "a", "20 ms"]),
+    ]
+    beside = table(markdown(Sources(benchmarks={"x": here, "y": there})), "Side by side: a, benchmark")
+    assert [line[:4] for line in beside[1:3]] == [
+        ["a", "c, 2 CPUs", "20 ms", "1.00x"],
+        ["a", "other CPU, 2 CPUs", "20 ms", "1.00x"],
+    ]
+
+
+def test_markdown_says_whose_tables_it_shows() -> None:
+    decision = Decision("xnnpack", "top1 >= 0.9", "fail", Found("top1", 0.5))
+    outcome = outcome_of("1", "gates.toml", [GateDecisions("run", "m.tflite", (decision,))])
+    sources = Sources(
+        {"a": classifier(), "b": classifier()}, {"bench": benchmark(row("x", 2000))}, outcomes={"gate": outcome}
+    )
+    text = markdown(sources)
+    headings = [line for line in text.splitlines() if line.startswith("## ")]
+    assert {"## a: Accuracy", "## b: Accuracy", "## bench: Speed", "## gate: Limits"} <= set(headings)
+    assert len(headings) == len(set(headings))
+    assert table(text, "gate: Limits")[1] == ["run", "m.tflite", "xnnpack", "top1 &gt;= 0.9", "0.5", "fail"]
+    assert table(text, "bench: Speed")[1][:3] == ["x", "2 ms", "2 ms"]
+
+
+def test_markdown_of_one_result_names_no_source() -> None:
+    assert "\n## Accuracy\n" in markdown(Sources({"a": classifier()}))
+    assert "\n## Speed\n" in markdown(Sources(benchmarks={"b": benchmark(row("x", 2000))}))
+
+
+@pytest.mark.parametrize(
+    ("sources", "said"),
+    [
+        (Sources({"a": replace(result(configuration("x")), configurations=[])}), "no configurations"),
+        (
+            Sources({"a": replace(result(configuration("x")), configurations=[], stopped="interrupted")}),
+            "inter",
+        ),
+        (Sources(benchmarks={"b": benchmark()}), "the result has no rows"),
+        (Sources(outcomes={"gate": outcome_of("1", "gates.toml", [])}), "no limit was held"),
+    ],
+    ids=["evaluation", "interrupted", "benchmark", "gates"],
+)
+def test_where_there_is_nothing_the_first_screen_says_so(sources: Sources, said: str) -> None:
+    (saying,) = read(sources).of_class("saying")
+    assert said in saying.text
+    assert "tone-good" not in saying.attributes["class"]
+
+
+def disturbed(names: str) -> Sources:
+    quiet = a_round(Phase(), Phase())
+    loud = replace(quiet, disturbances=["the load was 9"])
+    rows = [replace(row(name, 1000), rounds=[loud if name in names else quiet]) for name in "abc"]
+    return Sources(benchmarks={"bench": benchmark(*rows)})
+
+
+@pytest.mark.parametrize(("names", "who"), [("a", "a"), ("ac", "a, c"), ("abc", "all rows")])
+def test_a_machine_that_was_not_quiet_is_told_once_for_all_rows(names: str, who: str) -> None:
+    page = read(disturbed(names))
+    (warning,) = page.of_class("warnings")
+    assert f"the machine was not quiet while {who} ran" in warning.text
+    assert not [each for each in page.of_class("saying") if "quiet" in each.text]
+    assert read(disturbed("")).of_class("warnings") == []
+
+
+def release(day: int, top1: float, milliseconds: float, sha256: str = "00", machine: str = "c, 2 CPUs") -> Baseline:
+    made = result(timed("test", milliseconds), answered={"test": classified(top1, 1.0)})
+    kept = make_baseline(on(made, started=f"2026-01-0{day}"))
+    return replace(kept, model_sha256=sha256, machine=machine)
+
+
+def test_releases_have_a_table_an_answer_and_a_line() -> None:
+    sources = Sources(baselines=[release(2, 0.75, 1), release(1, 0.5, 2)])
+    text = markdown(sources)
+    assert "* **test**: top-1 50 % at first, 75 % now; latency_ms 2 ms at first, 1 ms now" in text.replace("\\", "")
+    headings, latest, first = table(text, "From release to release")
+    assert headings == ["measured", "configuration", "top-1", "latency\\_ms", "with", "model (content)"]
+    assert latest[:4] == ["2026-01-02", "test", "75 %", "1 ms"]
+    assert first[:4] == ["2026-01-01", "test", "50 %", "2 ms"]
+    page = read(sources)
+    assert page.all("h1")[0].text == "imagenet of m.tflite: releases"
+    labels = [svg.attributes["aria-label"] for svg in page.all("svg")]
+    assert any("2026-01-01, test: 50 %; 2026-01-02, test: 75 %" in label for label in labels)
+
+
+def test_releases_of_another_content_and_machine_say_so() -> None:
+    page = read(Sources(baselines=[release(1, 0.5, 2), release(2, 0.75, 1, sha256="01", machine="other CPU")]))
+    assert "The same 4 examples in all of them. Not the same: the model file has had 2 contents" in page.source
+    assert "measured on 2 machines" in page.source
+    (saying,) = page.of_class("saying")
+    assert "latency" not in saying.text
+    labels = [svg.attributes["aria-label"] for svg in page.all("svg")]
+    assert any("test, c, 2 CPUs: 2 ms; 2026-01-02, test, other CPU: 1 ms" in label for label in labels)
+
+
+def test_a_configuration_that_is_not_in_every_release_says_so() -> None:
+    first, second, last = release(1, 0.5, 2), release(2, 0.5, 2), release(3, 0.5, 2)
+    gone, once = (replace(first.configurations[0], name=name) for name in ("gone", "once"))
+    first = replace(first, configurations=[*first.configurations, gone, once])
+    second = replace(second, configurations=[*second.configurations, gone])
+    of_test, of_gone, of_once = read(Sources(baselines=[first, second, last])).of_class("saying")
+    assert "3 releases" in of_test.text
+    assert "2 releases, and not in the latest one" in of_gone.text
+    assert "in one release alone, that of 2026-01-01" in of_once.text
+
+
+def test_a_baseline_that_nothing_belongs_to_is_said_to_be_alone() -> None:
+    text = markdown(Sources({"a": alone("a.tflite", 1, 0.5)}, baselines=[release(1, 0.5, 2)]))
+    assert "## Not compared: baselines" in text
+    assert "* imagenet of m.tflite, 4 examples, 2026-01-01" in text
+
+
+def test_tensors_that_were_compared_by_name_are_not_told_as_run_alone() -> None:
+    found = search()
+    operators = tuple(replace(each, status="compared", local=None, tolerance=None) for each in found.operators)
+    by_name = replace(found, operators=operators, culprits=(), verdict=Verdict("compared by name", (), "4 of 4"))
+    page = read(Sources(searches={"r": by_name}))
+    assert "Each tensor beside the one of the same name elsewhere" in page.source
+    assert "Alone:" not in page.source
+    (found_table,) = [each for each in page.all("table") if "where the error grows most" in each.text]
+    assert [head.text for head in page.all("th") if head.text in ("alone", "tolerance", "SQNR")] == ["SQNR"]
+    assert "18.1 dB" in found_table.text
+    assert page.figures["operators/3/gain"] == 9.0
