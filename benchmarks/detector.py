@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -57,14 +57,13 @@ class _Drawing:
 
     def constant(self, shape: Sequence[int], size: float) -> int:
         """Random numbers as large as ``size`` on average."""
-        values = self._random.normal(0.0, size, tuple(shape))
-        return self._constant(values.astype(np.float32))
+        return self._constant(self._random.normal(0.0, size, tuple(shape)), np.float32)
 
     def levels(self, image: int) -> list[int]:
         """The backbone, and five levels, each half as large as the one before."""
         shape = self.graph.shape(image)
-        scaled = self.node("MUL", [image, self._constant(np.array([0.5], np.float32))], shape, "MulOptions")
-        source = self.node("SUB", [scaled, self._constant(np.array([0.1], np.float32))], shape, "SubOptions")
+        scaled = self.node("MUL", [image, self._constant([0.5], np.float32)], shape, "MulOptions")
+        source = self.node("SUB", [scaled, self._constant([0.1], np.float32)], shape, "SubOptions")
         source = self._conv(source, _STAGES[0][0], 3, 2, _RELU6)
         stages = []
         for channels, stride, count in _STAGES:
@@ -92,8 +91,7 @@ class _Drawing:
         for level in levels:
             found = self._conv(self._depthwise(self._mixed(level)), _ANCHORS * numbers)
             shape = (1, math.prod(self.graph.shape(found)) // numbers, numbers)
-            wanted = self._constant(np.array(shape, np.int32))
-            rows.append(self.node("RESHAPE", [found, wanted], shape, "ReshapeOptions"))
+            rows.append(self.node("RESHAPE", [found, self._constant(shape, np.int32)], shape, "ReshapeOptions"))
         count = sum(self.graph.shape(row)[1] for row in rows)
         return self.node("CONCATENATION", rows, (1, count, numbers), "ConcatenationOptions", Axis=1)
 
@@ -135,12 +133,12 @@ class _Drawing:
 
     def _doubled(self, source: int) -> int:
         batch, height, width, channels = self.graph.shape(source)
-        size = self._constant(np.array([2 * height, 2 * width], np.int32))
+        size = self._constant([2 * height, 2 * width], np.int32)
         shape = (batch, 2 * height, 2 * width, channels)
         return self.node("RESIZE_NEAREST_NEIGHBOR", [source, size], shape, "ResizeNearestNeighborOptions")
 
-    def _constant(self, values: npt.NDArray[Any]) -> int:
-        return self.graph.constant(f"constant {next(self._numbers)}", values)
+    def _constant(self, values: npt.ArrayLike, dtype: npt.DTypeLike) -> int:
+        return self.graph.constant(f"constant {next(self._numbers)}", np.asarray(values, dtype))
 
 
 def _window(stride: int) -> dict[str, int]:

@@ -24,7 +24,7 @@ from evaltools.locate.parts.part import Outcome, Part, TensorRuns
 from evaltools.model import ModelFile, read_model
 from evaltools.model.contents import Graph, read_contents
 from evaltools.model.cut import Cut, CuttableModel, Form, NotCuttable
-from evaltools.model.rounding import UNIT_ROUNDOFF, disturb, disturb_constants
+from evaltools.model.rounding import UNIT_ROUNDOFF, disturb, disturb_constants, to_8_bits_of_range
 from evaltools.runtime.registry import open_session
 from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts, Session, TensorSpec
 
@@ -343,12 +343,7 @@ class _Measurement:
             if configuration.delegates.requested and not opened.delegation.delegated_nodes:
                 return
             for run in range(min(self._inputs, _FLOOR_INPUTS)):
-                values: list[Array] = [
-                    disturb(array.astype(np.float32), precision, random)
-                    if precision and array.dtype == np.float32
-                    else array
-                    for array in self._values(run)
-                ]
+                values = [_disturbed(array, precision, random) for array in self._values(run)]
                 for place, output in enumerate(opened.run(values).outputs):
                     expected = self._session.read(run, self._cut.outputs[place])
                     error = difference(output, expected).largest
@@ -431,6 +426,14 @@ class _Watched:
             chained=chained,
             one_sided=tuple(self._one_sided),
         )
+
+
+def _disturbed(values: Array, precision: str, random: np.random.Generator) -> Array:
+    """Floats that a part is fed, in a precision; others, and without one, as they are."""
+    if not precision or values.dtype != np.float32:
+        return values
+    floats = values.astype(np.float32)
+    return to_8_bits_of_range(floats) if precision == "int8" else disturb(floats, precision, random)
 
 
 def _cut(session: PartsSession, part: Part) -> Cut:

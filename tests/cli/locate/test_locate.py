@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from evaltools.errors import UsageError
@@ -83,6 +84,33 @@ def test_another_order_of_adding_is_no_fault_of_a_prefix(tmp_path: Path) -> None
     path.write_bytes(graph.to_bytes([image], [mean]))
     completed, found = locate(path, "--use_xnnpack", "--method=prefix", "--input_range=image:0:1")
     assert found["outputs"][0]["errors"]["worst"] > 8 * 2**-24, "XNNPACK adds in another order than the plain kernels"
+    assert found["verdict"]["operators"] == [], completed.out
+
+
+def test_inputs_in_8_bits_of_another_range_are_no_fault(tmp_path: Path) -> None:
+    """What 4-bit weights multiply: the plain kernels take steps of the largest value, XNNPACK those of the range."""
+    from ai_edge_litert import schema_py_generated as schema
+
+    from evaltools.model.cut import aligned_builder
+
+    graph, random = Graph(), np.random.default_rng(1)
+    fed = graph.tensor("fed", (1, 64))
+    bits = random.integers(-7, 8, (16, 64)) & 15
+    stored = (bits[:, 0::2] | bits[:, 1::2] << 4).astype(np.uint8).view(np.int8)
+    pairs = graph.constant("weights", stored, Quantization(0.1, 0))
+    bias = graph.constant("bias", np.zeros(16, np.float32))
+    given = graph.tensor("given", (1, 16))
+    graph.node("FULLY_CONNECTED", [fed, pairs, bias], given, "FullyConnectedOptions", version=10)
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(graph.to_bytes([fed], [given]), 0))
+    weights = model.subgraphs[0].tensors[pairs]
+    weights.type, weights.shape = schema.TensorType.INT4, [16, 64]
+    builder = aligned_builder(1 << 14)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    path = tmp_path / "four_bits.tflite"
+    path.write_bytes(builder.Output())
+    completed, found = locate(path, "--use_xnnpack", "--input_range=fed:0:1")
+    assert found["operators"][0]["ran_on"] == "XNNPACK", completed.err
+    assert found["operators"][0]["local"]["relative"] > 1e-3
     assert found["verdict"]["operators"] == [], completed.out
 
 
@@ -328,8 +356,6 @@ def test_a_diff_in_python_has_what_was_located(net: Path, faulty_delegate: Path)
 
 
 def test_numbers_that_are_none_blame_nobody(net: Path, tmp_path: Path) -> None:
-    import numpy as np
-
     picture = np.zeros(locate_models.NET_SHAPE, np.float32)
     picture[0, 3, 3, 1] = np.nan
     np.save(tmp_path / "nan.npy", picture)
