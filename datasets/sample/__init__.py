@@ -45,6 +45,12 @@ int8     tflite_runtime 2.14  0.4147     0.4130   0.4130
 int8     ai_edge_litert 2.3   0.4147     0.4130   0.4155
 =======  ===================  =========  =======  =======
 
+Smaller tasks
+-------------
+
+``segmentation`` has 10 pictures of 48 by 48 pixels with coloured discs, ``masks`` of their classes, and a model of two
+operators that gives each pixel the class of the nearest colour.
+
 Everything here is made by the scripts in ``scripts/sample`` of the repository.
 """
 

@@ -1,0 +1,80 @@
+"""Draw the embedded samples of the smaller tasks, each with a model whose weights are written by hand.
+
+    python scripts/sample/draw_tasks.py --output_dir datasets/sample
+
+Needs the ``dev`` extra. Everything follows from numbers that a seeded generator gives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import tflite
+from PIL import Image
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.tflite_writer import Graph
+
+SEED = 411
+SIDE = 48
+COLOURS = np.full((4, 3), 60.37) + 159.74 * np.eye(4, 3, -1)
+"""Of the background and of the three classes; no pixel is as near to one as to another."""
+Bytes = npt.NDArray[np.uint8]
+
+
+def draw_regions(chance: np.random.Generator) -> tuple[Bytes, Bytes]:
+    """A picture with a disc of each of three colours in noise, and the class of each pixel; 255 at a disc's border."""
+    rows, columns = np.mgrid[:SIDE, :SIDE]
+    mask = np.zeros((SIDE, SIDE), np.uint8)
+    for number in chance.permutation(3) + 1:
+        centre, radius = chance.integers(8, SIDE - 8, 2), chance.integers(6, 14)
+        distance = np.hypot(rows - centre[0], columns - centre[1])
+        mask[distance < radius] = number
+        mask[np.abs(distance - radius) < 0.7] = 255
+    picture = COLOURS[np.where(mask == 255, 0, mask)] + chance.normal(0, 45, (SIDE, SIDE, 3))
+    return np.clip(picture, 0, 255).astype(np.uint8), mask
+
+
+def segmentation_model() -> bytes:
+    """Mean colours of 2 x 2 pixels, and how near each is to the colours of the classes: [1, 24, 24, 4]."""
+    graph = Graph()
+    picture = graph.tensor("picture", (1, SIDE, SIDE, 3))
+    means = graph.tensor("means", (1, SIDE // 2, SIDE // 2, 3))
+    window = {"StrideH": 2, "StrideW": 2, "FilterHeight": 2, "FilterWidth": 2}
+    graph.node("AVERAGE_POOL_2D", [picture], means, "Pool2DOptions", Padding=tflite.Padding.VALID, **window)
+    colours = (COLOURS - 127.5) / 127.5
+    weights = graph.constant("weights", (2 * colours).astype(np.float32).reshape(4, 1, 1, 3))
+    bias = graph.constant("bias", -(colours**2).sum(1).astype(np.float32))
+    scores = graph.tensor("scores", (1, SIDE // 2, SIDE // 2, 4))
+    fields = {"Padding": tflite.Padding.VALID, "StrideH": 1, "StrideW": 1}
+    graph.node("CONV_2D", [means, weights, bias], scores, "Conv2DOptions", **fields)
+    return graph.to_bytes([picture], [scores])
+
+
+def write_segmentation(folder: Path, count: int = 10) -> None:
+    """Pictures, masks and the model."""
+    chance = np.random.default_rng([SEED, 1])
+    for name in ("images", "masks"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    for number in range(1, count + 1):
+        picture, mask = draw_regions(chance)
+        Image.fromarray(picture).save(folder / "images" / f"{number:02d}.jpg", quality=85)
+        Image.fromarray(mask).save(folder / "masks" / f"{number:02d}.png")
+    (folder / "model.tflite").write_bytes(segmentation_model())
+
+
+def main() -> None:
+    """Read the command line and write all samples."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--output_dir", type=Path, default=Path("datasets/sample"))
+    folder = parser.parse_args().output_dir
+    write_segmentation(folder / "segmentation")
+
+
+if __name__ == "__main__":
+    main()
