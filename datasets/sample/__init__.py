@@ -49,7 +49,8 @@ Smaller tasks
 -------------
 
 ``segmentation`` has 10 pictures of 48 by 48 pixels with coloured discs, ``masks`` of their classes, and a model of two
-operators that gives each pixel the class of the nearest colour.
+operators that gives each pixel the class of the nearest colour. ``keypoints`` has 10 pictures with up to 17 discs,
+``annotations.json`` with their places as keypoints of a person, and a model that gives a heat map for each colour.
 
 Everything here is made by the scripts in ``scripts/sample`` of the repository.
 """

@@ -18,6 +18,8 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from draw_pictures import write_lines
+from draw_scenes import to_json
 from tests.tflite_writer import Graph
 
 SEED = 411
@@ -68,12 +70,76 @@ def write_segmentation(folder: Path, count: int = 10) -> None:
     (folder / "model.tflite").write_bytes(segmentation_model())
 
 
+def keypoint_colours() -> npt.NDArray[np.float64]:
+    """Of the 17 keypoints: as far from each other as can be, all equally far from grey, from -1 to 1 (17, 3)."""
+    numbers = np.arange(17)
+    heights = 1 - (2 * numbers + 1) / 17
+    turns = np.pi * (3 - np.sqrt(5)) * numbers
+    around = np.sqrt(1 - heights**2)
+    return np.stack([around * np.cos(turns), around * np.sin(turns), heights], axis=1)
+
+
+def draw_person(chance: np.random.Generator) -> tuple[Bytes, dict[str, object]]:
+    """A picture with a disc for each keypoint of a person, some of them missing, and its annotation."""
+    height, width = SIDE, SIDE + int(chance.integers(0, 3)) * 8
+    rows, columns = np.mgrid[:height, :width]
+    picture = 127.5 + chance.normal(0, 12, (height, width, 3))
+    places = np.stack(np.divmod(chance.permutation(36)[:17], 6), axis=1) * 7.0 + 5 + chance.uniform(-1, 1, (17, 2))
+    seen = chance.random(17) < 0.85
+    keypoints: list[float] = []
+    for (y, x), colour, is_seen in zip(places, keypoint_colours(), seen, strict=True):
+        if is_seen:
+            picture[np.hypot(rows - y, columns - x) < 2.5] = 127.5 + 120 * colour
+        keypoints += [round(x + 0.5, 2), round(y + 0.5, 2), 2] if is_seen else [0, 0, 0]
+    box = [*np.round(places[:, ::-1].min(0) - 3, 2), *np.round(np.ptp(places[:, ::-1], axis=0) + 6, 2)]
+    annotation = {
+        "category_id": 1,
+        "bbox": box,
+        "area": round(box[2] * box[3] / 2, 2),
+        "num_keypoints": int(seen.sum()),
+        "keypoints": keypoints,
+    }
+    return np.clip(picture, 0, 255).astype(np.uint8), annotation
+
+
+def keypoint_model() -> bytes:
+    """Mean colours of 2 x 2 pixels along the colour of each keypoint, as heat maps: [1, 32, 32, 17]."""
+    graph = Graph()
+    picture = graph.tensor("picture", (1, 64, 64, 3))
+    means = graph.tensor("means", (1, 32, 32, 3))
+    window = {"StrideH": 2, "StrideW": 2, "FilterHeight": 2, "FilterWidth": 2}
+    graph.node("AVERAGE_POOL_2D", [picture], means, "Pool2DOptions", Padding=tflite.Padding.VALID, **window)
+    weights = graph.constant("weights", keypoint_colours().astype(np.float32).reshape(17, 1, 1, 3))
+    bias = graph.constant("bias", np.zeros(17, np.float32))
+    maps = graph.tensor("heat maps", (1, 32, 32, 17))
+    fields = {"Padding": tflite.Padding.VALID, "StrideH": 1, "StrideW": 1}
+    graph.node("CONV_2D", [means, weights, bias], maps, "Conv2DOptions", **fields)
+    return graph.to_bytes([picture], [maps])
+
+
+def write_keypoints(folder: Path, count: int = 10) -> None:
+    """Pictures, ``annotations.json`` in COCO's format, and the model."""
+    chance = np.random.default_rng([SEED, 2])
+    (folder / "images").mkdir(parents=True, exist_ok=True)
+    images, annotations = [], []
+    for number in range(1, count + 1):
+        picture, annotation = draw_person(chance)
+        name = f"{number:02d}.jpg"
+        Image.fromarray(picture).save(folder / "images" / name, quality=90, subsampling=0)
+        images.append({"id": number, "file_name": name, "width": picture.shape[1], "height": picture.shape[0]})
+        annotations.append({"id": number, "image_id": number, "iscrowd": 0, **annotation})
+    sections = {"images": images, "annotations": annotations, "categories": [{"id": 1, "name": "person"}]}
+    write_lines(folder / "annotations.json", to_json(sections))
+    (folder / "model.tflite").write_bytes(keypoint_model())
+
+
 def main() -> None:
     """Read the command line and write all samples."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output_dir", type=Path, default=Path("datasets/sample"))
     folder = parser.parse_args().output_dir
     write_segmentation(folder / "segmentation")
+    write_keypoints(folder / "keypoints")
 
 
 if __name__ == "__main__":

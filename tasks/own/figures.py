@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import stdev
 from typing import Any, Final
@@ -28,13 +28,13 @@ Rows = Mapping[int, tuple[npt.NDArray[Any] | None, ...]]
 class Scores:
     """A metric over some examples: its figure, and a number of each example, whose mean that is.
 
-    ``rows`` is what was observed of each. ``of_rows``: examples are the same where those are.
+    ``rows`` is what was observed of each. ``figure_of`` makes the figure of them, if no mean does.
     """
 
     figure: float
     values: npt.NDArray[np.float64]
     rows: Sequence[npt.NDArray[Any]]
-    of_rows: bool = False
+    figure_of: Callable[[Sequence[npt.NDArray[Any]]], float] | None = None
 
 
 class ScoresSeen:
@@ -63,8 +63,11 @@ def scores_of(metric: Mean, rows: Sequence[npt.NDArray[Any]]) -> Scores | None:
         return None
     if whole.ndim:
         return Scores(math.fsum(whole) / len(whole), whole, rows)
-    figure = metric.figure
-    return Scores(float(whole), contributions(lambda some: float(figure(some)), rows), rows, of_rows=True)
+
+    def figure_of(some: Sequence[npt.NDArray[Any]]) -> float:
+        return float(metric.figure(some))
+
+    return Scores(float(whole), contributions(figure_of, rows), rows, figure_of)
 
 
 class FigureTable:
@@ -122,10 +125,16 @@ class FigureTable:
 
 
 def _change(before: Scores, after: Scores) -> MeanChange:
+    """The change of a figure, in which as many examples differ as would each change it alone."""
     change = mean_change(before.values, after.values)
-    if not before.of_rows:
+    if before.figure_of is None:
         return change
-    differing = sum(not np.array_equal(*rows) for rows in zip(before.rows, after.rows, strict=True))
+    rows = list(before.rows)
+    others = [place for place, row in enumerate(after.rows) if not np.array_equal(rows[place], row)]
+    alone = [before.figure_of([*rows[:place], after.rows[place], *rows[place + 1 :]]) for place in others]
+    differing = sum(figure != before.figure for figure in alone)
+    if not differing and after.figure != before.figure:
+        differing = len(others)
     return replace(change, change=after.figure - before.figure, differing=differing)
 
 

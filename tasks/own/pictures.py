@@ -32,12 +32,12 @@ def image_input(
         raise TaskError(f"image_input takes the name of a picture file; the example's input is {_kind(image)}")
     if len(tensors) != 1:
         raise TaskError(f"image_input makes one input, and the model has {len(tensors)}; write a prepare of your own")
-    return (load_picture(Path(image), _transform(tensors[0], normalization)).values,)
+    return (load_picture(Path(image), picture_transform(tensors[0], normalization)).values,)
 
 
 @functools.lru_cache(maxsize=16)
-def _transform(tensor: TaskTensor, stated: str) -> ImageToTensor:
-    """For an input ``[1,height,width,3]``; raises :class:`TaskError` for another one."""
+def picture_transform(tensor: TaskTensor, stated: str) -> ImageToTensor:
+    """What makes an input ``[1,height,width,3]`` of a picture; raises :class:`TaskError` for another input."""
     shape, dtype = tensor.shape, tensor.dtype
     if len(shape) != 4 or shape[0] != 1 or shape[3] != 3 or dtype.name not in ACCEPTED_TYPES:
         raise TaskError(

@@ -74,8 +74,8 @@ class OwnTask:
     ) -> ObservedScores:
         """Score the outputs; raises :class:`TaskError`."""
         example = self.task.examples[prepared.context]
-        base = None if reference is None else Outputs(reference, self._outputs)
-        return scores(self.task, example, Outputs(outputs, self._outputs), base)
+        base = None if reference is None else Outputs(reference, self._outputs, self.inputs)
+        return scores(self.task, example, Outputs(outputs, self._outputs, self.inputs), base)
 
 
 class PortableOwnTask(OwnTask):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,10 @@ def ranks(rows: Rows) -> npt.NDArray[np.float64]:
     return np.array([float(row[0] > 0.5) for row in rows])
 
 
+def score(outputs: Outputs, target: float) -> dict[str, Any]:
+    return {"part": np.array([float(outputs[0].max()), 1 + target])}
+
+
 def agreement(ours: Outputs, theirs: Outputs, _target: object) -> dict[str, float]:
     return {"same": float(np.array_equal(ours[0], theirs[0]))}
 
@@ -50,10 +55,22 @@ def task_of(figure: Any = ratio) -> Task:
     return Task(
         examples=[et.Example(str(value), value, value) for value in INPUTS],
         prepare=lambda value, tensors: [np.full(tensors[0].shape, value, np.float32)],
-        score=lambda outputs, target: {"part": np.array([float(outputs[0][0, 0]), 1 + target])},
+        score=score,
         agree=agreement,
         metrics=[pooled("part", figure), mean("same")],
     )
+
+
+def largest(rows: Rows) -> float:
+    return max(float(row[0]) for row in rows)
+
+
+def first(rows: Rows) -> float:
+    return float(len(rows) > 0)
+
+
+def returned(task: Task) -> Task:
+    return task
 
 
 def part_of(folder: Path, task: Task, **shifts: Any) -> OwnPart:
@@ -63,7 +80,7 @@ def part_of(folder: Path, task: Task, **shifts: Any) -> OwnPart:
         model_file=model,
         reference=Configuration("reference", kernels="builtin"),
         tests=(Configuration("a"),),
-        loaded=Loaded(TaskFunction(lambda: task), None),
+        loaded=Loaded(TaskFunction(partial(returned, task)), None),
         record_examples=True,
     )
     part: OwnPart = evaluate(prepare, asked, Silent(), sessions(**shifts)).part
@@ -111,6 +128,16 @@ def test_examples_that_differ_are_those_whose_numbers_differ(tmp_path: Path) -> 
     assert (changes["part"].differing, changes["part"].count) == (2, 5)
     assert changes["part"].change == pytest.approx(0.2 / sum(1 + value for value in INPUTS), rel=1e-5)
     assert changes["same"].change == pytest.approx(-0.4)
+
+
+def test_an_example_whose_numbers_differ_without_a_change_of_the_figure_counts_as_the_same(tmp_path: Path) -> None:
+    part = part_of(tmp_path, task_of(largest), reference=still, a=lambda value: -0.05)
+    changes = {found.metric: found.change for found in part.comparisons}
+    assert (changes["part"].differing, changes["part"].change) == (1, pytest.approx(-0.05, rel=1e-5))
+    assert (
+        part_of(tmp_path, task_of(first), reference=still, a=lambda value: -value / 10).comparisons[0].change.differing
+        == 0
+    )
 
 
 def test_recorded_scores_have_the_figure_as_their_mean(tmp_path: Path) -> None:
