@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import tflite
 from PIL import Image
+from scipy.io import wavfile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -26,6 +27,9 @@ SEED = 411
 SIDE = 48
 COLOURS = np.full((4, 3), 60.37) + 159.74 * np.eye(4, 3, -1)
 """Of the background and of the three classes; no pixel is as near to one as to another."""
+SAMPLE_RATE, WINDOW = 16000, 800
+TONES = {"low": 440.0, "middle": 1000.0, "high": 2300.0}
+"""In hertz."""
 Bytes = npt.NDArray[np.uint8]
 
 
@@ -133,6 +137,96 @@ def write_keypoints(folder: Path, count: int = 10) -> None:
     (folder / "model.tflite").write_bytes(keypoint_model())
 
 
+def smoothing_model() -> bytes:
+    """The mean of 3 x 3 pixels: [1, 48, 48, 3], from -1 to 1 as the input."""
+    graph = Graph()
+    picture = graph.tensor("picture", (1, SIDE, SIDE, 3))
+    smooth = graph.tensor("smooth", (1, SIDE, SIDE, 3))
+    window = {"StrideH": 1, "StrideW": 1, "FilterHeight": 3, "FilterWidth": 3}
+    graph.node("AVERAGE_POOL_2D", [picture], smooth, "Pool2DOptions", Padding=tflite.Padding.SAME, **window)
+    return graph.to_bytes([picture], [smooth])
+
+
+def write_noise(folder: Path, count: int = 10) -> None:
+    """Pictures with noise, the same without it, and a model that smooths."""
+    chance = np.random.default_rng([SEED, 3])
+    for name in ("images", "targets"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    for number in range(1, count + 1):
+        picture, mask = draw_regions(chance)
+        clean = COLOURS[np.where(mask == 255, 0, mask)].astype(np.uint8)
+        Image.fromarray(picture).save(folder / "images" / f"{number:02d}.jpg", quality=85)
+        Image.fromarray(clean).save(folder / "targets" / f"{number:02d}.png")
+    (folder / "model.tflite").write_bytes(smoothing_model())
+
+
+def tone_model() -> bytes:
+    """How much of each tone is in a window, as scores: [1, 800] -> [1, 3]."""
+    times = np.arange(WINDOW) / SAMPLE_RATE
+    waves = [turn(2 * np.pi * hertz * times) for hertz in TONES.values() for turn in (np.cos, np.sin)]
+    graph = Graph()
+    sound = graph.tensor("sound", (1, WINDOW))
+    weights = graph.constant("waves", (np.stack(waves) * 8 / WINDOW).astype(np.float32))
+    parts = graph.node(
+        "FULLY_CONNECTED",
+        [sound, weights, graph.constant("bias", np.zeros(6, np.float32))],
+        graph.tensor("parts", (1, 6)),
+        "FullyConnectedOptions",
+    )
+    powers = graph.node("MUL", [parts, parts], graph.tensor("powers", (1, 6)), "MulOptions")
+    sums = graph.constant("sums", np.repeat(np.eye(3, dtype=np.float32), 2, axis=1))
+    logits = graph.node(
+        "FULLY_CONNECTED",
+        [powers, sums, graph.constant("no bias", np.zeros(3, np.float32))],
+        graph.tensor("logits", (1, 3)),
+        "FullyConnectedOptions",
+    )
+    scores = graph.node("SOFTMAX", [logits], graph.tensor("scores", (1, 3)), "SoftmaxOptions", Beta=1.0)
+    return graph.to_bytes([sound], [scores])
+
+
+def write_audio(folder: Path, count: int = 5) -> None:
+    """Recordings of three tones in noise, in a folder for each, the labels, and the model."""
+    chance = np.random.default_rng([SEED, 4])
+    for label, hertz in TONES.items():
+        (folder / "recordings" / label).mkdir(parents=True, exist_ok=True)
+        for number in range(1, count + 1):
+            times = np.arange(int(chance.integers(600, 1000))) / SAMPLE_RATE
+            tone = chance.uniform(0.1, 0.5) * np.sin(2 * np.pi * hertz * times * chance.uniform(0.97, 1.03))
+            samples = tone + chance.normal(0, 0.5, times.size)
+            path = folder / "recordings" / label / f"{number}.wav"
+            wavfile.write(path, SAMPLE_RATE, (np.clip(samples, -1, 1) * 32767).astype(np.int16))
+    write_lines(folder / "labels.txt", list(TONES))
+    (folder / "model.tflite").write_bytes(tone_model())
+
+
+def text_model(table: npt.NDArray[np.float32], length: int) -> bytes:
+    """The mean over the tokens of a table's rows, as scores: tokens [1, length] -> [1, 3]."""
+    graph = Graph()
+    tokens = graph.tensor("tokens", (1, length), "int32")
+    rows = graph.tensor("rows", (1, length, 3))
+    graph.node("GATHER", [graph.constant("table", table), tokens], rows, "GatherOptions", Axis=0)
+    means = graph.tensor("means", (1, 3))
+    axis = graph.constant("axis", np.array([1], np.int32))
+    graph.node("MEAN", [rows, axis], means, "ReducerOptions", KeepDims=False)
+    scores = graph.node("SOFTMAX", [means], graph.tensor("scores", (1, 3)), "SoftmaxOptions", Beta=1.0)
+    return graph.to_bytes([tokens], [scores])
+
+
+def write_text(folder: Path, count: int = 20, length: int = 8) -> None:
+    """Texts of tokens 1 to 19 with the label that most of them have, now and then another, and the model."""
+    chance = np.random.default_rng([SEED, 5])
+    table = np.concatenate([np.zeros((1, 3)), chance.normal(0, 2, (19, 3))]).astype(np.float32)
+    lines = ["tokens,label"]
+    for _ in range(count):
+        tokens = chance.integers(1, 20, int(chance.integers(3, length + 1)))
+        votes = np.bincount(table[tokens].argmax(1), minlength=3) + chance.random(3)
+        lines.append(f"{' '.join(map(str, tokens))},{votes.argmax()}")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_lines(folder / "texts.csv", lines)
+    (folder / "model.tflite").write_bytes(text_model(table, length))
+
+
 def main() -> None:
     """Read the command line and write all samples."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -140,6 +234,9 @@ def main() -> None:
     folder = parser.parse_args().output_dir
     write_segmentation(folder / "segmentation")
     write_keypoints(folder / "keypoints")
+    write_noise(folder / "noise")
+    write_audio(folder / "audio")
+    write_text(folder / "text")
 
 
 if __name__ == "__main__":
