@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from evaltools.tasks.own.definition import Mean as Mean
     from evaltools.tasks.own.definition import Task as Task
     from evaltools.tasks.own.definition import mean as mean
+    from evaltools.tasks.own.definition import pooled as pooled
     from evaltools.tasks.own.definition import task as task
     from evaltools.tasks.own.pictures import image_input as image_input
     from evaltools.tasks.own.pictures import pairs as pairs
@@ -70,7 +71,7 @@ _MODULES = {
         "UsageError",
     ),
     "evaltools.metrics.metric": ("Metric",),
-    "evaltools.tasks.own.definition": ("Example", "Mean", "Task", "mean", "task"),
+    "evaltools.tasks.own.definition": ("Example", "Mean", "Task", "mean", "pooled", "task"),
     "evaltools.tasks.own.pictures": ("image_input", "pairs"),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}

@@ -45,6 +45,17 @@ int8     tflite_runtime 2.14  0.4147     0.4130   0.4130
 int8     ai_edge_litert 2.3   0.4147     0.4130   0.4155
 =======  ===================  =========  =======  =======
 
+Smaller tasks
+-------------
+
+Each has a model of a few operators whose weights are written by hand.
+
+* ``segmentation``: 10 pictures of 48 by 48 pixels with coloured discs, and ``masks`` of their classes.
+* ``keypoints``: 10 pictures with up to 17 discs, whose places ``annotations.json`` has as keypoints of a person.
+* ``noise``: 10 pictures, and the same without noise in ``targets``.
+* ``audio``: 15 recordings of three tones in noise, in a folder for each label.
+* ``text``: 20 rows of tokens with a label in ``texts.csv``.
+
 Everything here is made by the scripts in ``scripts/sample`` of the repository.
 """
 

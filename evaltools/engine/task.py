@@ -92,8 +92,8 @@ class Task(Protocol[Observed]):
     def observe(self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None) -> Observed:
         """What is kept of the outputs: it is small, and enough for every metric.
 
-        ``reference`` are the reference's outputs for the same inputs. It is None if there is no reference, if the
-        reference failed, or if the outputs are the reference's own. Raises :class:`~evaltools.errors.TaskError` as
+        ``reference`` are the reference's outputs for the same inputs: ``outputs`` itself where they are the reference's
+        own, None if there is no reference, or if it failed. Raises :class:`~evaltools.errors.TaskError` as
         :meth:`prepare` does.
         """
 

@@ -94,9 +94,8 @@ class Worker(Generic[Observation]):
             if isinstance(run, Failure):
                 records.append(Record(ready.example, name, (), None, run))
                 continue
-            against = None if name == self._reference else base_outputs
             try:
-                observation = self._task.observe(ready.prepared, run.outputs, against)
+                observation = self._task.observe(ready.prepared, run.outputs, base_outputs)
             except TaskError as error:
                 records.append(Record(ready.example, name, (), None, Failure("score", str(error))))
                 continue

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from evaltools.stats.interval import Interval
 from evaltools.stats.multiple import confidence_of_each
@@ -91,7 +91,7 @@ class MeanChange:
         return examples_needed(lambda count: chance(count) if count > 1 else 0.0, self.count)
 
 
-def mean_change(before: Sequence[float], after: Sequence[float]) -> MeanChange:
+def mean_change(before: npt.ArrayLike, after: npt.ArrayLike) -> MeanChange:
     """The change of scores on the same examples, in the same order.
 
     >>> mean_change([0.5, 0.75], [0.5, 0.25])

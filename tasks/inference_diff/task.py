@@ -208,7 +208,8 @@ class InferenceDiffTask:
     ) -> DiffObservation:
         """Compare with the reference's outputs."""
         index, loaded = prepared.context
-        base = reference if loaded is None else loaded
+        other = None if reference is outputs else reference
+        base = other if loaded is None else loaded
         kept = tuple(outputs) if index in self._keep else None
         return DiffObservation(None if base is None else self.comparison.compare(outputs, base), kept)
 

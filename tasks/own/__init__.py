@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
-from evaltools.task_kind import OWN, TaskEvidence, TaskReport
+from evaltools.task_kind import OWN, Accuracy, TaskEvidence, TaskReport, tree_kinds
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 from evaltools.tasks.shared.options.model import MODEL_FILE
 from evaltools.tasks.shared.options.pictures import MAX_FAILED_EXAMPLES, OUTPUT_FILE_PATH
 
 if TYPE_CHECKING:
+    from evaltools.metrics.metric import Metric
     from evaltools.request import Options, Request
     from evaltools.result.evaluation import EvaluationResult
+    from evaltools.tasks.own.definition import TaskFunction
     from evaltools.tasks.own.evaluation import OwnEvaluation
     from evaltools.tasks.own.loading import Loaded
     from evaltools.tasks.own.options import Option
@@ -165,10 +169,46 @@ class OwnKind(EvaluationKind):
         return PartsOfTask(self.prepare(asked).example_count)
 
 
+class DeclaredKind(OwnKind):
+    """A task that comes with evaltools, made as one of your own is: the ``KIND`` of its folder.
+
+    ``metrics`` has what each of its metrics means, by name, so that limits on them can be checked before anything runs.
+    """
+
+    place = 10
+
+    def __init__(
+        self, function: TaskFunction[...], metrics: Mapping[str, str], accuracy: Accuracy | None = None
+    ) -> None:
+        from evaltools.tasks.own.loading import Loaded, Origin
+
+        module = function.function.__module__
+        origin = Origin(Path(inspect.getfile(function.function)), function.name, module)
+        super().__init__(Loaded(function, origin, function.name, is_built_in=True), function.name)
+        self.description = inspect.cleandoc(function.function.__doc__ or "")
+        self.accuracy = accuracy
+        self._meanings = dict(metrics)
+
+    @property
+    def command(self) -> str:
+        """The task's name on the command line."""
+        return self.name.replace("_", "-")
+
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        """The metrics of the task."""
+        from evaltools.metrics.metric import metric_of_own_task
+
+        return [replace(metric_of_own_task(name), meaning=meaning) for name, meaning in self._meanings.items()]
+
+
 def kind_named(text: str) -> EvaluationKind:
     """The task that ``FILE.py:NAME`` or the name of an installed task stands for; raises :class:`UsageError`."""
     if text == OWN:
         return OwnKind()
+    built_in = tree_kinds().get(text)
+    if isinstance(built_in, OwnKind):
+        return built_in
     from evaltools.tasks.own.loading import installed_kind, load_task
 
     return installed_kind(text) or OwnKind(load_task(text), text)

@@ -45,6 +45,16 @@ class Mean:
     margin: float | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Pooled(Mean):
+    """A metric of all examples together: ``figure`` takes what ``score`` or ``agree`` gave of each, as arrays in order.
+
+    It gives one number, or one for each example, whose mean is the metric. NaN: there is no such figure.
+    """
+
+    figure: Callable[[Sequence[npt.NDArray[Any]]], float | npt.NDArray[Any]]
+
+
 def mean(name: str, better: Better = "higher", margin: float | None = None) -> Mean:
     """The mean over the examples of what ``score`` gives under this name.
 
@@ -54,6 +64,20 @@ def mean(name: str, better: Better = "higher", margin: float | None = None) -> M
     return Mean(name, better, margin)
 
 
+def pooled(
+    name: str,
+    figure: Callable[[Sequence[npt.NDArray[Any]]], float | npt.NDArray[Any]],
+    better: Better = "higher",
+    margin: float | None = None,
+) -> Pooled:
+    """A metric that is no mean over examples, such as a ratio of sums over all of them.
+
+    >>> pooled("pixel_accuracy", lambda rows: sum(row[0] for row in rows) / sum(row[1] for row in rows)).name
+    'pixel_accuracy'
+    """
+    return Pooled(name=name, better=better, margin=margin, figure=figure)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """A task over some examples.
@@ -61,6 +85,9 @@ class Task:
     ``prepare(input, tensors)`` gives one array per input of the model; each of ``tensors`` has ``name``, ``shape``,
     ``dtype`` and ``quantisation``. ``score(outputs, target)`` gives a number per metric, ``{"iou": 0.8}``; ``outputs``
     are the arrays as the model gives them, and ``outputs.real(0)`` is the first one as real numbers.
+    ``agree(outputs, reference, target)`` gives a number per metric, too: how far the outputs are those of the
+    reference, for which it is called with its own on both sides. A task has one of the two, or both. For a metric that
+    is :func:`pooled` they give an array of numbers.
 
     >>> import evaltools as et
     >>> task = et.Task(
@@ -75,7 +102,8 @@ class Task:
 
     examples: Sequence[Example]
     prepare: Callable[[Any, Sequence[TaskTensor]], Sequence[npt.ArrayLike]]
-    score: Callable[[Outputs, Any], Mapping[str, float]]
+    score: Callable[[Outputs, Any], Mapping[str, Any]] | None = None
+    agree: Callable[[Outputs, Outputs, Any], Mapping[str, Any]] | None = None
     metrics: Sequence[Mean] = field(default=())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,11 +14,12 @@ from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
+from evaltools.tasks.own.definition import Mean
 from evaltools.tasks.own.faults import place_of
-from evaltools.tasks.own.figures import ScoresByExample, ScoresSeen, comparisons, means, verdicts
+from evaltools.tasks.own.figures import FigureTable, ScoresSeen, verdicts
 from evaltools.tasks.own.request import OwnRequest
 from evaltools.tasks.own.result import ExampleScores, OwnPart
-from evaltools.tasks.own.task import ObservedScores, OwnTask, build
+from evaltools.tasks.own.task import ObservedScores, OwnTask, build, scored_at
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
 from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup, require_stated
@@ -29,9 +30,8 @@ from evaltools.tasks.shared.run_identity import RunAtPlace, files_below, with_fi
 class OwnEvaluation(Evaluation[ObservedScores]):
     """An evaluation of the examples that a task gives; make it with :func:`prepare`."""
 
-    name = "own"
-
     def __init__(self, request: OwnRequest, model: ModelFile, task: OwnTask) -> None:
+        self.name = request.loaded.task
         self.request: OwnRequest = request
         self.model = model
         self.task: Final = task
@@ -80,16 +80,12 @@ class OwnEvaluation(Evaluation[ObservedScores]):
     ) -> Findings:
         """Means, comparisons, and every score if that was asked for."""
         request, task, outcome = self.request, self.task.task, measured.outcome
-        origin = request.loaded.origin
+        origin = None if request.loaded.is_built_in else request.loaded.origin
         judged = [judge_records(entry, outcome) for entry in described]
         seen = {entry.name: ScoresSeen() for entry in judged if entry.status == "measured"}
         sums = sum_up(measured, comparison_pairs(judged), {name: [each] for name, each in seen.items()})
-        scores = {name: each.values for name, each in seen.items()}
-        compared = [
-            comparison
-            for one, other in sums.pairs
-            for comparison in comparisons(one, other, task.metrics, scores[one], scores[other])
-        ]
+        table = FigureTable(task.metrics, {name: each.rows for name, each in seen.items()})
+        compared = [comparison for pair in sums.pairs for comparison in table.comparisons(*pair)]
         part = OwnPart(
             name=request.loaded.function.name,
             source=str(origin) if origin else "",
@@ -98,10 +94,10 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             example_count=self.example_count,
             examples_sha256=digest(example.id for example in self.task.examples),
             preprocessing_latency=summarise_latency(outcome.preprocessing_us),
-            metrics=list(task.metrics),
-            means=[mean for name in scores for mean in means(name, task.metrics, scores[name])],
+            metrics=[Mean(metric.name, metric.better, metric.margin) for metric in task.metrics],
+            means=[mean for name in seen for mean in table.means(name)],
             comparisons=compared,
-            scores=self._scores(scores) if request.record_examples else None,
+            scores=self._scores(table) if request.record_examples else None,
         )
         return Findings(
             configurations=[sums.with_figures(entry) for entry in judged],
@@ -111,10 +107,11 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             warnings=self._warnings(seen.values()),
         )
 
-    def _scores(self, scores: Mapping[str, ScoresByExample]) -> list[ExampleScores]:
+    def _scores(self, table: FigureTable) -> list[ExampleScores]:
+        scores = {name: table.of_examples(name) for name in table.rows}
         found = []
         for example in self.task.examples:
-            given = {name: list(values[example.index]) for name, values in scores.items() if example.index in values}
+            given = {name: each[example.index] for name, each in scores.items() if example.index in each}
             if given:
                 found.append(ExampleScores(example.id, given))
         return found
@@ -123,8 +120,10 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         unknown = next((each.unknown for each in seen if each.unknown), ())
         if not unknown:
             return []
-        name, place = unknown[0], place_of(self.task.task.score)
-        return [f'{place}: score also gives {name!r}; add evaltools.mean("{name}") to the metrics to see it']
+        name = unknown[0]
+        return [
+            f'{scored_at(self.task.task)} also gives {name!r}; add evaltools.mean("{name}") to the metrics to see it'
+        ]
 
 
 def prepare(request: OwnRequest) -> OwnEvaluation:
@@ -154,7 +153,8 @@ def _fault(task: OwnTask, example: Example, session: Session) -> str | None:
     """The error of the task's own code on an example; None where there is none, or where something else fails."""
     try:
         prepared: Prepared = task.prepare(example)
-        task.observe(prepared, session.run(prepared.inputs).outputs)
+        outputs = session.run(prepared.inputs).outputs
+        task.observe(prepared, outputs, outputs)
     except TaskError as error:
         return str(error)
     except (ImageError, InferenceError):

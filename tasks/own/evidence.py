@@ -43,7 +43,8 @@ def _means(result: EvaluationResult, configuration: ConfigurationResult) -> dict
     recorded = [example.scores.get(configuration.name) for example in part.scores or []]
     found = {}
     for place, metric in enumerate(part.metrics):
-        scores = [values[place] for values in recorded if values is not None]
+        given = [values[place] for values in recorded if values is not None]
+        scores = [score for score in given if score is not None]
         scores = scores if len(scores) == part.example_count else []
         for entry in part.means:
             if (entry.configuration, entry.metric) == (configuration.name, metric.name):

@@ -106,6 +106,12 @@ def _text_of(error: BaseException) -> str:
         return f"its text cannot be made: {type(own_fault).__name__}"
 
 
+def told(error: Exception, place: str) -> str:
+    """An error that states what is wrong, behind its place; without that where it is evaltools' own code."""
+    is_ours = _OURS in Path(place.partition(", line ")[0]).resolve().parents
+    return str(error) if is_ours else f"{place}: {error}"
+
+
 def place_of(function: Callable[..., Any]) -> str:
     """File and first line of a function, as far as they are known.
 

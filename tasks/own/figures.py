@@ -3,60 +3,139 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import stdev
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
 
 from evaltools.engine import Example
 from evaltools.gates.mean_verdict import mean_verdict
 from evaltools.result.verdict import Verdict
-from evaltools.stats.means import mean_change, mean_interval
-from evaltools.tasks.own.definition import Mean
+from evaltools.stats.jackknife import contributions
+from evaltools.stats.means import MeanChange, mean_change, mean_interval
+from evaltools.tasks.own.definition import Mean, Pooled
 from evaltools.tasks.own.result import MetricComparison, MetricMean
 from evaltools.tasks.own.task import ObservedScores
 
-ScoresByExample = Mapping[int, tuple[float, ...]]
+Rows = Mapping[int, tuple[npt.NDArray[Any] | None, ...]]
+"""What was observed of each example that a configuration finished, by its number: an array for each metric."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A metric over some examples: its figure, and a number of each example, whose mean that is.
+
+    ``rows`` is what was observed of each. ``figure_of`` makes the figure of them, if no mean does.
+    """
+
+    figure: float
+    values: npt.NDArray[np.float64]
+    rows: Sequence[npt.NDArray[Any]]
+    figure_of: Callable[[Sequence[npt.NDArray[Any]]], float] | None = None
 
 
 class ScoresSeen:
-    """Collects the scores of a configuration by the number of the example, and the first names that have no metric."""
+    """Collects what was observed of a configuration, by the example's number, and the first names without a metric."""
 
     def __init__(self) -> None:
-        self.values: dict[int, tuple[float, ...]] = {}
+        self.rows: dict[int, tuple[npt.NDArray[Any] | None, ...]] = {}
         self.unknown: tuple[str, ...] = ()
 
     def add(self, example: Example, observation: ObservedScores) -> None:
         """Add the scores of one example."""
-        self.values[example.index] = observation.values
+        self.rows[example.index] = observation.values
         self.unknown = self.unknown or tuple(observation.unknown)
 
 
-def means(configuration: str, metrics: Sequence[Mean], scores: ScoresByExample) -> list[MetricMean]:
-    """Each metric of one configuration; none without an example."""
-    count = len(scores)
-    found = []
-    for place, metric in enumerate(metrics if count else ()):
-        values = [each[place] for each in scores.values()]
-        mean = math.fsum(values) / count
-        deviation = stdev(values) if count > 1 else 0.0
-        interval = mean_interval(mean, deviation, count)
-        found.append(MetricMean(configuration, metric.name, count, mean, deviation, interval))
-    return found
+def scores_of(metric: Mean, rows: Sequence[npt.NDArray[Any]]) -> Scores | None:
+    """A metric over examples, at least one; None where there is no such figure over them.
+
+    That of a metric over all of them comes with what each example contributes, if its function gives no scores itself.
+    """
+    if not isinstance(metric, Pooled):
+        values = np.array([float(row) for row in rows])
+        return Scores(math.fsum(values) / len(values), values, rows)
+    whole = np.asarray(metric.figure(rows), np.float64)
+    if not np.isfinite(whole).all():
+        return None
+    if whole.ndim:
+        return Scores(math.fsum(whole) / len(whole), whole, rows)
+
+    def figure_of(some: Sequence[npt.NDArray[Any]]) -> float:
+        return float(metric.figure(some))
+
+    return Scores(float(whole), contributions(figure_of, rows), rows, figure_of)
 
 
-def comparisons(
-    baseline: str,
-    other: str,
-    metrics: Sequence[Mean],
-    before: ScoresByExample,
-    after: ScoresByExample,
-) -> list[MetricComparison]:
-    """Each metric of one configuration against another, over the examples that both finished; none without one."""
-    common = sorted(before.keys() & after.keys())
-    found = []
-    for place, metric in enumerate(metrics if common else ()):
-        change = mean_change([before[index][place] for index in common], [after[index][place] for index in common])
-        found.append(MetricComparison(baseline, other, metric.name, change, change.interval()))
-    return found
+class FigureTable:
+    """The metrics of all configurations over any of their examples; nothing is computed twice."""
+
+    def __init__(self, metrics: Sequence[Mean], rows: Mapping[str, Rows]) -> None:
+        self.metrics: Final = tuple(metrics)
+        self.rows: Final = rows
+        self._known: dict[tuple[str, int, tuple[int, ...]], Scores | None] = {}
+
+    def examples(self, configuration: str, place: int) -> list[int]:
+        """The examples of a configuration with a score for the metric at that place, ascending."""
+        return sorted(index for index, row in self.rows[configuration].items() if row[place] is not None)
+
+    def scores(self, configuration: str, place: int, examples: Sequence[int]) -> Scores | None:
+        """The metric at a place over some of the examples of a configuration; None where there is no such figure."""
+        key = configuration, place, tuple(examples)
+        if key not in self._known:
+            observed = (self.rows[configuration][index][place] for index in examples)
+            rows = [row for row in observed if row is not None]
+            self._known[key] = scores_of(self.metrics[place], rows) if rows else None
+        return self._known[key]
+
+    def means(self, configuration: str) -> list[MetricMean]:
+        """Each metric of one configuration; none without an example."""
+        found = []
+        for place, metric in enumerate(self.metrics):
+            scores = self.scores(configuration, place, self.examples(configuration, place))
+            if scores is not None:
+                count = len(scores.values)
+                deviation = stdev(scores.values.tolist()) if count > 1 else 0.0
+                interval = mean_interval(scores.figure, deviation, count)
+                found.append(MetricMean(configuration, metric.name, count, scores.figure, deviation, interval))
+        return found
+
+    def comparisons(self, baseline: str, other: str) -> list[MetricComparison]:
+        """Each metric of one configuration against another, over the examples that both finished; none without one."""
+        found = []
+        for place, metric in enumerate(self.metrics):
+            common = sorted(set(self.examples(baseline, place)).intersection(self.examples(other, place)))
+            before, after = (self.scores(name, place, common) for name in (baseline, other))
+            if before is not None and after is not None:
+                change = _change(before, after)
+                found.append(MetricComparison(baseline, other, metric.name, change, change.interval()))
+        return found
+
+    def of_examples(self, configuration: str) -> dict[int, list[float | None]]:
+        """What each example adds to each metric, by its number; None where it has no score for it."""
+        columns: list[dict[int, float]] = []
+        for place in range(len(self.metrics)):
+            examples = self.examples(configuration, place)
+            scores = self.scores(configuration, place, examples)
+            columns.append({} if scores is None else dict(zip(examples, scores.values.tolist(), strict=True)))
+        return {index: [column.get(index) for column in columns] for index in self.rows[configuration]}
+
+
+def _change(before: Scores, after: Scores) -> MeanChange:
+    """The change of a figure, in which as many examples differ as would each change it alone."""
+    change = mean_change(before.values, after.values)
+    if before.figure_of is None:
+        return change
+    rows = list(before.rows)
+    others = [place for place, row in enumerate(after.rows) if not np.array_equal(rows[place], row)]
+    alone = [before.figure_of([*rows[:place], after.rows[place], *rows[place + 1 :]]) for place in others]
+    differing = sum(figure != before.figure for figure in alone)
+    if not differing and after.figure != before.figure:
+        differing = len(others)
+    return replace(change, change=after.figure - before.figure, differing=differing)
 
 
 def verdicts(found: Sequence[MetricComparison], metrics: Sequence[Mean], margin: float) -> dict[str, list[Verdict]]:

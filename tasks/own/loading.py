@@ -17,7 +17,7 @@ from typing import Any, Final
 from evaltools.errors import UsageError
 from evaltools.extensions import TASKS, entries, imported, reason_and_place, unusable
 from evaltools.parameter import did_you_mean
-from evaltools.task_kind import tree_kinds
+from evaltools.task_kind import OWN, tree_kinds
 from evaltools.tasks.own.definition import TaskFunction
 from evaltools.tasks.own.faults import FAULTS, calling_task, sentence
 from evaltools.tasks.shared.kind import EvaluationKind
@@ -64,17 +64,23 @@ class Origin:
 class Loaded:
     """A task's function; ``origin`` is None where only this process has it, as in a notebook.
 
-    ``installed`` is the name of its entry point.
+    ``installed`` is the name of its entry point, or of the task that comes with evaltools (``is_built_in``).
     """
 
     function: TaskFunction[...]
     origin: Origin | None
     installed: str = ""
+    is_built_in: bool = False
 
     @property
     def name(self) -> str:
         """What the task is loaded by again: its installed name, or ``FILE.py:NAME``."""
         return self.installed or (str(self.origin) if self.origin else self.function.name)
+
+    @property
+    def task(self) -> str:
+        """What results call it."""
+        return self.installed if self.is_built_in else OWN
 
 
 def load_task(text: str) -> Loaded:

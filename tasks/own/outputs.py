@@ -11,14 +11,24 @@ from evaltools.tasks.own.tensors import TaskTensor
 
 
 class Outputs(tuple[npt.NDArray[np.generic], ...]):
-    """The arrays as the model gives them, in its order; ``tensors`` has name and quantisation of each."""
+    """The arrays as the model gives them, in its order; ``tensors`` has name and quantisation of each.
+
+    ``inputs`` describes the model's inputs.
+    """
 
     tensors: Sequence[TaskTensor]
+    inputs: Sequence[TaskTensor]
 
-    def __new__(cls, arrays: Sequence[npt.NDArray[np.generic]], tensors: Sequence[TaskTensor]) -> Outputs:
+    def __new__(
+        cls,
+        arrays: Sequence[npt.NDArray[np.generic]],
+        tensors: Sequence[TaskTensor],
+        inputs: Sequence[TaskTensor] = (),
+    ) -> Outputs:
         """Keep the arrays as they are."""
         outputs = super().__new__(cls, arrays)
         outputs.tensors = tensors
+        outputs.inputs = inputs
         return outputs
 
     def real(self, number: int) -> npt.NDArray[np.float32]:

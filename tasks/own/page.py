@@ -52,7 +52,8 @@ def _examples(part: OwnPart) -> Iterator[Table]:
             for example in part.scores or ()
             if {found.baseline, found.other} <= example.scores.keys()
         ]
-        differing = sorted((entry for entry in scored if entry[1] != entry[2]), key=lambda e: sign * (e[2] - e[1]))
+        both = [(name, one, two) for name, one, two in scored if one is not None and two is not None and one != two]
+        differing = sorted(both, key=lambda entry: sign * (entry[2] - entry[1]))
         rows: list[Sequence[Cell]] = [
             [name, Number(f"{before:.4g}", before), Number(f"{after:.4g}", after)]
             for name, before, after in differing[:_MOST_EXAMPLES]

@@ -11,56 +11,65 @@ from typing import Any
 import numpy as np
 
 from evaltools.datasets.image_folder import list_images, printable_name
-from evaltools.errors import DataError, TaskError
-from evaltools.preprocess import ImageToTensor, Normalization, Quantization
+from evaltools.errors import DataError, TaskError, UsageError
+from evaltools.preprocess import ImageToTensor, Normalization, Quantization, parse_normalization
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Example
 from evaltools.tasks.own.tensors import TaskTensor
 from evaltools.tasks.shared.image_input import ACCEPTED_TYPES, load_picture
 
 
-def image_input(image: str | os.PathLike[str], tensors: Sequence[TaskTensor]) -> tuple[Array, ...]:
+def image_input(
+    image: str | os.PathLike[str], tensors: Sequence[TaskTensor], normalization: str = "auto"
+) -> tuple[Array, ...]:
     """The input of a model that takes one RGB picture, from a picture file: the whole picture, resized.
 
-    Values are normalised as the model's metadata say, else as the native tools do: -1..1 for real numbers, the pixels
-    themselves for quantised ones. Raises :class:`~evaltools.errors.ImageError` for a file that is no picture.
+    Values are normalised as ``normalization`` says, written as for ``--normalization``. ``auto``: as the model's
+    metadata say, else as the native tools do: -1..1 for real numbers, the pixels themselves for quantised ones.
+    Raises :class:`~evaltools.errors.ImageError` for a file that is no picture.
     """
     if not isinstance(image, (str, os.PathLike)):
         raise TaskError(f"image_input takes the name of a picture file; the example's input is {_kind(image)}")
     if len(tensors) != 1:
         raise TaskError(f"image_input makes one input, and the model has {len(tensors)}; write a prepare of your own")
-    return (load_picture(Path(image), _transform(tensors[0])).values,)
+    return (load_picture(Path(image), picture_transform(tensors[0], normalization)).values,)
 
 
 @functools.lru_cache(maxsize=16)
-def _transform(tensor: TaskTensor) -> ImageToTensor:
-    """For an input ``[1,height,width,3]``; raises :class:`TaskError` for another one."""
+def picture_transform(tensor: TaskTensor, stated: str) -> ImageToTensor:
+    """What makes an input ``[1,height,width,3]`` of a picture; raises :class:`TaskError` for another input."""
     shape, dtype = tensor.shape, tensor.dtype
     if len(shape) != 4 or shape[0] != 1 or shape[3] != 3 or dtype.name not in ACCEPTED_TYPES:
         raise TaskError(
-            f"image_input makes a single RGB picture, [1,height,width,3] of {', '.join(ACCEPTED_TYPES)}; the model's "
-            f"input {tensor.name!r} is {dtype}{list(shape)}. Write a prepare of your own"
+            f"a picture becomes one RGB input, [1,height,width,3] of {', '.join(ACCEPTED_TYPES)}; the model's input "
+            f"{tensor.name!r} is {dtype}{list(shape)}. Take a model for pictures, or a task with another prepare"
         )
     quantization = Quantization(*tensor.quantisation) if tensor.quantisation else None
     if dtype == np.int16 and quantization is None:
         raise TaskError(f"the input {tensor.name!r} is int16 without quantisation; write a prepare of your own")
-    normalization = None
-    if tensor.normalization is not None and dtype.kind == "f":
+    normalization = None if stated == "auto" else parse_normalization(stated)
+    if stated == "auto" and tensor.normalization is not None and dtype.kind == "f":
         normalization = Normalization(*tensor.normalization, "model metadata")
     return ImageToTensor(shape[1], shape[2], np.dtype(dtype), normalization, quantization, crop_fraction=None)
 
 
-def pairs(images: Path, targets: Path) -> list[Example]:
+def pairs(images: Path, targets: Path | None, num_images: int = 0) -> list[Example]:
     """An example for each picture in a folder, with the file of the same stem in another folder as its target.
 
-    Raises :class:`~evaltools.errors.DataError` for a picture without such a file, or with several.
+    The first ``num_images`` alone, 0: all. ``targets`` None: they have no target. Raises
+    :class:`~evaltools.errors.DataError` for a picture without such a file, or with several.
     """
+    if num_images < 0:
+        raise UsageError(f"--num_images={num_images}: give a number of pictures, or 0 for all")
+    paths = list_images(images, "--images").paths[: num_images or None]
+    if targets is None:
+        return [Example(printable_name(image), image) for image in paths]
     found: dict[str, list[Path]] = {}
     for file in sorted(targets.iterdir()) if targets.is_dir() else []:
         if not file.name.startswith("."):
             found.setdefault(file.stem, []).append(file)
     examples = []
-    for image in list_images(images, "the folder of pictures").paths:
+    for image in paths:
         fitting = found.get(image.stem, [])
         if len(fitting) != 1:
             there_are = f"has {', '.join(file.name for file in fitting)}" if fitting else "has no file of that stem"

@@ -14,6 +14,9 @@ from evaltools.tasks.own.definition import Mean
 class MetricMean:
     """The mean of a metric over the ``examples`` that a configuration finished, with its 95 % interval.
 
+    A metric of all examples together stands here as well: it is the mean of what the examples contribute (the
+    jackknife's pseudo-values).
+
     The interval is Student's t, Wilson's where every score is 0 or 1. It is null for fewer than 2 examples, and where
     all scores are equal and neither 0 nor 1. ``deviation`` is the standard deviation of the scores.
     """
@@ -42,10 +45,13 @@ class MetricComparison:
 
 @dataclass(frozen=True)
 class ExampleScores:
-    """The scores of one example in the order of the metrics, of each configuration that finished it."""
+    """The scores of one example in the order of the metrics, of each configuration that finished it.
+
+    Null where it has none. For a metric of all examples together it is what the example contributes to it.
+    """
 
     example: str
-    scores: dict[str, list[float]]
+    scores: dict[str, list[float | None]]
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import math
 import sys
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from evaltools.engine import Example as NumberedExample
 from evaltools.engine import Prepared
@@ -19,8 +21,8 @@ from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import resizing_by_kernel
 from evaltools.result.metrics import METRICS
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.definition import Example, Mean, Task
-from evaltools.tasks.own.faults import FAULTS, calling_task, place_of, sentence, shown
+from evaltools.tasks.own.definition import Example, Mean, Pooled, Task
+from evaltools.tasks.own.faults import FAULTS, calling_task, place_of, sentence, shown, told
 from evaltools.tasks.own.loading import Loaded, Origin
 from evaltools.tasks.own.outputs import Outputs
 from evaltools.tasks.own.tensors import Quantisation, TaskTensor
@@ -39,11 +41,14 @@ class _Unfit(Exception):
     """A task's function returned something that it must not return."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ObservedScores:
-    """The scores of one example, in the order of the metrics; ``unknown`` are names that no metric has."""
+    """The scores of one example, in the order of the metrics; ``unknown`` are names that no metric has.
 
-    values: tuple[float, ...]
+    None stands for the agreement with a reference that failed, or that there is not.
+    """
+
+    values: tuple[npt.NDArray[Any] | None, ...]
     unknown: tuple[str, ...] = ()
 
 
@@ -68,7 +73,9 @@ class OwnTask:
         self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None
     ) -> ObservedScores:
         """Score the outputs; raises :class:`TaskError`."""
-        return scores(self.task, self.task.examples[prepared.context], Outputs(outputs, self._outputs))
+        example = self.task.examples[prepared.context]
+        base = None if reference is None else Outputs(reference, self._outputs, self.inputs)
+        return scores(self.task, example, Outputs(outputs, self._outputs, self.inputs), base)
 
 
 class PortableOwnTask(OwnTask):
@@ -108,7 +115,7 @@ def make_task(loaded: Loaded, options: Mapping[str, Any]) -> Task:
         with calling_task():
             task = loaded.function(**options)
     except EvaltoolsError as error:
-        raise UsageError(f"{place}: {error}") from error
+        raise UsageError(told(error, place)) from error
     except FAULTS as error:
         raise UsageError(sentence(error, f"the task {loaded.function.name} cannot be made", place)) from error
     if not isinstance(task, Task):
@@ -120,10 +127,12 @@ def make_task(loaded: Loaded, options: Mapping[str, Any]) -> Task:
         raise UsageError(sentence(error, "its examples cannot be listed", place)) from error
     _require_examples(examples, place)
     _require_metrics(task.metrics, place)
-    for name in ("prepare", "score"):
-        if not callable(getattr(task, name)):
-            raise UsageError(f"{place}: {name} is {_kind(getattr(task, name))}; give a function")
-    return Task(examples=examples, prepare=task.prepare, score=task.score, metrics=tuple(task.metrics))
+    given = {name: getattr(task, name) for name in ("prepare", "score", "agree")}
+    for name, function in given.items():
+        may_be_missing = name == "agree" or (name == "score" and given["agree"] is not None)
+        if not callable(function) and not (function is None and may_be_missing):
+            raise UsageError(f"{place}: {name} is {_kind(function)}; give a function")
+    return dataclasses.replace(task, examples=examples, metrics=tuple(task.metrics))
 
 
 def _require_examples(examples: Sequence[Any], place: str) -> None:
@@ -218,7 +227,7 @@ def _prepared(task: Task, number: int, tensors: Sequence[TaskTensor]) -> Prepare
     except ImageError:
         raise
     except (TaskError, _Unfit) as error:
-        raise TaskError(f"{place_of(task.prepare)}: {error}") from error
+        raise TaskError(told(error, place_of(task.prepare))) from error
     except FAULTS as error:
         raise TaskError(sentence(error, f"prepare failed for {example.id!r}", place_of(task.prepare))) from error
     place = f"{place_of(task.prepare)}: prepare gave"
@@ -247,48 +256,71 @@ def _fitting(array: Array, tensor: TaskTensor, place: str) -> Array:
     raise TaskError(f"{place} {given}; {expected}{hint}")
 
 
-def _numbers(given: Any, task: Task, example: Example) -> dict[str, float]:
-    """A number by each name."""
-    if not isinstance(given, Mapping):
-        such = f'{{"{task.metrics[0].name}": 0.8}}'
-        raise _Unfit(f"score gave {_kind(given)} for {example.id!r}; return a mapping such as {such}")
-    return {str(name): _number(str(name), value, example) for name, value in given.items()}
+def scores(task: Task, example: Example, outputs: Outputs, reference: Outputs | None) -> ObservedScores:
+    """What ``score`` and ``agree`` give, checked; raises :class:`TaskError`."""
+    found: dict[str, Array | None] = {}
+    if task.score is not None:
+        found |= _given(task, "score", task.score, (outputs, example.target), example)
+    if task.agree is not None:
+        agreement = _given(task, "agree", task.agree, (outputs, reference or outputs, example.target), example)
+        found |= agreement if reference is not None else dict.fromkeys(agreement)
+    for metric in task.metrics:
+        if metric.name not in found:
+            there_are = ", ".join(list(found)[:_MOST_NAMED]) or "nothing"
+            raise TaskError(f"{scored_at(task)} gave no {metric.name!r} for {example.id!r}, but {there_are}")
+    names = [metric.name for metric in task.metrics]
+    unknown = tuple(name for name in found if name not in names)
+    return ObservedScores(tuple(found.get(name) for name in names), unknown[:_MOST_NAMED])
 
 
-def _number(name: str, value: Any, example: Example) -> float:
-    size = np.size(value)
-    if size != 1:
-        shape = list(np.shape(value))
-        raise _Unfit(
-            f"score gave {name} an array of the shape {shape} for {example.id!r}; give one number, as its mean"
-        )
-    if value is None or isinstance(value, (str, bytes)):
-        raise _Unfit(f"score gave {name}={shown(value)} for {example.id!r}; give a number")
-    return float(value)
-
-
-def scores(task: Task, example: Example, outputs: Outputs) -> ObservedScores:
-    """What ``score`` gives, checked; raises :class:`TaskError`."""
+def _given(
+    task: Task, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], example: Example
+) -> dict[str, Array]:
+    """What a function of the task gives, by the names of metrics; raises :class:`TaskError`."""
+    place = place_of(function)
+    pooled = {metric.name for metric in task.metrics if isinstance(metric, Pooled)}
     try:
         with calling_task():
-            found = _numbers(task.score(outputs, example.target), task, example)
-    except _Unfit as error:
-        raise TaskError(f"{place_of(task.score)}: {error}") from error
+            given = function(*arguments)
+            if not isinstance(given, Mapping):
+                such = f'{{"{task.metrics[0].name}": 0.8}}'
+                raise _Unfit(f"{name} gave {_kind(given)} for {example.id!r}; return a mapping such as {such}")
+            return {
+                str(each): _numbers(f"{name} gave {each}", value, example, of_all=str(each) in pooled)
+                for each, value in given.items()
+            }
+    except (EvaltoolsError, _Unfit) as error:
+        raise TaskError(told(error, place)) from error
     except FAULTS as error:
-        raise TaskError(sentence(error, f"score failed for {example.id!r}", place_of(task.score))) from error
-    place = place_of(task.score)
-    names = [metric.name for metric in task.metrics]
-    for name in names:
-        if name not in found:
-            there_are = ", ".join(list(found)[:_MOST_NAMED]) or "nothing"
-            raise TaskError(f"{place}: score gave no {name!r} for {example.id!r}, but {there_are}")
-        if not abs(found[name]) <= _LARGEST_SCORE:
-            raise TaskError(
-                f"{place}: score gave {name}={found[name]} for {example.id!r}; give a finite number, at most "
-                f"{_LARGEST_SCORE:g}"
-            )
-    unknown = tuple(name for name in found if name not in names)
-    return ObservedScores(tuple(found[name] for name in names), unknown[:_MOST_NAMED])
+        raise TaskError(sentence(error, f"{name} failed for {example.id!r}", place)) from error
+
+
+def _numbers(given: str, value: Any, example: Example, of_all: bool) -> Array:
+    """One number, or for a metric of all examples an array of them; raises :class:`_Unfit`."""
+    size = np.size(value)
+    if size != 1 and not of_all:
+        raise _Unfit(
+            f"{given} an array of the shape {list(np.shape(value))} for {example.id!r}; give one number, as its mean"
+        )
+    if value is None or isinstance(value, (str, bytes)):
+        raise _Unfit(f"{given}={shown(value)} for {example.id!r}; give {'an array' if of_all else 'a number'}")
+    numbers = np.asarray(value) if of_all else np.asarray(float(value))
+    if numbers.dtype.kind not in "biuf":
+        raise _Unfit(f"{given} an array of {numbers.dtype} for {example.id!r}; give numbers")
+    if not np.all(np.abs(numbers) <= _LARGEST_SCORE):
+        found = float(numbers) if numbers.ndim == 0 else "an array with other numbers"
+        raise _Unfit(
+            f"{given}={found} for {example.id!r}; give "
+            f"{'finite numbers' if of_all else 'a finite number'}, at most {_LARGEST_SCORE:g}"
+        )
+    return numbers
+
+
+def scored_at(task: Task) -> str:
+    """The functions that give scores, with the place of the first."""
+    functions = {"score": task.score, "agree": task.agree}
+    there = {name: function for name, function in functions.items() if function is not None}
+    return f"{place_of(next(iter(there.values())))}: {' and '.join(there)}"
 
 
 def _kind(value: Any) -> str:

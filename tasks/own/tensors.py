@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    import numpy as np
+import numpy as np
+import numpy.typing as npt
 
 
 class Quantisation(NamedTuple):
@@ -28,3 +28,17 @@ class TaskTensor:
     dtype: np.dtype[np.generic]
     quantisation: Quantisation | None = None
     normalization: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+
+
+def as_input(values: npt.NDArray[Any], tensor: TaskTensor) -> npt.NDArray[Any]:
+    """Real numbers as an input has them: quantised where it is, rounded to its range; whole numbers stay what they are.
+
+    >>> as_input(np.array([0.5, 9.0]), TaskTensor("x", (2,), np.dtype("int8"), Quantisation(0.1, 3))).tolist()
+    [8, 93]
+    """
+    if values.dtype.kind != "f" or tensor.dtype.kind == "f":
+        return values
+    limits = np.iinfo(tensor.dtype.name)
+    scale, zero_point = tensor.quantisation or Quantisation(1.0, 0)
+    quantised = np.clip(np.rint(values / scale) + zero_point, limits.min, limits.max)
+    return np.asarray(quantised, tensor.dtype)

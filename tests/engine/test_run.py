@@ -31,7 +31,7 @@ class CountingTask:
         self.examples = [Example(index, f"e{index}") for index in range(count)]
         self.broken = broken
         self.decoded: list[int] = []
-        self.observed: list[tuple[str, int | None]] = []
+        self.observed: list[tuple[str, int | str | None]] = []
 
     def prepare(self, example: Example) -> Prepared:
         self.decoded.append(example.index)
@@ -40,7 +40,8 @@ class CountingTask:
         return Prepared((np.array([example.index]),), f"context of {example.id}")
 
     def observe(self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None) -> int:
-        self.observed.append((prepared.context, None if reference is None else int(reference[0][0])))
+        against = "its own" if reference is outputs else None if reference is None else int(reference[0][0])
+        self.observed.append((prepared.context, against))
         return int(outputs[0][0])
 
 
@@ -86,9 +87,9 @@ def test_the_others_are_observed_beside_the_outputs_of_the_reference() -> None:
     run(task, {"b": FakeSession(doubling), "ref": FakeSession(failing_on_two)}, reference="ref")
     assert task.observed == [
         ("context of e0", 0),
-        ("context of e0", None),
+        ("context of e0", "its own"),
         ("context of e1", 1),
-        ("context of e1", None),
+        ("context of e1", "its own"),
         ("context of e2", None),
     ]
 

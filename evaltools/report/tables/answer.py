@@ -115,7 +115,7 @@ def judged_in_words(verdict: Verdict) -> str:
         weak = [weak_in_words(reason) for reason in verdict.reasons if reason.kind == WEAK]
         return ", but ".join([kind_in_words(verdict.kind), *weak])
     metric = all_metrics().get(verdict.metric)
-    if metric is None:
+    if metric is None or metric.is_of_own_task:
         return f"{verdict.metric} {score_change_in_words(verdict)}"
     return f"{metric.heading or metric.name} {change_in_words(verdict)}"
 

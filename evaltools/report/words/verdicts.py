@@ -105,10 +105,11 @@ def verdict_in_words(verdict: Verdict) -> str:
     >>> verdict_in_words(Verdict("worse", "top1", change=-0.0272, low=-0.0332, high=-0.0216, margin=0.005))
     'top1 WORSE by 2.72 points [-3.32, -2.16]'
     """
-    of_task = verdict.metric in all_metrics()
-    if verdict.change is None and not of_task:
+    metric = all_metrics().get(verdict.metric)
+    if verdict.change is None and metric is None:
         return outputs_in_words(verdict)
-    return f"{verdict.metric} {change_in_words(verdict) if of_task else score_change_in_words(verdict)}"
+    is_share = metric is not None and not metric.is_of_own_task
+    return f"{verdict.metric} {change_in_words(verdict) if is_share else score_change_in_words(verdict)}"
 
 
 def _points(share: float | None) -> str:
@@ -170,7 +171,8 @@ def baseline_change_in_words(change: FigureChange) -> str:
         )
     if WELCH in kinds:
         return f"{score_change_in_words(verdict)}, p {verdict.p_value:.2g} (Welch's t test: scores are not paired)"
-    if change.figure not in all_metrics():
+    metric = all_metrics().get(change.figure)
+    if metric is None or metric.is_of_own_task:
         return score_change_in_words(verdict)
     tested = "" if verdict.p_value is None else f", McNemar p {verdict.p_value:.2g}"
     return f"{change_in_words(verdict)}{tested}"

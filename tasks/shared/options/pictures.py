@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from pathlib import Path
+from typing import Annotated, Final
 
 from evaltools.errors import UsageError
 from evaltools.parameter import NotNative, Parameter
@@ -33,6 +34,10 @@ NORMALIZATION: Final = Parameter(
     default="auto",
     not_native=NotNative("the native tool feeds values of its own, -1..1 to float models"),
 )
+Images = Annotated[Path, "Folder of pictures, taken in order of their names."]
+NumImages = Annotated[int, NUM_IMAGES.help]
+Normalized = Annotated[str, NORMALIZATION.help]
+"""The same options as parameters of a task's function."""
 MARGIN: Final = Parameter(
     "margin",
     "Change of accuracy, 0..1, that counts as none in the verdict; 0.005 is half a point.",

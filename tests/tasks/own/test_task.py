@@ -52,7 +52,7 @@ def test_inputs_are_made_and_outputs_scored() -> None:
     task = own_task()
     prepared = task.prepare(task.examples[1])
     assert prepared.inputs[0].tolist() == [[2.0, 2.0]]
-    assert task.observe(prepared, [np.array([[5.0, 1.0]])]).values == (3.0,)
+    assert task.observe(prepared, [np.array([[5.0, 1.0]])]).values[0] == 3.0
     assert [example.id for example in task.examples] == ["a", "b"]
 
 

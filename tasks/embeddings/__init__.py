@@ -1,0 +1,51 @@
+"""Embeddings of pictures."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Final
+
+from evaltools.task_kind import Accuracy
+from evaltools.tasks.own import DeclaredKind
+from evaltools.tasks.own.definition import Mean, Task, mean, pooled, task
+from evaltools.tasks.shared.options.pictures import Images, Normalized, NumImages
+
+
+@task
+def embeddings(
+    images: Images,
+    ground_truth: Annotated[Path | None, "Text file: line i is the label of picture i."] = None,
+    output: Annotated[int, "The output that is the embedding, from 0."] = 0,
+    normalization: Normalized = "auto",
+    num_images: NumImages = 0,
+) -> Task:
+    """Recall of pictures of the same label by embeddings, and their cosine to the reference's.
+
+    The output may have any shape; its numbers are one vector. Without a ground truth: the cosine alone.
+    """
+    from evaltools.tasks.embeddings import vectors
+    from evaltools.tasks.own.pictures import image_input
+
+    recalls: list[Mean] = [
+        pooled("recall_at_1", partial(vectors.recall, 1)),
+        pooled("recall_at_5", partial(vectors.recall, 5)),
+    ]
+    return Task(
+        examples=vectors.labelled(images, ground_truth, num_images),
+        prepare=partial(image_input, normalization=normalization),
+        score=partial(vectors.score, output) if ground_truth else None,
+        agree=partial(vectors.agree, output),
+        metrics=[*recalls, mean("cosine")] if ground_truth else [mean("cosine")],
+    )
+
+
+KIND: Final = DeclaredKind(
+    embeddings,
+    {
+        "recall_at_1": "embeddings: share of pictures whose nearest other has their label, 0..1",
+        "recall_at_5": "embeddings: share of pictures of whose 5 nearest others one has their label, 0..1",
+        "cosine": "embeddings: cosine to the reference's embedding, -1..1",
+    },
+    Accuracy("recall_at_1", "recall@1"),
+)

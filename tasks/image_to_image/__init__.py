@@ -1,0 +1,54 @@
+"""Pictures that become pictures."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from evaltools.task_kind import Accuracy
+from evaltools.tasks.own import DeclaredKind
+from evaltools.tasks.own.definition import Mean, Task, mean, task
+from evaltools.tasks.shared.options.pictures import Images, Normalized, NumImages
+
+
+@task
+def image_to_image(
+    images: Images,
+    targets: Annotated[Path | None, "Folder of the pictures that the model should give, of the same stems."] = None,
+    output_values: Annotated[
+        Literal["unit", "native", "none"],
+        "Values of black and white in the output: unit 0..1, native -1..1, none 0..255.",
+    ] = "unit",
+    normalization: Normalized = "auto",
+    num_images: NumImages = 0,
+) -> Task:
+    """PSNR and SSIM of a model that makes pictures of pictures, such as super-resolution or noise removal.
+
+    The output is a picture, [1,height,width,3] or [1,height,width,1]. Without targets: how near it is to the
+    reference's.
+    """
+    from evaltools.tasks.image_to_image import quality
+    from evaltools.tasks.own.pictures import image_input, pairs
+
+    truth: list[Mean] = [mean("psnr", margin=0.1), mean("ssim")]
+    agreement = [mean("error_to_reference", better="lower"), mean("ssim_to_reference")]
+    return Task(
+        examples=pairs(images, targets, num_images),
+        prepare=partial(image_input, normalization=normalization),
+        score=partial(quality.score, output_values) if targets else None,
+        agree=partial(quality.agree, output_values),
+        metrics=[*truth, *agreement] if targets else agreement,
+    )
+
+
+KIND: Final = DeclaredKind(
+    image_to_image,
+    {
+        "psnr": "image_to_image: peak signal by noise against the target, in dB, at most 100",
+        "ssim": "image_to_image: structural similarity to the target, -1..1",
+        "error_to_reference": "image_to_image: root mean squared error to the reference, 1 from black to white",
+        "ssim_to_reference": "image_to_image: structural similarity to the reference's output, -1..1",
+    },
+    Accuracy("ssim", "SSIM"),
+)

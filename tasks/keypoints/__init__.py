@@ -1,0 +1,60 @@
+"""Keypoints of people."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from evaltools.task_kind import Accuracy
+from evaltools.tasks.own import DeclaredKind
+from evaltools.tasks.own.definition import Mean, Task, mean, pooled, task
+from evaltools.tasks.shared.options.pictures import Images, Normalized, NumImages
+
+
+@task
+def keypoints(
+    images: Images,
+    annotations: Annotated[Path | None, "COCO person keypoints, a JSON file."] = None,
+    people: Annotated[
+        Literal["picture", "boxes"],
+        "picture: the model finds one person in the whole picture; boxes: it gets the box of each annotated person.",
+    ] = "picture",
+    pck_share: Annotated[float, "A keypoint is found within this share of the longer side of the person's box."] = 0.2,
+    normalization: Normalized = "auto",
+    num_images: NumImages = 0,
+) -> Task:
+    """OKS AP and PCK of a model that finds the 17 keypoints of a person.
+
+    Outputs are y, x and score of each keypoint, [1,1,17,3] in shares of the input (MoveNet), or heat maps
+    [1,height,width,17]. Pictures keep their aspect ratio: a border fills the input. Without annotations: how far the
+    keypoints are from the reference's.
+    """
+    from evaltools.tasks.keypoints import examples, scoring
+
+    truth: list[Mean] = [
+        pooled("oks_ap", scoring.oks_ap),
+        pooled("oks_ap50", scoring.oks_ap50),
+        pooled("pck", scoring.pck),
+    ]
+    agreement = [mean("same_keypoints"), mean("keypoint_shift", better="lower")]
+    return Task(
+        examples=examples.listed(images, annotations, people == "boxes", num_images),
+        prepare=partial(examples.model_input, normalization=normalization),
+        score=partial(scoring.score, pck_share) if annotations else None,
+        agree=scoring.agree,
+        metrics=[*truth, *agreement] if annotations else agreement,
+    )
+
+
+KIND: Final = DeclaredKind(
+    keypoints,
+    {
+        "oks_ap": "keypoints: COCO's AP by object keypoint similarity of 0.50:0.95, 0..1",
+        "oks_ap50": "keypoints: the same at 0.50, 0..1",
+        "pck": "keypoints: share of annotated keypoints that are found near their place, 0..1",
+        "same_keypoints": "keypoints: share within a twentieth of the input of where the reference has them, 0..1",
+        "keypoint_shift": "keypoints: mean distance to the reference's, as a share of the input",
+    },
+    Accuracy("oks_ap", "OKS AP"),
+)

@@ -1,0 +1,163 @@
+"""Keypoints in a model's outputs, and how near they are to those of annotations or of a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from evaltools.errors import TaskError
+from evaltools.tasks.keypoints.examples import KEYPOINTS, Person, Truth, region
+from evaltools.tasks.own.outputs import Outputs
+
+Floats = npt.NDArray[np.float64]
+_ELSEWHERE: Final = 0.05
+_THRESHOLDS: Final = 10
+_RECALLS: Final = np.linspace(0.0, 1.0, 101)
+
+
+def score(pck_share: float, outputs: Outputs, truth: Truth) -> dict[str, Floats]:
+    """What COCO's evaluation matches of the one person found, and how many keypoints of that person are near."""
+    found = located(outputs)
+    rows, columns = outputs.inputs[0].shape[1:3]
+    with Image.open(truth.seen.picture) as image:
+        left, top, width, height = region(truth.seen, image.size, columns / rows)
+    found = np.column_stack([left + found[:, 0] * width, top + found[:, 1] * height, found[:, 2]])
+    matches, best = coco_matches(found, truth.people)
+    near = np.zeros(2)
+    if best is not None:
+        expected = np.reshape(best.keypoints, (KEYPOINTS, 3))
+        distances = np.hypot(*(found[:, :2] - expected[:, :2]).T)[expected[:, 2] > 0]
+        near = np.array([np.count_nonzero(distances <= pck_share * max(best.bbox[2:])), distances.size], np.float64)
+    return {"oks_ap": matches, "oks_ap50": matches, "pck": near}
+
+
+def agree(outputs: Outputs, reference: Outputs, _truth: object) -> dict[str, float]:
+    """How far keypoints are from the reference's, as shares of the input."""
+    ours, theirs = located(outputs), located(reference)
+    moved = np.hypot(*(ours[:, :2] - theirs[:, :2]).T)
+    return {"same_keypoints": float((moved <= _ELSEWHERE).mean()), "keypoint_shift": float(moved.mean())}
+
+
+def located(outputs: Outputs) -> Floats:
+    """X and y in shares of the input, and the score, of each keypoint (17, 3); raises :class:`TaskError`."""
+    for number, values in enumerate(outputs):
+        if values.shape[-2:] == (KEYPOINTS, 3) and values.size == KEYPOINTS * 3:
+            return _finite(outputs.real(number).reshape(KEYPOINTS, 3)[:, [1, 0, 2]])
+        if values.ndim == 4 and values.shape[0] == 1 and values.shape[3] == KEYPOINTS:
+            return from_heat_maps(_finite(outputs.real(number)[0]))
+    shapes = ", ".join(f"{values.dtype}{list(values.shape)}" for values in outputs)
+    raise TaskError(
+        f"no output of the model has the {KEYPOINTS} keypoints of a person, but {shapes}; expected are y, x and score, "
+        f"[1,1,{KEYPOINTS},3], or heat maps [1,height,width,{KEYPOINTS}]"
+    )
+
+
+def from_heat_maps(maps: Floats) -> Floats:
+    """x, y and score of the highest place of each map ``(height, width, K)``, moved a quarter to its higher neighbour.
+
+    >>> from_heat_maps(np.array([[[0.0], [0.5], [1.0], [0.6]]])).round(3)
+    array([[0.688, 0.5  , 1.   ]])
+    """
+    height, width, count = maps.shape
+    found = np.zeros((count, 3))
+    for number in range(count):
+        each = maps[..., number]
+        row, column = np.unravel_index(each.argmax(), each.shape)
+        found[number] = (
+            (column + 0.5 + 0.25 * _slope(each[row], int(column))) / width,
+            (row + 0.5 + 0.25 * _slope(each[:, column], int(row))) / height,
+            each[row, column],
+        )
+    return found
+
+
+def _slope(line: Floats, place: int) -> float:
+    """1 or -1: where the higher neighbour is; 0 at an end."""
+    return float(np.sign(line[place + 1] - line[place - 1])) if 0 < place < len(line) - 1 else 0.0
+
+
+def _finite(values: npt.NDArray[Any]) -> Floats:
+    if not np.isfinite(values).all():
+        raise TaskError(
+            f"{np.count_nonzero(~np.isfinite(values))} of {values.size} numbers of keypoints are not finite"
+        )
+    return values.astype(np.float64)
+
+
+def coco_matches(found: Floats, people: Sequence[Person]) -> tuple[Floats, Person | None]:
+    """What pycocotools matches of one person ``(17, 3)`` in a picture, and the annotated person that fits best.
+
+    A row: how many people count, the score, for each of ten similarities whether it is matched, and whether ignored.
+    """
+    from pycocotools.cocoeval import COCOeval
+
+    run, place = COCOeval(iouType="keypoints"), (0, 1)
+    x, y = found[:, 0], found[:, 1]
+    sides = (x.max() - x.min(), y.max() - y.min())
+    found_person = {
+        "id": 1,
+        "score": float(found[:, 2].mean()),
+        "keypoints": found.ravel().tolist(),
+        "area": float(sides[0] * sides[1]),
+        "bbox": [float(x.min()), float(y.min()), *map(float, sides)],
+    }
+    truths = [
+        {
+            "id": number,
+            "keypoints": list(person.keypoints),
+            "bbox": list(person.bbox),
+            "area": person.area,
+            "iscrowd": person.iscrowd,
+            "num_keypoints": np.count_nonzero(person.keypoints[2::3]),
+            "ignore": bool(person.iscrowd) or not person.is_annotated,
+        }
+        for number, person in enumerate(people, 1)
+    ]
+    run._gts, run._dts = {place: truths}, {place: [found_person]}
+    similarities = np.asarray(run.computeOks(*place))
+    run.ious = {place: similarities}
+    matched = run.evaluateImg(*place, (0, 1e10), run.params.maxDets[-1])
+    counted = sum(not truth["ignore"] for truth in truths)
+    row = [counted, found_person["score"], *(matched["dtMatches"][:, 0] > 0), *matched["dtIgnore"][:, 0]]
+    whole = [number for number, truth in enumerate(truths) if not truth["ignore"]]
+    best = max(whole, key=lambda number: float(similarities[0, number]), default=None)
+    return np.array(row, np.float64), None if best is None else people[best]
+
+
+def oks_ap(rows: Sequence[npt.NDArray[Any]]) -> float:
+    """The mean over similarities of 0.50:0.95 of the precision at 101 recalls, as ``COCOeval.accumulate`` has it.
+
+    NaN where nobody counts.
+    """
+    return float(np.mean(_precisions(rows)))
+
+
+def oks_ap50(rows: Sequence[npt.NDArray[Any]]) -> float:
+    """The same at a similarity of 0.50."""
+    return float(_precisions(rows)[0])
+
+
+def _precisions(rows: Sequence[npt.NDArray[Any]]) -> Floats:
+    """By similarity, (10,)."""
+    table = np.asarray(rows)
+    people = table[:, 0].sum()
+    if not people:
+        return np.full(_THRESHOLDS, np.nan)
+    table = table[np.argsort(-table[:, 1], kind="mergesort")]
+    matched, counted = table[:, 2 : 2 + _THRESHOLDS] > 0, table[:, 2 + _THRESHOLDS :] == 0
+    right = np.cumsum(matched & counted, axis=0, dtype=np.float64)
+    wrong = np.cumsum(~matched & counted, axis=0, dtype=np.float64)
+    precision = np.maximum.accumulate((right / (right + wrong + np.spacing(1)))[::-1])[::-1]
+    precision = np.vstack([precision, np.zeros(_THRESHOLDS)])
+    recall = right / people
+    return np.array([precision[np.searchsorted(recall[:, each], _RECALLS), each].mean() for each in range(_THRESHOLDS)])
+
+
+def pck(rows: Sequence[npt.NDArray[Any]]) -> float:
+    """The keypoints of all pictures that are near, by all that are annotated; NaN where none is."""
+    near, annotated = np.sum(rows, axis=0)
+    return float(near / annotated) if annotated else float("nan")

@@ -1,0 +1,56 @@
+"""Semantic segmentation."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from evaltools.task_kind import Accuracy
+from evaltools.tasks.own import DeclaredKind
+from evaltools.tasks.own.definition import Mean, Task, mean, pooled, task
+from evaltools.tasks.shared.options.pictures import Images, Normalized, NumImages
+
+
+@task
+def segmentation(
+    images: Images,
+    masks: Annotated[Path | None, "Folder of PNG masks of the same stems, one channel or a palette."] = None,
+    mask_values: Annotated[
+        Literal["voc", "ade"],
+        "voc: a pixel's value is its class, 255 does not count; ade: it is 1 more, 0 does not count.",
+    ] = "voc",
+    class_offset: Annotated[int, "Output i of the model is class i + offset."] = 0,
+    normalization: Normalized = "auto",
+    num_images: NumImages = 0,
+) -> Task:
+    """Mean IoU and pixel accuracy of a model that gives each pixel its class.
+
+    Outputs are scores [1,height,width,classes], a mask [1,height,width,1] (above 0.5), or classes [1,height,width].
+    Scores are resized to the mask before the best class is taken. Without masks: how many pixels have the class that
+    the reference gives them.
+    """
+    from evaltools.tasks.own.pictures import image_input, pairs
+    from evaltools.tasks.segmentation import pixels
+
+    truth: list[Mean] = [pooled("miou", pixels.mean_iou), pooled("pixel_accuracy", pixels.share)]
+    agreement: list[Mean] = [mean("same_pixels"), pooled("miou_to_reference", pixels.mean_iou)]
+    return Task(
+        examples=pairs(images, masks, num_images),
+        prepare=partial(image_input, normalization=normalization),
+        score=partial(pixels.score, mask_values, class_offset) if masks else None,
+        agree=pixels.agree,
+        metrics=[*truth, *agreement] if masks else agreement,
+    )
+
+
+KIND: Final = DeclaredKind(
+    segmentation,
+    {
+        "miou": "segmentation: mean over the classes of intersection by union over all pixels, 0..1",
+        "pixel_accuracy": "segmentation: share of labelled pixels with their class, 0..1",
+        "same_pixels": "segmentation: share of pixels with the reference's class, 0..1",
+        "miou_to_reference": "segmentation: mean IoU with the reference's classes as the truth, 0..1",
+    },
+    Accuracy("miou", "mIoU"),
+)

@@ -1,0 +1,126 @@
+"""The class of each pixel, and how well classes cover the pixels of a mask."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from evaltools.errors import TaskError
+from evaltools.tasks.own.outputs import Outputs
+
+Classes = npt.NDArray[np.int64]
+_UNLABELLED: Final = -1
+_VALUES: Final = {"voc": (255, 0), "ade": (0, 1)}
+"""The value that does not count, and by how much the others are above their class."""
+_ONE_CHANNEL: Final = ("1", "L", "P", "I", "I;16")
+
+
+def score(mask_values: str, class_offset: int, outputs: Outputs, mask: Path) -> dict[str, npt.NDArray[np.int64]]:
+    """The overlaps with a mask, and how many of its labelled pixels have their class."""
+    truth = read_mask(mask, mask_values)
+    found = classes_of(outputs, (truth.shape[0], truth.shape[1])) + class_offset
+    labelled = truth != _UNLABELLED
+    right = np.count_nonzero(found[labelled] == truth[labelled])
+    return {"miou": overlaps(found, truth), "pixel_accuracy": np.array([right, np.count_nonzero(labelled)])}
+
+
+def agree(outputs: Outputs, reference: Outputs, _mask: object) -> dict[str, Any]:
+    """The same with the reference's classes for a mask, pixel by pixel of the output."""
+    found, expected = classes_of(outputs), classes_of(reference)
+    return {"same_pixels": float((found == expected).mean()), "miou_to_reference": overlaps(found, expected)}
+
+
+def overlaps(found: Classes, truth: Classes) -> npt.NDArray[np.int64]:
+    """Of each class on either side ``(class, pixels on both sides, pixels on either)``; unlabelled pixels do not count.
+
+    >>> overlaps(np.array([0, 1, 1]), np.array([0, 0, -1])).tolist()
+    [[0, 1, 2], [1, 0, 1]]
+    """
+    labelled = truth != _UNLABELLED
+    ours, theirs = found[labelled], truth[labelled]
+    count = int(max(ours.max(initial=-1), theirs.max(initial=-1))) + 1
+    both = np.bincount(theirs[ours == theirs], minlength=count)
+    either = np.bincount(ours[ours >= 0], minlength=count) + np.bincount(theirs, minlength=count) - both
+    classes = np.flatnonzero(either)
+    return np.stack([classes, both[classes], either[classes]], axis=1)
+
+
+def mean_iou(rows: Sequence[npt.NDArray[Any]]) -> float:
+    """The mean over all classes of :func:`overlaps`, summed over the pictures; NaN without one labelled pixel.
+
+    >>> mean_iou([np.array([[0, 1, 2], [1, 0, 1]]), np.array([[0, 2, 2]])])
+    0.375
+    """
+    classes, both, either = np.concatenate([np.zeros((0, 3), np.int64), *rows]).T
+    if not classes.size:
+        return float("nan")
+    intersections, unions = np.bincount(classes, both), np.bincount(classes, either)
+    there = unions > 0
+    return float(np.mean(intersections[there] / unions[there]))
+
+
+def share(rows: Sequence[npt.NDArray[Any]]) -> float:
+    """The first numbers of all pictures by the second ones; NaN where these are 0."""
+    part, whole = np.sum(rows, axis=0)
+    return float(part / whole) if whole else float("nan")
+
+
+@functools.lru_cache(maxsize=8)
+def read_mask(path: Path, values: str) -> Classes:
+    """The class of each pixel, -1 where it does not count; raises :class:`TaskError`."""
+    try:
+        with Image.open(path) as image:
+            mode, pixels = image.mode, np.asarray(image)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise TaskError(f"{path}: the mask cannot be read: {error}") from error
+    if mode not in _ONE_CHANNEL:
+        raise TaskError(
+            f"{path}: the mask is {mode}; a pixel's value is its class, so save it as grey or with a palette"
+        )
+    ignored, first = _VALUES[values]
+    return np.where(pixels == ignored, _UNLABELLED, pixels.astype(np.int64) - first)
+
+
+def classes_of(outputs: Outputs, size: tuple[int, int] | None = None) -> Classes:
+    """The class of each pixel of the first output that has one, at that height and width; raises :class:`TaskError`."""
+    fitting = [number for number, values in enumerate(outputs) if _is_map(values, outputs.tensors[number].quantisation)]
+    if not fitting:
+        shapes = ", ".join(f"{values.dtype}{list(values.shape)}" for values in outputs)
+        raise TaskError(
+            f"no output of the model has the classes of pixels, but {shapes}; expected are scores "
+            "[1,height,width,classes], a mask [1,height,width,1], or whole numbers [1,height,width]"
+        )
+    values = outputs[fitting[0]]
+    if not _is_real(values, outputs.tensors[fitting[0]].quantisation):
+        return _resized(values.reshape(values.shape[1:3]).astype(np.int32), size, Image.Resampling.NEAREST).astype(
+            np.int64
+        )
+    scores = outputs.real(fitting[0])[0]
+    if not np.isfinite(scores).all():
+        raise TaskError(
+            f"{np.count_nonzero(~np.isfinite(scores))} of {scores.size} scores of pixels are no finite numbers"
+        )
+    planes = [_resized(scores[..., plane], size, Image.Resampling.BILINEAR) for plane in range(scores.shape[-1])]
+    return (planes[0] > 0.5).astype(np.int64) if len(planes) == 1 else np.argmax(planes, axis=0)
+
+
+def _is_real(values: npt.NDArray[Any], quantisation: object) -> bool:
+    return values.dtype.kind == "f" or quantisation is not None
+
+
+def _is_map(values: npt.NDArray[Any], quantisation: object) -> bool:
+    if values.ndim == 4 and values.shape[0] == 1:
+        return _is_real(values, quantisation) or values.shape[3] == 1
+    return values.ndim == 3 and values.shape[0] == 1 and values.dtype.kind in "iub" and quantisation is None
+
+
+def _resized(plane: npt.NDArray[Any], size: tuple[int, int] | None, how: Image.Resampling) -> npt.NDArray[Any]:
+    if size is None or plane.shape == size:
+        return plane
+    return np.asarray(Image.fromarray(plane).resize((size[1], size[0]), how))
