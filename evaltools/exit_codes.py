@@ -56,4 +56,8 @@ SUITE_EXIT_CODE_HELP: Final = """\
   3    something was not measured: a model that cannot be run, a configuration that is not there or took nothing
   4    some examples failed, or gave NaN or infinite numbers
   1    a limit in the command of a job is broken
-  0    everything was measured"""
+  0    everything was measured
+With --against the last four are about changes alone:
+  1    something became worse or slower
+  3    something of the earlier suite is not there any more
+  0    neither"""

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from evaltools.configuration import Configuration
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 from evaltools.request import Request
@@ -34,8 +35,10 @@ class _Suite:
 KIND: Final = _Suite()
 
 
-def request_of_flags(flags: GivenFlags, command: Sequence[str]) -> Request:
-    """What a command line asks for; raises :class:`UsageError` for flags that are wrong."""
+def request_of_flags(
+    flags: GivenFlags, command: Sequence[str] = (), tests: Sequence[Configuration] | None = None
+) -> Request:
+    """What flags ask for; raises :class:`UsageError` for those that are wrong. ``tests`` None: the flags say which."""
     if not any(flags.texts("models")):
         raise UsageError(
             "which models? Give a folder, models, or a file suite.toml, as in evaltools suite models/ "
@@ -44,5 +47,6 @@ def request_of_flags(flags: GivenFlags, command: Sequence[str]) -> Request:
     options = flags.options(leave_out=("config", "configs"))
     if "job" in options and "job_folder" not in options:
         options = options.stating({"job_folder": "."})
-    tests = configurations_of_files_and_texts(flags)
+    if tests is None:
+        tests = configurations_of_files_and_texts(flags)
     return Request(KIND.name, options, None, tuple(tests), command=tuple(command))

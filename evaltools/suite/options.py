@@ -7,6 +7,7 @@ from typing import Final
 
 from evaltools.parameter import Parameter
 from evaltools.tasks.shared.options import configurations, execution
+from evaltools.tasks.shared.options.pictures import MARGIN
 
 _SHARED: Final = {parameter.name: parameter for parameter in execution.PARAMETERS}
 _MODELS: Final = (
@@ -43,6 +44,21 @@ _EXECUTION: Final = (
     _SHARED["progress"],
 )
 _RESULT: Final = (
+    Parameter(
+        "against",
+        "The JSON result of an earlier suite: says which models changed their verdict, became slower, are new or lost; "
+        "then the exit code is about that alone.",
+        role="input_file",
+        about="result",
+    ),
+    replace(MARGIN, only_with=("against",)),
+    Parameter(
+        "slower",
+        "Times as long as in --against from which on a configuration is slower: all of the 95 % interval must be more.",
+        default=1.1,
+        about="result",
+        only_with=("against",),
+    ),
     Parameter(
         "output_file_path",
         "JSON file with the result of the suite.",

@@ -8,6 +8,7 @@ from evaltools.gates.suite import SuiteRow
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, EvaluationResult, RuntimeUsed
 from evaltools.result.places import against_reference
+from evaltools.result.verdict import WEAK
 from evaltools.stats.interval import Interval
 from evaltools.task_kind import kind_of
 
@@ -29,9 +30,11 @@ def _of_configuration(result: EvaluationResult, entry: ConfigurationResult, is_t
     return SuiteRow(
         configuration=entry.name,
         role=entry.role,
+        flags=entry.flags,
         status=entry.status,
         reason=entry.reason or _why_failed(result, entry),
         verdict=entry.verdict.kind if entry.verdict else None,
+        is_weak=any(reason.kind == WEAK for reason in entry.verdict.reasons) if entry.verdict else False,
         accuracy=None if accuracy is None else entry.figures.get(accuracy.figure),
         p50_us=None if latency is None else latency.p50_us,
         speed=speed,
@@ -61,6 +64,7 @@ def _of_benchmark(row: BenchmarkRow) -> SuiteRow:
     return SuiteRow(
         configuration=row.name,
         role="test",
+        flags=row.flags,
         status="measured" if row.status == "measured" else "not measured",
         reason=row.reason,
         p50_us=figures.inference.p50_us if figures else None,

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from evaltools.gates.baseline import Baseline
 from evaltools.gates.outcome import GateOutcome
+from evaltools.gates.suite import SuiteResult
 from evaltools.report.page.content.page import Download, Page, Part, each_step_once
-from evaltools.report.page.sections import benchmarks, first, gates, layers, together
+from evaltools.report.page.sections import benchmarks, first, gates, layers, suite, together
 from evaltools.report.page.sections.accuracy import accuracy
 from evaltools.report.page.sections.devices import devices
 from evaltools.report.page.sections.origin import origin
@@ -47,23 +48,25 @@ class Sources:
     located: Mapping[str, Sequence[LocateResult]] = field(default_factory=dict)
     saved: Mapping[str, bytes] = field(default_factory=dict)
     outcomes: Mapping[str, GateOutcome] = field(default_factory=dict)
+    suites: Mapping[str, SuiteResult] = field(default_factory=dict)
     baselines: Sequence[Baseline] = ()
 
     @property
     def count(self) -> int:
         """How many results there are, baselines apart."""
-        return sum(map(len, (self.evaluations, self.benchmarks, self.searches, self.outcomes)))
+        return sum(map(len, (self.evaluations, self.benchmarks, self.searches, self.outcomes, self.suites)))
 
 
 def page_of(sources: Sources) -> Page:
     """All that a page says; sections without data are left out."""
     parts = [_of_gates(name, outcome, sources) for name, outcome in sources.outcomes.items()]
+    parts += [_of_suite(name, result, sources) for name, result in sources.suites.items()]
     parts += [_of_evaluation(name, result, sources) for name, result in sources.evaluations.items()]
     parts += [_of_benchmark(name, result, sources) for name, result in sources.benchmarks.items()]
     parts += [_of_search(name, result, sources) for name, result in sources.searches.items()]
     environments = [
         entry.environment
-        for of_kind in (sources.evaluations, sources.benchmarks, sources.searches)
+        for of_kind in (sources.suites, sources.evaluations, sources.benchmarks, sources.searches)
         for entry in of_kind.values()
     ]
     below = ""
@@ -200,6 +203,19 @@ def _of_gates(name: str, outcome: GateOutcome, sources: Sources) -> Part:
         sayings=(gates.saying(outcome),),
         sections=(gates.gates(outcome),),
         download=_download(name, outcome, sources),
+    )
+
+
+def _of_suite(name: str, result: SuiteResult, sources: Sources) -> Part:
+    folders = [entry.result for entry in result.entries if entry.result]
+    return Part(
+        source=name,
+        about=f"{len({entry.model for entry in result.entries})} models: suite",
+        sayings=suite.sayings(result),
+        sections=(*suite.sections(result), origin(result.environment)),
+        warnings=(f"the suite ended early: {result.stopped}",) if result.stopped else (),
+        hints=("all about one of the models: evaltools report RUN_DIR/entries/NAME/result.json",) if folders else (),
+        download=_download(name, result, sources),
     )
 
 
