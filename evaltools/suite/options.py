@@ -27,6 +27,12 @@ _MODELS: Final = (
         '--num_runs=20"; without one "diff: diff". May be repeated.',
         repeatable=True,
     ),
+    Parameter(
+        "operators",
+        "Also run each operator of each model alone in each configuration: which are supported, right, less precise, "
+        "or crash.",
+        default=False,
+    ),
     Parameter("job_folder", "Folder from which paths in --job are meant; this one unless stated.", role="input_folder"),
 )
 _EXECUTION: Final = (

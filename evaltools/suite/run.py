@@ -31,16 +31,19 @@ from evaltools.errors import DataError, OutputError, UsageError
 from evaltools.exit_codes import INTERRUPTED, MEASURED, NOT_WRITTEN
 from evaltools.gates.baseline import make_baseline
 from evaltools.gates.suite import SUITE_VERSION, SuiteEntry, SuiteResult
+from evaltools.locate.kind import KIND as LOCATE
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.environment import describe_environment
-from evaltools.result.json_file import read_json
+from evaltools.result.json_file import read_content, read_json
+from evaltools.result.locate import OperatorStatus
+from evaltools.result.locate_file import located_in
 from evaltools.result_file import read_result
 from evaltools.runs.handing_over import ending_in_words, start
 from evaltools.runtime.registry import installed_version, runtime_name
 from evaltools.suite.entries import Entry, entries_of
-from evaltools.suite.rows import rows_of_benchmark, rows_of_evaluation
+from evaltools.suite.rows import cells_of, operators_of, rows_of_benchmark, rows_of_evaluation
 from evaltools.tasks.shared.run_identity import libraries_of
 
 _ENTRIES: Final = "entries"
@@ -86,10 +89,11 @@ def run_suite(suite: Request, on_entry: OnEntry = lambda _done, _total: None) ->
         runs = _Runs(folder, journal, is_kept=stated is not None)
         stopped = runs.run(entries, workers, on_entry)
         found = [runs.told(entry, is_timed=workers == 1) for entry in entries]
+        cells = cells_of(runs.operators(entries))
     elapsed = time.monotonic() - begin
     started = started_at.isoformat(timespec="seconds")
     environment = describe_environment(list(suite.command), started, elapsed)
-    return SuiteResult(SUITE_VERSION, environment, workers, stopped, found)
+    return SuiteResult(SUITE_VERSION, environment, workers, stopped, found, cells)
 
 
 def _begin(journal: Journal, suite: Request, entries: Sequence[Entry], is_kept: bool) -> None:
@@ -169,12 +173,25 @@ class _Runs:
             return replace(told, state="failed")
         place = self._place(entry) / _RESULT
         told = replace(told, state="done", result=str(place.relative_to(self._folder)) if self._is_kept else "")
+        if entry.request.task == LOCATE.name:
+            return told
         if entry.request.task == BENCHMARK.name:
             return replace(told, rows=rows_of_benchmark(_benchmark_in(place)))
         result = read_result(place)
         rows = rows_of_evaluation(result, is_timed)
         is_comparable = any(row.status == "measured" for row in rows)
         return replace(told, rows=rows, baseline=make_baseline(result) if is_comparable else None)
+
+    def operators(self, entries: Sequence[Entry]) -> dict[str, list[tuple[str, str, OperatorStatus]]]:
+        """What every operator alone showed, by configuration."""
+        found: dict[str, list[tuple[str, str, OperatorStatus]]] = {}
+        for entry in entries:
+            kept = _kept(self._journal, entry)
+            if entry.request.task == LOCATE.name and kept is not None and not kept.reason:
+                path = self._place(entry) / _RESULT
+                operators = operators_of(entry.path, located_in(read_content(path), path))
+                found.setdefault(entry.request.tests[0].name, []).extend(operators)
+        return found
 
     def _is_done(self, entry: Entry) -> bool:
         kept = _kept(self._journal, entry)

@@ -14,6 +14,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing import spawn
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext, SpawnContext, SpawnProcess
 from pathlib import Path
@@ -40,23 +41,25 @@ class ChildProcess:
     """The process, a pipe to it, a bell that it can ring, and what it printed.
 
     ``serve`` is called in the child with its ends of the pipe and of the bell, the name of the file for what it prints,
-    and ``arguments``.
+    and ``arguments``. It finds the packages in the folder ``packages``, if there is one, before those of this process.
     """
 
-    def __init__(self, serve: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    def __init__(self, serve: Callable[..., None], arguments: tuple[Any, ...], packages: Path | None = None) -> None:
         descriptor, self._printed_name = tempfile.mkstemp(prefix="evaltools-", suffix=".log")
         self._printed: IO[bytes] = os.fdopen(descriptor, "rb")
         try:
-            self.connection, self.bell, self._process = self._started(serve, (self._printed_name, *arguments))
+            self.connection, self.bell, self._process = self._started(serve, (self._printed_name, *arguments), packages)
         except OSError:
             self._printed.close()
             self.forget_path()
             raise
 
     @staticmethod
-    def _started(serve: Callable[..., None], arguments: tuple[Any, ...]) -> tuple[Connection, Connection, Any]:
-        """A child with its pipe; where the server of children cannot work, a child of its own."""
-        for context in _contexts():
+    def _started(
+        serve: Callable[..., None], arguments: tuple[Any, ...], packages: Path | None
+    ) -> tuple[Connection, Connection, Any]:
+        """A child with its pipe; where the server of children cannot work, or has other packages, a child by itself."""
+        for context in _contexts() if packages is None else [_Spawned()]:
             connection, theirs = context.Pipe()
             bell, rope = context.Pipe(duplex=False)
             process = context.Process(  # type: ignore[attr-defined]
@@ -64,7 +67,7 @@ class ChildProcess:
             )
             try:
                 _require_descriptors()
-                with interrupts_kept_back(), _imports_not_from_this_folder():
+                with interrupts_kept_back(), _imports_not_from_this_folder(), _found_first(packages):
                     process.start()
                 return connection, bell, process
             except OSError:
@@ -255,6 +258,27 @@ def _main_module_hidden() -> Iterator[None]:
             yield
         finally:
             main.update({"__spec__": None} | kept)
+
+
+@contextmanager
+def _found_first(packages: Path | None) -> Iterator[None]:
+    """A child that is spawned meanwhile by this thread finds packages in this folder before all others."""
+    if packages is None:
+        yield
+        return
+    whole, thread = spawn.get_preparation_data, threading.get_ident()
+
+    def prepared(name: str) -> dict[str, Any]:
+        data = whole(name)
+        if threading.get_ident() == thread:
+            data["sys_path"] = [str(packages), *data["sys_path"]]
+        return data
+
+    spawn.get_preparation_data = prepared
+    try:
+        yield
+    finally:
+        spawn.get_preparation_data = whole
 
 
 class _SpawnedProcess(SpawnProcess):

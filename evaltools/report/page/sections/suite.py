@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from evaltools.gates.suite import SuiteChanges, SuiteResult
+from evaltools.gates.suite import OperatorCell, SuiteChanges, SuiteResult
 from evaltools.report.page.content.page import Saying
 from evaltools.report.tables.suite import (
     SuiteLine,
@@ -14,6 +14,9 @@ from evaltools.report.tables.suite import (
     changes_in_words,
     lines_of,
     now_in_words,
+    operator_configurations,
+    operator_in_words,
+    operator_rows,
     reasons_of,
     summary_of,
 )
@@ -47,7 +50,15 @@ def _tone(found: Counter[str]) -> Tone:
 def sections(result: SuiteResult) -> list[Section]:
     """What changed, if there is something to compare with; every model."""
     found = [] if result.changes is None else [_changes(result.changes)]
-    return [*found, _models(lines_of(result), summary_of(result))]
+    found.append(_models(lines_of(result), summary_of(result)))
+    return [*found, _operators(result.operators)] if result.operators else found
+
+
+def _operators(cells: Sequence[OperatorCell]) -> Section:
+    names = operator_configurations(cells)
+    rows = [(*operator, *(operator_in_words(of.get(name)) for name in names)) for operator, of in operator_rows(cells)]
+    table = Table("Every operator alone, of all models together", ("operator", "types", *names), rows)
+    return Section("Operators", [table], "accuracy")
 
 
 def _changes(changes: SuiteChanges) -> Section:
