@@ -27,7 +27,17 @@ from evaltools.suite.run import OnEntry, run_suite
 if TYPE_CHECKING:
     import pandas
 
-_NOT_IN_PYTHON: Final = ("config", "configs", "job", "job_folder", "against", "margin", "slower", "progress")
+_NOT_IN_PYTHON: Final = (
+    "config",
+    "configs",
+    "job",
+    "job_folder",
+    "against",
+    "margin",
+    "slower",
+    "progress",
+    "model_paths",
+)
 
 
 class Suite:
@@ -96,7 +106,7 @@ def suite(
         if name not in known:
             raise UsageError(f"suite has no option {name!r}.{did_you_mean(name, ['tests', 'jobs', *known])}")
     texts = [f"{name}: {command}" for name, command in (jobs or {}).items()]
-    flags = flags_of({"models": models, "job": texts, **options}, PARAMETERS)
+    flags = flags_of({"model_paths": models, "job": texts, **options}, PARAMETERS)
     request = request_of_flags(flags, tests=() if tests is None else read_tests(tests))
     if callable(progress):
         return Suite(run_suite(request, progress))

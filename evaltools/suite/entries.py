@@ -71,7 +71,7 @@ def _read(suite: Request) -> tuple[list[Path], list[Configuration], list[Job]]:
     paths: list[Path] = []
     configurations: list[Configuration] = []
     jobs: list[Job] = []
-    for text in options.texts("models"):
+    for text in options.texts("model_paths"):
         path = Path(text)
         if path.suffix == ENDING:
             file = read_suite_file(path)
@@ -89,7 +89,7 @@ def _read(suite: Request) -> tuple[list[Path], list[Configuration], list[Job]]:
     if run_dir is not None:
         paths = [path for path in paths if run_dir.resolve() not in path.resolve().parents]
     if not paths:
-        raise UsageError(f"no .tflite file is below {', '.join(options.texts('models'))}; give where models are")
+        raise UsageError(f"no .tflite file is below {', '.join(options.texts('model_paths'))}; give where models are")
     twice = next((path for place, path in enumerate(paths) if path in paths[:place]), None)
     if twice is not None:
         raise UsageError(f"{twice} is given twice; give each model once")

@@ -39,7 +39,7 @@ def request_of_flags(
     flags: GivenFlags, command: Sequence[str] = (), tests: Sequence[Configuration] | None = None
 ) -> Request:
     """What flags ask for; raises :class:`UsageError` for those that are wrong. ``tests`` None: the flags say which."""
-    if not any(flags.texts("models")):
+    if not any(flags.texts("model_paths")):
         raise UsageError(
             "which models? Give a folder, models, or a file suite.toml, as in evaltools suite models/ "
             "--config='xnnpack: use_xnnpack=true'"

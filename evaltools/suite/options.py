@@ -12,7 +12,7 @@ from evaltools.tasks.shared.options.pictures import MARGIN
 _SHARED: Final = {parameter.name: parameter for parameter in execution.PARAMETERS}
 _MODELS: Final = (
     Parameter(
-        "models",
+        "model_paths",
         "A folder, with all .tflite files below it; a model; or a file suite.toml (docs/suite.md). May be repeated. "
         "Required.",
         repeatable=True,

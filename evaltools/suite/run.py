@@ -179,7 +179,7 @@ class _Runs:
             return replace(told, rows=rows_of_benchmark(_benchmark_in(place)))
         result = read_result(place)
         rows = rows_of_evaluation(result, is_timed)
-        is_comparable = any(row.status == "measured" for row in rows)
+        is_comparable = result.complete and any(row.status == "measured" and not row.fallback for row in rows)
         return replace(told, rows=rows, baseline=make_baseline(result) if is_comparable else None)
 
     def operators(self, entries: Sequence[Entry]) -> dict[str, list[tuple[str, str, OperatorStatus]]]:

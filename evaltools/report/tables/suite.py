@@ -103,7 +103,7 @@ def print_suite(result: SuiteResult, console: Console) -> None:
     """The table, then each reason once, then how many of what there are."""
     lines = lines_of(result)
     names = [Column[SuiteLine]("model", lambda line: line.entry.model)]
-    if len({entry.job for entry in result.entries}) > 1:
+    if len({line.entry.job for line in lines}) > 1:
         names.append(Column("job", lambda line: line.entry.job))
     names.append(Column("", lambda line: line.configuration))
     columns = [
