@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from evaltools.api.locating import locate as locate
     from evaltools.api.progress import Progress as Progress
     from evaltools.api.result import Result as Result
+    from evaltools.api.suites import Suite as Suite
+    from evaltools.api.suites import suite as suite
     from evaltools.capture.profile import Profile as Profile
     from evaltools.capture.profile import profile as profile
     from evaltools.errors import ConfigurationUnavailable as ConfigurationUnavailable
@@ -57,6 +59,7 @@ _MODULES = {
     "evaltools.api.locating": ("Located", "locate"),
     "evaltools.api.progress": ("Progress",),
     "evaltools.api.result": ("Result",),
+    "evaltools.api.suites": ("Suite", "suite"),
     "evaltools.capture.profile": ("Profile", "profile"),
     "evaltools.errors": (
         "ConfigurationUnavailable",
@@ -79,7 +82,7 @@ __all__ = sorted(_PLACES)
 
 
 class _Package(ModuleType):
-    """The package, in which ``benchmark`` and ``locate`` are functions, also once their packages were imported."""
+    """The package, in which ``benchmark``, ``locate`` and ``suite`` are functions, whatever packages were imported."""
 
     @property
     def benchmark(self) -> Any:
@@ -94,6 +97,13 @@ class _Package(ModuleType):
 
     @locate.setter
     def locate(self, _package: ModuleType) -> None: ...
+
+    @property
+    def suite(self) -> Any:
+        return importlib.import_module(_PLACES["suite"]).suite
+
+    @suite.setter
+    def suite(self, _package: ModuleType) -> None: ...
 
 
 sys.modules[__name__].__class__ = _Package

@@ -27,6 +27,7 @@ RUNTIMES: Final = {entry.name: entry.module for entry in entries(OTHER_RUNTIMES)
 """With those of other packages, and the module that each is in."""
 KERNELS: Final = ("default", "builtin", "reference")
 _LONGEST_NAME: Final = 60
+_VERSION: Final = "=="
 _MOST_THREADS: Final = 1024
 _DELEGATE_KEYS: Final = {delegate.key: delegate for delegate in DELEGATES if delegate.key}
 
@@ -34,8 +35,10 @@ OWN_PARAMETERS: Final = (
     Parameter(
         "runtime",
         "Python runtime: the interpreters of ai-edge-litert (litert) and tflite-runtime, or ai-edge-litert's "
-        "CompiledModel (compiled), which has GPU and NPU; auto takes the first that can do what the delegates ask for.",
+        "CompiledModel (compiled), which has GPU and NPU; auto takes the first that can do what the delegates ask for. "
+        "litert==2.1.3 is that version of its package, which pip installs into a cache of its own.",
         default=AUTO,
+        has_versions=True,
         choices=(AUTO, *OUR_RUNTIMES, *(name for name in RUNTIMES if name not in OUR_RUNTIMES)),
     ),
     Parameter(
@@ -56,6 +59,8 @@ CONFIGURATION_PARAMETERS: Final = {parameter.name: parameter for parameter in OW
 class Configuration:
     """What a model runs with. ``num_threads`` is 1 or more, or -1, which leaves the number to the runtime.
 
+    ``runtime_version`` is that of the runtime's package, empty for the one that is installed.
+
     >>> configuration = Configuration.from_text("one", "runtime=litert use_xnnpack=false")
     >>> configuration.runtime, configuration.num_threads, configuration.to_flags()
     ('litert', 1, ['--runtime=litert', '--use_xnnpack=false'])
@@ -66,6 +71,7 @@ class Configuration:
     kernels: str = "default"
     num_threads: int = 1
     delegates: DelegateSettings = field(default_factory=DelegateSettings)
+    runtime_version: str = ""
 
     @classmethod
     def from_flags(
@@ -96,9 +102,11 @@ class Configuration:
             raise UsageError(message)
         texts = defaults | own
         values = {parameter.name: parameter.parse(texts[parameter.name]) for parameter in OWN_PARAMETERS}
+        runtime, _, version = str(values["runtime"]).partition(_VERSION)
         return cls(
             name=name,
-            runtime=str(values["runtime"]),
+            runtime=runtime,
+            runtime_version=version,
             kernels=str(values["kernels"]),
             num_threads=_threads(own, values, native) or 1,
             delegates=DelegateSettings.from_flags(_named_delegate(str(values["delegate"]), native) + delegate_flags),
@@ -140,7 +148,7 @@ class Configuration:
     def to_flags(self) -> list[str]:
         """The flags that give this configuration again, ``--name=value``; defaults are left out."""
         own: dict[str, Value] = {
-            "runtime": self.runtime,
+            "runtime": f"{self.runtime}{_VERSION}{self.runtime_version}" if self.runtime_version else self.runtime,
             "kernels": self.kernels,
             "num_interpreter_threads": self.num_threads,
         }
@@ -169,6 +177,12 @@ class Configuration:
             raise UsageError(f"{shown} is no name for a configuration: use 1 to {_LONGEST_NAME} printable characters")
         if self.num_threads < -1 or self.num_threads == 0 or self.num_threads > _MOST_THREADS:
             message = f"{self.num_threads} interpreter threads: use 1 to {_MOST_THREADS}, or -1: the runtime decides"
+            raise UsageError(message)
+        if self.runtime_version and self.runtime not in OUR_RUNTIMES:
+            message = (
+                f"--runtime={self.runtime}{_VERSION}{self.runtime_version}: only {', '.join(OUR_RUNTIMES)} can have a "
+                f"version, as in --runtime={LITERT}{_VERSION}{self.runtime_version}"
+            )
             raise UsageError(message)
         if self.xnnpack and self.kernels == "reference":
             message = (

@@ -50,3 +50,15 @@ DEVICE_LOCATE_EXIT_CODE_HELP: Final = """\
   3    no device can be used, it was lost for good, the delegate did not run there, or the reference cannot run
   5    a file, or stdout, could not be written
   130  interrupted: what ran there is ended, and there are no figures; with --run_dir, evaltools resume goes on"""
+SUITE_EXIT_CODE_HELP: Final = """\
+  2    a flag, a file or a job is wrong; nothing was run
+  130  interrupted; with --run_dir, evaltools resume goes on
+  5    a file, stdout or the folder of the runs could not be written
+  3    something was not measured: a model that cannot be run, a configuration that is not there or took nothing
+  4    some examples failed, or gave NaN or infinite numbers
+  1    a limit in the command of a job is broken
+  0    everything was measured
+With --against the last four are about changes alone:
+  1    something became worse or slower
+  3    something of the earlier suite is not there any more
+  0    neither"""

@@ -48,6 +48,7 @@ _TYPES: Final[Mapping[type, TypeName]] = {bool: "bool", int: "int32", float: "fl
 _INT32_LIMIT: Final = 1 << 31
 _WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _CONTENT: Final = ("input_file", "input_folder", "pictures")
+_WITH_VERSION: Final = re.compile(r"==[0-9][0-9A-Za-z.!+-]*\Z")
 _LAYER_AND_PATH: Final = re.compile(r"(?P<layer>(?:[^:]|::)*):(?P<path>(?:[^:]|::)+)")
 
 
@@ -74,7 +75,8 @@ class Parameter:
     tools cannot have it. ``declared_type`` is for a flag whose default is empty, and no string otherwise. ``short`` is
     a shorter name beside that of the native tools, or several with blanks between. ``positional``: words that are no
     flags are values of this one. ``in_python`` says what there is in Python instead. ``limit`` is the figure that the
-    value limits, from above where less of it is better; ``NUMBER`` or ``OUTPUT=NUMBER``.
+    value limits, from above where less of it is better; ``NUMBER`` or ``OUTPUT=NUMBER``. ``has_versions``: a choice may
+    have ``==VERSION`` behind it.
     """
 
     name: str
@@ -97,6 +99,7 @@ class Parameter:
     positional: bool = False
     in_python: str = ""
     limit: str = ""
+    has_versions: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -150,7 +153,8 @@ class Parameter:
         True
         """
         value = self._read(text)
-        if self.choices and value not in self.choices:
+        named = _WITH_VERSION.sub("", text) if self.has_versions else value
+        if self.choices and named not in self.choices:
             accepted = ", ".join(format_value(choice) for choice in self.choices if choice != "")
             hint = did_you_mean(text, [format_value(choice) for choice in self.choices])
             raise UsageError(f"--{self.name}={text}: not an accepted value; use one of {accepted}.{hint}")

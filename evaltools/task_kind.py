@@ -30,7 +30,11 @@ if TYPE_CHECKING:
 
 _TASKS: Final = "evaltools.tasks"
 _KIND: Final = "KIND"
-_NO_TASKS: Final = {"benchmark": "evaltools.benchmark.kind:KIND", "locate": "evaltools.locate.kind:KIND"}
+_NO_TASKS: Final = {
+    "benchmark": "evaltools.benchmark.kind:KIND",
+    "locate": "evaltools.locate.kind:KIND",
+    "suite": "evaltools.suite.kind:KIND",
+}
 """The kinds of requests that are no tasks, by name."""
 OWN: Final = "own"
 """What results call every task of one's own."""

@@ -77,11 +77,20 @@ def locate_schema() -> bytes:
     return schema_text(json_schema(LocateResult, "evaltools locate result")).encode()
 
 
+def suite_schema() -> bytes:
+    """The JSON schema of the result of a suite."""
+    from evaltools.gates.suite import SuiteResult
+    from evaltools.result.json_file import json_schema, schema_text
+
+    return schema_text(json_schema(SuiteResult, "evaltools suite result")).encode()
+
+
 GENERATED: dict[str, Callable[[], bytes]] = {
     "evaltools/proto/native_messages.binpb": native_messages,
     "evaltools/result/result.schema.json": schema_of_results,
     "evaltools/result/benchmark.schema.json": benchmark_schema,
     "evaltools/result/locate.schema.json": locate_schema,
+    "evaltools/gates/suite.schema.json": suite_schema,
     "docs/delegate-flags.md": delegate_flags,
     "evaltools/preprocess/resize_bilinear.tflite": resize_model,
 }

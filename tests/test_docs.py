@@ -141,6 +141,7 @@ def test_flags_in_the_docs_exist() -> None:
     from evaltools.cli.runs import capture
     from evaltools.device.run import flags as device_run_flags
     from evaltools.locate.options import PARAMETERS as LOCATE
+    from evaltools.suite.options import PARAMETERS as SUITE
 
     groups = [
         *benchmark.GROUPS.values(),
@@ -160,6 +161,7 @@ def test_flags_in_the_docs_exist() -> None:
         *baseline.PARAMETERS,
         *capture.PARAMETERS,
         *LOCATE.values(),
+        *SUITE.values(),
     )
     foreign = {"platform", "dest", "nouse_gpu", "flag", "use", "use_"}
     foreign |= {"truths", "debug", "trust"}  # of the task in own-tasks.md, of every command, of resume and merge

@@ -21,6 +21,7 @@ from evaltools.errors import DataError, UsageError
 from evaltools.parameter import Parameter, Role, Value, format_value
 from evaltools.request import Options, Request
 from evaltools.request.flags import GivenFlags
+from evaltools.suite import options as suite
 from evaltools.task_kind import kind_names
 from evaltools.tasks.shared.kind import evaluation_kind
 
@@ -41,6 +42,7 @@ COMMANDS: Final[dict[str, Sequence[Parameter]]] = {
     "gate": gate.PARAMETERS,
     "inspect": inspect.PARAMETERS,
     "power": power.PARAMETERS,
+    "suite": list(suite.PARAMETERS.values()),
 }
 KNOWN: Final = {parameter.name: parameter for own in COMMANDS.values() for parameter in own}
 NAMES_A_PATH: Final = re.compile(

@@ -50,13 +50,17 @@ MAY_IMPORT = {
     "device/programs": "device result",
     "capture": "device engine report request result runs runtime",
     "commands": "benchmark device gates locate parameter request runs task_kind tasks",
+    "suite": (
+        "benchmark commands configuration engine gates locate model parameter report request result result_file runs "
+        "runtime stats task_kind tasks"
+    ),
     "api": (
         "benchmark configuration datasets engine gates locate metrics model parameter preprocess report "
-        "request result result_file runs runtime task_kind tasks"
+        "request result result_file runs runtime suite task_kind tasks"
     ),
     "cli": (
         "benchmark capture commands configuration datasets delegates device engine gates locate metrics "
-        "native parameter report request result result_file runs runtime stats task_kind tasks"
+        "native parameter report request result result_file runs runtime stats suite task_kind tasks"
     ),
     "pytest_plugin": "commands engine gates parameter preprocess report request result result_file runs tasks",
 }

@@ -9,7 +9,9 @@ import msgspec
 
 from evaltools.api.benchmarks import Benchmark
 from evaltools.api.result import Result
+from evaltools.api.suites import Suite
 from evaltools.errors import UsageError
+from evaltools.gates.suite import read_suite
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.inspection import Inspection
 from evaltools.result.json_file import read_json
@@ -17,10 +19,11 @@ from evaltools.result_file import read_result
 
 
 class _Head(msgspec.Struct):
-    """What tells results apart: a benchmark is of no task."""
+    """What tells results apart: a benchmark is of no task, and a suite has a version of its own."""
 
-    schema_version: str
+    schema_version: str = ""
     task: str | None = None
+    suite_version: str | None = None
 
 
 def path_of(given: object, what: str) -> Path:
@@ -34,13 +37,16 @@ def path_of(given: object, what: str) -> Path:
     raise UsageError(f"{what}: expected a path, got {given!r}")
 
 
-def load(path: str | Path) -> Result | Benchmark:
-    """The result of an evaluation or of a benchmark that a JSON file holds.
+def load(path: str | Path) -> Result | Benchmark | Suite:
+    """The result of an evaluation, of a benchmark or of a suite that a JSON file holds.
 
     Raises :class:`~evaltools.errors.DataError` for a file that holds none.
     """
     file = path_of(path, "the result to load")
-    if read_json(file, _Head, "evaltools result").task is None:
+    head = read_json(file, _Head, "evaltools result")
+    if head.suite_version is not None:
+        return Suite(read_suite(file))
+    if head.task is None:
         return Benchmark(read_json(file, BenchmarkResult, "evaltools benchmark result"))
     return Result(read_result(file))
 

@@ -56,7 +56,9 @@ def gate(result: Result | str | Path, limits: Sequence[str], configuration: str 
     """
     found = result if isinstance(result, Result | Benchmark) else load(path_of(result, "the result"))
     if not isinstance(found, Result):
-        raise UsageError("limits are held against evaluations; this is a benchmark: compare its figures themselves")
+        raise UsageError(
+            "limits are held against evaluations; this is a benchmark or a suite: compare its figures themselves"
+        )
     is_own = found.result.task == OWN
     texts: object = [limits] if isinstance(limits, str) else limits
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):

@@ -17,7 +17,7 @@ from evaltools.runs.gate_runs import OUTPUT_FLAG, Run
 def read_run(source: RunSource, folder: Path) -> Run:
     """Read the command of a run; raises :class:`UsageError`, which names the run, for flags that are wrong."""
     try:
-        request = _request(source.command, folder.resolve())
+        request = request_of_words(source.command, folder.resolve())
     except UsageError as error:
         raise UsageError(f"run {source.name}: {error}") from None
     if request is not None and OUTPUT_FLAG in request.options:
@@ -25,7 +25,11 @@ def read_run(source: RunSource, folder: Path) -> Run:
     return Run(source, folder, request)
 
 
-def _request(words: Sequence[str], folder: Path) -> Request | None:
+def request_of_words(words: Sequence[str], folder: Path) -> Request | None:
+    """The request of an evaluation, here or on devices, None for another command.
+
+    Raises :class:`UsageError` for flags that are wrong.
+    """
     task = task_of(words[0]) if words else None
     try:
         if task is not None:

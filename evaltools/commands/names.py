@@ -19,6 +19,7 @@ COMMANDS: Final = {
         "benchmark.command", "How fast: load, first run, steady state, memory, operators; many options in one run"
     ),
     "locate": Command("locate.command", "Which operator makes the difference, and why: cause, proof, smallest model"),
+    "suite": Command("suite.command", "Many models in many configurations: one table, one report, what changed since"),
     "run": Command("evaluate.own_task", "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."),
     "resume": Command("runs.resume", "Go on with an interrupted run, from the journal of its --run_dir"),
     "merge": Command("runs.merge", "One result from the shards of a run"),

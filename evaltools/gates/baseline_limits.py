@@ -73,7 +73,7 @@ def _since(
     own = evidence_of(result, entry)
     changes = {figure: _change(figure, old, new, is_paired) for figure in new.figures if figure in old.figures}
     known = {figure: change for figure, change in changes.items() if change is not None}
-    return replace(own, reference_not_measured=None, changes=known, ratio=_ratio(old, new, is_paired))
+    return replace(own, reference_not_measured=None, changes=known, ratio=latency_since(old, new, is_paired))
 
 
 def _change(figure: str, old: BaselineConfiguration, new: BaselineConfiguration, is_paired: bool) -> Change | None:
@@ -99,7 +99,7 @@ def _change(figure: str, old: BaselineConfiguration, new: BaselineConfiguration,
     return PlainChange(sign * (now - before))
 
 
-def _ratio(old: BaselineConfiguration, new: BaselineConfiguration, is_paired: bool) -> LatencyRatio | None:
+def latency_since(old: BaselineConfiguration, new: BaselineConfiguration, is_paired: bool) -> LatencyRatio | None:
     """The latency ratio: of the times on the same examples where both have them, else of the medians, with no pairs."""
     if is_paired and new.times_us and len(old.times_us) == len(new.times_us):
         return latency_ratio(old.times_us, new.times_us)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
+from evaltools.delegates import COMPILED, LITERT
 from evaltools.errors import UsageError
 from evaltools.locate.options import GROUPS, PARAMETERS
 from evaltools.parameter import Parameter
@@ -53,6 +55,12 @@ def request_of_flags(flags: GivenFlags, command: Sequence[str], folder: Path | N
 def search_request(
     options: Options, tested: Configuration, folder: Path, command: tuple[str, ...] = (), devices: Options | None = None
 ) -> Request:
-    """The request for a search that looks into one configuration."""
+    """The request for a search that looks into one configuration.
+
+    The reference is of the same version of the runtime's package, for one process runs both.
+    """
     reference = Configuration.from_text("reference", REFERENCE)
+    if tested.runtime_version:
+        runtime = LITERT if tested.runtime == COMPILED else tested.runtime
+        reference = replace(reference, runtime=runtime, runtime_version=tested.runtime_version)
     return Request(KIND.name, options, reference, (tested,), folder, devices, command)

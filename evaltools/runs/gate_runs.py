@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import signal
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from evaltools.gates.gate_file import RunSource
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
+from evaltools.runs.handing_over import ending_in_words
 from evaltools.runs.stored import HANDED_OVER, command_of, to_bytes
 
 OUTPUT_FLAG: Final = "output_file_path"
@@ -80,14 +80,5 @@ def result_of(run: Run, output: Path) -> EvaluationResult:
 def _no_result(source: RunSource, code: int, said: str) -> EvaltoolsError:
     end = "\n".join(line.rstrip() for line in said.splitlines()[-_MOST_LINES:]) or "nothing on stderr"
     command = shlex.join(("evaltools", *source.command))
-    message = f"run {source.name}: no result from {command!r} ({_ended(code)}); it said:\n{end}"
+    message = f"run {source.name}: no result from {command!r} ({ending_in_words(code)}); it said:\n{end}"
     return OutputError(message) if code == exit_codes.NOT_WRITTEN else UsageError(message)
-
-
-def _ended(code: int) -> str:
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return f"ended by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"ended by signal {-code}"

@@ -77,5 +77,14 @@ def _first(installed: Sequence[str]) -> str:
 
 
 def open_session(model: ModelFile, configuration: Configuration) -> Session:
-    """Load the model with a configuration; raises :class:`ConfigurationUnavailable`."""
+    """Load the model with a configuration; raises :class:`ConfigurationUnavailable`.
+
+    A version of a runtime is only in a process that was started with it (``evaltools/runtime/process/isolated.py``).
+    """
+    here, wanted = installed_version(runtime_name(configuration)), configuration.runtime_version
+    if wanted not in ("", here):
+        raise ConfigurationUnavailable(
+            f"{configuration.runtime} {wanted} was asked for, and this process has {here or 'none'}; give the version "
+            "as its package states it, in full"
+        )
     return find_runtime(configuration).open(model, configuration)

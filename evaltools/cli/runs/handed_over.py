@@ -1,11 +1,15 @@
 """``python -m evaltools.cli.runs.handed_over FILE``: carries out a request that another process wrote to a file.
 
+With a second word it ends when its stdin does.
+
 Relative paths in it start at the working directory.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,21 +17,33 @@ from pathlib import Path
 from evaltools.cli.main import exit_code_of
 from evaltools.documents import json_values
 from evaltools.errors import DataError
+from evaltools.exit_codes import INTERRUPTED
 from evaltools.request import Request
+from evaltools.runs.handing_over import WITH_STDIN
 
 
 def main(arguments: Sequence[str]) -> int:
     """Carry out the request; returns the exit code."""
-    (file,) = arguments
+    file, *more = arguments
+    if WITH_STDIN in more:
+        threading.Thread(target=_end_with_stdin, daemon=True).start()
     return exit_code_of(
         lambda: carry_out(replace(read_request(Path(file)), folder=Path.cwd())), "interrupted before there was a result"
     )
+
+
+def _end_with_stdin() -> None:
+    """Whoever started this process holds the other end, which closes with it, also where it was killed."""
+    while os.read(0, 1):
+        pass
+    os._exit(INTERRUPTED)
 
 
 def carry_out(request: Request) -> int:
     """Carry out a request of any kind, here, on devices or on a cluster; returns the exit code."""
     from evaltools.benchmark.kind import KIND as BENCHMARK
     from evaltools.locate.kind import KIND as LOCATE
+    from evaltools.suite.kind import KIND as SUITE
 
     if request.devices is not None:
         from evaltools.cli.device.run import carry_out_on_devices
@@ -37,6 +53,10 @@ def carry_out(request: Request) -> int:
         from evaltools.cli.benchmark.run import benchmark
 
         return benchmark(request)
+    if request.task == SUITE.name:
+        from evaltools.cli.suite.run import suite
+
+        return suite(request)
     if request.task == LOCATE.name:
         from evaltools.cli.locate.run import locate_and_print
 

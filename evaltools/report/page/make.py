@@ -13,9 +13,10 @@ from typing import Any, Final
 from evaltools.gates.baseline import Baseline, is_whole, make_baseline
 from evaltools.gates.history import History, histories_of
 from evaltools.gates.outcome import GateOutcome
+from evaltools.gates.suite import SuiteResult
 from evaltools.report.page.content.bounds import bounded, bounded_section
 from evaltools.report.page.content.page import Download, Page, Part, each_step_once
-from evaltools.report.page.sections import benchmarks, first, gates, layers
+from evaltools.report.page.sections import benchmarks, first, gates, layers, suite
 from evaltools.report.page.sections.accuracy import accuracy
 from evaltools.report.page.sections.devices import devices
 from evaltools.report.page.sections.origin import origin
@@ -52,12 +53,13 @@ class Sources:
     located: Mapping[str, Sequence[LocateResult]] = field(default_factory=dict)
     saved: Mapping[str, bytes] = field(default_factory=dict)
     outcomes: Mapping[str, GateOutcome] = field(default_factory=dict)
+    suites: Mapping[str, SuiteResult] = field(default_factory=dict)
     baselines: Sequence[Baseline] = ()
 
     @property
     def count(self) -> int:
         """How many results there are, baselines apart."""
-        return sum(map(len, (self.evaluations, self.benchmarks, self.searches, self.outcomes)))
+        return sum(map(len, (self.evaluations, self.benchmarks, self.searches, self.outcomes, self.suites)))
 
     @property
     def histories(self) -> list[History]:
@@ -72,6 +74,7 @@ def page_of(sources: Sources) -> Page:
     parts = [_of_gates(name, outcome, sources) for name, outcome in sources.outcomes.items()]
     histories = sources.histories
     parts += [releases(history) for history in histories if len(history.releases) > 1]
+    parts += [_of_suite(name, result, sources) for name, result in sources.suites.items()]
     parts += [_of_evaluation(name, result, sources) for name, result in sources.evaluations.items()]
     parts += [_of_benchmark(name, result, sources) for name, result in sources.benchmarks.items()]
     parts += [_of_search(name, result, sources) for name, result in sources.searches.items()]
@@ -82,6 +85,7 @@ def page_of(sources: Sources) -> Page:
 def _below(sources: Sources) -> str:
     """Which evaltools measured, where and when."""
     found = [
+        *((each.environment, None) for each in sources.suites.values()),
         *((each.environment, each.device_run) for each in sources.evaluations.values()),
         *((each.environment, each.device_run) for each in sources.benchmarks.values()),
         *((each.environment, each.device_run) for each in sources.searches.values()),
@@ -221,6 +225,19 @@ def _of_gates(name: str, outcome: GateOutcome, sources: Sources) -> Part:
         sections=(limits,),
         downloads=(_download(name, outcome, sources),),
         tables=(limits,),
+    )
+
+
+def _of_suite(name: str, result: SuiteResult, sources: Sources) -> Part:
+    folders = [entry.result for entry in result.entries if entry.result]
+    return Part(
+        source=name,
+        about=f"{len({entry.model for entry in result.entries})} models: suite",
+        sayings=suite.sayings(result),
+        sections=(*suite.sections(result), origin(result.environment)),
+        warnings=(f"the suite ended early: {result.stopped}",) if result.stopped else (),
+        hints=("all about one of the models: evaltools report RUN_DIR/entries/NAME/result.json",) if folders else (),
+        downloads=(_download(name, result, sources),),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.baseline import Baseline
 from evaltools.gates.outcome import GateOutcome
+from evaltools.gates.suite import SuiteResult
 from evaltools.report.page.make import Sources
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import EvaluationResult
@@ -19,7 +20,7 @@ from evaltools.result.locate_file import located_in
 from evaltools.result_file import result_in
 from evaltools.text import printable
 
-Source = EvaluationResult | BenchmarkResult | LocateResult | GateOutcome | Baseline
+Source = EvaluationResult | BenchmarkResult | LocateResult | GateOutcome | SuiteResult | Baseline
 
 
 def source_in(content: bytes, path: Path) -> Source:
@@ -30,6 +31,8 @@ def source_in(content: bytes, path: Path) -> Source:
     document = json_in(content, path, dict[str, Any], "JSON result of evaltools")
     if "baseline_version" in document:
         return json_in(content, path, Baseline, "evaltools baseline")
+    if "suite_version" in document:
+        return json_in(content, path, SuiteResult, "result of evaltools suite")
     if "reports" in document and "gates" in document:
         return json_in(content, path, GateOutcome, "outcome of evaltools gate")
     if "culprits" in document:
@@ -40,7 +43,7 @@ def source_in(content: bytes, path: Path) -> Source:
         return json_in(content, path, BenchmarkResult, "evaltools benchmark result")
     raise DataError(
         f"{path} holds no result: it has {', '.join(map(printable, list(document)[:5])) or 'no fields'}; give "
-        "files that --output_file_path of an evaluation, benchmark, locate or gate wrote, or a baseline"
+        "files that --output_file_path of an evaluation, benchmark, locate, suite or gate wrote, or a baseline"
     )
 
 
@@ -73,6 +76,7 @@ def read_sources(paths: Iterable[Path]) -> Sources:
         searches=searches,
         located=located,
         outcomes={name: each for name, each in found.items() if isinstance(each, GateOutcome)},
+        suites={name: each for name, each in found.items() if isinstance(each, SuiteResult)},
         saved=saved,
         baselines=[each for each in found.values() if isinstance(each, Baseline)],
     )

@@ -184,10 +184,15 @@ def _library() -> ModuleType:
     version = INTERPRETER.version()
     try:
         with deferred_interrupt():
-            return importlib.import_module(f"{_PACKAGE}.compiled_model")
+            library = importlib.import_module(f"{_PACKAGE}.compiled_model")
     except Exception as error:  # a broken native extension raises ImportError, AttributeError, SystemError, ...
         message = f"ai-edge-litert {version} has no CompiledModel that can be imported: {error}; {INTERPRETER.install}"
         raise ConfigurationUnavailable(message) from error
+    if not hasattr(library, "Options"):
+        raise ConfigurationUnavailable(
+            f"the CompiledModel of ai-edge-litert {version} has no options; take a later one"
+        )
+    return library
 
 
 def _accelerator(configuration: Configuration) -> Delegate | None:

@@ -16,6 +16,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing import spawn
 from multiprocessing.context import BaseContext, SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import IO, Any, Final
@@ -42,37 +43,40 @@ _PRELOADED: Final = ["evaltools.runtime.process.isolated", "evaltools.runtime.in
 class ChildProcess:
     """A child with a channel to it, a bell that it can ring, and what it printed.
 
-    ``serve`` is called in the child with its ends of the channel and of the bell, and ``arguments``.
+    ``serve`` is called in the child with its ends of the channel and of the bell, and ``arguments``. It finds the
+    packages in the folder ``packages``, if there is one, before those of this process.
     """
 
     channel: Channel
     bell: Channel
     _control: Channel
 
-    def __init__(self, serve: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    def __init__(self, serve: Callable[..., None], arguments: tuple[Any, ...], packages: Path | None = None) -> None:
         descriptor, self._printed_name = tempfile.mkstemp(prefix="evaltools-", suffix=".log")
         self._printed: IO[bytes] = os.fdopen(descriptor, "rb")
         self._number: int | None = None
         self._ended: Ended | None = None
         self._asking = threading.Lock()
         try:
-            self._start(serve, arguments)
+            self._start(serve, arguments, packages)
         except OSError:
             self._printed.close()
             self.forget_path()
             raise
 
-    def _start(self, serve: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-        """Start it; where the server of children cannot work, as a child of this process."""
-        for context in _contexts():
+    def _start(self, serve: Callable[..., None], arguments: tuple[Any, ...], packages: Path | None) -> None:
+        """Start it; where the server of children cannot work, or has other packages, as a child of this process."""
+        for context in _contexts() if packages is None else [_Spawned()]:
             try:
-                self._start_in(context, serve, arguments)
+                self._start_in(context, serve, arguments, packages)
                 return
             except OSError:
                 if context.get_start_method() == "spawn":
                     raise
 
-    def _start_in(self, context: BaseContext, serve: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    def _start_in(
+        self, context: BaseContext, serve: Callable[..., None], arguments: tuple[Any, ...], packages: Path | None
+    ) -> None:
         secret = secrets.token_bytes(SECRET_BYTES)
         with ExitStack() as ours, ExitStack() as theirs:
             near, far = [], []
@@ -84,7 +88,7 @@ class ChildProcess:
             given = (serve, *far, secret, self._printed_name, arguments)
             process = context.Process(target=_begin, args=given, daemon=True)  # type: ignore[attr-defined]
             _require_descriptors()
-            with interrupts_kept_back(), _imports_not_from_this_folder():
+            with interrupts_kept_back(), _imports_not_from_this_folder(), _found_first(packages):
                 process.start()
             ours.pop_all()
         self._control = Channel(near[0], secret)
@@ -307,6 +311,27 @@ def _main_module_hidden() -> Iterator[None]:
             yield
         finally:
             main.update({"__spec__": None} | kept)
+
+
+@contextmanager
+def _found_first(packages: Path | None) -> Iterator[None]:
+    """A child that is spawned meanwhile by this thread finds packages in this folder before all others."""
+    if packages is None:
+        yield
+        return
+    whole, thread = spawn.get_preparation_data, threading.get_ident()
+
+    def prepared(name: str) -> dict[str, Any]:
+        data = whole(name)
+        if threading.get_ident() == thread:
+            data["sys_path"] = [str(packages), *data["sys_path"]]
+        return data
+
+    spawn.get_preparation_data = prepared
+    try:
+        yield
+    finally:
+        spawn.get_preparation_data = whole
 
 
 class _SpawnedProcess(SpawnProcess):

@@ -18,6 +18,7 @@ from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, Inference
 from evaltools.model import ModelFile
 from evaltools.runtime.process.channel import Channel, WrongMessage
 from evaltools.runtime.process.child import ChildProcess, left_behind, log_length
+from evaltools.runtime.process.environments import packages_of
 from evaltools.runtime.process.memory import peak_memory_kb
 from evaltools.runtime.process.shared_arrays import Parcel, SharedArrays
 from evaltools.runtime.registry import open_session
@@ -93,7 +94,7 @@ def open_isolated(
     """
     requested = configuration.delegates.requested
     try:
-        child = ChildProcess(_serve, (model, configuration, opener))
+        child = ChildProcess(_serve, (model, configuration, opener), packages_of(configuration))
     except OSError as error:
         raise ConfigurationUnavailable(f"no process of its own could be started for it: {error}") from error
     return IsolatedSession(child, timeout_s, requested[0].name if requested else "", timeout_flag)

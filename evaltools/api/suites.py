@@ -1,0 +1,123 @@
+"""Many models in many configurations from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from evaltools.api.configurations import Tests, read_tests
+from evaltools.api.options import AnyPath, flags_of
+from evaltools.api.pages import write_page
+from evaltools.api.progress import bar
+from evaltools.errors import UsageError
+from evaltools.gates.suite import SuiteChanges, SuiteEntry, SuiteResult
+from evaltools.gates.suite_diff import compare_suites
+from evaltools.parameter import did_you_mean
+from evaltools.report.files.output_file import write_file
+from evaltools.report.page.make import Sources
+from evaltools.report.tables.suite import lines_of, summary_of
+from evaltools.result.json_file import encode_json
+from evaltools.suite.kind import request_of_flags
+from evaltools.suite.options import PARAMETERS
+from evaltools.suite.run import OnEntry, run_suite
+
+if TYPE_CHECKING:
+    import pandas
+
+_NOT_IN_PYTHON: Final = (
+    "config",
+    "configs",
+    "job",
+    "job_folder",
+    "against",
+    "margin",
+    "slower",
+    "progress",
+    "model_paths",
+)
+
+
+class Suite:
+    """What became of every model: ``entries``, each with a row per configuration; ``result`` is the whole of it."""
+
+    def __init__(self, result: SuiteResult) -> None:
+        self.result: Final = result
+
+    @property
+    def entries(self) -> Sequence[SuiteEntry]:
+        """Each job with each model: ``state``, ``reason``, ``rows``."""
+        return self.result.entries
+
+    def against(self, before: Suite, *, margin: float = 0.005, slower: float = 1.1) -> SuiteChanges:
+        """What changed since an earlier suite: ``changes``, of which ``regressions`` are those for the worse."""
+        return compare_suites(before.result, self.result, "the earlier suite", margin, slower)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row per model, job and configuration, references as well; needs pandas."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise UsageError("to_dataframe needs pandas: pip install pandas") from error
+        rows = [{"model": entry.model, "job": entry.job, **asdict(row)} for entry in self.entries for row in entry.rows]
+        rows += [
+            {"model": entry.model, "job": entry.job, "status": entry.state, "reason": entry.reason}
+            for entry in self.entries
+            if not entry.rows
+        ]
+        return pandas.DataFrame(rows)
+
+    def save(self, path: str | Path) -> None:
+        """Write the result as JSON; :func:`evaltools.load` reads it."""
+        write_file(Path(path), encode_json(self.result))
+
+    def report(self, path: str | Path) -> None:
+        """Write one page to forward: ``FILE.html``, or ``FILE.md`` for its first screen."""
+        write_page(Sources(suites={"suite": self.result}), path)
+
+    def __repr__(self) -> str:
+        lines = [
+            f"  {line.entry.model}, {line.entry.job}, {line.configuration}: {line.found}"
+            for line in lines_of(self.result)
+        ]
+        return "\n".join([f"<Suite: {summary_of(self.result)}", *lines, ">"])
+
+
+def suite(
+    models: AnyPath | Sequence[AnyPath],
+    *,
+    tests: Tests = None,
+    jobs: Mapping[str, str] | None = None,
+    progress: bool | OnEntry | None = None,
+    **options: Any,
+) -> Suite:
+    """Every model of a folder, of a list or of a suite.toml, in every configuration.
+
+    ``jobs`` maps names to commands such as ``"diff --num_runs=20"``; without them each model's outputs are compared.
+    ``options`` are those of ``evaltools suite`` by their names, such as ``run_dir="run"`` or ``workers=2``.
+    ``progress`` is True for a bar, or is called with the number of runs done and that of all. Prints nothing else; a
+    model that cannot be run costs its own entry alone. Raises :class:`~evaltools.errors.UsageError` and its kinds
+    before anything runs.
+    """
+    for name in options:
+        known = [each for each in PARAMETERS if each not in _NOT_IN_PYTHON and PARAMETERS[each].role != "output_file"]
+        if name not in known:
+            raise UsageError(f"suite has no option {name!r}.{did_you_mean(name, ['tests', 'jobs', *known])}")
+    texts = [f"{name}: {command}" for name, command in (jobs or {}).items()]
+    flags = flags_of({"model_paths": models, "job": texts, **options}, PARAMETERS)
+    request = request_of_flags(flags, tests=() if tests is None else read_tests(tests))
+    if callable(progress):
+        return Suite(run_suite(request, progress))
+    with ExitStack() as stack:
+        update = None
+
+        def tell(done: int, total: int) -> None:
+            nonlocal update
+            if progress and update is None:
+                update = stack.enter_context(bar("runs", total))
+            if update is not None:
+                update(done)
+
+        return Suite(run_suite(request, tell))

@@ -1,0 +1,1 @@
+"""``evaltools suite``."""

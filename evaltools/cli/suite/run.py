@@ -1,0 +1,116 @@
+"""``evaltools suite`` behind its flags: run, print, write."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from evaltools import exit_codes
+from evaltools.cli.shared.interrupts import interrupts_restored
+from evaltools.cli.shared.progress import Update, show_progress
+from evaltools.cli.shared.streams import complain, say
+from evaltools.cli.shared.terminal import make_console, text_for_stdout
+from evaltools.engine import Tally
+from evaltools.errors import OutputError, UsageError
+from evaltools.gates.suite import SuiteChanges, SuiteResult, read_suite
+from evaltools.gates.suite_diff import compare_suites
+from evaltools.report.files.output_file import require_output_file, write_file
+from evaltools.report.files.planned import require_report
+from evaltools.report.page.file import measured_page
+from evaltools.report.page.make import Sources
+from evaltools.report.tables.suite import print_suite
+from evaltools.request import Request
+from evaltools.result.json_file import encode_json
+from evaltools.suite.run import run_suite
+from evaltools.tasks.shared.options.pictures import read_margin
+
+_WORST_FIRST: Final = (exit_codes.USAGE, exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED, exit_codes.LIMIT_BROKEN)
+
+
+def suite(request: Request) -> int:
+    """Run, print, write; returns the exit code."""
+    console = make_console()
+    files = _planned_files(request)
+    before = _before(request)
+    with interrupts_restored():
+        result = _run(request, console)
+    if before is not None:
+        result = replace(result, changes=_changes(request, before, result))
+    is_printed = say(text_for_stdout(partial(print_suite, result)))
+    not_written = _write(result, files)
+    for error in not_written:
+        complain(f"evaltools: {error}")
+    if result.stopped:
+        goes_on = request.options.path("run_dir")
+        complain(f"evaltools: {result.stopped}" + (f"; evaltools resume {goes_on} goes on" if goes_on else ""))
+        return exit_codes.INTERRUPTED
+    return exit_codes.NOT_WRITTEN if not_written or not is_printed else exit_code_of(result)
+
+
+def exit_code_of(result: SuiteResult) -> int:
+    """The worst of the entries' codes; of one without a result, that it was not measured."""
+    if result.changes is not None:
+        kinds = {change.kind for change in result.changes.changes}
+        if kinds & {"worse", "slower"}:
+            return exit_codes.LIMIT_BROKEN
+        return exit_codes.NOT_MEASURED if "lost" in kinds else exit_codes.OK
+    codes = {exit_codes.NOT_MEASURED if entry.state == "failed" else entry.exit_code for entry in result.entries}
+    return next((code for code in _WORST_FIRST if code in codes), exit_codes.OK)
+
+
+def _planned_files(request: Request) -> dict[str, Path]:
+    """The files to write, checked before anything is run."""
+    options, read = request.options, request.files_read
+    files = {name: path for name in ("output_file_path", "report") if (path := options.path(name)) is not None}
+    for name, path in files.items():
+        if name == "report":
+            require_report(path, read)
+        elif path.suffix.lower() != ".json":
+            raise UsageError(f"--{name}={path}: the result is JSON; give a name that ends in .json")
+        require_output_file(path, f"--{name}", read)
+    return files
+
+
+def _before(request: Request) -> SuiteResult | None:
+    """The earlier suite, if there is one to compare with."""
+    against = request.options.path("against")
+    read_margin(request.options)
+    if request.options.real("slower") < 1:
+        raise UsageError(f"--slower={request.options.text('slower')}: use a factor of 1 or more, such as 1.1")
+    return None if against is None else read_suite(against)
+
+
+def _changes(request: Request, before: SuiteResult, now: SuiteResult) -> SuiteChanges:
+    options = request.options
+    return compare_suites(before, now, options.text("against"), read_margin(options), options.real("slower"))
+
+
+def _write(result: SuiteResult, files: dict[str, Path]) -> list[OutputError]:
+    """Write the files; returns what could not be written."""
+    not_written = []
+    for name, path in files.items():
+        try:
+            is_page = name == "report"
+            write_file(path, measured_page(Sources(suites={"suite": result}), path) if is_page else encode_json(result))
+        except OutputError as error:
+            not_written.append(error)
+    return not_written
+
+
+def _run(request: Request, console: Console) -> SuiteResult:
+    """Run with progress, which counts entries."""
+    with ExitStack() as shown:
+        update: Update | None = None
+
+        def tell(done: int, total: int) -> None:
+            nonlocal update
+            if update is None:
+                update = shown.enter_context(show_progress("runs", total, console, request.options.text("progress")))
+            update(Tally(done))
+
+        return run_suite(request, tell)

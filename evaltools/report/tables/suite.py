@@ -1,0 +1,227 @@
+"""A suite as a table: every model in every configuration."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rich.console import Console
+
+from evaltools.gates.suite import ChangeKind, OperatorCell, SuiteChange, SuiteChanges, SuiteEntry, SuiteResult, SuiteRow
+from evaltools.report.tables.cells import milliseconds, says_something
+from evaltools.report.tables.columns import Column, print_columns, ranked
+from evaltools.report.words.verdicts import kind_in_words
+from evaltools.result.locate import OperatorStatus
+from evaltools.text import printable
+
+_STATUSES: Final[Sequence[OperatorStatus]] = (
+    "crashes alone", "wrong", "refused alone", "stays on the CPU", "precision", "right", "cannot be cut out",
+    "no evidence", "computes from constants", "not tried", "compared",
+)  # fmt: skip
+_ORDER: Final[Sequence[ChangeKind]] = ("worse", "slower", "lost", "changed", "better", "faster", "new")
+
+
+@dataclass(frozen=True)
+class SuiteLine:
+    """A line of the table: a configuration of an entry; of an entry without a result there is none."""
+
+    entry: SuiteEntry
+    row: SuiteRow | None = None
+
+    @property
+    def configuration(self) -> str:
+        """Its name, or ``all`` of an entry without a result."""
+        return "all" if self.row is None else printable(self.row.configuration)
+
+    @property
+    def found(self) -> str:
+        """The verdict in a word or two; of what has none, whether it was measured."""
+        if self.row is None:
+            return self.entry.state
+        if self.row.status == "not measured":
+            return "not measured"
+        if self.row.fallback:
+            return "fallback to the CPU"
+        weak = ", weak" if self.row.is_weak else ""
+        return "measured" if self.row.verdict is None else f"{kind_in_words(self.row.verdict)}{weak}"
+
+    @property
+    def accuracy(self) -> str:
+        """The accuracy of a task with a ground truth."""
+        return "" if self.row is None or self.row.accuracy is None else f"{100 * self.row.accuracy:.2f} %"
+
+    @property
+    def time(self) -> str:
+        """The median time."""
+        return "" if self.row is None or self.row.p50_us is None else milliseconds(self.row.p50_us)
+
+    @property
+    def speed(self) -> str:
+        """How many times as fast, with the interval where that says something."""
+        if self.row is None or self.row.speed is None:
+            return ""
+        interval = self.row.speed_interval
+        span = f" [{interval.low:.2f}, {interval.high:.2f}]" if interval and says_something(interval) else ""
+        return f"{self.row.speed:.2f}x{span}"
+
+    @property
+    def delegated(self) -> str:
+        """Nodes on delegates of all nodes."""
+        if self.row is None or self.row.total_nodes is None or not self.row.delegates:
+            return ""
+        return f"{self.row.delegated_nodes}/{self.row.total_nodes}"
+
+    @property
+    def why(self) -> str:
+        """Why there are no figures, or why some are missing."""
+        if self.row is None:
+            return printable(self.entry.reason)
+        if self.row.fallback:
+            return printable(self.row.fallback)
+        failed = f"{self.row.failed_examples} runs failed: " if self.row.failed_examples else ""
+        return printable(f"{failed}{self.row.reason}") if self.row.reason else ""
+
+
+def lines_of(result: SuiteResult) -> list[SuiteLine]:
+    """A line per configuration; without references that only others are held against."""
+    return [line for entry in result.entries for line in _of_entry(entry)]
+
+
+def _of_entry(entry: SuiteEntry) -> list[SuiteLine]:
+    if entry.state != "done":
+        return [SuiteLine(entry)]
+    return [
+        SuiteLine(entry, row)
+        for row in entry.rows
+        if row.role == "test" or row.status == "not measured" or row.accuracy is not None
+    ]
+
+
+def print_suite(result: SuiteResult, console: Console) -> None:
+    """The table, then each reason once, then how many of what there are."""
+    lines = lines_of(result)
+    names = [Column[SuiteLine]("model", lambda line: line.entry.model)]
+    if len({line.entry.job for line in lines}) > 1:
+        names.append(Column("job", lambda line: line.entry.job))
+    names.append(Column("", lambda line: line.configuration))
+    columns = [
+        Column[SuiteLine]("verdict", lambda line: line.found),
+        Column("accuracy", lambda line: line.accuracy),
+        Column("p50", lambda line: line.time),
+        Column("speed", lambda line: line.speed),
+        Column("delegated", lambda line: line.delegated),
+    ]
+    filled = [column for column in columns if any(map(column.cell, lines))]
+    print_columns(names, ranked(filled), lines, console)
+    if reasons := reasons_of(lines):
+        console.print()
+        for reason, of in reasons.items():
+            console.print(f"{', '.join(of)}: {reason}")
+    console.print(f"\n{summary_of(result)}")
+    if result.operators:
+        console.print()
+        print_columns(*_operator_columns(result.operators), operator_rows(result.operators), console)
+    if result.changes is not None:
+        console.print()
+        _print_changes(result.changes, console)
+
+
+OperatorRow = tuple[tuple[str, str], dict[str, OperatorCell]]
+"""An operator with its types, and what it showed in each configuration."""
+
+
+def operator_rows(cells: Sequence[OperatorCell]) -> list[OperatorRow]:
+    """The rows of the matrix of operators and configurations."""
+    found: dict[tuple[str, str], dict[str, OperatorCell]] = {}
+    for cell in cells:
+        found.setdefault((cell.operator, cell.type), {})[cell.configuration] = cell
+    return list(found.items())
+
+
+def operator_configurations(cells: Sequence[OperatorCell]) -> list[str]:
+    """Its columns."""
+    return list(dict.fromkeys(cell.configuration for cell in cells))
+
+
+def operator_in_words(cell: OperatorCell | None) -> str:
+    """What operators of one kind showed: how many of what, the worst first."""
+    if cell is None:
+        return ""
+    ordered = sorted(cell.counts.items(), key=lambda item: _STATUSES.index(item[0]))
+    return ", ".join(f"{count} {status}" for status, count in ordered)
+
+
+def _operator_columns(cells: Sequence[OperatorCell]) -> tuple[list[Column[OperatorRow]], list[Column[OperatorRow]]]:
+    def column(name: str) -> Column[OperatorRow]:
+        return Column(printable(name), lambda row: operator_in_words(row[1].get(name)))
+
+    names = [Column[OperatorRow]("operator", lambda row: row[0][0]), Column("types", lambda row: row[0][1])]
+    return names, ranked([column(name) for name in operator_configurations(cells)])
+
+
+def _print_changes(found: SuiteChanges, console: Console) -> None:
+    for line in found.setup:
+        console.print(f"set up in another way: {printable(line)}")
+    if found.changes:
+        names = [
+            Column[SuiteChange]("change", lambda change: change.kind),
+            Column("model", lambda change: change.model),
+            Column("job", lambda change: change.job),
+            Column("", lambda change: printable(change.configuration)),
+        ]
+        columns = [
+            Column[SuiteChange]("now", lambda change: now_in_words(change)),
+            Column("before", lambda change: before_in_words(change)),
+        ]
+        ordered = sorted(found.changes, key=lambda change: _ORDER.index(change.kind))
+        print_columns(names, ranked(columns), ordered, console)
+    console.print(changes_in_words(found))
+
+
+def now_in_words(change: SuiteChange) -> str:
+    """What is found now, or how many times as long it takes."""
+    if change.ratio is not None:
+        return f"{change.ratio:.2f} times as long [{change.low:.2f}, {change.high:.2f}]"
+    return _found_in_words(change.now, change.figure)
+
+
+def before_in_words(change: SuiteChange) -> str:
+    """What was found before."""
+    return _found_in_words(change.before, change.figure)
+
+
+def _found_in_words(found: str, figure: str) -> str:
+    return f"{figure} {found}" if figure else kind_in_words(found)
+
+
+def changes_in_words(found: SuiteChanges) -> str:
+    """How many of what changed, and how much was compared."""
+    counts = Counter(change.kind for change in found.changes)
+    said = ", ".join(f"{counts[kind]} {kind}" for kind in _ORDER if counts[kind]) or "nothing changed"
+    timed = f"times of {found.timed}" if found.timed else "no times, as none with an interval are on both sides"
+    return f"since {printable(found.file)} ({found.started_at}): {said}; {found.compared} compared, {timed}"
+
+
+def reasons_of(lines: Sequence[SuiteLine]) -> dict[str, list[str]]:
+    """Why figures are missing: each reason with the configurations and models that it is about."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for line in lines:
+        if line.why:
+            found.setdefault(line.why, {}).setdefault(line.configuration, []).append(line.entry.model)
+    return {
+        reason: [f"{configuration} ({', '.join(dict.fromkeys(models))})" for configuration, models in of.items()]
+        for reason, of in found.items()
+    }
+
+
+def summary_of(result: SuiteResult) -> str:
+    """How many models and configurations there are, and what became of them."""
+    lines = lines_of(result)
+    counts = Counter(line.found for line in lines)
+    models = len({entry.model for entry in result.entries})
+    configurations = len({row.configuration for entry in result.entries for row in entry.rows if row.role == "test"})
+    said = ", ".join(f"{count} {found}" for found, count in counts.most_common())
+    busy = f"; no times, as {result.workers} runs were made at a time" if result.workers > 1 else ""
+    return f"{models} models, {configurations} configurations: {said}{busy}"

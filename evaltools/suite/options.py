@@ -1,0 +1,79 @@
+"""The options of a suite."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from evaltools.parameter import Parameter
+from evaltools.tasks.shared.options import configurations, execution
+from evaltools.tasks.shared.options.pictures import MARGIN
+
+_SHARED: Final = {parameter.name: parameter for parameter in execution.PARAMETERS}
+_MODELS: Final = (
+    Parameter(
+        "model_paths",
+        "A folder, with all .tflite files below it; a model; or a file suite.toml (docs/suite.md). May be repeated. "
+        "Required.",
+        repeatable=True,
+        role="input_file",
+        required=True,
+        positional=True,
+    ),
+    *configurations.CANDIDATES[:2],
+    Parameter(
+        "job",
+        'What is done with each model, "NAME: command" without model and configurations, as in "fast: benchmark '
+        '--num_runs=20"; without one "diff: diff". May be repeated.',
+        repeatable=True,
+    ),
+    Parameter(
+        "operators",
+        "Also run each operator of each model alone in each configuration: which are supported, right, less precise, "
+        "or crash.",
+        default=False,
+    ),
+    Parameter("job_folder", "Folder from which paths in --job are meant; this one unless stated.", role="input_folder"),
+)
+_EXECUTION: Final = (
+    replace(
+        _SHARED["run_dir"],
+        help="Folder for the runs: the same command, or evaltools resume, goes on where it ended.",
+    ),
+    Parameter(
+        "workers",
+        "Runs at a time. With more than one, times are those of a busy machine, so that none are given but those of "
+        "benchmarks, which then run alone, after the others.",
+        default=1,
+        about="execution",
+    ),
+    _SHARED["progress"],
+)
+_RESULT: Final = (
+    Parameter(
+        "against",
+        "The JSON result of an earlier suite: says which models changed their verdict, became slower, are new or lost; "
+        "then the exit code is about that alone.",
+        role="input_file",
+        about="result",
+    ),
+    replace(MARGIN, only_with=("against",)),
+    Parameter(
+        "slower",
+        "Times as long as in --against from which on a configuration is slower: all of the 95 % interval must be more.",
+        default=1.1,
+        about="result",
+        only_with=("against",),
+    ),
+    Parameter(
+        "output_file_path",
+        "JSON file with the result of the suite.",
+        role="output_file",
+        about="result",
+        short="output",
+        in_python="call .save() of the result",
+    ),
+    replace(_SHARED["report"], help="One page to forward: FILE.html, or FILE.md for its first screen."),
+)
+GROUPS: Final = {"suite": _MODELS, "execution": _EXECUTION, "result": _RESULT}
+PARAMETERS: Final = {parameter.name: parameter for group in GROUPS.values() for parameter in group}

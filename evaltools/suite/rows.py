@@ -1,0 +1,115 @@
+"""What a suite keeps of the result of an entry."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from evaltools.gates.suite import OperatorCell, SuiteRow
+from evaltools.model import read_model
+from evaltools.model.contents import read_contents
+from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
+from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, EvaluationResult, RuntimeUsed
+from evaltools.result.locate import LocateResult, OperatorStatus
+from evaltools.result.places import against_reference
+from evaltools.result.verdict import WEAK
+from evaltools.stats.interval import Interval
+from evaltools.task_kind import kind_of
+
+
+def rows_of_evaluation(result: EvaluationResult, is_timed: bool) -> list[SuiteRow]:
+    """A row per configuration; ``is_timed``: the machine was quiet, so that times say something."""
+    return [_of_configuration(result, entry, is_timed) for entry in result.configurations]
+
+
+def rows_of_benchmark(result: BenchmarkResult) -> list[SuiteRow]:
+    """A row per configuration."""
+    return [_of_benchmark(row) for row in result.rows]
+
+
+def operators_of(path: Path, result: LocateResult) -> list[tuple[str, str, OperatorStatus]]:
+    """What each operator of a model showed alone: its name, its types, its status."""
+    graph = read_contents(read_model(path)).main
+    return [(each.name, graph.types_of(graph.nodes[each.index]), each.status) for each in result.operators]
+
+
+def cells_of(found: Mapping[str, Sequence[tuple[str, str, OperatorStatus]]]) -> list[OperatorCell]:
+    """The operators of all models together, which are given by configuration."""
+    counts: dict[tuple[str, str, str], Counter[OperatorStatus]] = {}
+    for configuration, operators in found.items():
+        for name, types, status in operators:
+            counts.setdefault((name, types, configuration), Counter())[status] += 1
+    return [OperatorCell(*key, dict(counts[key])) for key in sorted(counts)]
+
+
+def _of_configuration(result: EvaluationResult, entry: ConfigurationResult, is_timed: bool) -> SuiteRow:
+    accuracy = kind_of(result.task).accuracy
+    latency = entry.inference_latency if is_timed else None
+    speed, interval = _speed(result, entry) if is_timed else (None, None)
+    return SuiteRow(
+        configuration=entry.name,
+        role=entry.role,
+        flags=entry.flags,
+        status=entry.status,
+        reason=entry.reason or _why_failed(result, entry),
+        verdict=entry.verdict.kind if entry.verdict else None,
+        is_weak=any(reason.kind == WEAK for reason in entry.verdict.reasons) if entry.verdict else False,
+        accuracy=None if accuracy is None else entry.figures.get(accuracy.figure),
+        p50_us=None if latency is None else latency.p50_us,
+        speed=speed,
+        speed_interval=interval,
+        delegates=_names(entry.delegates),
+        delegated_nodes=entry.delegation.delegated_nodes if entry.delegation else None,
+        total_nodes=entry.delegation.total_nodes if entry.delegation else None,
+        fallback=entry.fallback,
+        failed_examples=entry.failed_examples,
+        runtime=_runtime(entry.runtime),
+    )
+
+
+def _why_failed(result: EvaluationResult, entry: ConfigurationResult) -> str | None:
+    """Why the first of its examples failed, None where none did."""
+    return next((each.reason for each in result.failed if each.configuration in (entry.name, None)), None)
+
+
+def _speed(result: EvaluationResult, entry: ConfigurationResult) -> tuple[float | None, Interval | None]:
+    """How many times as fast as its reference, on the same examples."""
+    found = against_reference(result, result.latency_comparisons, entry)
+    return (None, None) if found is None else (1 / found.ratio, _inverse(found.interval))
+
+
+def _of_benchmark(row: BenchmarkRow) -> SuiteRow:
+    figures, versus = row.figures, row.versus_first
+    return SuiteRow(
+        configuration=row.name,
+        role="test",
+        flags=row.flags,
+        status="measured" if row.status == "measured" else "not measured",
+        reason=row.reason,
+        p50_us=figures.inference.p50_us if figures else None,
+        p50_interval=figures.median_interval if figures else None,
+        speed=1 / versus.ratio if versus else None,
+        speed_interval=_inverse(versus.interval) if versus else None,
+        delegates=_names(row.delegates),
+        delegated_nodes=row.delegation.delegated_nodes if row.delegation else None,
+        total_nodes=row.delegation.total_nodes if row.delegation else None,
+        fallback=row.fallback,
+        runtime=_runtime(row.runtime),
+    )
+
+
+def _inverse(interval: Interval | None) -> Interval | None:
+    """The interval of a speed from that of a time."""
+    if interval is None or interval.low <= 0:
+        return None
+    return Interval(1 / interval.high, 1 / interval.low, interval.confidence)
+
+
+def _names(delegates: Sequence[DelegateUsed]) -> list[str]:
+    """The delegates that took part of the model."""
+    return [each.name for each in delegates if each.nodes]
+
+
+def _runtime(runtime: RuntimeUsed | None) -> str:
+    return f"{runtime.package} {runtime.version}" if runtime else ""

@@ -1,0 +1,227 @@
+"""``evaltools suite``: what goes wrong with one model costs no other, and a killed suite goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import evaltools as et
+from evaltools.datasets import sample
+from evaltools.report.tables.suite import lines_of
+from tests.command import evaltools, evaltools_here
+
+pytestmark = pytest.mark.once
+QUICK = "--job=diff: diff --num_runs=2 --noise_floor_runs=1"
+TESTS = ("--config=xnnpack: use_xnnpack=true", "--config=builtin: kernels=builtin")
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Path:
+    """Two models that run, one that is none."""
+    folder = tmp_path / "models"
+    folder.mkdir()
+    for name in ("float32", "int8"):
+        shutil.copy(sample.model_file(name), folder)
+    (folder / "broken.tflite").write_bytes(b"no model at all")
+    return folder
+
+
+def found(file: Path) -> dict[str, str]:
+    """The verdict of every line of the table, by model and configuration."""
+    return {f"{line.entry.model} {line.configuration}": line.found for line in lines_of(et.load(file).result)}  # type: ignore[arg-type]
+
+
+def test_a_model_that_is_none_costs_its_own_entry(models: Path, tmp_path: Path) -> None:
+    output, page = tmp_path / "s.json", tmp_path / "s.md"
+    done = evaltools_here("suite", str(models), QUICK, *TESTS, f"--output={output}", f"--report={page}")
+    assert done.code == 3
+    assert found(output) == {
+        "broken all": "failed",
+        "float32 xnnpack": "equivalent", "float32 builtin": "equivalent",
+        "int8 xnnpack": "within expected precision of int8", "int8 builtin": "equivalent",
+    }  # fmt: skip
+    (failed,) = [entry for entry in json.loads(output.read_text())["entries"] if entry["state"] == "failed"]
+    assert failed["reason"].startswith(f"{models}/broken.tflite")
+    assert failed["reason"] in done.out
+    assert "runs: 3 of 3" in done.err
+    assert "| broken | diff | all | failed |" in page.read_text()
+
+
+def test_a_delegate_that_crashes_or_hangs_costs_its_own_configuration(
+    models: Path, tmp_path: Path, rounding_delegate: Path
+) -> None:
+    def own(name: str) -> str:
+        return f"--config={name}: external_delegate_path={rounding_delegate} external_delegate_options=fail:{name}"
+
+    output = tmp_path / "s.json"
+    job = "--job=diff: diff --num_runs=2 --noise_floor_runs=1 --example_timeout=10 --max_crashes=1"
+    model = str(models / "float32.tflite")
+    done = evaltools_here("suite", model, job, own("abort"), own("hang"), TESTS[0], f"--output={output}")
+    assert done.code == 3
+    assert found(output) == {
+        "float32 abort": "not measured", "float32 hang": "not measured", "float32 xnnpack": "equivalent",
+    }  # fmt: skip
+    (entry,) = json.loads(output.read_text())["entries"]
+    reasons = {row["configuration"]: row["reason"] for row in entry["rows"]}
+    assert "SIGABRT" in reasons["abort"]
+    assert "no answer within 10 s" in reasons["hang"]
+
+
+def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "evaltools.cli.main", *words]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def finished(run: Path) -> list[Path]:
+    return list(run.glob("entries/*/result.json"))
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at processes in /proc")
+def test_a_suite_that_is_killed_twice_goes_on_and_measures_nothing_twice(models: Path, tmp_path: Path) -> None:
+    words = ("suite", "models", QUICK, *TESTS, "--run_dir=run")
+    whole = evaltools("suite", "models", QUICK, *TESTS, "--output=whole.json", cwd=tmp_path)
+    run = tmp_path / "run"
+    first = start(tmp_path, *words)
+    wait_for(lambda: list(run.glob("entries/int8*")))
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    wait_for(lambda: not left(run))
+    kept = {path: path.stat().st_mtime_ns for path in finished(run)}
+    second = start(tmp_path, "resume", "run")
+    wait_for(lambda: left(run) or second.poll() is not None)
+    second.send_signal(signal.SIGKILL)
+    second.wait()
+    wait_for(lambda: not left(run))
+    done = evaltools("resume", "run", "--output=s.json", cwd=tmp_path)
+    assert done.code == whole.code == 3, done.err
+    assert found(tmp_path / "s.json") == found(tmp_path / "whole.json")
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    again = evaltools(*words, "--output=again.json", cwd=tmp_path)
+    assert "runs: 3 of 3" in again.err
+    assert (
+        json.loads((tmp_path / "again.json").read_text())["entries"]
+        == json.loads((tmp_path / "s.json").read_text())["entries"]
+    )
+
+
+def left(run: Path) -> list[str]:
+    """The processes that carry an entry of the run out."""
+    commands = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            commands.append((process / "cmdline").read_bytes().decode(errors="replace"))
+        except OSError:
+            continue
+    return [command for command in commands if str(run / "entries") in command]
+
+
+def test_another_suite_does_not_go_on_in_its_folder(models: Path, tmp_path: Path) -> None:
+    model = models / "int8.tflite"
+    words = ("suite", str(model), QUICK, TESTS[1], f"--run_dir={tmp_path / 'run'}")
+    assert evaltools_here(*words).code == 0
+    other = evaltools_here(*words, TESTS[0])
+    assert other.code == 2
+    assert "holds another run" in other.err
+    shutil.copy(sample.model_file("float32"), model)
+    changed = evaltools_here(*words)
+    assert changed.code == 2
+    assert "the model int8 was" in changed.err
+
+
+def test_what_changed_since_decides_the_exit_code(models: Path, tmp_path: Path) -> None:
+    before, now = tmp_path / "before.json", tmp_path / "now.json"
+    broken, good = str(models / "broken.tflite"), str(models / "float32.tflite")
+    fp16 = "--config=xnnpack: use_xnnpack=true xnnpack_force_fp16=true"
+    words = ("--slower=1000", f"--against={before}", f"--output={now}")
+    evaltools_here("suite", broken, good, QUICK, TESTS[0], f"--output={before}")
+    same = evaltools_here("suite", broken, good, QUICK, TESTS[0], *words)
+    assert same.code == 0, same.out
+    assert "nothing changed; 2 compared" in same.out
+    worse = evaltools_here("suite", broken, good, QUICK, fp16, *words)
+    assert worse.code == 1
+    (change,) = json.loads(now.read_text())["changes"]["changes"]
+    assert (change["kind"], change["model"], change["before"]) == ("worse", "float32", "equivalent")
+    assert "xnnpack: --use_xnnpack=true then, --use_xnnpack=true --xnnpack_force_fp16=true now" in worse.out
+    lost = evaltools_here("suite", broken, QUICK, TESTS[0], *words)
+    assert lost.code == 3
+    assert "1 lost" in lost.out
+
+
+def test_a_file_with_a_task_and_a_benchmark_several_at_a_time(models: Path, tmp_path: Path) -> None:
+    (tmp_path / "suite.toml").write_text(f'''
+models = ["models/[fi]*.tflite"]
+[configurations]
+xnnpack = "use_xnnpack=true"
+[jobs.accuracy]
+command = """imagenet --images={sample.images_dir()} --ground_truth={sample.ground_truth_file()} --num_images=5
+  --labels={sample.labels_file()} --label_check=false"""
+[jobs.time]
+command = "benchmark --num_runs=3 --min_secs=0.01 --warmup_min_secs=0 --rounds=2"
+models = ["int8*"]
+''')  # fmt: skip
+    result = et.suite(tmp_path / "suite.toml", workers=2).result
+    rows = {(entry.model, entry.job): entry.rows for entry in result.entries}
+    assert set(rows) == {("float32", "accuracy"), ("int8", "accuracy"), ("int8", "time")}
+    assert [row.role for row in rows["int8", "accuracy"]] == ["reference", "test"]
+    assert all(row.accuracy is not None and row.p50_us is None for row in rows["int8", "accuracy"])
+    (timed,) = rows["int8", "time"]
+    assert timed.p50_us is not None
+    assert timed.delegates == ["XNNPACK"]
+
+
+def test_every_operator_alone_in_every_configuration(tmp_path: Path) -> None:
+    model, output = str(sample.model_file("int8")), tmp_path / "s.json"
+    done = evaltools_here("suite", model, QUICK, TESTS[0], "--operators", f"--output={output}")
+    assert done.code == 0, done.err
+    cells = {(cell["operator"], cell["type"]): cell["counts"] for cell in json.loads(output.read_text())["operators"]}
+    assert cells["CONV_2D", "int8 [int8, int32] -> int8"] == {"right": 7}
+    assert cells["SOFTMAX", "int8 -> int8"] == {"stays on the CPU": 1}
+    assert "1 stays on the CPU" in done.out
+
+
+def test_from_python(models: Path, tmp_path: Path) -> None:
+    counts: list[tuple[int, int]] = []
+    suite = et.suite(
+        [models / "broken.tflite", models / "int8.tflite"],
+        tests={"builtin": et.Configuration(kernels="builtin")},
+        jobs={"diff": "diff --num_runs=2 --noise_floor_runs=1"},
+        progress=lambda done, total: counts.append((done, total)),
+    )
+    assert counts == [(0, 2), (1, 2), (2, 2)]
+    assert [entry.state for entry in suite.entries] == ["failed", "done"]
+    assert "int8, diff, builtin: equivalent" in repr(suite)
+    suite.save(tmp_path / "s.json")
+    loaded = et.load(tmp_path / "s.json")
+    assert isinstance(loaded, et.Suite)
+    assert loaded.result == suite.result
+    assert suite.against(loaded).regressions == []
+    assert len(suite.to_dataframe()) == 3
+    with pytest.raises(et.UsageError, match="Did you mean workers"):
+        et.suite(models, worker=2)
+
+
+def test_an_interrupted_suite_tells_what_is_done(models: Path, tmp_path: Path) -> None:
+    words = ("suite", "models", QUICK, *TESTS, "--run_dir=run", "--output=s.json")
+    running = start(tmp_path, *words)
+    wait_for(lambda: finished(tmp_path / "run"))
+    os.kill(running.pid, signal.SIGTERM)
+    assert running.wait(60) == 130
+    states = [entry["state"] for entry in json.loads((tmp_path / "s.json").read_text())["entries"]]
+    assert "skipped" in states
+    assert states[0] == "failed"

@@ -1,0 +1,1 @@
+"""Tests of suites: many models in many configurations."""
