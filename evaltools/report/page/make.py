@@ -14,7 +14,7 @@ from evaltools.gates.baseline import Baseline
 from evaltools.gates.outcome import GateOutcome
 from evaltools.report.page.content.bounds import bounded, bounded_section
 from evaltools.report.page.content.page import Download, Page, Part, each_step_once
-from evaltools.report.page.sections import benchmarks, first, gates, layers, together
+from evaltools.report.page.sections import benchmarks, first, gates, layers, together, traces
 from evaltools.report.page.sections.accuracy import accuracy
 from evaltools.report.page.sections.devices import devices
 from evaltools.report.page.sections.origin import origin
@@ -24,6 +24,7 @@ from evaltools.report.page.sections.proof import proof
 from evaltools.report.page.sections.speed import speed
 from evaltools.report.tables.benchmark import label
 from evaltools.result.benchmark import BenchmarkResult
+from evaltools.result.capture import ModelsCapture, RunCapture
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.locate import LocateResult
@@ -39,7 +40,7 @@ class Sources:
     """What a page is about, each by its name.
 
     ``located`` are what was found in the model of an evaluation, by that one's name; ``searches`` stand alone.
-    ``saved`` is what stands in the result files that there are.
+    ``saved`` is what stands in the result files that there are, and ``folders`` where these lie.
     """
 
     evaluations: Mapping[str, EvaluationResult] = field(default_factory=dict)
@@ -47,13 +48,15 @@ class Sources:
     searches: Mapping[str, LocateResult] = field(default_factory=dict)
     located: Mapping[str, Sequence[LocateResult]] = field(default_factory=dict)
     saved: Mapping[str, bytes] = field(default_factory=dict)
+    folders: Mapping[str, Path] = field(default_factory=dict)
+    captures: Mapping[str, RunCapture | ModelsCapture] = field(default_factory=dict)
     outcomes: Mapping[str, GateOutcome] = field(default_factory=dict)
     baselines: Sequence[Baseline] = ()
 
     @property
     def count(self) -> int:
         """How many results there are, baselines apart."""
-        return sum(map(len, (self.evaluations, self.benchmarks, self.searches, self.outcomes)))
+        return sum(map(len, (self.evaluations, self.benchmarks, self.searches, self.outcomes, self.captures)))
 
 
 def page_of(sources: Sources) -> Page:
@@ -62,6 +65,7 @@ def page_of(sources: Sources) -> Page:
     parts += [_of_evaluation(name, result, sources) for name, result in sources.evaluations.items()]
     parts += [_of_benchmark(name, result, sources) for name, result in sources.benchmarks.items()]
     parts += [_of_search(name, result, sources) for name, result in sources.searches.items()]
+    parts += [_of_capture(name, captured, sources) for name, captured in sources.captures.items()]
     environments = [
         entry.environment
         for of_kind in (sources.evaluations, sources.benchmarks, sources.searches)
@@ -117,6 +121,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
     stopped = [f"the run ended early: {result.stopped}"] if result.stopped else []
     return Part(
         source=name,
+        folders=_folders(name, result.environment.folder, sources),
         about=f"{Path(result.model.file).name}: {kind.evidence.subject(result)}",
         sayings=each_step_once([*first.sayings(result), *layers.faults(searches)]),
         sections=tuple(sections),
@@ -167,6 +172,7 @@ def _of_benchmark(name: str, result: BenchmarkResult, sources: Sources) -> Part:
         hints.append("how much processes differ: --rounds=5")
     return Part(
         source=name,
+        folders=_folders(name, result.environment.folder, sources),
         about=f"{about}: benchmark",
         sayings=each_step_once(benchmarks.sayings(result)),
         sections=(
@@ -186,6 +192,7 @@ def _of_search(name: str, result: LocateResult, sources: Sources) -> Part:
     entry = result.configuration
     return Part(
         source=name,
+        folders=_folders(name, result.environment.folder, sources),
         about=f"{Path(result.model.file).name}: layer by layer",
         sayings=(layers.saying(result),),
         sections=(
@@ -196,6 +203,24 @@ def _of_search(name: str, result: LocateResult, sources: Sources) -> Part:
         warnings=result.warnings,
         downloads=(_download(name, result, sources),),
     )
+
+
+def _of_capture(name: str, captured: RunCapture | ModelsCapture, sources: Sources) -> Part:
+    return Part(
+        source=name,
+        about="capture",
+        sayings=(),
+        sections=(traces.captured(captured),),
+        downloads=(_download(name, captured, sources),),
+        folders=_folders(name, "", sources),
+    )
+
+
+def _folders(name: str, asked_in: str, sources: Sources) -> tuple[Path, ...]:
+    """Where relative names of a result may be meant from; the present folder where nothing else is known."""
+    known = [Path(asked_in)] if asked_in else []
+    known += [sources.folders[name]] if name in sources.folders else []
+    return tuple(known) or (Path(),)
 
 
 def _of_gates(name: str, outcome: GateOutcome, sources: Sources) -> Part:

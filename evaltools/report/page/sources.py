@@ -12,6 +12,7 @@ from evaltools.gates.baseline import Baseline
 from evaltools.gates.outcome import GateOutcome
 from evaltools.report.page.make import Sources
 from evaltools.result.benchmark import BenchmarkResult
+from evaltools.result.capture import ModelsCapture, RunCapture
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import json_in, read_content
 from evaltools.result.locate import LocateResult
@@ -19,7 +20,7 @@ from evaltools.result.locate_file import located_in
 from evaltools.result_file import result_in
 from evaltools.text import printable
 
-Source = EvaluationResult | BenchmarkResult | LocateResult | GateOutcome | Baseline
+Source = EvaluationResult | BenchmarkResult | LocateResult | GateOutcome | Baseline | RunCapture | ModelsCapture
 
 
 def source_in(content: bytes, path: Path) -> Source:
@@ -38,9 +39,14 @@ def source_in(content: bytes, path: Path) -> Source:
         return result_in(content, path)
     if "rows" in document:
         return json_in(content, path, BenchmarkResult, "evaltools benchmark result")
+    if "examples_per_second" in document:
+        return json_in(content, path, RunCapture, "summary of evaltools capture")
+    if "process" in document and "models" in document:
+        return json_in(content, path, ModelsCapture, "summary of evaltools.profile")
     raise DataError(
         f"{path} holds no result: it has {', '.join(map(printable, list(document)[:5])) or 'no fields'}; give "
-        "files that --output_file_path of an evaluation, benchmark, locate or gate wrote, or a baseline"
+        "files that --output_file_path of an evaluation, benchmark, locate or gate wrote, a baseline, or the "
+        "summary.json of a capture"
     )
 
 
@@ -74,5 +80,7 @@ def read_sources(paths: Iterable[Path]) -> Sources:
         located=located,
         outcomes={name: each for name, each in found.items() if isinstance(each, GateOutcome)},
         saved=saved,
+        folders={name: path.absolute().parent for name, path in zip(names, files, strict=True)},
+        captures={name: each for name, each in found.items() if isinstance(each, RunCapture | ModelsCapture)},
         baselines=[each for each in found.values() if isinstance(each, Baseline)],
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from evaltools.result.section import Chart, Section, Table, Tone
 
@@ -35,7 +36,8 @@ class Download:
 class Part:
     """What is told of one result: ``source`` is its name, ``about`` in a few words what it is of.
 
-    ``hints`` say what is not known, and the flag that brings it.
+    ``hints`` say what is not known, and the flag that brings it. ``folders`` are those from which relative names of
+    files may be meant: where the command was given, where the result lies.
     """
 
     source: str
@@ -47,6 +49,7 @@ class Part:
     warnings: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     downloads: tuple[Download, ...] = ()
+    folders: tuple[Path, ...] = (Path(),)
 
 
 @dataclass(frozen=True)

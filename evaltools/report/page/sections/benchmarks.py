@@ -123,9 +123,9 @@ def _medians(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | 
         spreads.append(Spread(label(result, row), (shown.latency_us or 0.0) / 1000, low, high))
         told.append(f"{label(result, row)} {milliseconds(shown.latency_us or 0.0)}")
     values = [spread.value for spread in spreads]
-    shown = spreads[:_MOST_INTERVALS]
-    spec = intervals_chart(shown, "ms (95 % interval)", is_wide=max(values) > _WIDE * min(values) > 0)
-    said = sentences(first_few(told), some_of(len(shown), len(spreads), "configurations"))
+    drawn = spreads[:_MOST_INTERVALS]
+    spec = intervals_chart(drawn, "ms (95 % interval)", is_wide=max(values) > _WIDE * min(values) > 0)
+    said = sentences(first_few(told), some_of(len(drawn), len(spreads), "configurations"))
     return Chart("Median time with its interval", spec, said)
 
 
