@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -235,8 +236,18 @@ def _of_gates(name: str, outcome: GateOutcome, sources: Sources) -> Part:
 
 def _download(name: str, result: Any, sources: Sources) -> Download:
     """The result as it is in its file, compressed; without content where that is still too large."""
-    content = gzip.compress(sources.saved.get(name) or encode_json(result), mtime=0)
-    if len(content) > _LARGEST_DOWNLOAD:
-        note = f"the result ({len(content) / 1e6:.1f} MB compressed) is too large for a page; it is in its own file"
-        return Download(f"{name}.json.gz", None, note)
-    return Download(f"{name}.json.gz", content)
+    content = sources.saved.get(name) or encode_json(result)
+    compressed = _compressed(content)
+    note = f"the result ({len(content) / 1e6:.1f} MB) is too large for a page; it is in its own file"
+    return Download(f"{name}.json.gz", compressed, "" if compressed else note)
+
+
+def _compressed(content: bytes) -> bytes | None:
+    """The content as gzip; None where that is too large, which is seen before all of it is compressed."""
+    found = io.BytesIO()
+    with gzip.GzipFile(fileobj=found, mode="wb", mtime=0) as file:
+        for start in range(0, len(content), _LARGEST_DOWNLOAD):
+            file.write(content[start : start + _LARGEST_DOWNLOAD])
+            if found.tell() > _LARGEST_DOWNLOAD:
+                return None
+    return found.getvalue() if len(found.getvalue()) <= _LARGEST_DOWNLOAD else None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.baseline import Baseline
@@ -28,7 +29,7 @@ def source_in(content: bytes, path: Path) -> Source:
 
     Raises :class:`DataError` for one that holds nothing that a page can show.
     """
-    document = json_in(content, path, dict[str, Any], "JSON result of evaltools")
+    document = json_in(content, path, dict[str, msgspec.Raw], "JSON result of evaltools")
     if "baseline_version" in document:
         return json_in(content, path, Baseline, "evaltools baseline")
     if "reports" in document and "gates" in document:
