@@ -35,7 +35,9 @@ def measure_benchmark(asked: Request, request: BenchmarkRequest, watcher: Watche
     measured = run_benchmark(request.candidates, request.options, request.inputs, watcher)
     result = BenchmarkResult(
         schema_version=BENCHMARK_SCHEMA_VERSION,
-        environment=describe_environment(list(asked.command), started, time.perf_counter() - clock),
+        environment=describe_environment(
+            list(asked.command), started, time.perf_counter() - clock, asked.options.path("trace")
+        ),
         options=options_in_force(asked.options, request),
         models=[describe_model(model) for model in request.models],
         rows=with_accuracies(measured.rows, accuracies),

@@ -14,8 +14,10 @@ from evaltools.result.evaluation import Environment
 _PACKAGES: Final = ("ai-edge-litert", "tflite-runtime", "numpy", "pillow", "scipy", "pycocotools", "protobuf")
 
 
-def describe_environment(command: list[str], started_at: str, elapsed_s: float) -> Environment:
-    """Facts about this machine; ``command`` is the command line as typed."""
+def describe_environment(
+    command: list[str], started_at: str, elapsed_s: float, trace: Path | None = None
+) -> Environment:
+    """Facts about this machine; ``command`` is the command line as typed, ``trace`` a file that was written."""
     return Environment(
         evaltools=importlib.metadata.version("evaltools"),
         python=platform.python_version(),
@@ -27,7 +29,16 @@ def describe_environment(command: list[str], started_at: str, elapsed_s: float) 
         started_at=started_at,
         elapsed_s=elapsed_s,
         command=command,
+        folder=_folder(),
+        trace="" if trace is None else str(trace),
     )
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:  # the folder was deleted meanwhile
+        return ""
 
 
 @cache

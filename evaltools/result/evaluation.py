@@ -22,7 +22,11 @@ SCHEMA_VERSION: Final = "2"
 
 @dataclass(frozen=True)
 class Environment:
-    """The machine and the software that measured. ``packages`` maps installed packages to versions."""
+    """The machine and the software that measured.
+
+    ``packages`` maps installed packages to versions. ``folder`` is where the command was given, from which relative
+    names of files are meant, and ``trace`` the file that ``--trace`` wrote; empty where there is none.
+    """
 
     evaltools: str
     python: str
@@ -34,6 +38,8 @@ class Environment:
     started_at: str
     elapsed_s: float
     command: list[str]
+    folder: str = ""
+    trace: str = ""
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,24 @@ class Lines:
     lines: Sequence[str]
 
 
-Block = Table | Chart | Gallery | Lines
+@dataclass(frozen=True)
+class Linked:
+    """A file that is not part of the page: ``name`` as it was given, ``about`` says what it is and what opens it."""
+
+    name: str
+    about: str
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files to which the page leads, each with its size, by links that hold while they keep their places."""
+
+    kind: ClassVar = "files"
+    caption: str
+    files: Sequence[Linked]
+
+
+Block = Table | Chart | Gallery | Lines | Files
 
 
 @dataclass(frozen=True)

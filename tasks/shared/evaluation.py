@@ -240,7 +240,12 @@ def _assemble(
         complete=bool(outcome.examples_done) and outcome.stopped is None,
         stopped=outcome.stopped,
         examples_done=outcome.examples_done,
-        environment=describe_environment(list(evaluation.request.command), started_at, outcome.elapsed_s),
+        environment=describe_environment(
+            list(evaluation.request.command),
+            started_at,
+            outcome.elapsed_s,
+            evaluation.request.execution.trace if ready.runs and _is_traced(measured) else None,
+        ),
         model=describe_model(evaluation.model),
         configurations=[
             replace(
@@ -261,6 +266,11 @@ def _assemble(
         pictures_digest=digest(path.name for path in pictures) if pictures else "",
     )
     return with_task_figures(result)
+
+
+def _is_traced(measured: MeasuredPass) -> bool:
+    """Whether a trace that was asked for could be written; of a merged run there is none."""
+    return measured.not_traced is None and not measured.merged_shards
 
 
 def _now() -> str:

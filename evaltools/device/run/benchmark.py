@@ -107,7 +107,9 @@ def measure_on_devices(wanted: DeviceBenchmark, console: Console) -> MeasuredOnD
     warnings = [warning for place in places.values() for warning in place.warnings]
     result = BenchmarkResult(
         schema_version=BENCHMARK_SCHEMA_VERSION,
-        environment=describe_environment(list(asked.command), started_at, round(time.perf_counter() - clock, 3)),
+        environment=describe_environment(
+            list(asked.command), started_at, round(time.perf_counter() - clock, 3), asked.options.path("trace")
+        ),
         options=options_in_force(asked.options, request),
         models=[describe_model(model) for model in request.models],
         rows=joined_rows(rows, flags.include_host or len(devices.serials) > 1),

@@ -29,7 +29,7 @@ def require_page_file(path: Path, flag: str) -> None:
 def page_file(sources: Sources, path: Path, images: Path | None = None) -> bytes:
     """The content of the file. ``images`` is the folder where pictures lie now, None: as in the results."""
     page = page_of(sources)
-    return markdown_of(page) if path.suffix.lower() == _MARKDOWN else html_of(page, images)
+    return markdown_of(page) if path.suffix.lower() == _MARKDOWN else html_of(page, images, path.absolute().parent)
 
 
 def measured_page(sources: Sources, path: Path) -> bytes:

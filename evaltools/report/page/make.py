@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from evaltools.gates.outcome import GateOutcome
 from evaltools.gates.suite import SuiteResult
 from evaltools.report.page.content.bounds import bounded, bounded_section
 from evaltools.report.page.content.page import Download, Page, Part, each_step_once
-from evaltools.report.page.sections import benchmarks, first, gates, layers, suite
+from evaltools.report.page.sections import benchmarks, first, gates, layers, suite, traces
 from evaltools.report.page.sections.accuracy import accuracy
 from evaltools.report.page.sections.devices import devices
 from evaltools.report.page.sections.origin import origin
@@ -28,6 +29,7 @@ from evaltools.report.page.sections.speed import speed
 from evaltools.report.page.sections.together import benchmark_tradeoff, together
 from evaltools.report.tables.benchmark import label
 from evaltools.result.benchmark import BenchmarkResult
+from evaltools.result.capture import ModelsCapture, RunCapture
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.locate import LocateResult
@@ -44,7 +46,7 @@ class Sources:
     """What a page is about, each by its name.
 
     ``located`` are what was found in the model of an evaluation, by that one's name; ``searches`` stand alone.
-    ``saved`` is what stands in the result files that there are.
+    ``saved`` is what stands in the result files that there are, and ``folders`` where these lie.
     """
 
     evaluations: Mapping[str, EvaluationResult] = field(default_factory=dict)
@@ -52,6 +54,8 @@ class Sources:
     searches: Mapping[str, LocateResult] = field(default_factory=dict)
     located: Mapping[str, Sequence[LocateResult]] = field(default_factory=dict)
     saved: Mapping[str, bytes] = field(default_factory=dict)
+    folders: Mapping[str, Path] = field(default_factory=dict)
+    captures: Mapping[str, RunCapture | ModelsCapture] = field(default_factory=dict)
     outcomes: Mapping[str, GateOutcome] = field(default_factory=dict)
     suites: Mapping[str, SuiteResult] = field(default_factory=dict)
     baselines: Sequence[Baseline] = ()
@@ -59,7 +63,8 @@ class Sources:
     @property
     def count(self) -> int:
         """How many results there are, baselines apart."""
-        return sum(map(len, (self.evaluations, self.benchmarks, self.searches, self.outcomes, self.suites)))
+        kinds = (self.evaluations, self.benchmarks, self.searches, self.captures, self.outcomes, self.suites)
+        return sum(map(len, kinds))
 
     @property
     def histories(self) -> list[History]:
@@ -78,6 +83,7 @@ def page_of(sources: Sources) -> Page:
     parts += [_of_evaluation(name, result, sources) for name, result in sources.evaluations.items()]
     parts += [_of_benchmark(name, result, sources) for name, result in sources.benchmarks.items()]
     parts += [_of_search(name, result, sources) for name, result in sources.searches.items()]
+    parts += [_of_capture(name, captured, sources) for name, captured in sources.captures.items()]
     sections = [*together(sources.evaluations, sources.benchmarks), *alone(histories)]
     return Page(_title(parts), tuple(map(bounded, parts)), tuple(map(bounded_section, sections)), _below(sources))
 
@@ -129,6 +135,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
     stopped = [f"the run ended early: {result.stopped}"] if result.stopped else []
     return Part(
         source=name,
+        folders=_folders(name, result.environment.folder, sources),
         about=f"{Path(result.model.file).name}: {kind.evidence.subject(result)}",
         sayings=each_step_once([*first.sayings(result), *layers.faults(searches)]),
         sections=tuple(sections),
@@ -180,6 +187,7 @@ def _of_benchmark(name: str, result: BenchmarkResult, sources: Sources) -> Part:
         hints.append("how much processes differ: --rounds=5")
     return Part(
         source=name,
+        folders=_folders(name, result.environment.folder, sources),
         about=f"{about}: benchmark",
         sayings=benchmarks.sayings(result),
         sections=(
@@ -204,6 +212,7 @@ def _of_search(name: str, result: LocateResult, sources: Sources) -> Part:
     entry = result.configuration
     return Part(
         source=name,
+        folders=_folders(name, result.environment.folder, sources),
         about=f"{Path(result.model.file).name}: layer by layer",
         sayings=(layers.saying(result),),
         sections=(
@@ -214,6 +223,24 @@ def _of_search(name: str, result: LocateResult, sources: Sources) -> Part:
         warnings=result.warnings,
         downloads=(_download(name, result, sources),),
     )
+
+
+def _of_capture(name: str, captured: RunCapture | ModelsCapture, sources: Sources) -> Part:
+    return Part(
+        source=name,
+        about="capture",
+        sayings=(),
+        sections=(traces.captured(captured),),
+        downloads=(_download(name, captured, sources),),
+        folders=_folders(name, "", sources),
+    )
+
+
+def _folders(name: str, asked_in: str, sources: Sources) -> tuple[Path, ...]:
+    """Where relative names of a result may be meant from; the present folder where nothing else is known."""
+    known = [Path(asked_in)] if asked_in else []
+    known += [sources.folders[name]] if name in sources.folders else []
+    return tuple(known) or (Path(),)
 
 
 def _of_gates(name: str, outcome: GateOutcome, sources: Sources) -> Part:
@@ -243,8 +270,18 @@ def _of_suite(name: str, result: SuiteResult, sources: Sources) -> Part:
 
 def _download(name: str, result: Any, sources: Sources) -> Download:
     """The result as it is in its file, compressed; without content where that is still too large."""
-    content = gzip.compress(sources.saved.get(name) or encode_json(result), mtime=0)
-    if len(content) > _LARGEST_DOWNLOAD:
-        note = f"the result ({len(content) / 1e6:.1f} MB compressed) is too large for a page; it is in its own file"
-        return Download(f"{name}.json.gz", None, note)
-    return Download(f"{name}.json.gz", content)
+    content = sources.saved.get(name) or encode_json(result)
+    compressed = _compressed(content)
+    note = f"the result ({len(content) / 1e6:.1f} MB) is too large for a page; it is in its own file"
+    return Download(f"{name}.json.gz", compressed, "" if compressed else note)
+
+
+def _compressed(content: bytes) -> bytes | None:
+    """The content as gzip; None where that is too large, which is seen before all of it is compressed."""
+    found = io.BytesIO()
+    with gzip.GzipFile(fileobj=found, mode="wb", mtime=0) as file:
+        for start in range(0, len(content), _LARGEST_DOWNLOAD):
+            file.write(content[start : start + _LARGEST_DOWNLOAD])
+            if found.tell() > _LARGEST_DOWNLOAD:
+                return None
+    return found.getvalue() if len(found.getvalue()) <= _LARGEST_DOWNLOAD else None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.baseline import Baseline
@@ -13,6 +14,7 @@ from evaltools.gates.outcome import GateOutcome
 from evaltools.gates.suite import SuiteResult
 from evaltools.report.page.make import Sources
 from evaltools.result.benchmark import BenchmarkResult
+from evaltools.result.capture import ModelsCapture, RunCapture
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import json_in, read_content
 from evaltools.result.locate import LocateResult
@@ -20,7 +22,16 @@ from evaltools.result.locate_file import located_in
 from evaltools.result_file import result_in
 from evaltools.text import printable
 
-Source = EvaluationResult | BenchmarkResult | LocateResult | GateOutcome | SuiteResult | Baseline
+Source = (
+    EvaluationResult
+    | BenchmarkResult
+    | LocateResult
+    | GateOutcome
+    | SuiteResult
+    | Baseline
+    | RunCapture
+    | ModelsCapture
+)
 
 
 def source_in(content: bytes, path: Path) -> Source:
@@ -28,7 +39,7 @@ def source_in(content: bytes, path: Path) -> Source:
 
     Raises :class:`DataError` for one that holds nothing that a page can show.
     """
-    document = json_in(content, path, dict[str, Any], "JSON result of evaltools")
+    document = json_in(content, path, dict[str, msgspec.Raw], "JSON result of evaltools")
     if "baseline_version" in document:
         return json_in(content, path, Baseline, "evaltools baseline")
     if "suite_version" in document:
@@ -41,9 +52,14 @@ def source_in(content: bytes, path: Path) -> Source:
         return result_in(content, path)
     if "rows" in document:
         return json_in(content, path, BenchmarkResult, "evaltools benchmark result")
+    if "examples_per_second" in document:
+        return json_in(content, path, RunCapture, "summary of evaltools capture")
+    if "process" in document and "models" in document:
+        return json_in(content, path, ModelsCapture, "summary of evaltools.profile")
     raise DataError(
         f"{path} holds no result: it has {', '.join(map(printable, list(document)[:5])) or 'no fields'}; give "
-        "files that --output_file_path of an evaluation, benchmark, locate, suite or gate wrote, or a baseline"
+        "files that --output_file_path of an evaluation, benchmark, locate, suite or gate wrote, a baseline, or the "
+        "summary.json of a capture"
     )
 
 
@@ -78,5 +94,7 @@ def read_sources(paths: Iterable[Path]) -> Sources:
         outcomes={name: each for name, each in found.items() if isinstance(each, GateOutcome)},
         suites={name: each for name, each in found.items() if isinstance(each, SuiteResult)},
         saved=saved,
+        folders={name: path.absolute().parent for name, path in zip(names, files, strict=True)},
+        captures={name: each for name, each in found.items() if isinstance(each, RunCapture | ModelsCapture)},
         baselines=[each for each in found.values() if isinstance(each, Baseline)],
     )

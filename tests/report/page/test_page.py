@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -91,6 +92,15 @@ def test_the_result_that_is_offered_is_the_one_that_was_given() -> None:
     assert offered == msgspec.json.decode(encode_json(made))
     (offered,) = read(Sources({"r": made}, saved={"r": b'{"as": "in the file"}'})).results
     assert offered == {"as": "in the file"}
+
+
+def test_a_result_that_is_too_large_for_the_page_is_left_in_its_file() -> None:
+    large = random.Random(0).randbytes(3_000_000)
+    page = read(Sources({"r": timed()}, saved={"r": large}))
+    assert page.results == []
+    assert "the result (3.0 MB) is too large for a page; it is in its own file" in page.source
+    page = read(Sources({"r": timed()}, saved={"r": b"[" + b" " * 3_000_000 + b"]"}))
+    assert page.results == [[]]
 
 
 def test_the_first_screen_answers_the_five_questions() -> None:
@@ -273,7 +283,7 @@ def test_pictures_are_found_where_they_lie_now(tmp_path: Path) -> None:
     Image.new("RGB", (40, 20)).save(tmp_path / "0.jpg")
     sources = Sources({"r": classifier(changed(2), folder="gone")})
     assert read(sources).all("img") == []
-    assert "--images=FOLDER says where it is" in read(sources).source
+    assert read(Sources({"a": sources.evaluations["r"], "b": sources.evaluations["r"]})).source.count("--images=") == 1
     (picture,) = read(sources, tmp_path).all("img")
     assert (picture.attributes["alt"], picture.attributes["width"], picture.attributes["height"]) == (
         "0.jpg: lost; right: cat; reference: cat 0.75; xnnpack: dog 0.50",

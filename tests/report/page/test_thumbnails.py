@@ -25,7 +25,7 @@ def test_a_picture_keeps_its_shape_within_240_pixels(
     size: tuple[int, int], small: tuple[int, int], tmp_path: Path
 ) -> None:
     Image.new("RGB", size, "red").save(tmp_path / "a.png")
-    found = thumbnail(picture("a.png"), tmp_path)
+    found = thumbnail(picture("a.png"), [tmp_path])
     assert (found.width, found.height) == small
     head, _, content = found.address.partition(",")
     assert head == "data:image/jpeg;base64"
@@ -41,20 +41,39 @@ def test_boxes_are_cut_at_the_edges_and_those_that_are_no_boxes_are_left_out() -
         Frame((0.0, NAN, 1.0, 1.0), "no number"),
         Frame((1.2, 0.0, 1.5, 1.0), "outside"),
     ]
-    found = thumbnail(picture("a.png", *frames), None).frames
+    found = thumbnail(picture("a.png", *frames), []).frames
     assert [tuple(placed[1:]) for placed in found] == [(50.0, 25.0, 50.0, 50.0), (0.0, 0.0, 50.0, 50.0)]
 
 
-@pytest.mark.parametrize("name", ["missing.png", "text.png", "a\0b.png", "folder"])
-def test_what_is_no_picture_is_said(name: str, tmp_path: Path) -> None:
-    (tmp_path / "text.png").write_text("no picture")
+@pytest.mark.parametrize("name", ["missing.png", "a\0b.png", "folder", "x" * 9000])
+def test_what_is_not_there_has_no_picture(name: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    found = thumbnail(picture(name), tmp_path)
-    assert found.address == ""
-    assert found.missing == "the picture is not here; --images=FOLDER says where it is"
+    found = thumbnail(picture(name), [tmp_path])
+    assert (found.address, found.is_here, found.missing) == ("", False, "")
+
+
+def test_what_is_no_picture_is_said(tmp_path: Path) -> None:
+    (tmp_path / "text.png").write_text("no picture")
+    found = thumbnail(picture("text.png"), [tmp_path])
+    assert (found.address, found.is_here, found.missing) == ("", True, "the file is no picture that can be read")
+
+
+def test_the_first_folder_that_has_a_picture_gives_it(tmp_path: Path) -> None:
+    for name, size in (("first", (4, 4)), ("second", (8, 8))):
+        (tmp_path / name).mkdir()
+        Image.new("RGB", size).save(tmp_path / name / "a.png")
+    folders = [tmp_path / name for name in ("gone", "second", "first")]
+    assert thumbnail(picture("a.png"), folders).width == 8
+
+
+def test_a_picture_is_told_with_its_answers_and_boxes() -> None:
+    given = Picture(
+        "gone", "a.png", "2 boxes", "bad", ["scores shift by 0.1"], [Frame((0.0, 0.0, 1.0, 1.0), "cat 0.75")]
+    )
+    assert thumbnail(given, []).told == "a.png: 2 boxes; scores shift by 0.1; cat 0.75"
 
 
 def test_a_huge_picture_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thumbnails, "_MOST_PIXELS", 99)
     Image.new("RGB", (10, 10)).save(tmp_path / "a.png")
-    assert thumbnail(picture("a.png"), tmp_path).missing == "the picture is too large to be shown"
+    assert thumbnail(picture("a.png"), [tmp_path]).missing == "the picture is too large to be shown"

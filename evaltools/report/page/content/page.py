@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from evaltools.result.section import Chart, Section, Table, Tone
 
@@ -36,7 +37,8 @@ class Part:
     """What is told of one result: ``source`` is its name, ``about`` in a few words what it is of.
 
     ``hints`` say what is not known, and the flag that brings it. ``tables`` are sections that Markdown has as well as
-    those that stand at accuracy, numerics and changes.
+    those that stand at accuracy, numerics and changes. ``folders`` are those from which relative names of files may be
+    meant: where the command was given, where the result lies.
     """
 
     source: str
@@ -49,6 +51,7 @@ class Part:
     hints: tuple[str, ...] = ()
     downloads: tuple[Download, ...] = ()
     tables: tuple[Section, ...] = ()
+    folders: tuple[Path, ...] = (Path(),)
 
 
 @dataclass(frozen=True)

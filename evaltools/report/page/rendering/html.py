@@ -6,13 +6,14 @@ import base64
 import functools
 import importlib.util
 import re
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.errors import UsageError
 from evaltools.report.page.content.page import Download, Page, compact
-from evaltools.result.section import Cell, Chart, Gallery, Number
+from evaltools.report.page.rendering.other_files import Pictures, linked
+from evaltools.result.section import Cell, Chart, Number
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -28,14 +29,16 @@ def require_page() -> None:
         raise UsageError('a page in HTML needs jinja2 and vl-convert-python: pip install "evaltools[report]"')
 
 
-def html_of(page: Page, images: Path | None = None) -> bytes:
+def html_of(page: Page, images: Path | None = None, folder: Path | None = None) -> bytes:
     """The file's content, UTF-8; every text is escaped. ``images``: where pictures lie now, None: as in the results.
 
+    ``folder`` is where the page will lie, and its links start; None: it has no links to other files.
     Raises :class:`UsageError` where jinja2 or vl-convert-python is missing.
     """
     require_page()
     template = _templates().get_template("page.html.jinja")
-    return template.render(page=page, pictures=_Pictures(images)).encode(errors="replace")
+    beside = partial(linked, page_folder=folder)
+    return template.render(page=page, pictures=Pictures(images), linked=beside).encode(errors="replace")
 
 
 @functools.cache
@@ -77,24 +80,3 @@ def _shown(cell: Cell) -> str:
 
 def _as_number(cell: Cell) -> Number | None:
     return cell if isinstance(cell, Number) else None
-
-
-@dataclass
-class _Pictures:
-    """Makes small pictures, as many as one page may have."""
-
-    images: Path | None
-    left: int = 0
-
-    def __post_init__(self) -> None:
-        from evaltools.report.page.rendering.thumbnails import MOST_PICTURES
-
-        self.left = MOST_PICTURES
-
-    def of(self, gallery: Gallery) -> list[Any]:
-        """The first pictures of a gallery that the page still has room for."""
-        from evaltools.report.page.rendering.thumbnails import thumbnail
-
-        shown = gallery.pictures[: self.left]
-        self.left -= len(shown)
-        return [thumbnail(picture, self.images) for picture in shown]

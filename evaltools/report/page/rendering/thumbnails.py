@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -12,8 +13,6 @@ from PIL import Image, ImageOps
 
 from evaltools.result.section import Frame, Picture
 
-MOST_PICTURES: Final = 50
-"""On one page."""
 _SIDE: Final = 240
 _QUALITY: Final = 72
 _MOST_PIXELS: Final = 90_000_000
@@ -31,7 +30,7 @@ class Placed(NamedTuple):
 
 
 class Thumbnail(NamedTuple):
-    """A small JPEG as a data address with its size in pixels; ``missing`` says why there is none."""
+    """A small JPEG as a data address with its size in pixels; ``missing`` says why a file that is there has none."""
 
     picture: Picture
     address: str
@@ -39,6 +38,7 @@ class Thumbnail(NamedTuple):
     height: int
     missing: str
     frames: list[Placed]
+    is_here: bool = True
 
     @property
     def told(self) -> str:
@@ -48,23 +48,32 @@ class Thumbnail(NamedTuple):
         return "; ".join([f"{picture.name}: {picture.effect}", *picture.lines, *labels])
 
 
-def thumbnail(picture: Picture, images: Path | None) -> Thumbnail:
-    """Make a picture small. ``images`` is the folder where it lies now, None for that in the result."""
+def thumbnail(picture: Picture, folders: Sequence[Path]) -> Thumbnail:
+    """Make a picture small, that of the first of the ``folders`` that has it."""
     frames = [placed for frame in picture.frames if (placed := _placed(frame)) is not None]
+    file = next((folder / picture.name for folder in folders if _is_file(folder / picture.name)), None)
+    if file is None:
+        return Thumbnail(picture, "", 4, 3, "", frames, is_here=False)
     try:
-        file = (images if images is not None else Path(picture.folder)) / picture.name
         with Image.open(file) as opened:
             if opened.width * opened.height > _MOST_PIXELS:
                 return Thumbnail(picture, "", 4, 3, "the picture is too large to be shown", frames)
             opened.draft("RGB", (2 * _SIDE, 2 * _SIDE))
             small = ImageOps.exif_transpose(opened).convert("RGB")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-        return Thumbnail(picture, "", 4, 3, "the picture is not here; --images=FOLDER says where it is", frames)
+        return Thumbnail(picture, "", 4, 3, "the file is no picture that can be read", frames)
     small.thumbnail((_SIDE, _SIDE))
     buffer = io.BytesIO()
     small.save(buffer, "JPEG", quality=_QUALITY, optimize=True)
     address = f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode()}"
     return Thumbnail(picture, address, small.width, small.height, "", frames)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def _placed(frame: Frame) -> Placed | None:

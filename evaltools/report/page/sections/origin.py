@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaltools.report.page.content.page import some_of
+from evaltools.report.page.sections.traces import traces
 from evaltools.result.evaluation import Environment, FailedExample
 from evaltools.result.section import Block, Cell, Section, Table
 
 _MOST_FAILED: Final = 10
 _WRITTEN: Final = (
-    "--trace=",
     "--output",
     "--plot=",
     "--disagreements_path=",
@@ -23,8 +23,8 @@ _WRITTEN: Final = (
 """The beginnings of flags that name files which tell more."""
 
 
-def origin(environment: Environment, failed: Sequence[FailedExample] = ()) -> Section:
-    """The command as typed, and the examples that failed, the first few of them."""
+def origin(environment: Environment, failed: Sequence[FailedExample] | None = None) -> Section:
+    """The command as typed, the trace, and the first few examples that failed; None where there are no examples."""
     packages = ", ".join(f"{name} {version}" for name, version in environment.packages.items())
     rows: list[Sequence[Cell]] = [
         ("command", shlex.join(environment.command) if environment.command else "from Python"),
@@ -39,7 +39,8 @@ def origin(environment: Environment, failed: Sequence[FailedExample] = ()) -> Se
     written = [word for word in environment.command if word.startswith(_WRITTEN)]
     if written:
         rows.insert(1, ("files", ", ".join(written)))
-    blocks: list[Block] = [Table("As it was run", (), rows)]
+    shows = "every read, decode, run and write" if failed is not None else "loading, runs, memory, operators"
+    blocks: list[Block] = [Table("As it was run", (), rows), *traces(environment.trace, shows)]
     if failed:
         shown = [(each.example, each.configuration or "all", each.stage, each.reason) for each in failed[:_MOST_FAILED]]
         below = some_of(len(shown), len(failed), "examples")

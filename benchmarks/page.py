@@ -1,0 +1,147 @@
+"""Seconds, memory and bytes of the page about an ImageNet run of many pictures.
+
+``python -m benchmarks page [--examples=50000 --configurations=3 --rounds=3]``
+
+The run is that of ``python -m benchmarks summarise``: made-up answers, as its journal has them. The page is made of the
+result file, in a process of its own: of the result as it is, and with every answer in it (``--record_examples=true``).
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from PIL import Image
+
+from benchmarks.summarise import CLASSES, PARAMETERS, RecordedTask, role_of, write_journal
+from evaltools.configuration import Configuration
+from evaltools.engine import Example, NotMeasured, PassOptions
+from evaltools.engine.describe import describe_entry, describe_model
+from evaltools.engine.journal import open_journal
+from evaltools.engine.run import settle
+from evaltools.metrics.latency import summarise_latency
+from evaltools.model import read_model
+from evaltools.report.page.file import page_file
+from evaltools.report.page.sources import read_sources
+from evaltools.request.flags import parse_flags
+from evaltools.result.environment import describe_environment
+from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
+from evaltools.result.json_file import encode_json
+from evaltools.task_kind import with_task_figures
+from evaltools.tasks.imagenet.figures import imagenet_figures
+from evaltools.tasks.imagenet.paired import topk_verdicts
+from evaltools.tasks.imagenet.result import Data, ExampleAnswer, ExampleRecord, ImagenetPart
+from evaltools.tasks.imagenet.task import TOP_K, TopKObservation
+from evaltools.tasks.shared.measured import MeasuredPass
+from evaltools.tasks.shared.one_pass import latency_comparisons, with_conditions
+
+_MODEL: Final = Path(__file__).resolve().parent.parent / "datasets/sample/models/int8.tflite"
+_PHOTO: Final = (500, 375)
+
+
+def main(arguments: list[str]) -> int:
+    """Measure and print."""
+    flags = parse_flags("page", "", "", {"flags": PARAMETERS}, arguments)
+    folder = flags.path("journal")
+    if folder is not None:
+        print(*page_of(folder))
+        return 0
+    examples = [Example(index, f"ILSVRC2012_val_{index:08d}.JPEG") for index in range(flags.number("examples"))]
+    names = ["reference", *(f"test {number}" for number in range(1, flags.number("configurations")))]
+    with tempfile.TemporaryDirectory() as temporary:
+        journal = Path(temporary, "journal")
+        write_journal(journal, examples, names)
+        result = result_of(journal, examples, names, temporary)
+        draw_pictures(result, Path(temporary))
+        for is_recorded in (False, True):
+            kept = result if is_recorded else replace(result, part=replace(result.part, examples=None))
+            file = Path(temporary, "result.json")
+            file.write_bytes(encode_json(kept))
+            command = [sys.executable, "-m", "benchmarks", "page", f"--journal={temporary}"]
+            rounds = range(flags.number("rounds"))
+            done = [subprocess.run(command, check=True, capture_output=True, text=True).stdout for _ in rounds]
+            columns = zip(*([float(text) for text in line.split()] for line in done), strict=True)
+            before, reading, making, peak, size = map(statistics.median, columns)
+            what = "with every answer" if is_recorded else "as it is"
+            print(f"{len(examples)} examples, {len(names)} configurations, the result {what}:")
+            print(f"  result {file.stat().st_size / 1e6:.2f} MB   page {size / 1e6:.2f} MB")
+            print(f"  reading {reading:.2f} s   page {making:.2f} s   memory {before:.0f} to {peak:.0f} MB")
+    return 0
+
+
+def result_of(journal: Path, examples: list[Example], names: list[str], images: str) -> EvaluationResult:
+    """The result of a finished run, with every answer."""
+    described = [
+        replace(describe_entry(NotMeasured(Configuration(name), ""), role_of(name)), status="measured", reason=None)
+        for name in names
+    ]
+    outcome = settle(RecordedTask(examples), names, open_journal(journal), names[0], PassOptions())
+    truths = ["0"] * len(examples)
+    figures = imagenet_figures(
+        described, MeasuredPass(outcome), TOP_K, [str(number) for number in range(CLASSES)], truths
+    )
+    records = [
+        ExampleRecord(
+            next(iter(together.values())).example.id,
+            "0",
+            {name: answer_of(record.observation, record.invokes_us[-1]) for name, record in together.items()},
+        )
+        for together in outcome.by_example()
+    ]
+    data = Data(images, len(examples), 0, 0, "", "", 0, "", summarise_latency(outcome.preprocessing_us))
+    verdicts = topk_verdicts(figures.comparisons, 0.005)
+    configurations = with_conditions(figures.configurations, figures.sums)
+    result = EvaluationResult(
+        schema_version=SCHEMA_VERSION,
+        task="imagenet",
+        complete=True,
+        stopped=None,
+        examples_done=len(examples),
+        environment=describe_environment([], "", 1.0),
+        model=describe_model(read_model(_MODEL)),
+        configurations=[replace(entry, verdicts=verdicts.get(entry.name, [])) for entry in configurations],
+        part=ImagenetPart(data, figures.classified, figures.comparisons, records),
+        failed=[],
+        warnings=[],
+        latency_comparisons=latency_comparisons(figures.sums),
+    )
+    return with_task_figures(result)
+
+
+def answer_of(observation: TopKObservation, invoke_us: float) -> ExampleAnswer:
+    """One answer as results have it."""
+    return ExampleAnswer(list(observation.classes), list(observation.scores), observation.rank, invoke_us)
+
+
+def draw_pictures(result: EvaluationResult, folder: Path) -> None:
+    """Noise in the size of a photo, under the name of each picture that changed."""
+    noise = np.random.default_rng(0).integers(0, 256, (_PHOTO[1], _PHOTO[0], 3), np.uint8)
+    picture = folder / "noise.jpg"
+    Image.fromarray(noise).save(picture)
+    names = {found.example for comparison in result.part.comparisons for found in comparison.changed}
+    for name in names:
+        (folder / name).hardlink_to(picture)
+
+
+def peak_memory_mb() -> float:
+    """The largest resident memory of this process so far, as Linux counts it: not that of the one that started it."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
+
+
+def page_of(folder: Path) -> tuple[float, float, float, float, float]:
+    """MB before, seconds of reading and of the page, MB at most, bytes of the page."""
+    before, start = peak_memory_mb(), time.perf_counter()
+    sources = read_sources([folder / "result.json"])
+    read = time.perf_counter()
+    content = page_file(sources, folder / "page.html")
+    made = time.perf_counter()
+    (folder / "page.html").write_bytes(content)
+    return before, read - start, made - read, peak_memory_mb(), len(content)
