@@ -51,7 +51,8 @@ def test_a_model_that_is_lost_during_the_run_is_held(
     command += [f"--ground_truth_labels={labels}"] if task == "imagenet" else []
     shutil.copy(sample.model_file("float32"), model)
     undisturbed = figures_here(command, tmp_path / "undisturbed.json")
-    take, begun = _Pass._take, []
+    take = _Pass._take
+    begun: list[bool] = []
 
     def taken(self: Any, result: Any) -> bool:
         if not begun:
