@@ -27,9 +27,10 @@ test: $(VENV)/ready lint types
 test-all: $(VENV)/ready lint types
 	$(PYTEST)
 
-# Each property says what it was tried with where it fails.
+# Each property says what it was tried with where it fails. The table has a run for each harm of a delegate at each moment.
 hostile: $(VENV)/ready
 	EVALTOOLS_HOSTILE_EXAMPLES=2000 $(PYTEST) tests/hostile
+	$(VENV)/bin/python -m tests.hostile.table
 
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check .

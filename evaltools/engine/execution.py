@@ -104,7 +104,7 @@ def sessions_of_workers(opened: Sequence[Opened], count: int, open_with: Open) -
 
 
 def _open_unchanged(open_with: Open, entry: Opened, stamps: Mapping[Path, Stamp]) -> Session:
-    """Open a session again; raises :class:`ConfigurationUnavailable` if the model or library is no longer the same."""
+    """Open a session again; raises :class:`ConfigurationUnavailable` if a file that it needs is no longer the same."""
     for path, stamp in _stamps(entry).items():
         if stamp != stamps[path]:
             raise ConfigurationUnavailable(f"{path} was changed during the run; put it back and start anew")
@@ -112,8 +112,9 @@ def _open_unchanged(open_with: Open, entry: Opened, stamps: Mapping[Path, Stamp]
 
 
 def _stamps(entry: Opened) -> dict[Path, Stamp]:
-    """Identity, size and time of change of the model and of the libraries of external delegates."""
-    return {path: _stamp(path) for path in (entry.model.path, *entry.running.libraries)}
+    """Identity, size and time of change of the libraries of external delegates, and of a model that is not held."""
+    model = () if entry.model.held else (entry.model.path,)
+    return {path: _stamp(path) for path in (*model, *entry.running.libraries)}
 
 
 def _stamp(path: Path) -> Stamp:

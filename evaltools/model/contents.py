@@ -157,7 +157,7 @@ def read_contents(model: ModelFile) -> ModelContents:
     """What the file holds; raises :class:`~evaltools.errors.ModelError` where it was damaged since it was checked."""
     try:
         return _read(memoryview(model.read()))
-    except (DamagedFlatbuffer, OSError) as error:
+    except DamagedFlatbuffer as error:
         raise ModelError(f"{model.path} cannot be read any more: {error}; was it changed meanwhile?") from error
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +20,7 @@ from evaltools.model.graph import (
     read_nodes,
     rows_selected,
 )
+from evaltools.model.held import HeldFile, hold
 from evaltools.model.metadata import InputNormalization, ValueRange, input_normalization, input_ranges
 from evaltools.model.signature import signature_graph, signature_keys, signature_names, with_main_graph
 from evaltools.model.value_range import Constants, range_by_graph
@@ -84,7 +85,8 @@ class ModelFile:
     """A model that was checked completely: all that it points to lies inside the file.
 
     ``content`` is None where the file is to be run as it is; ``signature`` names the one whose graph is run, empty for
-    the main graph. A ``stateful`` model may answer the same inputs differently the next time.
+    the main graph. A ``stateful`` model may answer the same inputs differently the next time. ``held`` is what was
+    read, for later: the file may be changed or deleted meanwhile.
     """
 
     path: Path
@@ -99,20 +101,30 @@ class ModelFile:
     detection: DetectionOutputs | None = None
     stateful: bool = False
     content: bytes | None = None
+    held: HeldFile | None = field(default=None, compare=False)
 
     def read(self) -> bytes:
-        """The content that is run: ``content``, or that of the file."""
-        return self.path.read_bytes() if self.content is None else self.content
-
-    def source(self) -> str | bytes:
-        """What a runtime loads: the path, or the content where that differs or the path is no Unicode."""
+        """The content that is run: ``content``, or that of the file; raises :class:`ModelError` where that is gone."""
         if self.content is not None:
             return self.content
         try:
-            str(self.path).encode("utf-8")
+            return self._opened.read_bytes()
+        except OSError as error:
+            raise ModelError(f"{self.path} cannot be read any more: {error.strerror}; put it back") from error
+
+    def source(self) -> str | bytes:
+        """What a runtime loads: a path, or the content where that differs or the path is no Unicode."""
+        if self.content is not None:
+            return self.content
+        try:
+            str(self._opened).encode("utf-8")
         except UnicodeEncodeError:
             return self.read()
-        return str(self.path)
+        return str(self._opened)
+
+    @property
+    def _opened(self) -> Path:
+        return self.path if self.held is None else self.held.path
 
     def with_content(self, content: bytes) -> ModelFile:
         """The same model with other constants."""
@@ -233,6 +245,7 @@ def _describe(path: Path, content: bytes, signature: str) -> ModelFile:
         detection=find_detection_outputs(nodes, outputs),
         stateful=keeps_state(model.tables(_MODEL_SUBGRAPHS)),
         content=edited if graph else None,
+        held=hold(content),
     )
 
 

@@ -248,7 +248,15 @@ class IsolatedSession:
         ended = self._child.ended(seconds)
         if ended is None:
             return str(self._given_up(_LEAVING, seconds))
-        return str(self._obituary(_LEAVING)) if ended.code else left_behind(ended).removeprefix("; ")
+        if ended.code:
+            return str(self._obituary(_LEAVING))
+        try:
+            self._child.receive(self._child.channel, 0)
+        except WrongMessage as error:
+            return f"the process of this configuration sent {error} ({_LEAVING})"
+        except (EOFError, OSError):
+            pass
+        return left_behind(ended).removeprefix("; ")
 
     @property
     def _arrays(self) -> SharedArrays:
