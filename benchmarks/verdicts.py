@@ -48,6 +48,8 @@ Verdicts = dict[str, Verdict]
 """By the name of the fault."""
 NO_CHANGE: Final = Verdict("not judged", "outputs")
 """Of a fault that changes nothing, or that the delegate cannot put into such outputs."""
+_WIDEST_QUANTUM: Final = 2
+"""Bytes of a number that stands for a real one; wider whole numbers are classes."""
 _SEEN: Final = ("diverged", NO_CHANGE.kind)
 
 
@@ -96,15 +98,25 @@ def corner_zero(runs: list[Array], zero: int) -> None:
 
 
 def best_swapped(runs: list[Array], _zero: int) -> None:
-    """The best and the second change places in every run."""
+    """The best and the second change places in every run; in maps of classes, the two that most pixels have."""
     for place, run in enumerate(runs):
-        if run.ndim and run.shape[-1] > 1:
+        if run.dtype.kind in "iu" and run.dtype.itemsize > _WIDEST_QUANTUM:
+            runs[place] = _most_frequent_swapped(run)
+        elif run.ndim and run.shape[-1] > 1:
             changed = np.sort(run, axis=-1)
             order = np.argsort(run, axis=-1, kind="stable")
             order[..., [-1, -2]] = order[..., [-2, -1]]
             found = np.empty_like(run)
             np.put_along_axis(found, order, changed, axis=-1)
             runs[place] = found
+
+
+def _most_frequent_swapped(run: Array) -> Array:
+    values, counts = np.unique(run, return_counts=True)
+    if len(values) == 1:
+        return run
+    first, second = values[np.argsort(counts)[-2:]]
+    return np.where(run == first, second, np.where(run == second, first, run))
 
 
 def saturated(runs: list[Array], zero: int) -> None:

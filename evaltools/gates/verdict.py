@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final, Literal
 
+from evaltools.gates.paired_runs import ByRun, RunsOfYardsticks, blank_block, blank_runs
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import JudgedFigure, OutputDifference
 from evaltools.metrics.regions import Farthest
@@ -52,6 +54,7 @@ _ALWAYS_LATE: Final = 8
 """An output that is a run late in so many moves of the other side, and in all of them, is so by no chance."""
 _MANY_ELEMENTS: Final = 8
 """Two different outputs with so many whole numbers between their ends are not rounded to the same by chance."""
+_NO_RUNS: Final[ByRun] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -60,13 +63,14 @@ class Yardsticks:
 
     ``floor`` has the difference of each CPU variant by name, ``precisions`` the output's movement in fp16, bf16 and
     int8, in this order. ``node_count`` stands in for what was not measured. ``other_model`` says that the two sides run
-    different models, one of which may be quantised.
+    different models, one of which may be quantised. ``runs`` has the runs of the same yardsticks one by one.
     """
 
     floor: Mapping[str, OutputDifference]
     precisions: Mapping[str, OutputDifference]
     node_count: int
     other_model: bool = False
+    runs: RunsOfYardsticks = field(default_factory=lambda: RunsOfYardsticks({}, {}))
 
 
 @dataclass(frozen=True)
@@ -85,9 +89,11 @@ def worst(grades: Sequence[Grade]) -> Grade:
 
 
 def judge_output(
-    found: OutputDifference, yardsticks: Yardsticks, like: OutputDifference | None = None
+    found: OutputDifference, yardsticks: Yardsticks, like: OutputDifference | None = None, by_run: ByRun = _NO_RUNS
 ) -> OutputVerdict:
     """Grade one output; ``like`` is its difference over the runs of the yardsticks, which sizes are judged by.
+
+    ``by_run`` has the runs of ``like``, or of ``found`` where there is no other, one by one.
 
     The size over all runs and elements decides, and so do those of the run, the channel and the block that differ
     most, the largest difference, and the figures that tell what the output is for, such as the share of other best
@@ -98,17 +104,18 @@ def judge_output(
         return damage
     if found.identical:
         return OutputVerdict("equivalent", [_identical(found)], "", {})
-    still = _stands_still(found, yardsticks)
+    still = _stands_still(found, yardsticks, by_run)
     if still is not None:
         return OutputVerdict("diverged", [still], "", {})
     judged = like or found
     decisive = _judge_size(judged, yardsticks)
-    parts = _judge_parts(judged, yardsticks, decisive.tolerances)
+    parts = _judge_parts(judged, yardsticks, by_run, decisive.tolerances)
     part = max(parts, key=_by_grade_and_excess, default=decisive)
     if _figures_decide(judged) or GRADES.index(part.grade) > GRADES.index(decisive.grade):
         decisive = replace(part, reasons=[*part.reasons, *decisive.reasons])
-    if decisive.grade != "equivalent" and found.displaced > _MOST_BY_CHANCE * found.runs:
-        displaced = Reason("displaced", {"displaced": found.displaced, "runs": found.runs})
+    displaced_runs = found.displaced if decisive.grade != "equivalent" else found.displaced_exactly
+    if displaced_runs > _MOST_BY_CHANCE * found.runs and not _within_one_quantum(found):
+        displaced = Reason("displaced", {"displaced": displaced_runs, "runs": found.runs})
         decisive = replace(decisive, grade="diverged", reasons=[displaced, *decisive.reasons])
     return over_some_runs(decisive, like.runs) if like is not None and like.runs < found.runs else decisive
 
@@ -240,18 +247,21 @@ def _damage(found: OutputDifference) -> OutputVerdict | None:
     return None
 
 
-def _stands_still(found: OutputDifference, yardsticks: Yardsticks) -> Reason | None:
+def _within_one_quantum(found: OutputDifference) -> bool:
+    return found.quanta is not None and found.quanta.max <= 1
+
+
+def _stands_still(found: OutputDifference, yardsticks: Yardsticks, by_run: ByRun) -> Reason | None:
     """A sign of a delegate that computes nothing, or gives what it gave before, where the reference moves.
 
     Where the difference is that of a few roundings, or one quantum at most, the reference stands as still.
     """
     of_rounding = found.relative_rms is not None and found.relative_rms <= _rounding(found, yardsticks)
-    hardly_moves = _hardly_moves(found)
-    small = found.kind == "exact" and hardly_moves
-    if of_rounding or small or (found.quanta is not None and found.quanta.max <= 1):
+    if of_rounding or _within_one_quantum(found):
         return None
-    reason = _frozen(found)
-    if reason is not None:
+    reason = _frozen(found) or _blank(found, yardsticks, by_run)
+    hardly_moves = _hardly_moves(found)
+    if reason is not None or (found.kind == "exact" and hardly_moves):
         return reason
     reason = None if found.kind == "exact" or hardly_moves or yardsticks.other_model else _saturated(found)
     if reason is not None:
@@ -273,6 +283,20 @@ def _stands_still(found: OutputDifference, yardsticks: Yardsticks) -> Reason | N
     usual = found.runs * (max(by_chance, 2 * by_rounding) + (0 if is_no_chance else 0.1))
     repeated = found.repeated if is_no_chance or found.kind != "quantised" else _far_repeats(found)
     return Reason("repeated", {"repeated": repeated, "runs": found.runs}) if repeated > usual else None
+
+
+def _blank(found: OutputDifference, yardsticks: Yardsticks, by_run: ByRun) -> Reason | None:
+    """One side has the same number everywhere, in a run or always in a block, where no yardstick has.
+
+    So it may be of outputs of a quantised model that hardly move.
+    """
+    if yardsticks.other_model or (found.kind == "quantised" and _hardly_moves(found)):
+        return None
+    runs = blank_runs(by_run, yardsticks.runs)
+    if runs:
+        return Reason("blank", {"blank": len(runs), "runs": len(by_run)})
+    block = blank_block(by_run, yardsticks.runs)
+    return None if block is None else Reason("blank_block", {"block": block[0], "blank": block[1], "runs": len(by_run)})
 
 
 def _far_repeats(found: OutputDifference) -> int:
@@ -339,8 +363,9 @@ def _largest(found: OutputDifference) -> Farthest | None:
     return Farthest(0, found.max / max(ends))
 
 
+_RUN: Final = _Part("run", lambda found: found.farthest_run, 4.0)
 _PARTS: Final = (
-    _Part("run", lambda found: found.farthest_run, 4.0),
+    _RUN,
     _Part("channel", lambda found: found.farthest_channel, 8.0),
     _Part("block", lambda found: found.farthest_block, 8.0),
     _Part("element", _largest, 8.0),
@@ -354,19 +379,21 @@ _LEAST_ALIKE: Final = 0.4
 """So much of the difference that is granted may be alike in all elements, even where the yardstick has less of that."""
 
 
-def _judge_parts(found: OutputDifference, yardsticks: Yardsticks, of_all: Mapping[str, float]) -> list[OutputVerdict]:
+def _judge_parts(
+    found: OutputDifference, yardsticks: Yardsticks, by_run: ByRun, of_all: Mapping[str, float]
+) -> list[OutputVerdict]:
     """Those of single runs, channels, blocks and elements, of what is alike in all, and of other figures.
 
     ``of_all`` has the tolerances of the size over all elements. None is judged within one quantum.
     """
-    within_one_quantum = found.quanta is not None and found.quanta.max <= 1
-    if within_one_quantum and not _figures_decide(found):
+    if _within_one_quantum(found) and not _figures_decide(found):
         return []
     figures = [_judge_figure(figure, found, yardsticks) for figure in found.judged_figures.values()]
     if _figures_decide(found):
         return figures
     parts = _PARTS if found.kind != "exact" else _PARTS[:-1]
     verdicts = [_judge_part(part, found, yardsticks) for part in parts]
+    verdicts += _judge_runs(found, yardsticks, by_run)
     verdicts += [_judge_systematic(name, found, yardsticks, of_all) for name in _SYSTEMATIC]
     return [*(verdict for verdict in verdicts if verdict is not None), *figures]
 
@@ -391,15 +418,42 @@ def _judge_part(part: _Part, found: OutputDifference, yardsticks: Yardsticks) ->
         return 0.0 if place is None else place.size
 
     floor, _ = _coarsest(yardsticks, size)
+    return _held_part(part, found, yardsticks, farthest, floor, {n: size(o) for n, o in yardsticks.precisions.items()})
+
+
+def _judge_runs(found: OutputDifference, yardsticks: Yardsticks, by_run: ByRun) -> list[OutputVerdict]:
+    """Each run by itself: granted is what the yardsticks show in this run, or in all runs together if that is more."""
+    verdicts = []
+    floor, _ = _coarsest(yardsticks, size_of)
+    for place, (run, difference) in enumerate(by_run.items()):
+        same = [others[run].size for others in yardsticks.runs.floor.values() if run in others]
+        if same:
+            moved = {
+                name: max(yardsticks.runs.precisions[name][run].size, size_of(other))
+                for name, other in yardsticks.precisions.items()
+            }
+            farthest = Farthest(place, difference.size)
+            verdicts.append(_held_part(_RUN, found, yardsticks, farthest, max(floor, *same), moved))
+    return verdicts
+
+
+def _held_part(
+    part: _Part,
+    found: OutputDifference,
+    yardsticks: Yardsticks,
+    farthest: Farthest,
+    floor: float,
+    moved: Mapping[str, float],
+) -> OutputVerdict:
+    """The verdict on a part, with what the CPU variants and each precision move there."""
     least = _least(found, yardsticks)
     tolerances = {"equivalent": max(_FLOOR_FACTOR * floor, part.slack * least["equivalent"])}
     for precision in list(least)[1:]:
-        measured = yardsticks.precisions.get(precision)
-        moved = 0.0 if measured is None else size(measured)
-        is_least = measured is None or found.kind == "exact"
+        by_precision = moved.get(precision, 0.0)
+        is_least = precision not in moved or found.kind == "exact"
         rounding = least[precision] if is_least else _one_rounding(precision, yardsticks)
-        granted = max(_PART_FACTOR * moved, part.slack * rounding)
-        tolerances[precision] = max(_last(tolerances), moved, min(_COARSEST, granted))
+        granted = max(_PART_FACTOR * by_precision, part.slack * rounding)
+        tolerances[precision] = max(_last(tolerances), by_precision, min(_COARSEST, granted))
     grade = _grade(farthest.size, tolerances)
     numbers = {"value": farthest.size, "index": farthest.index}
     reason = _held("farthest", grade, tolerances, numbers, {"part": part.name, "kind": found.kind})

@@ -11,9 +11,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from evaltools.metrics.displacement import Displacement, displacement
 from evaltools.metrics.magnitudes import Magnitudes, count_magnitudes
 from evaltools.metrics.native_error import mean_error
-from evaltools.metrics.regions import RegionSums, count_by_region, region_sums
+from evaltools.metrics.regions import RegionSums, count_by_region, region_sums, with_blank_blocks
 from evaltools.metrics.scores import ScoreAgreement, compare_scores
 
 Array = npt.NDArray[np.generic]
@@ -24,8 +25,6 @@ _CLEARLY_NORMAL: Final = 1e-6
 _ORDINARY_WIDTH: Final = 2
 _MOST_PARTS: Final = 32
 _LEAST_OF_PART: Final = 8
-_LEAST_DISPLACED: Final = 8
-"""Of fewer elements, chance may make the neighbours' alike."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +85,8 @@ class TensorDifference:
     are not equal, NaN being equal to NaN. ``native_error`` is in raw units.
     ``quanta`` counts elements off by 0, 1, 2 and more quanta. ``never_written`` counts denormal numbers of float32 or
     float64 that face an ordinary value (1e-6 or more): a sign of memory that was never written. ``same_shape`` is false
-    where the shapes differ, and nothing is compared. ``displaced``: the test's elements are the reference's, one place
-    further or one place before.
+    where the shapes differ, and nothing is compared. ``displacement``: whether the test's elements are the reference's,
+    one place off or mirrored.
     """
 
     elements: int
@@ -105,7 +104,7 @@ class TensorDifference:
     reference: Side
     scores: ScoreAgreement | None = None
     same_shape: bool = True
-    displaced: bool = False
+    displacement: Displacement = "none"
 
 
 def compare_tensors(
@@ -151,7 +150,7 @@ def _compare_quantised(test: Array, reference: Array, scale: Scale, as_scores: b
         different=test.size - quanta[0],
         native_error=mean_error(test, reference),
         sums=_sums(first, second, errors),
-        regions=region_sums(first, second, test.shape),
+        regions=with_blank_blocks(region_sums(first, second, test.shape), first, second, errors, scale.scale),
         magnitudes=magnitudes,
         quanta=(quanta[0], quanta[1], quanta[2], quanta[3]),
         max_quanta=int(steps.max(initial=0)),
@@ -159,7 +158,7 @@ def _compare_quantised(test: Array, reference: Array, scale: Scale, as_scores: b
         test=_side(test, first),
         reference=_side(reference, second),
         scores=compare_scores(test, reference) if as_scores else None,
-        displaced=_is_displaced(first, second, errors),
+        displacement=displacement(first, second, test.shape),
     )
 
 
@@ -182,6 +181,11 @@ def _compare_real(
         both_nan = int(np.count_nonzero(np.isnan(first) & np.isnan(second)))
         equal += both_nan
         same_not_finite = both_nan + int(np.count_nonzero(np.isinf(first) & (first == second)))
+    regions = (
+        count_by_region((test != reference).ravel(), test.shape) if is_exact else region_sums(first, second, test.shape)
+    )
+    if all_finite:
+        regions = with_blank_blocks(regions, first, second, errors, None if is_exact else 0.0)
     return TensorDifference(
         elements=test.size,
         compared=compared.size,
@@ -189,9 +193,7 @@ def _compare_real(
         different=test.size - equal,
         native_error=mean_error(*raw),
         sums=_sums(compared, base, errors),
-        regions=count_by_region((test != reference).ravel(), test.shape)
-        if is_exact
-        else region_sums(first, second, test.shape),
+        regions=regions,
         magnitudes=count_magnitudes(errors, whole=False),
         quanta=None,
         max_quanta=0,
@@ -199,17 +201,8 @@ def _compare_real(
         test=_side(test, first),
         reference=_side(reference, second),
         scores=compare_scores(first.reshape(test.shape), second.reshape(test.shape)) if as_scores else None,
-        displaced=all_finite and _is_displaced(first, second, errors),
+        displacement=displacement(first, second, test.shape) if all_finite else "none",
     )
-
-
-def _is_displaced(test: Float64s, reference: Float64s, errors: Float64s) -> bool:
-    """Whether a tensor is the other one moved by one element: moved, it differs by at most a quarter as much."""
-    if test.size < _LEAST_DISPLACED or not errors.any():
-        return False
-    largest = _dot(errors, errors) / 16
-    further, before = test[1:] - reference[:-1], test[:-1] - reference[1:]
-    return min(_dot(further, further), _dot(before, before)) < largest
 
 
 def _exact_errors(test: Array, reference: Array) -> Float64s:

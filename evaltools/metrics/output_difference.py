@@ -11,7 +11,15 @@ from typing import Final, Literal
 from evaltools.metrics.difference import Float64s, Side, TensorDifference
 from evaltools.metrics.magnitudes import Magnitudes, merge_magnitudes
 from evaltools.metrics.native_error import NativeError, summarise_errors
-from evaltools.metrics.regions import Farthest, farthest_region, farthest_run, farthest_share
+from evaltools.metrics.regions import (
+    FEW_ELEMENTS,
+    STEPS,
+    Farthest,
+    farthest_region,
+    farthest_run,
+    farthest_share,
+    run_sizes,
+)
 from evaltools.metrics.shortest import shortest
 from evaltools.metrics.systematic import Systematic, gain, offset
 
@@ -19,9 +27,7 @@ BEST_CLASS: Final = "other_best_class"
 """The share of positions with another best class, ties apart."""
 LARGEST: Final = "other_largest_element"
 """The share of vectors with another largest element, ties apart."""
-_STEPS: Final = 255
 _SEVERAL_ELEMENTS: Final = 8
-_FEW_ELEMENTS: Final = 0.01
 
 
 @dataclass(frozen=True)
@@ -136,8 +142,8 @@ class OutputDifference:
     run, or gives again what it gave before although the other side now gives another; in ``repeated_far`` of them the
     sides are farther apart than in any run that is none of them. ``late``: the number of runs in which one side moves,
     if in each of them the other gives what that one gave before; else 0. ``late_part``: the same of the one of 32 equal
-    parts for which that is most. ``displaced`` counts the runs in which the test's elements are the reference's, one
-    place off.
+    parts for which that is most. ``displaced`` counts the runs in which the test's elements are nearly the reference's,
+    one place off or mirrored; in ``displaced_exactly`` of them they are so bit for bit.
     ``blank`` counts the runs in which one side has one and the same number in all of several elements, and the other
     has others, by more than a 255th of all that the two sides' values span and by more than a quantum.
     ``same_not_finite`` elements are the same infinity, or NaN, on both sides. ``of_kind`` is null where elements,
@@ -180,6 +186,7 @@ class OutputDifference:
     late: int = 0
     late_part: int = 0
     displaced: int = 0
+    displaced_exactly: int = 0
     blank: int = 0
     same_not_finite: int = 0
     of_kind: KindFigures | None = None
@@ -261,10 +268,45 @@ def summarise_differences(
         repeated_far=_farther_than_others(parts, repeated),
         late=_late([(part.test.digest, part.reference.digest) for part in parts]),
         late_part=max(map(_late, _by_part(parts)), default=0),
-        displaced=sum(part.displaced for part in parts),
-        blank=_blank(parts, has_size),
+        displaced=sum(part.displacement != "none" for part in parts),
+        displaced_exactly=sum(part.displacement == "exact" for part in parts),
+        blank=sum(_blank_runs(parts, has_size)),
         of_kind=of_kind,
     )
+
+
+@dataclass(frozen=True)
+class RunDifference:
+    """What one run of an output shows, to be held against the same run of the yardsticks.
+
+    ``size`` is that of :class:`Farthest`. ``blank``: one side has the same number everywhere, and the other has not.
+    ``changed`` are the blocks in which several elements differ, ``blank_blocks`` those of them in
+    which one side has the same number everywhere.
+    """
+
+    size: float
+    blank: bool
+    changed: frozenset[int]
+    blank_blocks: frozenset[int]
+
+
+def differences_by_run(parts: Sequence[TensorDifference], found: OutputDifference) -> list[RunDifference]:
+    """One entry per run of those that ``found`` sums up, in their order."""
+    has_size = found.kind != "exact"
+    if has_size:
+        squared, reference = [part.sums.squared for part in parts], [part.sums.reference_squared for part in parts]
+        step = _quantum(parts) if found.quanta is not None else 0.0
+        sizes = run_sizes(squared, reference, [part.compared for part in parts], step).tolist()
+    else:
+        sizes = _shares(parts)
+    return [
+        RunDifference(size, blank, frozenset(part.regions.changed), frozenset(part.regions.blank))
+        for part, size, blank in zip(parts, sizes, _blank_runs(parts, has_size), strict=True)
+    ]
+
+
+def _shares(parts: Sequence[TensorDifference]) -> list[float]:
+    return [part.different / max(1, part.elements) for part in parts]
 
 
 def _farthest_run(parts: Sequence[TensorDifference], is_real: bool, quantum: float) -> Farthest | None:
@@ -273,7 +315,7 @@ def _farthest_run(parts: Sequence[TensorDifference], is_real: bool, quantum: flo
     Whole numbers and texts have no size: for them the share of elements that differ counts.
     """
     if not is_real:
-        shares = [part.different / max(1, part.elements) for part in parts]
+        shares = _shares(parts)
         index = max(range(len(parts)), key=shares.__getitem__)
         return Farthest(index, shares[index])
     squared, reference = [part.sums.squared for part in parts], [part.sums.reference_squared for part in parts]
@@ -290,25 +332,25 @@ def _farthest_place(
     return farthest_share(found) if all(part.regions.counted for part in parts) else None
 
 
-def _blank(parts: Sequence[TensorDifference], is_real: bool) -> int:
-    """Runs in which one side has one number everywhere, and the other has not, by more than rounding may level out.
+def _blank_runs(parts: Sequence[TensorDifference], is_real: bool) -> list[bool]:
+    """By run, whether one side has one number everywhere, and the other has not, by more than rounding may level out.
 
     Of few elements, all may have the same number by chance. Whole numbers and texts have no size: there it takes a
-    hundredth of the elements.
+    thousandth of the elements.
     """
     lows = [side.low for part in parts for side in (part.test, part.reference) if not math.isnan(side.low)]
     highs = [side.high for part in parts for side in (part.test, part.reference) if not math.isnan(side.high)]
-    step = (max(highs) - min(lows)) / _STEPS if lows else math.inf
-    count = 0
+    step = (max(highs) - min(lows)) / STEPS if lows else math.inf
+    blank = []
     for part in parts:
         levelled = _is_level(part.test) != _is_level(part.reference)
         several = part.elements > 2 and part.different >= min(_SEVERAL_ELEMENTS, part.elements - 1)
         if is_real:
             is_far = part.sums.max_absolute > step and (part.quanta is None or part.max_quanta > 1)
         else:
-            is_far = part.different > _FEW_ELEMENTS * part.elements
-        count += levelled and several and is_far
-    return count
+            is_far = part.different > FEW_ELEMENTS * part.elements
+        blank.append(levelled and several and is_far)
+    return blank
 
 
 def _is_level(side: Side) -> bool:

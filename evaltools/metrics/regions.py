@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -19,6 +18,11 @@ _LEAST_SHARE_OF_RUN: Final = 0.1
 _LEAST_QUANTA: Final = 4.0
 _LEAST_OF_CHANNEL: Final = 8
 _FEW_COUNTED: Final = 3
+_SEVERAL_ELEMENTS: Final = 8
+FEW_ELEMENTS: Final = 0.001
+"""Of whole numbers and texts, which have no size, a smaller share says nothing of the others."""
+STEPS: Final = 255
+"""A difference of no more than this part of all that the values span may be rounding's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +32,15 @@ class RegionSums:
     ``channels`` has a row for each index of the last axis, ``blocks`` one for each of 64 equal parts of the flat
     tensor; the columns are difference, reference and number of elements. Empty where a tensor has too few elements.
     ``counted``: of whole numbers that stand for themselves alone, the first two are how many differ, and how many there
-    are.
+    are. ``changed`` are the blocks in which several elements differ; in those of ``blank`` one side has the same number
+    everywhere.
     """
 
     channels: Float64s
     blocks: Float64s
     counted: bool = False
+    changed: tuple[int, ...] = ()
+    blank: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,36 @@ def region_sums(test: Float64s, reference: Float64s, shape: tuple[int, ...]) -> 
             sums = [np.add.reduceat(np.square(side), starts) for side in sides]
             blocks = np.stack((*sums, np.diff(starts, append=test.size).astype(np.float64)), axis=1)
     return RegionSums(channels, blocks)
+
+
+def with_blank_blocks(
+    sums: RegionSums, test: Float64s, reference: Float64s, errors: Float64s, quantum: float | None
+) -> RegionSums:
+    """The sums, with the blocks that differ, and those of them that are level on a side.
+
+    All three are flat and finite. ``quantum`` is the size of a step, 0 of floats, None of numbers without a size.
+
+    >>> picture = np.arange(512.0)
+    >>> torn = np.where(picture < 16, 0.0, picture)
+    >>> found = with_blank_blocks(region_sums(torn, picture, (512,)), torn, picture, picture - torn, 0.0)
+    >>> found.changed, found.blank
+    ((1,), (1,))
+    """
+    if test.size < _SEVERAL_ELEMENTS * BLOCKS:
+        return sums
+    ends = np.arange(BLOCKS + 1) * test.size // BLOCKS
+    least = 0.0
+    if quantum is not None:
+        span = max(test.max(), reference.max()) - min(test.min(), reference.min())
+        least = max(quantum, float(span) / STEPS)
+    changed, blank = [], []
+    for block in np.flatnonzero(np.maximum.reduceat(errors, ends[:-1]) > least).tolist():
+        here = slice(ends[block], ends[block + 1])
+        if np.count_nonzero(errors[here]) >= _SEVERAL_ELEMENTS:
+            changed.append(block)
+            if not np.ptp(test[here]) or not np.ptp(reference[here]):
+                blank.append(block)
+    return replace(sums, changed=tuple(changed), blank=tuple(blank))
 
 
 def farthest_region(parts: Sequence[Float64s], quantum: float) -> Farthest | None:
@@ -117,20 +154,30 @@ def farthest_run(
     squared: Sequence[float], reference: Sequence[float], counts: Sequence[int], quantum: float
 ) -> Farthest | None:
     """The run with the largest relative difference, from its sums of squares; None without elements."""
-    rows = np.array([squared, reference, counts], np.float64).T
-    return _farthest(rows, _LEAST_SHARE_OF_RUN, quantum)
+    sizes = run_sizes(squared, reference, counts, quantum)
+    return _largest(sizes) if any(counts) else None
+
+
+def run_sizes(squared: Sequence[float], reference: Sequence[float], counts: Sequence[int], quantum: float) -> Float64s:
+    """The relative difference of each run, as :func:`farthest_run` compares them."""
+    return _sizes(np.array([squared, reference, counts], np.float64).T, _LEAST_SHARE_OF_RUN, quantum)
 
 
 def _farthest(rows: Float64s, least_share: float, quantum: float) -> Farthest | None:
+    return _largest(_sizes(rows, least_share, quantum)) if (rows[:, 2] > 0).any() else None
+
+
+def _sizes(rows: Float64s, least_share: float, quantum: float) -> Float64s:
     counted = rows[:, 2] > 0
-    if not counted.any():
-        return None
     with np.errstate(all="ignore"):
         mean = rows[:, :2] / rows[:, 2:]
         overall = rows[counted, 1].sum() / rows[counted, 2].sum()
         base = np.maximum(mean[:, 1], max(least_share**2 * overall, (_LEAST_QUANTA * quantum) ** 2))
         relative = np.where(mean[:, 0] > 0, np.sqrt(mean[:, 0] / base), 0.0)
     relative = np.where(counted & ~np.isnan(relative), relative, 0.0)
-    index = int(relative.argmax())
-    size = float(relative[index])
-    return Farthest(index, size if math.isfinite(size) else float(np.finfo(np.float64).max))
+    return np.minimum(relative, np.finfo(np.float64).max)
+
+
+def _largest(sizes: Float64s) -> Farthest:
+    index = int(sizes.argmax())
+    return Farthest(index, float(sizes[index]))

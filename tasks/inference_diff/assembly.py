@@ -155,7 +155,7 @@ def _measured_differences(
 ) -> _MeasuredDifferences:
     """The differences of one configuration, with whether the runs that differ most are among the yardsticks'."""
     summarise = material.comparison.summarise
-    inside = [difference for run, difference in differences.items() if run in yardsticks.runs]
+    inside = {run: difference for run, difference in differences.items() if run in yardsticks.runs}
     summary = summarise(inside) if inside else None
     changes = run_changes(differences)
     farthest = [max(sizes, key=lambda run: sizes[run]) for sizes in changes.outputs if sizes]
@@ -164,15 +164,15 @@ def _measured_differences(
         most = max(changes.boxes, key=lambda run: changes.boxes[run], default=None)
         boxes = summary.boxes if most in yardsticks.runs else None
     sampled = Sampled(summary, tuple(run in yardsticks.runs for run in farthest), boxes, len(yardsticks.runs))
-    of_all = summarise(list(differences.values())) if differences else None
+    of_all = summarise(differences) if differences else None
     return _MeasuredDifferences(of_all, sampled, _by_kind(material, differences))
 
 
 def _by_kind(material: DiffMaterial, differences: Mapping[int, Difference]) -> tuple[OfOneKind, ...]:
     """The differences over the runs of each kind of inputs, where there are several."""
-    kinds: dict[str, list[Difference]] = {}
+    kinds: dict[str, dict[int, Difference]] = {}
     for run, difference in differences.items():
-        kinds.setdefault(material.kinds[run], []).append(difference)
+        kinds.setdefault(material.kinds[run], {})[run] = difference
     if len(kinds) < 2:
         return ()
     summaries = {kind: material.comparison.summarise(found) for kind, found in kinds.items()}

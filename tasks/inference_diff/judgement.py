@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.limits import check_limits
+from evaltools.gates.paired_runs import ByRun, RunsOfYardsticks
 from evaltools.gates.verdict import (
     GRADES,
     Grade,
@@ -55,6 +56,11 @@ class Sampled:
             return None
         return self.summary.outputs[position]
 
+    def by_run(self, position: int, of_all: DiffSummary) -> ByRun:
+        """The runs by which one output is judged; ``of_all`` has all."""
+        is_sampled = self.summary is not None and self.farthest_inside[position]
+        return (self.summary if is_sampled and self.summary else of_all).by_run[position]
+
 
 NOTHING_SAMPLED: Final = Sampled(None, (), None, 0)
 
@@ -78,7 +84,7 @@ class OutputJudge:
         Sizes are judged over the runs of the yardsticks where ``sampled`` has the run that differs most.
         """
         return [
-            judge_output(found, self.yardsticks(position), sampled.output(position))
+            judge_output(found, self.yardsticks(position), sampled.output(position), sampled.by_run(position, summary))
             for position, found in enumerate(summary.outputs)
         ]
 
@@ -92,19 +98,26 @@ class OutputJudge:
 
     def yardsticks(self, position: int) -> Yardsticks:
         """The yardsticks of one output, without CPU variants that are broken on it."""
-        floor, precisions = self._measured(position)
-        broken = broken_variants(floor, precisions)
-        sane = {name: found for name, found in floor.items() if name not in broken}
-        return Yardsticks(sane, precisions, self.model.node_count, self.other_model)
+        floor, precisions = self._measured()
+        broken = self.broken(position)
+        sane = {name: summary for name, summary in floor.items() if name not in broken}
+        return Yardsticks(
+            _outputs(sane, position),
+            _outputs(precisions, position),
+            self.model.node_count,
+            self.other_model,
+            RunsOfYardsticks(_by_run(sane, position), _by_run(precisions, position)),
+        )
 
     def broken(self, position: int) -> list[str]:
         """The CPU variants that are broken on an output, so that they are no yardstick for it."""
-        return broken_variants(*self._measured(position))
+        floor, precisions = (_outputs(summaries, position) for summaries in self._measured())
+        return broken_variants(floor, precisions)
 
-    def _measured(self, position: int) -> tuple[dict[str, OutputDifference], dict[str, OutputDifference]]:
-        """The differences of the CPU variants and of the precisions by name."""
+    def _measured(self) -> tuple[dict[str, DiffSummary], dict[str, DiffSummary]]:
+        """The summaries of the CPU variants and of the precisions by name."""
         floor, precisions = (
-            {entry.rerun.name: entry.summary.outputs[position] for entry in entries if entry.summary}
+            {entry.rerun.name: entry.summary for entry in entries if entry.summary}
             for entries in (self._floor(), self.measured.of_kind(PRECISION))
         )
         return floor, precisions
@@ -132,7 +145,8 @@ class OutputJudge:
             return [is_small(found, self.yardsticks(position)) for position, found in enumerate(summary.outputs)]
 
         never = {found.output for found in of_all.outputs if found.reference.distinct_outputs == 1}
-        outputs = self.measured.remembered or self.measured.expected
+        measured = self.measured
+        outputs = measured.remembered or dict(zip(measured.runs, measured.expected, strict=False))
         return measure_sensitivity(outputs, comparison, judge_planted, are_small, never)
 
 
@@ -236,6 +250,14 @@ def _weak(comparison: DiffComparison, grade: Grade) -> list[Reason]:
 def passes(grade: Grade) -> bool:
     """Whether the difference is explained: by CPU kernels, or by a precision."""
     return grade not in ("not decided", "diverged")
+
+
+def _outputs(summaries: Mapping[str, DiffSummary], position: int) -> dict[str, OutputDifference]:
+    return {name: summary.outputs[position] for name, summary in summaries.items()}
+
+
+def _by_run(summaries: Mapping[str, DiffSummary], position: int) -> dict[str, ByRun]:
+    return {name: summary.by_run[position] for name, summary in summaries.items()}
 
 
 def _in_boxes(model: ModelFile, summary: DiffSummary, position: int) -> bool:

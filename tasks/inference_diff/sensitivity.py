@@ -5,7 +5,7 @@ A fault counts as noticed where every output that it changes is judged ``diverge
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,18 +33,18 @@ _ROUNDED: Final = "that of the run before, rounded"
 
 
 def measure_sensitivity(
-    outputs: Sequence[tuple[Array, ...]],
+    outputs: Mapping[int, tuple[Array, ...]],
     comparison: OutputComparison,
     judge: Judge,
     are_small: Callable[[DiffSummary], Sequence[bool]],
     never_change: Collection[str],
 ) -> Sensitivity | None:
-    """Plant every fault in ``outputs``, those of the reference by run; None without two runs.
+    """Plant every fault in ``outputs``, those of the reference by number of the run; None without two runs.
 
     ``are_small`` says by output whether rounding explains the size of a difference; ``never_change`` are those that
     are the same in all runs.
     """
-    elements = sum(values.size for values in outputs[0]) if outputs else 0
+    elements = sum(values.size for values in next(iter(outputs.values()), ()))
     runs = unlike_runs(outputs, max(2, min(_MOST_RUNS, _MOST_ELEMENTS // max(1, elements))))
     if len(runs) < 2:
         return None
@@ -61,19 +61,19 @@ def measure_sensitivity(
     )
 
 
-def unlike_runs(outputs: Sequence[tuple[Array, ...]], count: int) -> list[tuple[Array, ...]]:
+def unlike_runs(outputs: Mapping[int, tuple[Array, ...]], count: int) -> dict[int, tuple[Array, ...]]:
     """The first ``count`` runs whose outputs no earlier one has, and the first others where these are fewer."""
     seen: set[int] = set()
     unlike: list[int] = []
     others: list[int] = []
-    for place, run in enumerate(outputs):
+    for number, run in outputs.items():
         if len(unlike) == count:
             break
         digest = hash(tuple(values.tobytes() if values.dtype != object else repr(values.tolist()) for values in run))
-        (others if digest in seen else unlike).append(place)
+        (others if digest in seen else unlike).append(number)
         seen.add(digest)
     chosen = sorted([*unlike, *others[: count - len(unlike)]])
-    return [outputs[place] for place in chosen]
+    return {number: outputs[number] for number in chosen}
 
 
 @dataclass(frozen=True)
@@ -101,10 +101,12 @@ class _Series:
 class _Planting:
     def __init__(
         self,
-        runs: list[tuple[Array, ...]],
+        by_number: Mapping[int, tuple[Array, ...]],
         comparison: OutputComparison,
         judge: Judge,
     ) -> None:
+        runs = list(by_number.values())
+        self._numbers = list(by_number)
         self._runs = runs
         self._tensors = comparison.reference_outputs
         self._series = [_Series([run[position] for run in runs], info) for position, info in enumerate(self._tensors)]
@@ -188,7 +190,7 @@ class _Planting:
 
     def _summary(self, faulty: Sequence[Sequence[Array]]) -> DiffSummary:
         differences = [self._compared(run, [values[run] for values in faulty]) for run in range(len(self._runs))]
-        return self._comparison.summarise(differences)
+        return self._comparison.summarise(dict(zip(self._numbers, differences, strict=True)))
 
     def _compared(self, run: int, values: Sequence[Array]) -> Difference:
         if all(now is before for now, before in zip(values, self._runs[run], strict=True)):
@@ -268,7 +270,9 @@ def _rolled(series: _Series) -> list[Array]:
 
 
 def _best_swapped(series: _Series) -> list[Array]:
-    """The outputs with the best and the second of the last axis swapped."""
+    """The outputs with the best and the second of the last axis swapped; of classes, the two most frequent ones."""
+    if series.runs[0].dtype.kind in "iu" and not series.info.is_quantized:
+        return [_most_frequent_swapped(run) for run in series.runs]
     if not series.runs[0].ndim or series.runs[0].shape[-1] < 2:
         return series.runs
     swapped = []
@@ -278,6 +282,15 @@ def _best_swapped(series: _Series) -> list[Array]:
         rows = np.arange(len(scores))[:, None]
         scores[rows, order] = scores[rows, order[:, ::-1]]
         swapped.append(scores.reshape(run.shape))
+    return swapped
+
+
+def _most_frequent_swapped(run: Array) -> Array:
+    values, counts = np.unique(run, return_counts=True)
+    if len(values) == 1:
+        return run
+    first, second = values[np.argsort(counts)[-2:]]
+    swapped: Array = np.where(run == first, second, np.where(run == second, first, run))
     return swapped
 
 

@@ -13,7 +13,13 @@ from evaltools.engine import Example, Prepared
 from evaltools.errors import ModelError
 from evaltools.metrics.boxes import BoxAgreement, compare_boxes, detections
 from evaltools.metrics.difference import Scale, TensorDifference, compare_tensors
-from evaltools.metrics.output_difference import KindFigures, OutputDifference, summarise_differences
+from evaltools.metrics.output_difference import (
+    KindFigures,
+    OutputDifference,
+    RunDifference,
+    differences_by_run,
+    summarise_differences,
+)
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.output_kinds import KINDS, SCORES, VALUES, Output, Segmentation, kind_of
@@ -63,10 +69,14 @@ class DiffObservation:
 
 @dataclass(frozen=True)
 class DiffSummary:
-    """All runs of one configuration: one entry per output, and the boxes of a detector."""
+    """All runs of one configuration: one entry per output, and the boxes of a detector.
+
+    ``by_run`` has the runs of each output by their number.
+    """
 
     outputs: tuple[OutputDifference, ...]
     boxes: BoxAgreement | None
+    by_run: tuple[Mapping[int, RunDifference], ...]
 
 
 class OutputComparison:
@@ -98,8 +108,9 @@ class OutputComparison:
         of_kind = tuple(self._compare_kind(position, test, base) for position, (test, base) in pairs)
         return Difference(tensors, self._boxes(outputs, reference), of_kind)
 
-    def summarise(self, differences: Sequence[Difference]) -> DiffSummary:
-        """The summary of some runs, at least one."""
+    def summarise(self, by_number: Mapping[int, Difference]) -> DiffSummary:
+        """The summary of some runs by number, at least one."""
+        differences = list(by_number.values())
         outputs = tuple(
             summarise_differences(
                 name,
@@ -112,7 +123,17 @@ class OutputComparison:
             for position, (info, name) in enumerate(zip(self._outputs, _shown_names(self._outputs), strict=True))
         )
         boxes = [difference.boxes for difference in differences if difference.boxes is not None]
-        return DiffSummary(outputs, sum(boxes[1:], start=boxes[0]) if boxes else None)
+        by_run = tuple(
+            dict(
+                zip(
+                    by_number,
+                    differences_by_run([entry.tensors[position] for entry in differences], found),
+                    strict=True,
+                )
+            )
+            for position, found in enumerate(outputs)
+        )
+        return DiffSummary(outputs, sum(boxes[1:], start=boxes[0]) if boxes else None, by_run)
 
     def _kind(self, position: int, output: Output) -> str:
         """The kind of an output; those of a detector are plain values, since boxes are judged instead."""

@@ -55,16 +55,22 @@ def measure_yardsticks(
             local = run_inputs(base, inputs, request.warmup_runs, request.invocations, open_with)
             outputs[LOCAL_REFERENCE] = [] if isinstance(local, str) else local
             problem = f"no noise floor, the CPU fails here: {local}" if isinstance(local, str) else None
-        of_sample = Sample(inputs, outputs, request.warmup_runs, request.invocations)
+        of_sample = Sample(sample, inputs, outputs, request.warmup_runs, request.invocations)
         done = run_on_sample(reruns, of_sample, open_with, on_step)
         if not done.interrupted:
             alike = held_against_the_cpu(request, material, opened, inputs, outputs, open_with)
     except KeyboardInterrupt:
         done = YardstickRuns(interrupted=True)
     against = request.reference.name if request.reference else LOCAL_REFERENCE
-    remembered = _kept(outcome, against, material.kept) if request.reference else ()
+    remembered = _kept(outcome, against, material.kept) if request.reference else []
     return YardstickRuns(
-        done.seen, tuple(sample), outputs.get(against, ()), done.interrupted, problem, alike, tuple(remembered)
+        done.seen,
+        tuple(sample),
+        outputs.get(against, ()),
+        done.interrupted,
+        problem,
+        alike,
+        dict(zip(material.kept, remembered, strict=False)),
     )
 
 

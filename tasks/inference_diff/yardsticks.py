@@ -60,7 +60,8 @@ class YardstickRuns:
     """The outcomes of all reruns over ``runs``, or of those before it was ``interrupted``.
 
     ``expected`` has the outputs of these runs that the CPU variants are held against, as far as there are any;
-    ``remembered`` those of all runs that are remembered, none where the reference's outputs were loaded.
+    ``remembered`` those of all runs that are remembered, by their number, none where the reference's outputs were
+    loaded.
     ``problem`` says what else went wrong. ``like_the_cpu`` has the delegates that give what CPU kernels give, by name.
     """
 
@@ -70,7 +71,7 @@ class YardstickRuns:
     interrupted: bool = False
     problem: str | None = None
     like_the_cpu: Mapping[str, LikeTheCpu] = field(default_factory=dict)
-    remembered: Runs = ()
+    remembered: Mapping[int, tuple[Array, ...]] = field(default_factory=dict)
 
     def of_kind(self, kind: RerunKind) -> list[RerunOutcome]:
         """The outcomes of one kind, in order."""
@@ -83,12 +84,13 @@ class YardstickRuns:
 
 @dataclass(frozen=True)
 class Sample:
-    """Inputs and expected outputs of the sampled runs, and how the pass drove its sessions through them.
+    """Numbers, inputs and expected outputs of the sampled runs, and how the pass drove its sessions through them.
 
     A model with a state gives the same outputs again only when it is driven in the same way from the start.
     ``outputs`` has the outputs by configuration, as far as all sampled runs up to there succeeded.
     """
 
+    runs: Sequence[int]
     inputs: Runs
     outputs: Mapping[str, Runs]
     warmup_runs: int
@@ -131,7 +133,8 @@ def _look(entry: Rerun, sample: Sample, expected: Runs, open_with: Open) -> Reru
     outputs = run_inputs(entry.runnable, inputs[: len(expected)], sample.warmup_runs, sample.invocations, open_with)
     if isinstance(outputs, str):
         return RerunOutcome(entry, None, outputs)
-    differences = [entry.comparison.compare(*pair) for pair in zip(outputs, expected, strict=True)]
+    pairs = zip(sample.runs[: len(expected)], outputs, expected, strict=True)
+    differences = {run: entry.comparison.compare(given, wanted) for run, given, wanted in pairs}
     return RerunOutcome(entry, entry.comparison.summarise(differences), None)
 
 

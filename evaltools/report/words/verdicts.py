@@ -361,13 +361,18 @@ _WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
         f"in {reason.numbers['blank']} of {reason.numbers['runs']} runs one side has the same number everywhere, and "
         "the other has not"
     ),
+    "blank_block": lambda reason: (
+        f"block {reason.numbers['block']} of 64 equal parts has the same number everywhere on one side whenever it "
+        f"differs, in {reason.numbers['blank']} of {reason.numbers['runs']} runs where no yardstick has that"
+    ),
     "repeated": _repeated,
     "late_part": lambda reason: (
         f"a part of the output moves in {reason.numbers['late']} of {reason.numbers['runs']} runs, and is that of the "
         "run before on one side, every time"
     ),
     "displaced": lambda reason: (
-        f"in {reason.numbers['displaced']} of {reason.numbers['runs']} runs the elements stand one place off"
+        f"in {reason.numbers['displaced']} of {reason.numbers['runs']} runs the elements stand one place off, or "
+        "mirrored"
     ),
     "saturated": lambda reason: (
         f"the {reason.names['side']} is cut off: {reason.numbers['elements']} elements are just its "

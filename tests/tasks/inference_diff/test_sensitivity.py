@@ -184,9 +184,10 @@ def test_faults_in_saved_outputs_are_seen_by_the_whole_command(tmp_path: Path) -
 
 
 def test_runs_with_unlike_outputs_come_first() -> None:
-    outputs = [(np.array([value]),) for value in (0, 0, 0, 1, 0, 2, 3)]
-    assert [int(run[0][0]) for run in unlike_runs(outputs, 3)] == [0, 1, 2]
-    assert [int(run[0][0]) for run in unlike_runs(outputs[:4], 3)] == [0, 0, 1]
+    outputs = {10 + place: (np.array([value]),) for place, value in enumerate((0, 0, 0, 1, 0, 2, 3))}
+    first_four = {run: outputs[run] for run in range(10, 14)}
+    assert list(unlike_runs(outputs, 3)) == [10, 13, 15]
+    assert list(unlike_runs(first_four, 3)) == [10, 11, 13]
 
 
 def test_an_output_that_is_alike_in_the_first_runs_alone_is_not_called_so(tmp_path: Path) -> None:
