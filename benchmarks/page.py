@@ -91,7 +91,11 @@ def result_of(journal: Path, examples: list[Example], names: list[str], images: 
         ExampleRecord(
             next(iter(together.values())).example.id,
             "0",
-            {name: answer_of(record.observation, record.invokes_us[-1]) for name, record in together.items()},
+            {
+                name: answer_of(record.observation, record.invokes_us[-1])
+                for name, record in together.items()
+                if record.observation is not None
+            },
         )
         for together in outcome.by_example()
     ]
