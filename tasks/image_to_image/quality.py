@@ -52,7 +52,8 @@ def picture(outputs: Outputs, values: str) -> Floats:
                 raise TaskError(
                     f"{np.count_nonzero(~np.isfinite(found))} of {found.size} values of the picture are not finite"
                 )
-            return np.clip(found, 0, 255)
+            clipped: Floats = np.clip(found, 0, 255)
+            return clipped
     shapes = ", ".join(f"{each.dtype}{list(each.shape)}" for each in outputs)
     raise TaskError(
         f"no output of the model is a picture, but {shapes}; expected is [1,height,width,3] or [1,height,width,1]"
