@@ -86,7 +86,7 @@ def _do(work: Callable[[], None], needed: Iterable[int]) -> NoReturn:
     except BaseException:  # what is printed goes to the log, and the exit code tells the parent
         traceback.print_exc()
     finally:
-        for stream in (sys.stdout, sys.stderr):
+        for stream in filter(None, (sys.stdout, sys.stderr)):
             with suppress(OSError, ValueError):
                 stream.flush()
         if not code:
