@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
-import threading
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, Final
 
 from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK
@@ -27,6 +27,7 @@ MISBEHAVIOURS: Final = (
 )  # fmt: skip
 TIMEOUT_S: Final = 4
 _LONGEST_RUN_S: Final = 150
+_SECONDS_BETWEEN_LOOKS: Final = 0.05
 _MOST_MB: Final = 300
 _PICTURES: Final = 12
 _HARMLESS: Final = ("sleep", "stdout", "stderr", "reopen")
@@ -117,23 +118,34 @@ def run_cell(library: Path, moment: str, misbehaviour: str, folder: Path) -> Cel
         process = subprocess.Popen(
             [sys.executable, "-m", "evaltools.cli.main", *command], stdout=out_file, stderr=err_file, env=environment
         )
-        too_late = threading.Timer(_LONGEST_RUN_S, process.kill)
-        too_late.start()
-        _, status, usage = os.wait4(process.pid, 0)
-        too_late.cancel()
-        process.returncode = os.waitstatus_to_exitcode(status)
+        peak_mb = 0.0
+        while process.poll() is None:
+            if monotonic() - start > _LONGEST_RUN_S:
+                process.kill()
+            peak_mb = max(peak_mb, _peak_mb(process.pid))
+            sleep(_SECONDS_BETWEEN_LOOKS)
     seconds = monotonic() - start
     return Cell(
         moment,
         misbehaviour,
         process.returncode,
         seconds,
-        usage.ru_maxrss / 1024,
+        peak_mb,
         left_after(mark),
         _native_lines(out.read_text(), "plain"),
         err.read_text(errors="replace"),
         json.loads(output.read_text()) if output.exists() else None,
     )
+
+
+def _peak_mb(process_id: int) -> float:
+    """What a process used at most until now. What wait4 says includes the memory of the process that started it."""
+    try:
+        status = Path(f"/proc/{process_id}/status").read_text()
+    except OSError:
+        return 0.0
+    found = re.search(r"VmHWM:\s*(\d+) kB", status)
+    return int(found[1]) / 1024 if found else 0.0
 
 
 def _native_lines(text: str, configuration: str) -> list[str]:
