@@ -133,8 +133,6 @@ def _check_label_outputs(devkit: Path, outputs: dict[str, Path]) -> None:
         for part in (ilsvrc.META_FILE, ilsvrc.GROUND_TRUTH_FILE):
             if os.path.realpath(path) == os.path.realpath(devkit / part):
                 raise UsageError(f"{flag}={path} is a file of the kit; give another name")
-    if len(set(map(os.path.realpath, outputs.values()))) < len(outputs):
-        raise UsageError(f"{' and '.join(outputs)} name the same file; give each its own")
 
 
 def _text(lines: list[str]) -> bytes:

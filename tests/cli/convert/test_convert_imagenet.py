@@ -64,7 +64,10 @@ def test_class_labels_alone(kit: Path) -> None:
         ([], "missing: --validation_labels_output=..., --model_output_labels_output=..., or both"),
         (["--validation_labels_output=t.txt", "--background"], "--background=true is for --model_output_labels_output"),
         (["--validation_labels_output=kit/data/meta.mat"], "is a file of the kit; give another name"),
-        (["--validation_labels_output=a", "--model_output_labels_output=./a"], "name the same file; give each its own"),
+        (
+            ["--validation_labels_output=a", "--model_output_labels_output=./a"],
+            "is the file of --validation_labels_output, too",
+        ),
         (["--validation_labels_output=nowhere/a"], "does not exist, or cannot be entered"),
         (["--validation_labels_output=a", "--ilsvrc_devkit_dir=kit/data"], "given twice"),
     ],
