@@ -66,7 +66,7 @@ def test_class_labels_alone(kit: Path) -> None:
         (["--validation_labels_output=kit/data/meta.mat"], "is a file of the kit; give another name"),
         (
             ["--validation_labels_output=a", "--model_output_labels_output=./a"],
-            "is the file of --validation_labels_output, too",
+            "is the file of --validation_labels",
         ),
         (["--validation_labels_output=nowhere/a"], "does not exist, or cannot be entered"),
         (["--validation_labels_output=a", "--ilsvrc_devkit_dir=kit/data"], "given twice"),
