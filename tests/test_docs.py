@@ -165,6 +165,7 @@ def test_flags_in_the_docs_exist() -> None:
     )
     foreign = {"platform", "dest", "nouse_gpu", "flag", "use", "use_"}
     foreign |= {"truths", "debug", "trust"}  # of the task in own-tasks.md, of every command, of resume and merge
+    foreign |= {"library"}  # of the script in a bundle
     known |= {name for group in groups for parameter in group for name in parameter.names}
     known |= set(benchmark_flags.REFUSED) | {parameter.name for parameter in further} | {"help", "version", "flags"}
     for page in PAGES:

@@ -81,8 +81,8 @@ def open_session(model: ModelFile, configuration: Configuration) -> Session:
 
     A version of a runtime is only in a process that was started with it (``evaltools/runtime/process/isolated.py``).
     """
-    here, wanted = installed_version(runtime_name(configuration)), configuration.runtime_version
-    if wanted not in ("", here):
+    wanted = configuration.runtime_version
+    if wanted and wanted != (here := installed_version(runtime_name(configuration))):
         raise ConfigurationUnavailable(
             f"{configuration.runtime} {wanted} was asked for, and this process has {here or 'none'}; give the version "
             "as its package states it, in full"

@@ -98,8 +98,8 @@ GATE = '[[gates]]\nlimits = ["top1 >= 0.7"]\n'
         (GATE + "configurations = 'a'", "unknown field `configurations` - at `$.gates[0]`"),
         (
             GATE + "task = 'inference-diff'",
-            ": gate 1: there is no task 'inference-diff'; there are imagenet, coco, inference_diff, own. "
-            "Did you mean inference_diff?",
+            ": gate 1: there is no task 'inference-diff'; there are imagenet, coco, inference_diff, audio, embeddings, "
+            "image_to_image, keypoints, segmentation, text, own. Did you mean inference_diff?",
         ),
         (
             GATE + "run = 'mobilnet'\n[runs.mobilenet]\nresult = 'a.json'",

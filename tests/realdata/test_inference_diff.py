@@ -104,9 +104,9 @@ def test_broken_models_are_refused_with_a_reason(zoo: Path, tmp_path: Path, mode
 
 
 def test_a_model_that_ruins_its_memory_takes_its_own_process_only(zoo: Path, tmp_path: Path) -> None:
-    """When and where the process of a configuration dies is a matter of chance; some always does."""
+    """When and where the process of a configuration dies is a matter of chance, at its end too; some always does."""
     completed = run_diff(zoo, DAMAGES_MEMORY, tmp_path / "result.json", "--num_runs=20")
-    assert completed.code in (0, 3)
+    assert completed.code in (0, 3, 4)
     assert "Traceback" not in completed.err
     assert "the process of this configuration died" in completed.err
     assert len(details(tmp_path / "result.json").comparisons) == 1

@@ -177,6 +177,7 @@ def test_the_table_holds_what_was_read_and_the_figures() -> None:
         "",
         "test [fast]: mAP not decided: +0.00 points; 4 pictures, 50 are the fewest for an interval; 1.00x the speed of "
         "reference; XNNPACK (9 of 10 nodes)",
+        "next: give it more pictures (--images=FOLDER, without --num_images): 50 are the fewest, this run had 4",
     ]
 
 

@@ -290,6 +290,6 @@ def test_an_output_that_no_number_compares_is_not_drawn_as_identical() -> None:
     broken = replace(DIFFERENCE, relative_rms=None, snr_db=None)
     numerics = sections(result(comparison("gpu", judged(broken)), floor=(FLOOR,)))[0]
     (drawn,) = [block for block in numerics.blocks if isinstance(block, Chart) and "floor" in block.caption]
-    assert "scores, gpu: no relative size; CPU variants up to 1e-07" in drawn.told
+    assert "scores, gpu: no relative size. CPU variants up to 1e-07" in drawn.told
     (point,) = [value for value in drawn.spec["data"]["values"] if not value["floor"]]
     assert point["size"] == pytest.approx(1e-6)
