@@ -217,13 +217,14 @@ def take_script(root: str, holder: Holder, instead_of: str | None = None) -> str
     """A script that makes the lock file, which only one of several can do at a time.
 
     ``instead_of`` is the text of a lock that the script deletes first. It may be repeated by the same ``holder``. Where
-    another holds the lock, it prints the lock's age in seconds, then its text.
+    another holds the lock, it prints the lock's age in seconds, then its text. The marker is looked for twice, since
+    another may make it before the folder is listed.
     """
     own, text = shlex.quote(root), shlex.quote(holder.text)
     deleting = "" if instead_of is None else f'[ "$(cat {LOCK})" != {shlex.quote(instead_of)} ] || rm -f {LOCK}'
     return f"""\
 mkdir -p {own} && cd {own} || exit 1
-[ -e {MARKER} ] || [ -z "$(ls -A)" ] || exit {OTHERS_FILES}
+[ -e {MARKER} ] || [ -z "$(ls -A)" ] || [ -e {MARKER} ] || exit {OTHERS_FILES}
 touch {MARKER} || exit 1
 {deleting}
 if (set -C; : > {LOCK}) 2> /dev/null
