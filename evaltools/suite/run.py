@@ -7,7 +7,7 @@ import re
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -83,12 +83,13 @@ def run_suite(suite: Request, on_entry: OnEntry = lambda _done, _total: None) ->
         raise UsageError(f"--workers={workers}: use 1 to {_MOST_WORKERS}")
     started_at, begin = datetime.now(timezone.utc), time.monotonic()
     entries = entries_of(suite)
+    checksums = {path: _sha256(path) for path in dict.fromkeys(entry.path for entry in entries)}
     stated = suite.options.path("run_dir")
     with run_folder(stated) as folder, run_journal(folder) as journal:
-        _begin(journal, suite, entries, is_kept=stated is not None)
+        _begin(journal, suite, entries, checksums, is_kept=stated is not None)
         runs = _Runs(folder, journal, is_kept=stated is not None)
         stopped = runs.run(entries, workers, on_entry)
-        found = [runs.told(entry, is_timed=workers == 1) for entry in entries]
+        found = [runs.told(entry, checksums[entry.path], is_timed=workers == 1) for entry in entries]
         cells = cells_of(runs.operators(entries))
     elapsed = time.monotonic() - begin
     started = started_at.isoformat(timespec="seconds")
@@ -96,11 +97,13 @@ def run_suite(suite: Request, on_entry: OnEntry = lambda _done, _total: None) ->
     return SuiteResult(SUITE_VERSION, environment, workers, stopped, found, cells)
 
 
-def _begin(journal: Journal, suite: Request, entries: Sequence[Entry], is_kept: bool) -> None:
+def _begin(
+    journal: Journal, suite: Request, entries: Sequence[Entry], checksums: Mapping[Path, str], is_kept: bool
+) -> None:
     """Raise :class:`UsageError` for the folder of another suite; keep what this one is."""
     configurations = {each.name: each for entry in entries for each in entry.request.tests}
     identity = RunIdentity(
-        {f"the model {entry.model}": _sha256(entry.path) for entry in entries},
+        {f"the model {entry.model}": checksums[entry.path] for entry in entries},
         options={f"the {entry.key}": shlex.join(entry.request.command) for entry in entries},
         libraries=libraries_of(configurations.values()),
         configurations={name: _facts_of(each) for name, each in configurations.items()},
@@ -154,13 +157,13 @@ class _Runs:
             return "interrupted"
         return ""
 
-    def told(self, entry: Entry, is_timed: bool) -> SuiteEntry:
-        """What the result says of an entry."""
+    def told(self, entry: Entry, model_sha256: str, is_timed: bool) -> SuiteEntry:
+        """What the result says of an entry; ``model_sha256`` is that of its model when the suite began."""
         kept = _kept(self._journal, entry)
         told = SuiteEntry(
             model=entry.model,
             model_file=str(entry.path),
-            model_sha256=_sha256(entry.path),
+            model_sha256=model_sha256,
             job=entry.job,
             command=list(entry.request.command),
             state="skipped",

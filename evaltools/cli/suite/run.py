@@ -70,7 +70,8 @@ def _planned_files(request: Request) -> dict[str, Path]:
     for name, path in files.items():
         if name == "report":
             require_report(path, read)
-        elif path.suffix.lower() != ".json":
+            continue
+        if path.suffix.lower() != ".json":
             raise UsageError(f"--{name}={path}: the result is JSON; give a name that ends in .json")
         require_output_file(path, f"--{name}", read)
     return files
