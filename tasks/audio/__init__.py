@@ -8,7 +8,8 @@ from typing import Annotated, Final
 
 from evaltools.task_kind import Accuracy
 from evaltools.tasks.own import DeclaredKind
-from evaltools.tasks.own.definition import Mean, Task, mean, pooled, task
+from evaltools.tasks.own.definition import Task, task
+from evaltools.tasks.own.label_metrics import LABEL_METRICS
 
 
 @task
@@ -24,27 +25,16 @@ def audio(
     one. A .npy file in the place of a WAV file has the input itself, such as features. Without labels: how many answers
     are the reference's.
     """
-    from evaltools.metrics.average_precision import mean_average_precision
     from evaltools.tasks.audio import sounds
+    from evaltools.tasks.own import label_scores
 
-    truth: list[Mean] = [mean("accuracy"), pooled("label_map", mean_average_precision)]
-    agreement = [mean("same_answer"), mean("score_shift", better="lower")]
     return Task(
         examples=sounds.listed(recordings, labels, num_recordings),
         prepare=partial(sounds.model_input, sample_rate),
-        score=sounds.score if labels else None,
-        agree=sounds.agree,
-        metrics=[*truth, *agreement] if labels else agreement,
+        score=label_scores.score if labels else None,
+        agree=label_scores.agree,
+        metrics=label_scores.metrics(has_truth=labels is not None),
     )
 
 
-KIND: Final = DeclaredKind(
-    audio,
-    {
-        "accuracy": "audio, text: share of examples whose best label is right, 0..1",
-        "label_map": "audio, text: mean over the labels of the average precision of their scores, 0..1",
-        "same_answer": "audio, text: share of examples with the reference's best label, 0..1",
-        "score_shift": "audio, text: largest change of a score against the reference, mean over the examples",
-    },
-    Accuracy("accuracy", "accuracy"),
-)
+KIND: Final = DeclaredKind(audio, LABEL_METRICS, Accuracy("accuracy", "accuracy"))

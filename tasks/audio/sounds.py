@@ -15,10 +15,8 @@ from evaltools.datasets.labels import read_labels
 from evaltools.errors import DataError, ImageError, TaskError, UsageError
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Example
-from evaltools.tasks.own.label_scores import agree, score
 from evaltools.tasks.own.tensors import TaskTensor, as_input
 
-__all__ = ["agree", "listed", "model_input", "score"]
 _ENDINGS: Final = (".wav", ".npy")
 
 

@@ -8,7 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.errors import TaskError
+from evaltools.metrics.average_precision import mean_average_precision
+from evaltools.tasks.own.definition import Mean, mean, pooled
 from evaltools.tasks.own.outputs import Outputs
+
+
+def metrics(has_truth: bool) -> list[Mean]:
+    """Those of tasks with scores of labels, in the order of their columns."""
+    agreement = [mean("same_answer"), mean("score_shift", better="lower")]
+    truth: list[Mean] = [mean("accuracy"), pooled("label_map", mean_average_precision)]
+    return [*truth, *agreement] if has_truth else agreement
 
 
 def score(outputs: Outputs, label: int) -> dict[str, Any]:

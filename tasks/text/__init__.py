@@ -7,7 +7,8 @@ from typing import Annotated, Final, Literal
 
 from evaltools.task_kind import Accuracy
 from evaltools.tasks.own import DeclaredKind
-from evaltools.tasks.own.definition import Mean, Task, mean, pooled, task
+from evaltools.tasks.own.definition import Task, task
+from evaltools.tasks.own.label_metrics import LABEL_METRICS
 
 
 @task
@@ -24,22 +25,16 @@ def text(
     A cell has the tokens of an input, or other numbers; fewer than it takes are filled up with 0. For a model with one
     input the column may have any name. Without a label: how far answers are the reference's.
     """
-    from evaltools.metrics.average_precision import mean_average_precision
+    from evaltools.tasks.own import label_scores
     from evaltools.tasks.text import rows
 
-    truth: list[Mean]
-    if answer == "label":
-        truth = [mean("accuracy"), pooled("label_map", mean_average_precision)]
-        agreement = [mean("same_answer"), mean("score_shift", better="lower")]
-    else:
-        truth = [mean("absolute_error", better="lower"), pooled("correlation", rows.correlation)]
-        agreement = [mean("number_shift", better="lower")]
+    answers = label_scores if answer == "label" else rows
     return Task(
         examples=rows.listed(table, label, answer == "label", num_rows),
         prepare=rows.model_inputs,
-        score=None if not label else rows.score_label if answer == "label" else rows.score_number,
-        agree=rows.agree_label if answer == "label" else rows.agree_number,
-        metrics=[*truth, *agreement] if label else agreement,
+        score=answers.score if label else None,
+        agree=answers.agree,
+        metrics=answers.metrics(has_truth=bool(label)),
     )
 
 
@@ -49,10 +44,7 @@ KIND: Final = DeclaredKind(
         "absolute_error": "text: mean absolute error of a regression",
         "correlation": "text: Pearson's correlation of a regression with the right numbers, -1..1",
         "number_shift": "text: mean distance of a regression to the reference's number",
-        "accuracy": "audio, text: share of examples whose best label is right, 0..1",
-        "label_map": "audio, text: mean over the labels of the average precision of their scores, 0..1",
-        "same_answer": "audio, text: share of examples with the reference's best label, 0..1",
-        "score_shift": "audio, text: largest change of a score against the reference, mean over the examples",
+        **LABEL_METRICS,
     },
     Accuracy("accuracy", "accuracy"),
 )

@@ -14,13 +14,9 @@ import numpy.typing as npt
 from evaltools.datasets.files import decode_text, read_bytes
 from evaltools.errors import DataError, TaskError, UsageError
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.definition import Example
-from evaltools.tasks.own.label_scores import agree as agree_label
-from evaltools.tasks.own.label_scores import score as score_label
+from evaltools.tasks.own.definition import Example, Mean, mean, pooled
 from evaltools.tasks.own.outputs import Outputs
 from evaltools.tasks.own.tensors import TaskTensor, as_input
-
-__all__ = ["agree_label", "agree_number", "correlation", "listed", "model_inputs", "score_label", "score_number"]
 
 
 def listed(table: Path, label: str, is_number_of_label: bool, num_rows: int) -> list[Example]:
@@ -91,13 +87,13 @@ def _input(cells: Mapping[str, npt.NDArray[np.float64]], tensor: TaskTensor) -> 
     return as_input(filled.reshape(tensor.shape), tensor)
 
 
-def score_number(outputs: Outputs, right: float) -> dict[str, Any]:
+def score(outputs: Outputs, right: float) -> dict[str, Any]:
     """How far the number is from the right one, and both."""
     found = _number(outputs)
     return {"absolute_error": abs(found - right), "correlation": np.array([found, right])}
 
 
-def agree_number(outputs: Outputs, reference: Outputs, _right: object) -> dict[str, float]:
+def agree(outputs: Outputs, reference: Outputs, _right: object) -> dict[str, float]:
     """How far the number is from the reference's."""
     return {"number_shift": abs(_number(outputs) - _number(reference))}
 
@@ -109,6 +105,13 @@ def _number(outputs: Outputs) -> float:
             f"the output {values.dtype}{list(values.shape)} is no finite number; expected is one, such as [1,1]"
         )
     return float(values.ravel()[0])
+
+
+def metrics(has_truth: bool) -> list[Mean]:
+    """Those of a regression, in the order of their columns."""
+    agreement = [mean("number_shift", better="lower")]
+    truth: list[Mean] = [mean("absolute_error", better="lower"), pooled("correlation", correlation)]
+    return [*truth, *agreement] if has_truth else agreement
 
 
 def correlation(rows: Sequence[npt.NDArray[Any]]) -> float:

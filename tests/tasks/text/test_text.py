@@ -95,8 +95,8 @@ def test_tables_that_do_not_fit_are_told(content: str, label: str, message: str,
 
 
 def test_an_output_of_several_numbers_is_no_regression() -> None:
-    from evaltools.tasks.text.rows import agree_number
+    from evaltools.tasks.text.rows import agree
 
     two = Outputs([np.zeros((1, 2), np.float32)], [TaskTensor("out", (1, 2), np.dtype("float32"))])
     with pytest.raises(TaskError, match=r"the output float32\[1, 2\] is no finite number"):
-        agree_number(two, two, None)
+        agree(two, two, None)
