@@ -19,7 +19,6 @@ from evaltools.result.locate import Cause, LocateResult, SweptOption
 
 _MOST_EXPLAINED: Final = 5
 _NEIGHBOUR: Final = "neighbour.npz"
-_SURE: Final = ("confirmed", "confirmed in context")
 
 
 class Explainer:
