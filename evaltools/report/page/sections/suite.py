@@ -22,29 +22,33 @@ from evaltools.report.tables.suite import (
 )
 from evaltools.result.section import Block, Lines, Number, Section, Table, Tone
 
-_BAD: Final = ("worse", "diverged", "not measured", "fallback to the CPU", "failed", "skipped")
+_BAD: Final = ("worse", "diverged")
 _OPEN: Final = ("not decided", "not judged")
+_TONES: Final[tuple[Tone, ...]] = ("bad", "open", "good")
+"""The worst first."""
 
 
 def sayings(result: SuiteResult) -> tuple[Saying, ...]:
     """One for each configuration: how many models of which verdict."""
-    counts: dict[str, Counter[str]] = {}
+    by_name: dict[str, list[SuiteLine]] = {}
     for line in lines_of(result):
-        counts.setdefault(line.configuration, Counter())[line.found] += 1
-    found = [
-        Saying(name, _tone(of), ", ".join(f"{count} {found}" for found, count in of.most_common()))
-        for name, of in counts.items()
-    ]
+        by_name.setdefault(line.configuration, []).append(line)
+    found = [Saying(name, min(map(_tone, of), key=_TONES.index), _counted(of)) for name, of in by_name.items()]
     if result.changes is not None:
         tone: Tone = "bad" if result.changes.regressions else "good"
         found.insert(0, Saying("what changed", tone, changes_in_words(result.changes)))
     return tuple(found)
 
 
-def _tone(found: Counter[str]) -> Tone:
-    if any(name in _BAD for name in found):
+def _counted(lines: Sequence[SuiteLine]) -> str:
+    return ", ".join(f"{count} {found}" for found, count in Counter(line.found for line in lines).most_common())
+
+
+def _tone(line: SuiteLine) -> Tone:
+    row = line.row
+    if row is None or row.status == "not measured" or row.fallback or row.verdict in _BAD:
         return "bad"
-    return "open" if any(name in _OPEN or name.endswith(", weak") for name in found) else "good"
+    return "open" if row.is_weak or row.verdict in _OPEN else "good"
 
 
 def sections(result: SuiteResult) -> list[Section]:
