@@ -79,7 +79,7 @@ def locate_schema() -> bytes:
 
 def suite_schema() -> bytes:
     """The JSON schema of the result of a suite."""
-    from evaltools.gates.suite import SuiteResult
+    from evaltools.gates.suite_result import SuiteResult
     from evaltools.result.json_file import json_schema, schema_text
 
     return schema_text(json_schema(SuiteResult, "evaltools suite result")).encode()

@@ -1,4 +1,4 @@
-"""How an evaluation is carried out: workers, shards, limits for crashes and hangs."""
+"""How an evaluation is to be carried out: the workers and their sessions, shards, what else the user sets."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.configuration import Configuration
-from evaltools.engine.opening import Open, Opened
+from evaltools.engine.opening import Opened
 from evaltools.engine.task import Example
 from evaltools.errors import ConfigurationUnavailable, UsageError
-from evaltools.runtime import Session
+from evaltools.runtime import Open, Session
 from evaltools.runtime.process.restarting import RestartingSession
 
 _WORTH_A_WORKER: Final = 8

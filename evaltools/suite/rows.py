@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from evaltools.gates.suite import OperatorCell, SuiteRow
+from evaltools.gates.suite_result import OperatorCell, SuiteRow
 from evaltools.model import read_model
 from evaltools.model.contents import read_contents
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow

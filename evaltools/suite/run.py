@@ -30,7 +30,7 @@ from evaltools.engine.run_folder import (
 from evaltools.errors import DataError, OutputError, UsageError
 from evaltools.exit_codes import INTERRUPTED, MEASURED, NOT_WRITTEN
 from evaltools.gates.baseline import make_baseline
-from evaltools.gates.suite import SUITE_VERSION, SuiteEntry, SuiteResult
+from evaltools.gates.suite_result import SUITE_VERSION, SuiteEntry, SuiteResult
 from evaltools.locate.kind import KIND as LOCATE
 from evaltools.request import Request
 from evaltools.request.plain import to_plain

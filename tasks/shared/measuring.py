@@ -15,7 +15,6 @@ from evaltools.engine import (
     Execution,
     Journal,
     NotMeasured,
-    Open,
     Opened,
     PassOptions,
     QuietTimes,
@@ -39,7 +38,7 @@ from evaltools.engine.trace import Trace
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.result.evaluation import ConfigurationResult
-from evaltools.runtime import Session, TensorSpec, WatchedSession
+from evaltools.runtime import Open, Session, TensorSpec, WatchedSession
 from evaltools.runtime.process.restarting import RestartingSession, Restarts
 from evaltools.stats.series import FEWEST_PROCESSES
 from evaltools.tasks.shared.measured import MeasuredPass

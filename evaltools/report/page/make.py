@@ -14,7 +14,7 @@ from typing import Any, Final
 from evaltools.gates.baseline import Baseline, is_whole, make_baseline
 from evaltools.gates.history import History, histories_of
 from evaltools.gates.outcome import GateOutcome
-from evaltools.gates.suite import SuiteResult
+from evaltools.gates.suite_result import SuiteResult
 from evaltools.report.page.content.bounds import bounded, bounded_section
 from evaltools.report.page.content.page import Download, Page, Part, each_step_once
 from evaltools.report.page.sections import benchmarks, first, gates, layers, suite, traces

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from evaltools.gates.suite import OperatorCell, SuiteChanges, SuiteResult
+from evaltools.gates.suite_result import OperatorCell, SuiteChanges, SuiteResult
 from evaltools.report.page.content.page import Saying
 from evaltools.report.tables.suite import (
     SuiteLine,

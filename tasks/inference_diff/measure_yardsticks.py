@@ -7,24 +7,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 
-from evaltools.engine import Open, Opened, PassOutcome
+from evaltools.engine import Opened, PassOutcome
 from evaltools.errors import ImageError
 from evaltools.metrics.boxes import BoxAgreement
+from evaltools.runtime import Open
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.like_the_cpu import held_against_the_cpu
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest, spread
-from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE, base_configuration, session_wrapper
-from evaltools.tasks.inference_diff.result import LikeTheCpu
-from evaltools.tasks.inference_diff.task import Difference, DiffObservation
-from evaltools.tasks.inference_diff.yardsticks import (
+from evaltools.tasks.inference_diff.reruns import (
     Rerun,
+    RerunOutcomes,
     Runnable,
     Runs,
     Sample,
-    YardstickRuns,
     run_inputs,
     run_on_sample,
 )
+from evaltools.tasks.inference_diff.result import LikeTheCpu
+from evaltools.tasks.inference_diff.task import Difference, DiffObservation
+from evaltools.tasks.inference_diff.yardstick_plan import LOCAL_REFERENCE, base_configuration, session_wrapper
 
 
 def measure_yardsticks(
@@ -35,14 +36,14 @@ def measure_yardsticks(
     outcome: PassOutcome[DiffObservation],
     open_with: Open,
     on_step: Callable[[], None],
-) -> YardstickRuns:
+) -> RerunOutcomes:
     """Do the reruns on the sampled runs whose inputs can be read; Ctrl-C keeps what was seen until then.
 
     Where the reference's outputs were loaded, the CPU here stands in for it.
     """
     readable = _readable(material, choose_sample(request, material, outcome))
     if not readable:
-        return YardstickRuns()
+        return RerunOutcomes()
     sample, inputs = list(readable), list(readable.values())
     outputs: dict[str, Runs] = {name: _kept(outcome, name, sample) for name in outcome.records}
     problem = None
@@ -60,10 +61,10 @@ def measure_yardsticks(
         if not done.interrupted:
             alike = held_against_the_cpu(request, material, opened, inputs, outputs, open_with)
     except KeyboardInterrupt:
-        done = YardstickRuns(interrupted=True)
+        done = RerunOutcomes(interrupted=True)
     against = request.reference.name if request.reference else LOCAL_REFERENCE
     remembered = _kept(outcome, against, material.kept) if request.reference else []
-    return YardstickRuns(
+    return RerunOutcomes(
         done.seen,
         tuple(sample),
         outputs.get(against, ()),
