@@ -28,7 +28,6 @@ from evaltools.tasks.inference_diff.result import LikeTheCpu
 from evaltools.tasks.inference_diff.task import Difference, DiffObservation
 from evaltools.tasks.inference_diff.yardstick_plan import LOCAL_REFERENCE, base_configuration, session_wrapper
 
-
 _FARTHEST_OF_EACH: Final = 3
 
 
