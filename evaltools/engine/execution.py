@@ -48,7 +48,8 @@ class Execution:
     """How an evaluation is carried out.
 
     ``workers`` None: one per core. ``run_dir`` None: nothing is kept for a later run. ``latency_examples`` None: a
-    tenth of the examples, at most 100. A trace is written to ``trace``.
+    tenth of the examples, at most 100. A trace is written to ``trace``. Inputs made of pictures are kept in the folder
+    ``input_cache``, at most about ``input_cache_bytes`` of them.
     """
 
     workers: int | None = 1
@@ -58,6 +59,8 @@ class Execution:
     shard: Shard = Shard()
     latency_examples: int | None = None
     trace: Path | None = None
+    input_cache: Path | None = None
+    input_cache_bytes: int = 0
 
 
 def worker_count(execution: Execution, configurations: Sequence[Configuration], one_only: bool, examples: int) -> int:
