@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -39,7 +40,7 @@ from evaltools.engine.preparation import preparers
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.parameter import Parameter
-from evaltools.preprocess import InputCache
+from evaltools.preprocess import InputCache, using_input_cache
 from evaltools.request.flags import GivenFlags, parse_flags
 from evaltools.runtime import Session, open_session
 from evaltools.runtime.process.isolated import open_isolated
@@ -210,8 +211,9 @@ def pass_rate(
         opened = [entry for entry in entries.values() if isinstance(entry, Opened)]
         sessions = sessions_of_workers(opened, workers, open_isolated)
         journal = temporary_journal()
+        within = partial(using_input_cache, cache)
         start = time.perf_counter()
-        with preparers(task, opened[0].session.inputs, workers, 60.0, len(task.examples), cache) as makers:
+        with preparers(task, opened[0].session.inputs, workers, 60.0, len(task.examples), within) as makers:
             outcome = run_pass(task, sessions, journal, makers=makers)
         elapsed = time.perf_counter() - start
         journal.close()

@@ -14,14 +14,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, wait
 from concurrent.futures import TimeoutError as NotInTime  # another class than the builtin one before Python 3.11
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from evaltools.engine.task import Example, Failure, PortableTask, Prepared, Task
 from evaltools.errors import ImageError, TaskError
-from evaltools.preprocess import InputCache, using_input_cache
 from evaltools.runtime.process.child import interrupts_kept_back, leave_interrupts_to_parent, server_context
 from evaltools.runtime.process.shared_arrays import Parcel, SharedArrays
 from evaltools.runtime.session import TensorSpec
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from pebble import ProcessPool
 
 Recipes = Sequence[Callable[[], Prepared]]
+Within = Callable[[], AbstractContextManager[None]]
 _TRIES: Final = 3
 _WORTH_A_PROCESS: Final = 64
 _SECONDS_BETWEEN_LOOKS: Final = 1.0
@@ -62,13 +62,13 @@ class Preparer(Protocol):
 class InThisProcess:
     """Makes inputs in the process, and the thread, that calls it."""
 
-    def __init__(self, task: Task[Any], cache: InputCache | None = None) -> None:
+    def __init__(self, task: Task[Any], within: Within = nullcontext) -> None:
         self._task = task
-        self._cache = cache
+        self._within = within
 
     def make(self, examples: Sequence[Example]) -> list[ReadyExample]:
         """Make them one after the other."""
-        with using_input_cache(self._cache):
+        with self._within():
             return [prepare_one(self._task, example) for example in examples]
 
     def stop(self) -> None:
@@ -141,23 +141,23 @@ def preparers(
     count: int,
     timeout_s: float,
     examples: int,
-    cache: InputCache | None = None,
+    within: Within = nullcontext,
 ) -> Iterator[Sequence[Preparer]]:
     """A context that yields one preparer per worker.
 
     Each has a process of its own if the task can be sent to another process, and if there are enough ``examples`` to be
     worth it. ``inputs`` are the tensors that are made. ``timeout_s`` limits how long another process may take for one
-    example. Inputs made of pictures are looked up in ``cache`` first.
+    example. ``within`` makes the context in which inputs are made.
     """
     elsewhere = SharedArrays.can_travel and examples >= _WORTH_A_PROCESS
     memories = _shared_memories(inputs, count) if elsewhere else []
     if not isinstance(task, PortableTask) or not memories:
-        yield [InThisProcess(task, cache) for _ in range(count)]
+        yield [InThisProcess(task, within) for _ in range(count)]
         return
     try:
-        pool = DecodingPool(memories, count, cache)
+        pool = DecodingPool(memories, count, within)
     except OSError:  # no semaphores, no descriptors, no processes: slower, but no reason to end
-        yield [InThisProcess(task, cache) for _ in range(count)]
+        yield [InThisProcess(task, within) for _ in range(count)]
         return
     try:
         yield [InOtherProcess(task, pool, number, timeout_s) for number in range(count)]
@@ -184,9 +184,9 @@ class _NotMade(Exception):
 class DecodingPool:
     """Processes that make inputs. A pool that breaks, as when an idle process is killed, is replaced."""
 
-    def __init__(self, memories: Sequence[SharedArrays], processes: int, cache: InputCache | None = None) -> None:
+    def __init__(self, memories: Sequence[SharedArrays], processes: int, within: Within = nullcontext) -> None:
         self.memories: Final = memories
-        self._cache = cache
+        self._within = within
         self._processes: Final = processes
         self._changing = threading.Lock()
         self._stopped = False
@@ -227,7 +227,7 @@ class DecodingPool:
     def _begun(self) -> ProcessPool:
         from pebble import ProcessExpired, ProcessPool
 
-        given = (self.memories, self._cache)
+        given = (self.memories, self._within)
         pool = ProcessPool(self._processes, context=server_context(), initializer=_begin, initargs=given)
         with interrupts_kept_back(), suppress(BrokenExecutor, RuntimeError, ProcessExpired, NotInTime):
             _result(pool, _scheduled(pool, 0, (), _SECONDS_TO_START))
@@ -280,18 +280,18 @@ _memories: Final[list[SharedArrays]] = []
 """In a process of the pool: where inputs go, one place for each worker."""
 
 
-_caches: Final[list[InputCache | None]] = [None]
-"""In a process of the pool: the cache of inputs that it uses."""
+_contexts: Final[list[Within]] = []
+"""In a process of the pool: what makes the context in which it makes inputs."""
 
 
-def _begin(memories: Sequence[SharedArrays], cache: InputCache | None) -> None:
+def _begin(memories: Sequence[SharedArrays], within: Within) -> None:
     leave_interrupts_to_parent()
     _memories.extend(memories)
-    _caches[0] = cache
+    _contexts.append(within)
 
 
 def _make_all(place: int, recipes: Recipes) -> list[_Sent]:
-    with using_input_cache(_caches[0]):
+    with _contexts[0]():
         return [_packed(slot, recipe, _memories[place]) for slot, recipe in enumerate(recipes)]
 
 

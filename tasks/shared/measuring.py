@@ -37,7 +37,7 @@ from evaltools.engine.task import Observation
 from evaltools.engine.trace import Trace
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.preprocess import InputCache
+from evaltools.preprocess import InputCache, using_input_cache
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Open, Session, TensorSpec, WatchedSession
 from evaltools.runtime.process.restarting import RestartingSession, Restarts
@@ -156,9 +156,10 @@ def carry_out(
     try:
         kept_in = execution.input_cache
         cache = None if kept_in is None else InputCache.opened(kept_in, execution.input_cache_bytes)
+        within = partial(using_input_cache, cache)
         setup.before(workers[0])
         startup.mark(PROBING)
-        with preparers(task, specs, count, execution.example_timeout_s, len(examples), cache) as makers:
+        with preparers(task, specs, count, execution.example_timeout_s, len(examples), within) as makers:
             processes = partial(_processes, restarting or [opened.sessions], makers)
             with (
                 observer.progress("", len(examples)) as on_progress,
