@@ -106,7 +106,7 @@ class OwnKind(EvaluationKind):
             return ()
         place = place_of(self._loaded.function.function)
         options = options_of(self._loaded.function.function, place)
-        taken = {*OwnKind().parameters, *_OTHER_NAMES}
+        taken = {*_OTHER_NAMES, *(name for each in OwnKind().parameters.values() for name in each.names)}
         for option in options:
             if option.parameter.name in taken:
                 name = option.parameter.name
