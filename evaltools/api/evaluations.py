@@ -103,12 +103,15 @@ def run(
     progress: bool | OnProgress | None = None,
     **options: Any,
 ) -> Result:
-    """A task of your own: a function with ``@evaltools.task``, ``"FILE.py:NAME"``, or the name of an installed one.
+    """A task of your own: a function with ``@evaltools.task``, ``"FILE.py:NAME"`` or ``"FILE.yaml"``.
 
-    ``options`` are those of the task and those of ``evaltools run``. Everything else as for :func:`imagenet`.
+    One that comes with evaltools or is installed goes by its name. ``options`` are those of the task and those of
+    ``evaltools run``. Everything else as for :func:`imagenet`.
     """
     if not isinstance(task, str | TaskFunction):
-        raise UsageError(f'task: expected a function with @evaltools.task above it, or "FILE.py:NAME", got {task!r}')
+        raise UsageError(
+            f'task: expected a function with @evaltools.task above it, "FILE.py:NAME" or "FILE.yaml", got {task!r}'
+        )
     kind = OwnKind(located(task)) if isinstance(task, TaskFunction) else kind_named(task)
     return _evaluate(kind, model, {}, options, reference, tests, progress)
 

@@ -12,6 +12,7 @@ from evaltools.errors import UsageError
 from evaltools.gates.gate_file import RunSource
 from evaltools.request import Request
 from evaltools.runs.gate_runs import OUTPUT_FLAG, Run
+from evaltools.task_kind import names_file
 
 
 def read_run(source: RunSource, folder: Path) -> Run:
@@ -35,7 +36,7 @@ def request_of_words(words: Sequence[str], folder: Path) -> Request | None:
         if task is not None:
             return evaluation.parse(task, words[1:], folder)
         if words[:1] == ("run",) and len(words) > 1:
-            own_task = os.path.join(folder, words[1]) if ".py:" in words[1] else words[1]
+            own_task = os.path.join(folder, words[1]) if names_file(words[1]) else words[1]
             return evaluation.parse(own_task, words[2:], folder)
         if words[:2] == ("device", "run") and len(words) > 2:
             return device_run.parse(words[2], words[3:], folder)
