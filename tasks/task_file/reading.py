@@ -13,6 +13,7 @@ import msgspec
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
 from evaltools.request.yaml_file import line_in_yaml, read_yaml
+from evaltools.tasks.own.faults import shown
 from evaltools.tasks.task_file import schema
 from evaltools.tasks.task_file.schema import TaskFile
 
@@ -47,7 +48,7 @@ def _told(path: Path, values: Any, said: str, keys: list[str | int]) -> UsageErr
     if choices:
         got = _below(values, keys)
         return wrong(
-            path, keys, f"there is no {got!r}.{did_you_mean(str(got), choices)} There are {', '.join(choices)}"
+            path, keys, f"there is no {shown(got)}.{did_you_mean(str(got), choices)} There are {', '.join(choices)}"
         )
     found = _struct(values, keys)
     fields = [] if found is None else [*([_KIND] if len(keys) == 1 else []), *found.__struct_fields__]
@@ -58,7 +59,7 @@ def _told(path: Path, values: Any, said: str, keys: list[str | int]) -> UsageErr
         there_are = f"; its keys are {', '.join(fields)}" if fields else ""
         kinds = f", one of {', '.join(_kinds([*keys, _KIND]))}" if named[0] == _KIND else ""
         return wrong(path, keys, f"{named[0]!r} is missing{kinds}{there_are}")
-    got = f", not {_below(values, keys)!r}" if keys else ""
+    got = f", not {shown(_below(values, keys))}" if keys else ""
     return wrong(path, keys, f"{said[:1].lower()}{said[1:]}{got}; docs/own-tasks.md says what a task.yaml holds")
 
 

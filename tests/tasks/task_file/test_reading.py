@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
 
 from evaltools.errors import UsageError
 from evaltools.tasks.task_file import schema
 from evaltools.tasks.task_file.function import task_in
 from evaltools.tasks.task_file.reading import read_task_file
 
+ROOT = Path(__file__).resolve().parents[3]
 TASK = """\
 summary: How well they are told apart.
 inputs:
@@ -41,6 +45,14 @@ def test_a_file_is_read_as_its_types(tmp_path: Path) -> None:
         output=schema.Scores(),
         metrics=["accuracy"],
     )
+
+
+def test_editors_take_the_file_for_right_by_its_schema_and_one_with_another_key_for_wrong() -> None:
+    content = json.loads((ROOT / "tasks" / "task_file" / "task.schema.json").read_text())
+    jsonschema.validate(yaml.safe_load(TASK), content)
+    for wrong in (TASK.replace("crop", "crp"), TASK.replace("pictures", "rows"), TASK.replace("0.875", "2")):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(yaml.safe_load(wrong), content)
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ metrics: [largest_error, mean_error, mean_shift]
 
 
 def test_values_of_a_model_with_several_inputs_are_held_against_arrays(sums: Path) -> None:
-    result = et.run(str(sums / "sums.yaml"), sums / "model.tflite", tests={"xnnpack": "use_xnnpack=true"})
+    result = et.run(sums / "sums.yaml", sums / "model.tflite", tests={"xnnpack": "use_xnnpack=true"})
     for entry in result:
         assert (entry.largest_error, entry.mean_error, entry.mean_shift) == (4 / 3, (0.25 + 2) / 3, 0.0)
     assert [metric.name for metric in result.result.part.metrics] == ["largest_error", "mean_error", "mean_shift"]
