@@ -166,7 +166,8 @@ class OwnKind(EvaluationKind):
 
     def parts(self, asked: Any) -> PartsOfTask:
         """How the examples can be divided; every part gets all files that options name."""
-        return PartsOfTask(self.prepare(asked).example_count)
+        evaluation = self.prepare(asked)
+        return PartsOfTask(evaluation.example_count, in_one_part=evaluation.task.keeps_state)
 
 
 class DeclaredKind(OwnKind):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,11 @@ import pytest
 from PIL import Image
 
 import evaltools as et
+from evaltools.configuration import Configuration
 from evaltools.errors import DataError, ImageError, TaskError, UsageError
+from evaltools.model import read_model
 from evaltools.preprocess import ImageToTensor, Letterbox, parse_normalization
+from evaltools.runtime import open_session
 from evaltools.task_kind import recorded_kind
 from evaltools.tasks.own import kind_named
 from evaltools.tasks.own.loading import load_task
@@ -23,7 +27,9 @@ from evaltools.tasks.task_file import schema
 from evaltools.tasks.task_file.answers import Scoring, answer_of
 from evaltools.tasks.task_file.examples import Stored, listed, preparation
 from tests import tiny_models
+from tests.cli.evaluate.sample_runs import figures_here
 from tests.command import evaltools_here
+from tests.locate_models import svdf
 from tests.tasks.declared import SAMPLE, run_sample
 
 SAMPLES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -250,3 +256,32 @@ def test_without_a_truth_agreement_alone_is_counted(sums: Path) -> None:
     made = load_task(str(sums / "sums.yaml")).function(arrays=sums / "arrays", num_examples=0)
     assert made.score is None
     assert [metric.name for metric in made.metrics] == ["cosine"]
+
+
+def test_a_model_that_keeps_a_state_gets_all_examples_in_order(tmp_path: Path) -> None:
+    (tmp_path / "model.tflite").write_bytes(svdf())
+    (tmp_path / "frames").mkdir()
+    frames = np.random.default_rng(2).uniform(-1, 1, (40, 1, 6)).astype(np.float32)
+    for number, frame in enumerate(frames):
+        np.savez(tmp_path / "frames" / f"{number:02d}.npz", frame=frame, right=np.zeros((1, 5)))
+    (tmp_path / "task.yaml").write_text(
+        "inputs: {kind: arrays, path: frames}\ntruth: {kind: array, name: right}\noutput: {kind: values}\n"
+    )
+    session = open_session(read_model(tmp_path / "model.tflite"), Configuration("a", kernels="builtin"))
+    expected = [np.abs(session.run((frame,)).outputs[0]).astype(np.float64) for frame in frames]
+    session.close()
+    words = ("run", str(tmp_path / "task.yaml"), str(tmp_path / "model.tflite"), "--kernels=builtin")
+    found = figures_here([*words], tmp_path / "result.json")
+    means = {each["metric"]: each["mean"] for each in found["part"]["means"] if each["configuration"] == "test"}
+    assert means["mean_error"] == pytest.approx(np.mean([each.mean() for each in expected]), rel=1e-6)
+    assert means["largest_error"] == pytest.approx(np.mean([each.max() for each in expected]), rel=1e-6)
+    for more, message in (
+        (("--workers=2",), "so one worker must do them; leave the flag out"),
+        (
+            (f"--run_dir={tmp_path / 'run'}", "--shard_index=0", "--shard_count=2"),
+            "--shard_count=2: .* keeps a state from example to example, so that one host must do all",
+        ),
+    ):
+        done = evaltools_here(*words, *more)
+        assert done.code == 2
+        assert re.search(message, done.err)
