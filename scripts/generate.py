@@ -85,12 +85,21 @@ def suite_schema() -> bytes:
     return schema_text(json_schema(SuiteResult, "evaltools suite result")).encode()
 
 
+def task_file_schema() -> bytes:
+    """The JSON schema of what stands in a task.yaml, for editors."""
+    from evaltools.result.json_file import json_schema, schema_text
+    from evaltools.tasks.task_file.schema import TaskFile
+
+    return schema_text(json_schema(TaskFile, "evaltools task")).encode()
+
+
 GENERATED: dict[str, Callable[[], bytes]] = {
     "evaltools/proto/native_messages.binpb": native_messages,
     "evaltools/result/result.schema.json": schema_of_results,
     "evaltools/result/benchmark.schema.json": benchmark_schema,
     "evaltools/result/locate.schema.json": locate_schema,
     "evaltools/gates/suite.schema.json": suite_schema,
+    "tasks/task_file/task.schema.json": task_file_schema,
     "docs/delegate-flags.md": delegate_flags,
     "evaltools/preprocess/resize_bilinear.tflite": resize_model,
 }

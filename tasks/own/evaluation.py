@@ -66,10 +66,15 @@ class OwnEvaluation(Evaluation[ObservedScores]):
                 require_stated(self.model, session, "input", stated, actual, "convert the model again")
 
     def ready(self, opened: OpenConfigurations, journal: Journal) -> ReadyTask[ObservedScores]:
-        """The task, after a few of its examples were tried on the first configuration that runs."""
-        if opened.runnable:
+        """The task, after a few of its examples were tried on the first configuration that runs.
+
+        A trial would change the state of a model that keeps one.
+        """
+        keeps_state = self.task.keeps_state
+        if opened.runnable and not keeps_state:
             try_examples(self.task, next(iter(opened.sessions.values())))
-        return ReadyTask(self.task, PassSetup(self.request.reference_name, self.pass_options), runs=opened.runnable)
+        setup = PassSetup(self.request.reference_name, self.pass_options, one_worker=keeps_state)
+        return ReadyTask(self.task, setup, runs=opened.runnable)
 
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[ObservedScores]:
         """The task; its examples are not tried again."""
@@ -135,6 +140,11 @@ def prepare(request: OwnRequest) -> OwnEvaluation:
             "run cannot be resumed; put it into a file of its own, under a name, or leave out run_dir"
         )
     model = read_model(request.model_file)
+    if model.stateful and request.execution.shard.count > 1:
+        raise UsageError(
+            f"--shard_count={request.execution.shard.count}: {model.path} keeps a state from example to example, so "
+            "that one host must do all; leave the shards out"
+        )
     return OwnEvaluation(request, model, build(request.loaded, request.options, model))
 
 

@@ -15,7 +15,7 @@ class MetricMean:
     """The mean of a metric over the ``examples`` that a configuration finished, with its 95 % interval.
 
     A metric of all examples together stands here as well: it is the mean of what the examples contribute (the
-    jackknife's pseudo-values).
+    jackknife's pseudo-values; of more than 2000 examples those of 200 groups).
 
     The interval is Student's t, Wilson's where every score is 0 or 1. It is null for fewer than 2 examples, and where
     all scores are equal and neither 0 nor 1. ``deviation`` is the standard deviation of the scores.
@@ -33,7 +33,8 @@ class MetricMean:
 class MetricComparison:
     """A metric of ``other`` held against that of ``baseline`` on the examples that both finished.
 
-    ``change`` is that of the mean with what its bounds follow from, ``interval`` its 95 % interval.
+    ``change`` is that of the mean with what its bounds follow from, ``interval`` its 95 % interval. For a metric of
+    all examples together and more than 2000 of them, how many differ is told from 200 of them.
     """
 
     baseline: str

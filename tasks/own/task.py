@@ -53,13 +53,18 @@ class ObservedScores:
 
 
 class OwnTask:
-    """A task of one's own; it implements :class:`evaltools.engine.Task`. Make it with :func:`build`."""
+    """A task of one's own; it implements :class:`evaltools.engine.Task`. Make it with :func:`build`.
+
+    ``keeps_state``: the model keeps a state from example to example.
+    """
 
     observation_type: Final = ObservedScores
-    in_order: Final = False
-    keeps_state: Final = False
 
-    def __init__(self, task: Task, inputs: Sequence[TaskTensor], outputs: Sequence[TaskTensor]) -> None:
+    def __init__(
+        self, task: Task, inputs: Sequence[TaskTensor], outputs: Sequence[TaskTensor], keeps_state: bool = False
+    ) -> None:
+        self.keeps_state: Final = keeps_state
+        self.in_order: Final = keeps_state
         self.task: Final = task
         self.inputs: Final = tuple(inputs)
         self.examples: Final = tuple(NumberedExample(index, entry.id) for index, entry in enumerate(task.examples))
@@ -88,8 +93,9 @@ class PortableOwnTask(OwnTask):
         outputs: Sequence[TaskTensor],
         origin: Origin,
         options: Mapping[str, Any],
+        keeps_state: bool = False,
     ) -> None:
-        super().__init__(task, inputs, outputs)
+        super().__init__(task, inputs, outputs, keeps_state)
         self._origin = origin
         self._options = tuple(options.items())
 
@@ -103,8 +109,8 @@ def build(loaded: Loaded, options: Mapping[str, Any], model: ModelFile) -> OwnTa
     task = make_task(loaded, options)
     inputs, outputs = tensors_of(model, model.inputs), tensors_of(model, model.outputs)
     if loaded.origin is None:
-        return OwnTask(task, inputs, outputs)
-    return PortableOwnTask(task, inputs, outputs, loaded.origin, options)
+        return OwnTask(task, inputs, outputs, model.stateful)
+    return PortableOwnTask(task, inputs, outputs, loaded.origin, options, model.stateful)
 
 
 def make_task(loaded: Loaded, options: Mapping[str, Any]) -> Task:

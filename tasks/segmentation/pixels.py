@@ -12,6 +12,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from evaltools.errors import TaskError
+from evaltools.tasks.own.definition import Mean, mean, pooled
 from evaltools.tasks.own.outputs import Outputs
 
 Classes = npt.NDArray[np.int64]
@@ -19,6 +20,13 @@ _UNLABELLED: Final = -1
 _VALUES: Final = {"voc": (255, 0), "ade": (0, 1)}
 """The value that does not count, and by how much the others are above their class."""
 _ONE_CHANNEL: Final = ("1", "L", "P", "I", "I;16")
+
+
+def metrics(has_truth: bool) -> list[Mean]:
+    """Those of segmentation, in the order of their columns."""
+    agreement = [mean("same_pixels"), pooled("miou_to_reference", mean_iou)]
+    truth: list[Mean] = [pooled("miou", mean_iou), pooled("pixel_accuracy", share)]
+    return [*truth, *agreement] if has_truth else agreement
 
 
 def score(mask_values: str, class_offset: int, outputs: Outputs, mask: Path) -> dict[str, npt.NDArray[np.int64]]:

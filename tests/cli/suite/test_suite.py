@@ -195,6 +195,25 @@ def test_every_operator_alone_in_every_configuration(tmp_path: Path) -> None:
     assert "1 stays on the CPU" in done.out
 
 
+def test_a_model_that_is_deleted_meanwhile_keeps_its_rows(models: Path) -> None:
+    model = models / "int8.tflite"
+
+    def delete_at_the_end(done: int, total: int) -> None:
+        if done == total:
+            model.unlink()
+
+    suite = et.suite(
+        [models / "broken.tflite", model],
+        tests={"builtin": et.Configuration(kernels="builtin")},
+        jobs={"diff": "diff --num_runs=2 --noise_floor_runs=1"},
+        operators=True,
+        progress=delete_at_the_end,
+    )
+    assert not model.exists()
+    assert [entry.state for entry in suite.entries] == ["failed", "done", "failed", "done"]
+    assert {cell.type for cell in suite.result.operators if cell.operator == "SOFTMAX"} == {"int8 -> int8"}
+
+
 def test_from_python(models: Path, tmp_path: Path) -> None:
     counts: list[tuple[int, int]] = []
     suite = et.suite(

@@ -120,5 +120,5 @@ def test_a_class_that_is_found_nowhere_and_nowhere_true_does_not_count() -> None
 
 
 def test_a_picture_without_a_mask_is_told_before_anything_runs(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="has no file of that stem for the picture 01.jpg"):
+    with pytest.raises(DataError, match="has no file of that stem for 01.jpg"):
         segmentation(images=FOLDER / "images", masks=tmp_path)
