@@ -31,7 +31,7 @@ def segmentation(
     the reference gives them.
     """
     from evaltools.tasks.own.pictures import image_input, pairs
-    from evaltools.tasks.segmentation import pixels
+    from evaltools.tasks.segmentation import drawn, pixels
 
     truth: list[Mean] = [pooled("miou", pixels.mean_iou), pooled("pixel_accuracy", pixels.share)]
     agreement: list[Mean] = [mean("same_pixels"), pooled("miou_to_reference", pixels.mean_iou)]
@@ -41,6 +41,7 @@ def segmentation(
         score=partial(pixels.score, mask_values, class_offset) if masks else None,
         agree=pixels.agree,
         metrics=[*truth, *agreement] if masks else agreement,
+        draw=partial(drawn.draw, mask_values, class_offset),
     )
 
 
