@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 import evaltools as et
 from evaltools.datasets import sample
@@ -22,16 +20,10 @@ from evaltools.tasks.own.outputs import Outputs
 from evaltools.tasks.own.result import DrawnExample
 from evaltools.tasks.own.task import ObservedScores
 from tests.report.page.reading import PageRead
-from tests.report.page.samples import read
+from tests.report.page.samples import png, read
 from tests.tasks.declared import SAMPLE
 
 HOSTILE = '"><script>alert(1)</script>\n{{7*7}}'
-
-
-def png(size: tuple[int, int] = (4, 3)) -> bytes:
-    buffer = io.BytesIO()
-    Image.new("L", size).save(buffer, "PNG")
-    return buffer.getvalue()
 
 
 def drawing(changed: float, *panels: et.Panel, picture: str = "a.png") -> et.Drawing:

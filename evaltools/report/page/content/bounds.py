@@ -19,6 +19,8 @@ MOST_FRAMES: Final = 24
 """Of a picture."""
 MOST_PANELS: Final = 6
 """Of a picture."""
+LONGEST_FACT: Final = 320
+"""On the first screen, in characters; what is longer stands whole in a section."""
 LONGEST_TEXT: Final = 600
 """In characters; longer ones lose their middle. Commands are never cut."""
 _TONES: Final = ("bad", "open", "", "good")
@@ -49,7 +51,7 @@ def _sayings(sayings: Sequence[Saying]) -> tuple[Saying, ...]:
 
 
 def _short(said: Saying) -> Saying:
-    facts = tuple((question, shortened(answer, LONGEST_TEXT)) for question, answer in said.facts)
+    facts = tuple((question, shortened(answer, LONGEST_FACT)) for question, answer in said.facts)
     return replace(said, said=shortened(said.said, LONGEST_TEXT), facts=facts)
 
 

@@ -27,18 +27,49 @@ _OPEN: Final = ("not decided", "not judged")
 
 
 def sayings(result: SuiteResult) -> tuple[Saying, ...]:
-    """One for each configuration: how many models of which verdict."""
-    counts: dict[str, Counter[str]] = {}
+    """One for each configuration: how many models of which verdict, how fast they are, what ran, where to look next."""
+    by_name: dict[str, list[SuiteLine]] = {}
     for line in lines_of(result):
-        counts.setdefault(line.configuration, Counter())[line.found] += 1
-    found = [
-        Saying(name, _tone(of), ", ".join(f"{count} {found}" for found, count in of.most_common()))
-        for name, of in counts.items()
-    ]
+        by_name.setdefault(line.configuration, []).append(line)
+    found = [_saying(name, lines) for name, lines in by_name.items()]
     if result.changes is not None:
         tone: Tone = "bad" if result.changes.regressions else "good"
         found.insert(0, Saying("what changed", tone, changes_in_words(result.changes)))
     return tuple(found)
+
+
+def _saying(name: str, lines: Sequence[SuiteLine]) -> Saying:
+    counts = Counter(line.found for line in lines)
+    said = ", ".join(f"{count} {found}" for found, count in counts.most_common())
+    facts = (("how fast", _how_fast(lines)), ("did it run", _what_ran(lines)))
+    known = tuple((question, answer) for question, answer in facts if answer)
+    return Saying(name, _tone(counts), said, known, _where_next(lines))
+
+
+def _how_fast(lines: Sequence[SuiteLine]) -> str:
+    """The slowest and the fastest model, each against its reference."""
+    speeds = [line.row.speed for line in lines if line.row is not None and line.row.speed is not None]
+    if not speeds:
+        return ""
+    slowest, fastest = (f"{speed:.2f}x" for speed in (min(speeds), max(speeds)))
+    return f"{slowest if slowest == fastest else f'{slowest} to {fastest}'} the speed of the reference"
+
+
+def _what_ran(lines: Sequence[SuiteLine]) -> str:
+    """How many nodes of all models delegates took, and of how many models there are no figures."""
+    rows = [line.row for line in lines if line.row is not None and line.delegated]
+    taken, nodes = sum(row.delegated_nodes or 0 for row in rows), sum(row.total_nodes or 0 for row in rows)
+    missing = sum(line.row is None or line.row.status == "not measured" for line in lines)
+    said = [f"{taken} of {nodes} nodes on delegates"] if rows else []
+    return "; ".join([*said, *([f"{missing} of {len(lines)} not measured"] if missing else [])])
+
+
+def _where_next(lines: Sequence[SuiteLine]) -> tuple[str, ...]:
+    """The page of the first entry that is not as it should be."""
+    bad = next((line for line in lines if line.entry.result and _tone(Counter([line.found])) != "good"), None)
+    if bad is None:
+        return ()
+    return (f"evaltools report RUN_DIR/{bad.entry.result} --output=FILE.html tells all about {bad.entry.model}",)
 
 
 def _tone(found: Counter[str]) -> Tone:
