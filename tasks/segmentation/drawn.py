@@ -17,7 +17,8 @@ from evaltools.tasks.segmentation.pixels import UNLABELLED, Classes, classes_of,
 
 _COLOURS: Final = 256
 _WHITE: Final = (255, 255, 255)
-_RED: Final = (190, 30, 45)
+_BLACK: Final = (0, 0, 0)
+_RED: Final = (255, 70, 70)
 
 
 def draw(mask_values: str, class_offset: int, outputs: Outputs, reference: Outputs, example: Example) -> Drawing | None:
@@ -72,9 +73,9 @@ def _mask(classes: Classes, size: tuple[int, int]) -> Image.Image:
 
 
 def _marked(pixels: npt.NDArray[np.bool_], size: tuple[int, int]) -> Image.Image:
-    """Red where any of the pixels is marked that become one."""
+    """Red on black where any of the pixels is marked that become one."""
     whole = Image.fromarray(pixels.astype(np.float32))
     small = np.asarray(whole.resize(size, Image.Resampling.BOX)) > 0
     image = Image.fromarray(small.astype(np.uint8))
-    image.putpalette(bytes([*_WHITE, *_RED]))
+    image.putpalette(bytes([*_BLACK, *_RED]))
     return image

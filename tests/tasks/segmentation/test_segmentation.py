@@ -140,13 +140,13 @@ def test_masks_are_drawn_in_the_colours_of_pascal_voc_with_the_pixels_that_chang
     drawing = draw("voc", 1, other, one, example)
     assert drawing is not None
     assert (drawing.changed, drawing.picture) == (0.25, str(tmp_path / "a.png"))
-    black, white, red = (0, 0, 0), (255, 255, 255), (190, 30, 45)
+    black, white, red = (0, 0, 0), (255, 255, 255), (255, 70, 70)
     first, fourth, fifteenth = (128, 0, 0), (0, 0, 128), (192, 128, 128)
     assert {panel.name: [row[::2] for row in colours(panel.png)] for panel in drawing.panels} == {
         "truth": [[black, fifteenth], [white, fifteenth]],
         "reference": [[first, fifteenth], [first, first]],
         "test": [[first, fifteenth], [first, fourth]],
-        "changed": [[white, white], [white, red]],
+        "changed": [[black, black], [black, red]],
     }
 
 
@@ -157,8 +157,8 @@ def test_a_single_changed_pixel_of_a_large_mask_is_seen(tmp_path: Path) -> None:
     drawing = draw("voc", 0, outputs_of(other), outputs_of(one), et.Example("a", tmp_path / "a.png"))
     assert drawing is not None
     reds = [
-        (place, row.index((190, 30, 45)))
+        (place, row.index((255, 70, 70)))
         for place, row in enumerate(colours(drawing.panels[-1].png))
-        if (190, 30, 45) in row
+        if (255, 70, 70) in row
     ]
     assert reds == [(321 * 128 // 500, 123 * 128 // 500)]
