@@ -103,7 +103,7 @@ def own(task: str, text: str, better: Better = "higher", folder: str = "d") -> E
     """Of a task with one metric and a drawing of each kind; ``text`` is what others gave: names, examples, reasons."""
     made = results.result(results.configuration("reference", "reference"), results.configuration(text))
     worse = TaskVerdict("worse", text, "reference", "", -0.25, None, -0.001, 0.005, None, None)
-    entries = [replace(entry, figures={text: 0.5}) for entry in made.configurations]
+    entries = [replace(entry, figures={text: 0.5, "none": None}) for entry in made.configurations]
     panels = (Panel(text, png()), Panel(text, png(), is_over=True), Panel("no picture", text.encode()))
     part = OwnPart(
         name=text,
@@ -114,7 +114,7 @@ def own(task: str, text: str, better: Better = "higher", folder: str = "d") -> E
         examples_sha256="00",
         preprocessing_latency=summarise_latency([]),
         metrics=[Mean(text, better)],
-        means=[MetricMean(entry.name, text, 4, 0.5, 0.1, None) for entry in entries],
+        means=[MetricMean(entry.name, text, 4, float("nan"), 0.1, None) for entry in entries],
         comparisons=[MetricComparison("reference", text, text, MeanChange(4, -0.25, 0.1, 2, 1.0), None)],
         scores=[ExampleScores(text, {"reference": [0.5], text: [None]}), ExampleScores("b", {"reference": [0.5]})],
         drawings=[DrawnExample(text, text, Drawing(0.5, text, f"{folder}/{text}", panels))],
@@ -130,7 +130,7 @@ def suite(text: str) -> SuiteResult:
     rows = [
         same,
         replace(same, verdict="worse", speed=1.25, accuracy=0.5, delegated_nodes=1, total_nodes=1),
-        SuiteRow(text, "test", [], "not measured", text, p50_us=float("nan")),
+        SuiteRow(text, "test", [], "not measured", text),
     ]
     entries = [
         SuiteEntry(

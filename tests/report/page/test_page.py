@@ -74,8 +74,9 @@ def measured_benchmark() -> Sources:
         (lambda: Sources({"r": timed()}, located={"r": [search(), search(6)]}), 15),
         (lambda: Sources({"a": timed(), "b": with_slashes()}, located={"b": [search()]}), 15),
         (measured_benchmark, 10),
+        (lambda: Sources(suites={"r": suite("xnnpack")}), 3),
     ],
-    ids=["classifier", "imagenet", "diff", "coco", "locate", "located", "several", "benchmark"],
+    ids=["classifier", "imagenet", "diff", "coco", "locate", "located", "several", "benchmark", "suite"],
 )
 def test_every_figure_on_the_page_is_that_of_the_result_it_offers(sources: Callable[[], Sources], fewest: int) -> None:
     page = read(sources())

@@ -39,3 +39,12 @@ def test_every_model_and_every_reason_is_on_the_page() -> None:
         "xnnpack0", "xnnpack1", "xnnpack2"
     ]  # fmt: skip
     assert "the suite ended early: xnnpack" in page.source
+
+
+def test_a_single_job_takes_no_column() -> None:
+    made = suite("xnnpack")
+    one_job = replace(made, entries=made.entries[:3])
+    one, several = (
+        [head.text for head in read(Sources(suites={"suite": each})).all("th")].count("job") for each in (one_job, made)
+    )
+    assert (one, several) == (1, 2)

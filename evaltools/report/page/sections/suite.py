@@ -20,7 +20,7 @@ from evaltools.report.tables.suite import (
     reasons_of,
     summary_of,
 )
-from evaltools.result.section import Block, Lines, Number, Section, Table, Tone
+from evaltools.result.section import Block, Cell, Lines, Number, Section, Table, Tone, path_to
 
 _BAD: Final = ("worse", "diverged", "not measured", "fallback to the CPU", "failed", "skipped")
 _OPEN: Final = ("not decided", "not judged")
@@ -81,7 +81,7 @@ def _tone(found: Counter[str]) -> Tone:
 def sections(result: SuiteResult) -> list[Section]:
     """What changed, if there is something to compare with; every model."""
     found = [] if result.changes is None else [_changes(result.changes)]
-    found.append(_models(lines_of(result), summary_of(result)))
+    found.append(_models(result))
     return [*found, _operators(result.operators)] if result.operators else found
 
 
@@ -104,16 +104,18 @@ def _changes(changes: SuiteChanges) -> Section:
     return Section("Since the earlier suite", [*blocks, Lines([changes_in_words(changes), *setup])], "changes")
 
 
-def _models(lines: Sequence[SuiteLine], summary: str) -> Section:
+def _models(result: SuiteResult) -> Section:
+    lines = lines_of(result)
+    has_jobs = len({line.entry.job for line in lines}) > 1
     rows = [
         (
             line.entry.model,
-            line.entry.job,
+            line.entry.job if has_jobs else "",
             line.configuration,
             line.found,
             line.accuracy,
-            Number(line.time, line.row.p50_us) if line.row else "",
-            Number(line.speed, line.row.speed) if line.row else "",
+            _figure(result, line, "p50_us", line.time),
+            _figure(result, line, "speed", line.speed),
             line.delegated,
         )
         for line in lines
@@ -121,4 +123,12 @@ def _models(lines: Sequence[SuiteLine], summary: str) -> Section:
     columns = ("model", "job", "configuration", "verdict", "accuracy", "p50", "speed", "delegated")
     blocks: list[Block] = [Table("Every model in every configuration", columns, rows)]
     reasons = [f"{', '.join(of)}: {reason}" for reason, of in reasons_of(lines).items()]
-    return Section("Models", [*blocks, *([Lines(reasons)] if reasons else [])], "accuracy", summary)
+    return Section("Models", [*blocks, *([Lines(reasons)] if reasons else [])], "accuracy", summary_of(result))
+
+
+def _figure(result: SuiteResult, line: SuiteLine, name: str, shown: str) -> Cell:
+    """A figure of a line with its place in the result; empty where there is none."""
+    if line.row is None or not shown:
+        return ""
+    place, row = result.entries.index(line.entry), line.entry.rows.index(line.row)
+    return Number(shown, getattr(line.row, name), path_to("entries", place, "rows", row, name))
