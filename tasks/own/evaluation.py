@@ -15,6 +15,7 @@ from evaltools.model import ModelFile, read_model
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
 from evaltools.tasks.own.definition import Mean
+from evaltools.tasks.own.drawings import WorstDrawings
 from evaltools.tasks.own.faults import place_of
 from evaltools.tasks.own.figures import FigureTable, ScoresSeen, verdicts
 from evaltools.tasks.own.request import OwnRequest
@@ -88,7 +89,8 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         origin = None if request.loaded.is_built_in else request.loaded.origin
         judged = [judge_records(entry, outcome) for entry in described]
         seen = {entry.name: ScoresSeen() for entry in judged if entry.status == "measured"}
-        sums = sum_up(measured, comparison_pairs(judged), {name: [each] for name, each in seen.items()})
+        drawn = {name: WorstDrawings(name) for name in seen}
+        sums = sum_up(measured, comparison_pairs(judged), {name: [seen[name], drawn[name]] for name in seen})
         table = FigureTable(task.metrics, {name: each.rows for name, each in seen.items()})
         compared = [comparison for pair in sums.pairs for comparison in table.comparisons(*pair)]
         part = OwnPart(
@@ -103,6 +105,7 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             means=[mean for name in seen for mean in table.means(name)],
             comparisons=compared,
             scores=self._scores(table) if request.record_examples else None,
+            drawings=[entry for each in drawn.values() for entry in each.found],
         )
         return Findings(
             configurations=[sums.with_figures(entry) for entry in judged],

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evaltools.metrics.latency import Latency
+from evaltools.result.drawing import Drawing
 from evaltools.stats.interval import Interval
 from evaltools.stats.means import MeanChange
 from evaltools.tasks.own.definition import Mean
@@ -56,12 +57,21 @@ class ExampleScores:
 
 
 @dataclass(frozen=True)
+class DrawnExample:
+    """An example of which ``other`` gives something else than the reference, as its task draws it."""
+
+    other: str
+    example: str
+    drawing: Drawing
+
+
+@dataclass(frozen=True)
 class OwnPart:
     """A task of your own: which one, with which options, and what came out.
 
     ``source`` is ``FILE.py:NAME``, empty where only the process had it; ``sha256`` is that of the file.
     ``examples_sha256`` is that of the ids of the examples, in order. ``scores`` are those of every example, null unless
-    asked for.
+    asked for. ``drawings`` are of the examples that change most, a few of each configuration.
     """
 
     name: str
@@ -75,6 +85,7 @@ class OwnPart:
     means: list[MetricMean]
     comparisons: list[MetricComparison]
     scores: list[ExampleScores] | None = None
+    drawings: list[DrawnExample] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for example in self.scores or ():

@@ -110,7 +110,7 @@ def _title(parts: Sequence[Part]) -> str:
     if len(parts) == 1:
         return parts[0].about
     kinds = Counter(part.about.rpartition(": ")[2] for part in parts)
-    return ", ".join(f"{count} x {kind}" for kind, count in kinds.items())
+    return ", ".join(f"{count} x {kind}" if count > 1 else kind for kind, count in kinds.items())
 
 
 def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Part:

@@ -53,7 +53,7 @@ def test_a_model_that_is_none_costs_its_own_entry(models: Path, tmp_path: Path) 
     assert failed["reason"].startswith(f"{models}/broken.tflite")
     assert failed["reason"] in done.out
     assert "runs: 3 of 3" in done.err
-    assert "| broken | diff | all | failed |" in page.read_text()
+    assert "| broken | all | failed |" in page.read_text()
 
 
 def test_a_delegate_that_crashes_or_hangs_costs_its_own_configuration(
