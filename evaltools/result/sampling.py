@@ -8,13 +8,13 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class DrawnExample:
-    """An example that was run: the reference's ``margin``, by which it was drawn, and the ``chance`` that it had.
+    """An example that was run: the reference's ``lead``, by which it was drawn, and the ``chance`` that it had.
 
     The chance is that among the examples that were left, 0..1.
     """
 
     example: str
-    margin: float
+    lead: float
     chance: float
 
 

@@ -17,10 +17,10 @@ FIGURES: Final = frozenset({*(f"top{k}" for k in range(1, TOP_K + 1)), AGREEMENT
 """Those that can be limited where examples are drawn."""
 
 
-def margin(answer: TopKObservation) -> float:
+def lead(answer: TopKObservation) -> float:
     """The distance of the two best raw scores; NaN where one of them is.
 
-    >>> margin(TopKObservation((3, 1), (0.75, 0.25), 0, 0))
+    >>> lead(TopKObservation((3, 1), (0.75, 0.25), 0, 0))
     0.5
     """
     return answer.scores[0] - answer.scores[1]

@@ -35,13 +35,13 @@ REFERENCE_PHASE: Final = "reference"
 class SamplingSetup(Generic[Observation]):
     """What a task says of examples that are drawn.
 
-    ``margin`` takes what was observed of the reference, and says how sure it is: the smaller, the sooner another
+    ``lead`` takes what was observed of the reference, and says how sure it is: the smaller, the sooner another
     configuration may answer otherwise. ``scores`` takes what was observed of the reference and of a configuration, and
     says what that scores, 0 or 1; the mean over the examples is the figure of that name.
     """
 
     asked: SamplingAsked
-    margin: Callable[[Observation], float]
+    lead: Callable[[Observation], float]
     scores: Mapping[str, Score[Observation]]
 
 
@@ -102,7 +102,7 @@ class _SampledRun(Generic[Observation]):
         self._elapsed_s = 0.0
         self._examples_run = 0
         self._population: list[Example] = []
-        self._margins: list[float] = []
+        self._leads: list[float] = []
         self._own: dict[str, Numbers] = {}
         self._blocks: list[Block] = []
         self._values: dict[str, list[dict[str, Numbers]]] = {name: [] for name in self._tests}
@@ -165,7 +165,7 @@ class _SampledRun(Generic[Observation]):
             raise UsageError(
                 "the reference has no answer to any example, and --sample=informed draws by these; leave --sample out"
             )
-        self._margins = [_number(self._setup.margin(each)) for each in observed]
+        self._leads = [_number(self._setup.lead(each)) for each in observed]
         self._own = {
             name: np.array([score(each, each) for each in observed], np.float64)
             for name, score in self._setup.scores.items()
@@ -173,7 +173,7 @@ class _SampledRun(Generic[Observation]):
         limit = self._setup.asked.limit
         own = self._own[limit.figure]
         most = limit.value if limit.kind == "drop" else float(own.mean()) - limit.value
-        strata = strata_of(self._margins, own - 1, own)
+        strata = strata_of(self._leads, own - 1, own)
         self._courses = {name: Course(strata, most, self._setup.asked.seed) for name in self._tests}
 
     def _leading(self) -> Course | None:
@@ -225,7 +225,7 @@ class _SampledRun(Generic[Observation]):
             examples=len(self._population),
             reference_run="" if asked.reference_run is None else str(asked.reference_run),
             drawn=[
-                DrawnExample(self._population[number].id, self._margins[number], chance)
+                DrawnExample(self._population[number].id, self._leads[number], chance)
                 for block in self._blocks
                 for number, chance in zip(block.examples.tolist(), block.chances.tolist(), strict=True)
             ],
@@ -267,6 +267,6 @@ def _each_once(on_progress: Callable[[Tally], None]) -> Callable[[Tally], None]:
     return tell
 
 
-def _number(margin: float) -> float:
-    """The margin of an output that is no number tells nothing: 0."""
-    return margin if math.isfinite(margin) else 0.0
+def _number(lead: float) -> float:
+    """The lead of an output that is no number tells nothing: 0."""
+    return lead if math.isfinite(lead) else 0.0

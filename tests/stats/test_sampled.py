@@ -70,7 +70,7 @@ def test_examples_are_drawn_as_often_as_their_chances_say() -> None:
 
 def run(drawn_seed: int, seed: int, *, limit: float = 0.03) -> Course:
     drawn = draw_examples(Expected(600, 0.01, 0.01, 0.9), drawn_seed)
-    course = Course(strata_of(drawn.margins, drawn.right - 1, drawn.right), limit, seed)
+    course = Course(strata_of(drawn.leads, drawn.right - 1, drawn.right), limit, seed)
     while course.answer == "open":
         block = course.next_block()
         course.add(block, drawn.values[block.examples])
@@ -114,21 +114,21 @@ def test_bounds_hold_what_was_drawn_and_close_at_the_end() -> None:
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("margins", ["92 %", "tell nothing", "mislead"])
-def test_answers_and_bounds_err_in_at_most_5_percent_of_runs_whatever_the_margins(margins: str) -> None:
+@pytest.mark.parametrize("leads", ["92 %", "tell nothing", "mislead"])
+def test_answers_and_bounds_err_in_at_most_5_percent_of_runs_whatever_the_leads(leads: str) -> None:
     """The limit is 10 of 500 beside a true drop of 10 or 11; 12 of 100 are more than 5 % would make by chance."""
-    share = {"92 %": 0.92}.get(margins, 0.1)
+    share = {"92 %": 0.92}.get(leads, 0.1)
     for lost in (0.03, 0.032):
-        row = row_of(margins, Expected(500, lost, 0.01, share), 100, 0.02)
+        row = row_of(leads, Expected(500, lost, 0.01, share), 100, 0.02)
         assert max(row.wrong, row.outside / 2) <= 0.11, row
 
 
 @pytest.mark.once
-def test_margins_that_tell_save_examples_and_those_that_do_not_cost_few() -> None:
+def test_leads_that_tell_save_examples_and_those_that_do_not_cost_few() -> None:
     informed = row_of("100 %", Expected(2000, 0.01, 0.01, 1.0), 12, 0.01)
     assert informed.informed <= 0.75 * informed.even
-    for margins in ("tell nothing", "mislead"):
-        row = row_of(margins, Expected(2000, 0.01, 0.01, 0.1), 12, 0.01)
+    for leads in ("tell nothing", "mislead"):
+        row = row_of(leads, Expected(2000, 0.01, 0.01, 0.1), 12, 0.01)
         assert row.informed <= 1.1 * row.even, row
 
 

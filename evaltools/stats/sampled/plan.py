@@ -21,7 +21,7 @@ class Expected:
     """What is expected of ``population`` examples, as shares of all of them, 0..1.
 
     ``lost`` are right with the reference alone, ``gained`` with the other alone. ``in_lowest_tenth`` is the share of
-    both that lies in the tenth of the examples on which the reference is least sure; 0.1 where its margins tell
+    both that lies in the tenth of the examples on which the reference is least sure; 0.1 where its leads tell
     nothing.
     """
 
@@ -33,12 +33,12 @@ class Expected:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Examples as they may be, each ``(N,)``: the reference's margin, whether it is right (1 or 0), and the value.
+    """Examples as they may be, each ``(N,)``: the reference's lead, whether it is right (1 or 0), and the value.
 
     The value is 1 for a lost example, -1 for one that is gained.
     """
 
-    margins: Numbers
+    leads: Numbers
     right: Numbers
     values: Numbers
 
@@ -52,22 +52,22 @@ def draw_examples(expected: Expected, seed: int) -> Drawn:
     """
     chance = np.random.default_rng(seed)
     count = expected.population
-    margins = (chance.permutation(count) + 0.5) / count
+    leads = (chance.permutation(count) + 0.5) / count
     right = (chance.random(count) < _RIGHT).astype(np.float64)
     share = expected.in_lowest_tenth
-    weights = np.where(margins < _TENTH, share / _TENTH, (1 - share) / (1 - _TENTH))
+    weights = np.where(leads < _TENTH, share / _TENTH, (1 - share) / (1 - _TENTH))
     values = np.zeros(count)
     for sign, rate, members in ((1.0, expected.lost, right), (-1.0, expected.gained, 1 - right)):
         of_members = weights * members
         flips = min(round(rate * count), int((of_members > 0).sum()))
         if flips:
             values[chance.choice(count, flips, replace=False, p=of_members / of_members.sum())] = sign
-    return Drawn(margins, right, values)
+    return Drawn(leads, right, values)
 
 
 def run_course(drawn: Drawn, limit: float, seed: int, even: bool = False) -> tuple[int, Answer]:
     """After how many examples it is known whether the drop is at most ``limit``, and the answer."""
-    course = Course(strata_of(drawn.margins, drawn.right - 1, drawn.right), limit, seed, even)
+    course = Course(strata_of(drawn.leads, drawn.right - 1, drawn.right), limit, seed, even)
     while course.answer == "open":
         block = course.next_block()
         course.add(block, drawn.values[block.examples])

@@ -1,4 +1,4 @@
-"""Examples in groups of like margin, the values that they can have, and what is expected of them."""
+"""Examples in groups of like lead, the values that they can have, and what is expected of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 Numbers = np.ndarray[Any, np.dtype[np.float64]]
 Ints = npt.NDArray[np.int64]
 _UP_TO: Final = (0.025, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
-"""Groups end at these shares of the examples in ascending order of their margins: the smallest ones are told apart."""
+"""Groups end at these shares of the examples in ascending order of their leads: the smallest ones are told apart."""
 _PRIOR_RATE: Final = 0.005
 _PRIOR_EXAMPLES: Final = 20.0
 _SMOOTHING_EXAMPLES: Final = 30.0
@@ -23,7 +23,7 @@ class Strata:
 
     ``of_example`` ``(N,)`` has the number of each example's group. A value of an example of group ``k`` lies from
     ``low[k]`` to ``high[k]``, each ``(K,)``, -1..1. ``ladder`` ``(K,)`` numbers what a group is part of: the groups of
-    one ladder stand together, those of smaller margins first.
+    one ladder stand together, those of smaller leads first.
     """
 
     of_example: Ints
@@ -57,22 +57,22 @@ class Strata:
         return replace(self, low=lows, high=highs)
 
 
-def strata_of(margins: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike) -> Strata:
-    """Groups of examples, a ladder of those that have the same bounds, cut by their margins; all ``(N,)``.
+def strata_of(leads: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike) -> Strata:
+    """Groups of examples, a ladder of those that have the same bounds, cut by their leads; all ``(N,)``.
 
-    A margin says how sure the reference is: of any unit, only their order counts.
+    A lead says how sure the reference is: of any unit, only their order counts.
 
     >>> strata = strata_of([0.9, 0.1, 0.5, 0.4], [0, 0, 0, -1], [1, 1, 1, 0])
     >>> strata.of_example.tolist(), strata.low.tolist(), strata.ladder.tolist()
     ([3, 1, 2, 0], [-1.0, 0.0, 0.0, 0.0], [0, 1, 1, 1])
     """
-    all_margins, lows, highs = (np.asarray(values, np.float64) for values in (margins, low, high))
-    of_example = np.zeros(len(all_margins), np.int64)
+    all_leads, lows, highs = (np.asarray(values, np.float64) for values in (leads, low, high))
+    of_example = np.zeros(len(all_leads), np.int64)
     ladder: list[int] = []
     pairs = sorted(set(zip(lows.tolist(), highs.tolist(), strict=True)))
     for number, pair in enumerate(pairs):
         members = np.flatnonzero((lows == pair[0]) & (highs == pair[1]))
-        members = members[np.argsort(all_margins[members], kind="stable")]
+        members = members[np.argsort(all_leads[members], kind="stable")]
         ends = sorted({int(np.ceil(share * len(members))) for share in _UP_TO})
         for start, end in zip([0, *ends], ends, strict=False):
             of_example[members[start:end]] = len(ladder)
@@ -105,8 +105,8 @@ class Rates:
 def expected_rates(strata: Strata, drawn: Ints, values: Numbers) -> Rates:
     """The rates that ``drawn`` examples with their ``values`` suggest; before the first there is a guess.
 
-    Groups of few draws are drawn towards the rate of their ladder, and a group of larger margins is expected to have
-    no higher rate than one before it (isotonic regression, R. E. Barlow and others 1972). So margins
+    Groups of few draws are drawn towards the rate of their ladder, and a group of larger leads is expected to have
+    no higher rate than one before it (isotonic regression, R. E. Barlow and others 1972). So leads
     that tell nothing, or mislead, make all rates alike. They steer where is looked, and no conclusion rests on them.
 
     >>> strata = strata_of(range(100), [0] * 100, [1] * 100)

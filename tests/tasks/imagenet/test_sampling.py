@@ -11,21 +11,25 @@ import pytest
 
 from evaltools.configuration import Configuration
 from evaltools.engine import Execution
-from evaltools.errors import InferenceError, UsageError
+from evaltools.errors import DataError, InferenceError, UsageError
+from evaltools.gates.baseline import make_baseline
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import decide
 from evaltools.gates.hold import evidence_of
 from evaltools.report.words.gates import reason_in_words
 from evaltools.report.words.verdicts import verdict_in_words
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.section import Table
 from evaltools.runtime import Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.imagenet.evaluation import prepare
+from evaltools.tasks.imagenet.page import sections
 from evaltools.tasks.imagenet.request import ImagenetRequest
 from evaltools.tasks.imagenet.task import ImagenetOptions
 from evaltools.tasks.shared.evaluation import evaluate
 from evaltools.tasks.shared.measuring import Observer
 from evaltools.tasks.shared.options.sampling import SamplingAsked
+from tests.command import evaltools_here
 from tests.evaluation_set import CLASSES, EvaluationSet, make_evaluation_set
 from tests.runtime.fake import FakeSession
 from tests.tasks.imagenet.test_evaluation import IMAGE, SCORES
@@ -50,11 +54,11 @@ class Scoring(FakeSession):
 
     def _scores(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         self.pictures += 1
-        margin = (float(np.abs(inputs[0]).sum()) * 10) % 1
-        if margin > self._limits[1]:
+        lead = (float(np.abs(inputs[0]).sum()) * 10) % 1
+        if lead > self._limits[1]:
             raise InferenceError("no")
         scores = np.zeros((1, CLASSES), np.float32)
-        scores[0, :2] = (0.5, 0.5 + margin) if margin < self._limits[0] else (0.5 + margin, 0.5)
+        scores[0, :2] = (0.5, 0.5 + lead) if lead < self._limits[0] else (0.5 + lead, 0.5)
         return (scores,)
 
 
@@ -99,7 +103,7 @@ def test_a_run_ends_when_its_limit_is_decided_and_says_what_it_knows_of_all(eval
     assert f"limit kept (agreement >= 90 %), decided after {result.examples_done} of {PICTURES} examples" in said
 
 
-def test_a_limit_that_is_broken_takes_few_examples_where_margins_tell(evaluation: EvaluationSet) -> None:
+def test_a_limit_that_is_broken_takes_few_examples_where_leads_tell(evaluation: EvaluationSet) -> None:
     result = run(asked(evaluation, "agreement >= 95 %"), Scoring(flips_below=0.3))
     assert answer_of(result)[0] == "broken"
     assert answer_of(result)[1] < PICTURES / 2
@@ -207,3 +211,43 @@ def test_an_earlier_reference_of_other_pictures_is_refused(evaluation: Evaluatio
     run(replace(request, sampling=None, options=options, execution=Execution(run_dir=tmp_path / "few")), Scoring())
     with pytest.raises(UsageError, match=r"is of something else: .*the pictures"):
         run(replace(request, sampling=taking(tmp_path / "few")(request.sampling)), Scoring())
+
+
+def test_a_run_on_drawn_examples_is_no_shard(evaluation: EvaluationSet) -> None:
+    with pytest.raises(UsageError, match="evaltools resume FOLDER"):
+        prepare(asked(evaluation, "agreement >= 90 %")).ready_to_merge([])
+
+
+def test_a_page_says_what_is_known_of_all_examples(gated: EvaluationResult) -> None:
+    (table,) = sections(gated)[0].blocks
+    assert isinstance(table, Table)
+    assert gated.sampling is not None
+    assert table.caption == "Limit: agreement >= 90 %"
+    assert table.below.startswith(f"{gated.examples_done} of {PICTURES} examples were run")
+    assert table.rows[0][:2] == ["a", "kept"]
+
+
+def test_a_result_of_drawn_examples_is_no_baseline(gated: EvaluationResult) -> None:
+    with pytest.raises(DataError, match="a baseline is of all; leave --stop out"):
+        make_baseline(gated)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--sample=informed", "--reference=none"), "draws by the reference's answers"),
+        (("--sample=informed", "--shard_count=2", "--run_dir=x"), "which a shard does not have"),
+        (("--sample=informed", "--sample_seed=-1"), "use a whole number of 0 or more"),
+        (("--sample=informed", "--limit=top1 drop <= 1 point at 95 %"), "is decided with 95 % confidence"),
+        (("--sample=informed", "--limit=latency_ms <= 5"), "a part of the examples decides limits such as"),
+        (("--sample=informed", "--limit=top1 <= 50 %"), "a part of the examples decides limits such as"),
+        (("--stop=decided",), "--sample=informed"),
+        (("--sample=informed", "--reference_run=nowhere"), "is no run folder"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(
+    evaluation: EvaluationSet, flags: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    completed = evaltools_here(*evaluation.flags(*flags, "--label_check=false"), cwd=tmp_path)
+    assert completed.code == 2
+    assert message in completed.err
