@@ -198,7 +198,8 @@ class _Pass(Generic[Observation]):
         written = dict(self._journal.fates())
         if self._task.keeps_state and len(written) < len(self._examples):
             written = {}
-        for example, fates in written.items():
+        for example, found in written.items():
+            fates = {name: fate for name, fate in found.items() if name in names}
             if names - set(fates) <= set(self._ledger.given_up):
                 known.add(example)
                 self._ledger.add(example, fates)

@@ -78,6 +78,20 @@ class StageTimes:
                 before.copy + copy_us / 1e6, before.run + time.run_us / 1e6, before.read_back + time.read_us / 1e6
             )
 
+    def merge(self, other: StageTimes) -> None:
+        """Add the times of another part of the pass."""
+        for stage, seconds in other.seconds.items():
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
+        for worker, own in other.by_worker.items():
+            together = self.by_worker.setdefault(worker, {})
+            for stage, seconds in own.items():
+                together[stage] = together.get(stage, 0.0) + seconds
+        for name, theirs in other.inference.items():
+            before = self.inference.get(name, InferenceSeconds(0.0, 0.0, 0.0))
+            self.inference[name] = InferenceSeconds(
+                before.copy + theirs.copy, before.run + theirs.run, before.read_back + theirs.read_back
+            )
+
     @property
     def bound(self) -> Bound | None:
         """The kind of work that takes most of the time; None where none was done."""

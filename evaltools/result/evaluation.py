@@ -13,6 +13,7 @@ from evaltools.metrics.latency import Latency
 from evaltools.parameter import Value
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.model import Model
+from evaltools.result.sampling import Sampling
 from evaltools.result.verdict import Verdict
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import Drift
@@ -239,7 +240,7 @@ class EvaluationResult:
     ``complete`` is false where the run ended before the last example; ``stopped`` says why. ``examples_done`` counts
     the examples that were tried, failed ones included. ``part`` is what the ``task`` adds, of its ``part_type``
     (:mod:`evaltools.task_kind`). ``pictures_digest`` changes with the names of the pictures and their order.
-    ``device_run`` says how it was done on devices.
+    ``device_run`` says how it was done on devices; ``sampling`` which examples were drawn, null where all run in order.
     """
 
     schema_version: Literal["2"]
@@ -257,3 +258,4 @@ class EvaluationResult:
     latency_comparisons: list[LatencyComparison] = field(default_factory=list)
     pictures_digest: str = ""
     device_run: DeviceRun | None = None
+    sampling: Sampling | None = None

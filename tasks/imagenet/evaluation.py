@@ -11,7 +11,8 @@ from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, labels_beside, read_labels
 from evaltools.engine import Journal, Opened, PassOutcome, open_all
 from evaltools.engine.run_folder import RunIdentity, digest
-from evaltools.errors import DataError
+from evaltools.errors import DataError, UsageError
+from evaltools.gates.sampled_verdict import sampled_verdicts
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
@@ -24,6 +25,7 @@ from evaltools.tasks.imagenet.label_probe import explain_label_count, require_fi
 from evaltools.tasks.imagenet.paired import topk_verdicts
 from evaltools.tasks.imagenet.request import ImagenetRequest
 from evaltools.tasks.imagenet.result import Data, ExampleAnswer, ExampleRecord, ImagenetPart
+from evaltools.tasks.imagenet.sampling import lead, of_all_examples, scores
 from evaltools.tasks.imagenet.task import (
     ImagenetOptions,
     ImagenetTask,
@@ -40,6 +42,7 @@ from evaltools.tasks.shared.image_input import describe_normalization
 from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup
 from evaltools.tasks.shared.run_identity import RunAtPlace, with_files
+from evaltools.tasks.shared.sampled import SamplingSetup
 
 _FEWEST_FOR_CONSTANT: Final = 20
 
@@ -82,10 +85,17 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
         """The task, after a few pictures were run to check that the labels fit."""
         if opened.runnable:
             self.try_labels(next(iter(opened.sessions.values())))
-        return ReadyTask(self.task, PassSetup(self.request.reference_name, self.pass_options), runs=opened.runnable)
+        setup = PassSetup(self.request.reference_name, self.pass_options, sampling=self._sampling())
+        return ReadyTask(self.task, setup, runs=opened.runnable)
+
+    def _sampling(self) -> SamplingSetup[TopKObservation] | None:
+        asked = self.request.sampling
+        return None if asked is None else SamplingSetup(asked, lead, scores(self.task.top_k))
 
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[TopKObservation]:
-        """The task; labels are not tried again."""
+        """The task; labels are not tried again. Raises :class:`UsageError` where examples were drawn."""
+        if self.request.sampling is not None:
+            raise UsageError("a run with --sample=informed has no shards; evaltools resume FOLDER shows its result")
         return ReadyTask(self.task, PassSetup(self.request.reference_name, self.pass_options))
 
     def check_labels_on_host(self, open_with: Open = open_isolated) -> None:
@@ -129,11 +139,15 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
             comparisons=figures.comparisons,
             examples=_example_records(self.task, outcome) if self.request.record_examples else None,
         )
+        verdicts = topk_verdicts(figures.comparisons, self.request.margin)
+        if measured.sampling is not None and measured.sampling.is_part:
+            part = of_all_examples(part, measured.sampling)
+            verdicts = sampled_verdicts(measured.sampling, str(self.request.reference_name))
         return Findings(
             configurations=figures.configurations,
             sums=figures.sums,
             part=part,
-            verdicts=topk_verdicts(figures.comparisons, self.request.margin),
+            verdicts=verdicts,
             warnings=self._warnings(part),
         )
 

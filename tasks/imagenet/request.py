@@ -7,8 +7,10 @@ from pathlib import Path
 
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.request import Request
+from evaltools.tasks.imagenet.sampling import FIGURES
 from evaltools.tasks.imagenet.task import ImagenetOptions
 from evaltools.tasks.shared.options.pictures import read_margin
+from evaltools.tasks.shared.options.sampling import SamplingAsked, read_sampling
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
 
 
@@ -16,13 +18,14 @@ from evaltools.tasks.shared.request import TaskRequest, shared_fields
 class ImagenetRequest(TaskRequest):
     """What to evaluate with which configurations.
 
-    ``margin`` is the change of accuracy, 0..1, that counts as none in verdicts.
+    ``margin`` is the change of accuracy, 0..1, that counts as none in verdicts. ``sampling``: examples are drawn.
     """
 
     options: ImagenetOptions
     label_check: bool = True
     record_examples: bool = False
     margin: float = DEFAULT_MARGIN
+    sampling: SamplingAsked | None = None
 
 
 def read_request(request: Request) -> ImagenetRequest:
@@ -38,10 +41,12 @@ def read_request(request: Request) -> ImagenetRequest:
         label_offset=given.number("label_offset") if "label_offset" in given else None,
         native=request.is_native,
     )
+    margin = read_margin(given)
     return ImagenetRequest(
         **shared_fields(request),
         options=options,
         label_check=given.is_on("label_check"),
         record_examples=given.is_on("record_examples"),
-        margin=read_margin(given),
+        margin=margin,
+        sampling=read_sampling(request, f"top1 drop <= {100 * margin:g} points", FIGURES),
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from rich.console import Console
 
+from evaltools.metrics.metric import ABSENT
 from evaltools.report.tables.cells import Said, p_value, print_said
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.tables.figures import NAMES, metric_columns, speed_columns
@@ -24,6 +25,7 @@ def print_figures(result: EvaluationResult, console: Console, detail: Detail) ->
     if any(entry.status == "measured" for entry in result.configurations):
         _print_table(result, part, baseline, console)
         print_said(_said(part, baseline, detail), console)
+        print_said(_sampled(result), console)
         if detail == "all":
             _print_other_comparisons(part, baseline, console)
 
@@ -33,12 +35,12 @@ def _print_table(result: EvaluationResult, part: ImagenetPart, baseline: str | N
     reference = next((entry for entry in result.configurations if entry.name == baseline), None)
     against = {comparison.other: comparison for comparison in part.comparisons if comparison.baseline == baseline}
     best, *others = metric_columns(metrics.METRICS, result)
-    agrees, *flips = _flips(against)
+    agrees, *flips = _flips(result, against)
     columns = [best, agrees, *speed_columns(result, reference), *others, *flips]
     print_columns([NAMES], ranked(columns), result.configurations, console)
 
 
-def _flips(against: Mapping[str, Comparison]) -> list[Column[ConfigurationResult]]:
+def _flips(result: EvaluationResult, against: Mapping[str, Comparison]) -> list[Column[ConfigurationResult]]:
     """The cells about changed answers; empty where there is nothing to compare with."""
 
     def column(heading: str, cell: Callable[[Comparison], str]) -> Column[ConfigurationResult]:
@@ -48,8 +50,12 @@ def _flips(against: Mapping[str, Comparison]) -> list[Column[ConfigurationResult
 
         return Column(heading, of)
 
+    def agrees(configuration: ConfigurationResult) -> str:
+        share = metrics.agreement(result, configuration) if configuration.name in against else ABSENT
+        return "" if share is ABSENT else _percent(share, 1)
+
     return [
-        column("agrees", lambda found: _percent(found.agreement.share, 1)),
+        Column("agrees", agrees),
         column("lost", lambda found: str(found.agreement.right_to_wrong)),
         column("gained", lambda found: str(found.agreement.wrong_to_right)),
         column("McNemar", lambda found: p_value(found.topk[0].p_value_holm) if found.topk else "-"),
@@ -63,6 +69,16 @@ def _said(part: ImagenetPart, baseline: str | None, detail: Detail) -> Iterator[
             yield Said(comparison.other, f"{_changed(comparison)}{_hint(comparison, detail)}")
             for found in worst_first(comparison)[:MOST_LISTED] if detail == "all" else ():
                 yield Said(comparison.other, _in_words(found))
+
+
+def _sampled(result: EvaluationResult) -> Iterator[Said]:
+    """The answers on the limit where all examples were drawn in the end; else the verdict says them."""
+    sampling = result.sampling
+    if sampling is None or sampling.is_part:
+        return
+    for name, answer in sampling.answers.items():
+        after = f"after {answer.decided_after} of {sampling.examples} drawn examples"
+        yield Said(name, f"limit {answer.answer} ({sampling.limit}), known {after}")
 
 
 def _changed(comparison: Comparison) -> str:

@@ -25,6 +25,7 @@ from evaltools.task_kind import with_task_figures
 from evaltools.tasks.shared.measured import MeasuredPass, describe_execution, nothing_measured
 from evaltools.tasks.shared.measuring import Observer, OpenConfigurations, PassSetup, carry_out
 from evaltools.tasks.shared.one_pass import RunSums, latency_comparisons, with_conditions
+from evaltools.tasks.shared.options.sampling import NO_MATTER_TO_THE_REFERENCE
 from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.run_identity import (
     RunAtPlace,
@@ -33,6 +34,7 @@ from evaltools.tasks.shared.run_identity import (
     libraries_of,
     merged_run,
     require_same_inputs,
+    take_reference,
 )
 from evaltools.tasks.shared.startup import CHECKS, OPENING, Startup
 
@@ -184,6 +186,8 @@ def evaluate(
             begin_run(journal, opened.described, identity, request.execution.shard, request.source)
             measured = nothing_measured(opened.sessions)
             ready = evaluation.ready(opened, journal)
+            if ready.setup.sampling is not None:
+                _take_reference(journal, opened, identity, ready.setup)
             if ready.runs:
                 measured = carry_out(
                     ready.task, opened, journal, ready.setup, request.execution, observer, opener, startup
@@ -192,6 +196,14 @@ def evaluate(
         result = _assemble(evaluation, opened.described, measured, ready, started_at, observer)
         changed = changed_meanwhile(journal, identity, evaluation.identity())
         return replace(result, warnings=[*opened.warnings, *result.warnings, *changed])
+
+
+def _take_reference(journal: Journal, opened: OpenConfigurations, identity: RunIdentity, setup: PassSetup) -> None:
+    """Take the reference's answers from an earlier run, where that is asked for."""
+    folder = None if setup.sampling is None else setup.sampling.asked.reference_run
+    for entry in opened.described:
+        if folder is not None and entry.name == setup.reference:
+            take_reference(journal, folder, identity, entry, NO_MATTER_TO_THE_REFERENCE)
 
 
 def merge(
@@ -265,6 +277,7 @@ def _assemble(
         execution=describe_execution(evaluation.request.execution, measured),
         latency_comparisons=latency_comparisons(findings.sums),
         pictures_digest=digest(path.name for path in pictures) if pictures else "",
+        sampling=measured.sampling,
     )
     return with_task_figures(result)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from evaltools.engine import Execution, PassOutcome, QuietTimes
 from evaltools.result.evaluation import ExecutionUsed, ProcessMemory, Restarted
+from evaltools.result.sampling import Sampling
 from evaltools.runtime.process.restarting import Restarts
 
 
@@ -21,6 +22,7 @@ class MeasuredPass:
     ``merged_shards`` is the number of run folders that the records come from, 0 if the pass was run here.
     ``startup_seconds`` are the phases before the pass. ``not_traced`` says why the trace could not be written, None if
     it was or none was wanted. ``memory`` is that of the processes during the pass. ``one_worker``: more are refused.
+    ``sampling`` says what a pass over drawn examples tells of all of them, None where all were run in order.
     """
 
     outcome: PassOutcome[Any]
@@ -34,6 +36,7 @@ class MeasuredPass:
     peak_memory_kb: Mapping[str, int] = field(default_factory=dict)
     memory: Sequence[ProcessMemory] = ()
     not_clean: Mapping[str, str] = field(default_factory=dict)
+    sampling: Sampling | None = None
 
 
 def nothing_measured(configurations: Mapping[str, object]) -> MeasuredPass:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from evaltools.configuration import Configuration
 from evaltools.engine import (
@@ -44,6 +44,7 @@ from evaltools.runtime.process.restarting import RestartingSession, Restarts
 from evaltools.stats.series import FEWEST_PROCESSES
 from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.run_identity import QUIET
+from evaltools.tasks.shared.sampled import SampledPass, SamplingSetup, run_sampled
 from evaltools.tasks.shared.startup import FIRST_TURN, PROBING, Startup
 
 _WORKERS: Final = "workers"
@@ -118,7 +119,7 @@ class PassSetup:
 
     ``reference`` is the reference's name. ``one_worker``: one worker runs unless the user asks for more. ``wrap`` takes
     a configuration's name and session, and returns the session that takes the task's inputs. ``before`` is called with
-    the first worker's sessions before the pass.
+    the first worker's sessions before the pass. ``sampling``: examples are drawn; None: all are run in order.
     """
 
     reference: str | None
@@ -126,6 +127,7 @@ class PassSetup:
     one_worker: bool = False
     wrap: Callable[[str, Session], Session] = lambda _name, session: session
     before: Callable[[Mapping[str, Session]], None] = lambda _sessions: None
+    sampling: SamplingSetup[Any] | None = None
 
 
 def carry_out(
@@ -162,26 +164,40 @@ def carry_out(
         with preparers(task, specs, count, execution.example_timeout_s, len(examples), within) as makers:
             processes = partial(_processes, restarting or [opened.sessions], makers)
             with (
-                observer.progress("", len(examples)) as on_progress,
                 Trace(execution.trace) as trace,
                 CaptureAnswers(journal.folder, processes) as answers,
                 MemoryOverTime(processes) as memory,
             ):
                 done = 0
 
-                def tell(tally: Tally) -> None:
-                    nonlocal done
-                    done = tally.done
-                    startup.mark_once(FIRST_TURN)
-                    on_progress(tally)
+                @contextmanager
+                def progress(phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
+                    def tell(tally: Tally) -> None:
+                        nonlocal done
+                        done = tally.done
+                        startup.mark_once(FIRST_TURN)
+                        on_progress(tally)
+
+                    with observer.progress(phase, total) as on_progress:
+                        yield tell
 
                 def write(spans: Sequence[Span]) -> None:
                     trace.add(spans)
                     answers.add(spans, done)
 
-                outcome = run_pass(task, workers, journal, setup.reference, options, examples, tell, write, makers)
+                sampled: SampledPass | None = None
+                if setup.sampling is not None:
+                    sampled = run_sampled(
+                        task, workers, journal, setup.reference, setup.sampling, options, progress, write, makers
+                    )
+                    outcome, examples = sampled.outcome, list(sampled.drawn)
+                else:
+                    with progress("", len(examples)) as tell:
+                        outcome = run_pass(
+                            task, workers, journal, setup.reference, options, examples, tell, write, makers
+                        )
             quiet = None
-            if outcome.stopped is None and (most > 1 or execution.latency_examples):
+            if outcome.stopped is None and (most > 1 or execution.latency_examples or sampled):
                 usable = [
                     {name: session for name, session in sessions.items() if name not in outcome.given_up}
                     for sessions in workers
@@ -204,6 +220,7 @@ def carry_out(
             one_worker=setup.one_worker,
             peak_memory_kb=_peak_memory_kb(restarting or [opened.sessions]),
             memory=memory.by_process,
+            sampling=None if sampled is None else sampled.sampling,
         )
     finally:
         for sessions in restarting or [opened.sessions]:

@@ -63,6 +63,37 @@ def _of_shard(identity: RunIdentity, shard: Shard) -> RunIdentity:
     return replace(identity, shard=str(shard) if shard.count > 1 else "")
 
 
+def take_reference(
+    journal: Journal, folder: Path, identity: RunIdentity, described: ConfigurationResult, own_flags: frozenset[str]
+) -> None:
+    """Copy the answers of the reference from the run in a folder to ``journal``.
+
+    Raises :class:`UsageError` where that run is of another model or data, another software or another reference.
+    ``own_flags`` are those that change none of its answers.
+    """
+    with journals_of([folder]) as (other,):
+        stated = _identity_in(other)
+        then, now = (_of_answers(each, own_flags) for each in (stated, identity))
+        found = replace(then, configurations=_only(stated.configurations, described.name))
+        changes = found.changes(replace(now, configurations={described.name: _fingerprints(described)}))
+        if changes:
+            raise UsageError(
+                f"--reference_run={folder} is of something else: {'; '.join(changes)}. Give a run with the same model, "
+                "data, software and reference, or leave the flag out"
+            )
+        journal.take_records(other, described.name)
+
+
+def _of_answers(identity: RunIdentity, own_flags: frozenset[str]) -> RunIdentity:
+    """What the answers of a reference depend on, beside the reference."""
+    options = {flag: text for flag, text in identity.options.items() if flag.removeprefix("--") not in own_flags}
+    return replace(identity, options=options, libraries={}, configurations={}, shard="")
+
+
+def _only(configurations: Mapping[str, dict[str, str]], name: str) -> dict[str, dict[str, str]]:
+    return {name: configurations[name]} if name in configurations else {}
+
+
 def changed_meanwhile(journal: Journal, before: RunIdentity, now: RunIdentity) -> list[str]:
     """Warnings about files that changed while the run read them, and about a journal that is gone."""
     found = [f"during the run, {change}; figures may be of both" for change in before.changes(now)]

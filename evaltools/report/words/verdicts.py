@@ -10,6 +10,7 @@ from evaltools.gates.mean_verdict import WELCH
 from evaltools.metrics.output_difference import BEST_CLASS, LARGEST, OutputDifference
 from evaltools.result.verdict import (
     BLIND,
+    DRAWN_EXAMPLES,
     IDENTICAL_ANSWERS,
     TEXT,
     TOO_FEW_PICTURES,
@@ -52,6 +53,8 @@ def change_in_words(verdict: Verdict) -> str:
     """
     if unchanged := _unchanged(verdict):
         return unchanged
+    if verdict.reasons and verdict.reasons[0].kind == DRAWN_EXAMPLES:
+        return _of_drawn(verdict, verdict.reasons[0])
     if verdict.reasons and (verdict.low is None or verdict.high is None):
         return _without_interval(verdict)
     change, span = 100 * (verdict.change or 0.0), f"[{_points(verdict.low)}, {_points(verdict.high)}]"
@@ -61,6 +64,15 @@ def change_in_words(verdict: Verdict) -> str:
     if verdict.kind in ("worse", "better"):
         return f"{'WORSE' if verdict.kind == 'worse' else 'better'} by {abs(change):.2f} points {span}"
     return f"not decided: {change:+.2f} points {span}{_needed(verdict, within)}"
+
+
+def _of_drawn(verdict: Verdict, reason: Reason) -> str:
+    """The answer on a limit, and after how many of the drawn examples it was known."""
+    answer = {"kept": "limit kept", "broken": "LIMIT BROKEN", "open": "not decided"}[reason.names["answer"]]
+    decided = "" if reason.names["answer"] == "open" else "decided "
+    after = f"{decided}after {reason.numbers['run']} of {reason.numbers['examples']} examples"
+    change = f"{100 * (verdict.change or 0.0):+.2f} points [{_points(verdict.low)}, {_points(verdict.high)}]"
+    return f"{answer} ({reason.names['limit']}), {after}: {change}"
 
 
 def _without_interval(verdict: Verdict) -> str:

@@ -1,0 +1,157 @@
+"""The course of a sampled run: which examples come next, and whether a limit on the mean of all values is decided."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, Literal
+
+import numpy as np
+
+from evaltools.stats.interval import Interval
+from evaltools.stats.sampled.drawing import EVEN, Block, draw_block, leaning_weights, next_size, shuffled
+from evaltools.stats.sampled.evidence import Look, Wealth, estimated_total, growth
+from evaltools.stats.sampled.strata import Ints, Numbers, Strata, expected_rates
+
+Answer = Literal["kept", "broken", "open"]
+CONFIDENCE: Final = 0.95
+"""That of each answer and each bound, one-sided, at all looks together."""
+_POINTS: Final = 24
+_ROUNDS: Final = 3
+_SMALL: Final = 1e-9
+
+
+class Course:
+    """A sampled run over ``strata`` that asks whether the mean of all values, whole numbers, is at most ``limit``.
+
+    ``even``: every example has the same chance. The same ``seed`` and the same values give the same course. ``answer``
+    is ``kept`` or ``broken`` as soon as that is known, with an error of at most 5 % each, however often one looks.
+
+    >>> from evaltools.stats.sampled.strata import strata_of
+    >>> course = Course(strata_of(np.zeros(2000), np.zeros(2000), np.ones(2000)), limit=0.01, seed=1)
+    >>> while course.answer == "open":
+    ...     block = course.next_block()
+    ...     course.add(block, np.zeros(len(block.examples)))
+    >>> course.answer, len(course.drawn) < 600
+    ('kept', True)
+    """
+
+    def __init__(self, strata: Strata, limit: float, seed: int, even: bool = False) -> None:
+        self.strata: Final = strata
+        self.drawn: Ints = np.zeros(0, np.int64)
+        self.answer: Answer = "open"
+        self.decided_after = 0
+        self._limit, self._seed, self._even = limit, seed, even
+        self._most = math.floor(limit * strata.population + _SMALL)
+        self.looks: Final[list[Look]] = []
+        self._values: Numbers = np.zeros(0)
+        self._unanswered = 0
+        self._queue = shuffled(strata, seed)
+        self._rates = expected_rates(strata, self.drawn, self._values)
+        self._above = Wealth(strata, [self._most + 1])
+        self._below = Wealth(strata.mirrored(), [-self._most])
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all examples were drawn."""
+        return len(self.drawn) == self.strata.population
+
+    @property
+    def estimate(self) -> float | None:
+        """The mean of all values as it is known now, without bias; None before the first draw."""
+        return estimated_total(self.strata.population, self.looks) / self.strata.population if self.looks else None
+
+    def next_block(self) -> Block:
+        """Draw the examples that come next; :meth:`add` takes their values."""
+        size = next_size(len(self.drawn), self.strata.population)
+        return draw_block(self.strata, self._queue, self.drawn, self._weights(), size, self._seed)
+
+    def _weights(self) -> Numbers:
+        """Those that promise the fastest growth of the evidence for the answer that is expected."""
+        if self._even:
+            return np.ones(len(self.strata.low))
+        left, rates = self.strata.sizes - self.strata.count(self.drawn), self._rates
+        so_far = float(self._values.sum())
+        strata, towards, missing = self.strata, rates, self._most + 1 - so_far
+        if so_far + float((left * rates.mean).sum()) > self._most + 0.5:
+            strata, towards, missing = strata.mirrored(), rates.mirrored(), so_far - self._most
+        candidates = [leaning_weights(rates, left, even) for even in EVEN]
+        promised = [float(growth(strata, left, weights, towards, [missing])[1][0]) for weights in candidates]
+        return candidates[int(np.argmax(promised))]
+
+    def add(self, block: Block, values: Numbers) -> None:
+        """Take the values ``(n,)`` of a block of this course, or of another one over the same groups.
+
+        NaN is an example without a value; with one, only all examples together give an answer.
+        """
+        answered = np.isfinite(values)
+        self._unanswered += int((~answered).sum())
+        look = Look(block, np.where(answered, values, 0.0), self._rates)
+        self.looks.append(look)
+        self.drawn = np.concatenate((self.drawn, block.examples))
+        self._values = np.concatenate((self._values, look.values))
+        self._rates = expected_rates(self.strata, self.drawn, self._values)
+        self._above.add(look)
+        self._below.add(look.mirrored())
+        if self.answer == "open":
+            self.answer = self._answer()
+            self.decided_after = len(self.drawn)
+
+    def _answer(self) -> Answer:
+        if self.is_whole:
+            answered = self.strata.population - self._unanswered
+            return "kept" if self._values.sum() <= self._limit * answered + _SMALL else "broken"
+        if self._unanswered:
+            return "open"
+        needed = -math.log(1 - CONFIDENCE)
+        if self._above.most[0] >= needed:
+            return "kept"
+        return "broken" if self._below.most[0] >= needed else "open"
+
+    def interval(self) -> Interval:
+        """Bounds of the mean of all values, each with 95 % confidence at all looks, and none beyond the answer."""
+        population = self.strata.population
+        low, high = bounds_of_total(self.strata, self.looks)
+        if self.answer == "kept":
+            high = min(high, self._most)
+        elif self.answer == "broken":
+            low = max(low, self._most + 1)
+        return Interval(low / population, high / population, 2 * CONFIDENCE - 1)
+
+
+def looks_at(strata: Strata, blocks: Sequence[Block], values: Sequence[Numbers]) -> list[Look]:
+    """Blocks that were drawn for something else, with values ``(n,)`` of their examples that have other bounds."""
+    drawn, known, looks = np.zeros(0, np.int64), np.zeros(0), []
+    for block, own in zip(blocks, values, strict=True):
+        looks.append(Look(block, own, expected_rates(strata, drawn, known)))
+        drawn, known = np.concatenate((drawn, block.examples)), np.concatenate((known, own))
+    return looks
+
+
+def bounds_of_total(strata: Strata, looks: Sequence[Look], confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Bounds of the sum of all values, whole numbers; each holds with this confidence, however often one looks.
+
+    Those sums remain against which there is too little evidence.
+    """
+    mirrored = [look.mirrored() for look in looks]
+    return 0 - _most_of_total(strata.mirrored(), mirrored, confidence), _most_of_total(strata, looks, confidence)
+
+
+def _most_of_total(strata: Strata, looks: Sequence[Look], confidence: float) -> float:
+    sizes = strata.sizes.astype(np.float64)
+    least, most = float((strata.low * sizes).sum()), float((strata.high * sizes).sum())
+    for look in looks:
+        groups = strata.of_example[look.block.examples]
+        least += float((look.values - strata.low[groups]).sum())
+        most -= float((strata.high[groups] - look.values).sum())
+    for _ in range(_ROUNDS if most > least else 0):
+        totals = np.linspace(least, most, _POINTS)
+        wealth = Wealth(strata, totals)
+        for look in looks:
+            wealth.add(look)
+        open_ones = np.flatnonzero(wealth.most < -math.log(1 - confidence))
+        last = int(open_ones[-1]) if len(open_ones) else 0
+        if last == len(totals) - 1:
+            break
+        least, most = float(totals[last]), float(totals[last + 1])
+    return float(math.floor(most + _SMALL))

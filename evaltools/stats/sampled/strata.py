@@ -1,0 +1,138 @@
+"""Examples in groups of like lead, the values that they can have, and what is expected of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers = np.ndarray[Any, np.dtype[np.float64]]
+Ints = npt.NDArray[np.int64]
+_UP_TO: Final = (0.025, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
+"""Groups end at these shares of the examples in ascending order of their leads: the smallest ones are told apart."""
+_PRIOR_RATE: Final = 0.005
+_PRIOR_EXAMPLES: Final = 20.0
+_SMOOTHING_EXAMPLES: Final = 30.0
+
+
+@dataclass(frozen=True)
+class Strata:
+    """``N`` examples in ``K`` groups.
+
+    ``of_example`` ``(N,)`` has the number of each example's group. A value of an example of group ``k`` lies from
+    ``low[k]`` to ``high[k]``, each ``(K,)``, -1..1. ``ladder`` ``(K,)`` numbers what a group is part of: the groups of
+    one ladder stand together, those of smaller leads first.
+    """
+
+    of_example: Ints
+    low: Numbers
+    high: Numbers
+    ladder: Ints
+
+    @property
+    def population(self) -> int:
+        """The number of examples."""
+        return len(self.of_example)
+
+    @property
+    def sizes(self) -> Ints:
+        """The number of examples of each group, ``(K,)``."""
+        return self.count(np.arange(self.population))
+
+    def count(self, examples: Ints) -> Ints:
+        """How many of some examples each group has, ``(K,)``."""
+        return np.bincount(self.of_example[examples], minlength=len(self.low))
+
+    def mirrored(self) -> Strata:
+        """The same for values of the opposite sign."""
+        return replace(self, low=-self.high, high=-self.low)
+
+    def with_bounds(self, low: npt.ArrayLike, high: npt.ArrayLike) -> Strata:
+        """The same groups for other values, whose bounds are those of each example, ``(N,)``."""
+        lows, highs = np.full(len(self.low), np.inf), np.full(len(self.low), -np.inf)
+        np.minimum.at(lows, self.of_example, np.asarray(low, np.float64))
+        np.maximum.at(highs, self.of_example, np.asarray(high, np.float64))
+        return replace(self, low=lows, high=highs)
+
+
+def strata_of(leads: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike) -> Strata:
+    """Groups of examples, a ladder of those that have the same bounds, cut by their leads; all ``(N,)``.
+
+    A lead says how sure the reference is: of any unit, only their order counts.
+
+    >>> strata = strata_of([0.9, 0.1, 0.5, 0.4], [0, 0, 0, -1], [1, 1, 1, 0])
+    >>> strata.of_example.tolist(), strata.low.tolist(), strata.ladder.tolist()
+    ([3, 1, 2, 0], [-1.0, 0.0, 0.0, 0.0], [0, 1, 1, 1])
+    """
+    all_leads, lows, highs = (np.asarray(values, np.float64) for values in (leads, low, high))
+    of_example = np.zeros(len(all_leads), np.int64)
+    ladder: list[int] = []
+    pairs = sorted(set(zip(lows.tolist(), highs.tolist(), strict=True)))
+    for number, pair in enumerate(pairs):
+        members = np.flatnonzero((lows == pair[0]) & (highs == pair[1]))
+        members = members[np.argsort(all_leads[members], kind="stable")]
+        ends = sorted({int(np.ceil(share * len(members))) for share in _UP_TO})
+        for start, end in zip([0, *ends], ends, strict=False):
+            of_example[members[start:end]] = len(ladder)
+            ladder.append(number)
+    groups = np.array(ladder, np.int64)
+    bounds = np.zeros(len(groups))
+    return Strata(of_example, bounds, bounds, groups).with_bounds(lows, highs)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What is expected of an example of each group, ``(K,)``: ``up`` is the share with a value of 1, ``down`` of -1.
+
+    A value between counts as the same sum of values of 1 or -1.
+    """
+
+    up: Numbers
+    down: Numbers
+
+    @property
+    def mean(self) -> Numbers:
+        """The expected value."""
+        return self.up - self.down
+
+    def mirrored(self) -> Rates:
+        """The same for values of the opposite sign."""
+        return Rates(self.down, self.up)
+
+
+def expected_rates(strata: Strata, drawn: Ints, values: Numbers) -> Rates:
+    """The rates that ``drawn`` examples with their ``values`` suggest; before the first there is a guess.
+
+    Groups of few draws are drawn towards the rate of their ladder, and a group of larger leads is expected to have
+    no higher rate than one before it (isotonic regression, R. E. Barlow and others 1972). So leads
+    that tell nothing, or mislead, make all rates alike. They steer where is looked, and no conclusion rests on them.
+
+    >>> strata = strata_of(range(100), [0] * 100, [1] * 100)
+    >>> rates = expected_rates(strata, np.arange(30), np.array([1.0] * 3 + [0.0] * 27))
+    >>> bool(rates.up[0] > rates.up[-1]), bool((rates.down == 0).all())
+    (True, True)
+    """
+    groups, count, sizes = strata.of_example[drawn], strata.count(drawn).astype(np.float64), strata.sizes
+    sides = []
+    for sign, most in ((1.0, strata.high), (-1.0, -strata.low)):
+        seen: Numbers = np.bincount(groups, np.maximum(sign * values, 0.0), minlength=len(count)).astype(np.float64)
+        rates = np.zeros(len(count))
+        for ladder in np.unique(strata.ladder):
+            members = np.flatnonzero((strata.ladder == ladder) & (most > 0))
+            if len(members):
+                rates[members] = _smoothed(seen[members], count[members], sizes[members])
+        sides.append(rates)
+    return Rates(*sides)
+
+
+def _smoothed(seen: Numbers, count: Numbers, sizes: Ints) -> Numbers:
+    from scipy.optimize import isotonic_regression
+
+    prior = _PRIOR_EXAMPLES * sizes / sizes.sum()
+    of_all = float(((seen + prior * _PRIOR_RATE) / (count + prior) * sizes).sum() / sizes.sum())
+    weights = count + _SMOOTHING_EXAMPLES * sizes / sizes.sum()
+    rates = (seen + (weights - count) * of_all) / weights
+    smoothed: Numbers = isotonic_regression(rates, weights=weights, increasing=False).x
+    return smoothed

@@ -1,0 +1,125 @@
+"""Flags about examples that are drawn, and about ending a run as soon as a limit is decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from evaltools.errors import UsageError
+from evaltools.parameter import NotNative, Parameter
+from evaltools.request import Request
+
+if TYPE_CHECKING:
+    from evaltools.gates.criteria import Criterion
+
+_HERE: Final = "the next examples are drawn by the answers of those before, which the devices do not send meanwhile"
+_IN_ORDER: Final = NotNative("the native tool runs all examples in order", ("",))
+SAMPLE: Final = "sample"
+SAMPLING: Final = (
+    Parameter(
+        SAMPLE,
+        "informed: the reference runs all examples, the others those first on which it is least sure, with known "
+        "chances (docs/sampling.md).",
+        choices=("", "informed"),
+        only_with=("executor=local",),
+        refused_on_devices=_HERE,
+        not_native=_IN_ORDER,
+    ),
+    Parameter(
+        "stop",
+        "decided: end as soon as --limit is known to be kept or broken for every configuration.",
+        choices=("", "decided"),
+        only_with=(f"{SAMPLE}=informed",),
+        refused_on_devices=_HERE,
+        not_native=_IN_ORDER,
+    ),
+    Parameter(
+        "limit",
+        "The limit of --stop=decided, on a figure of all examples, such as 'top1 drop <= 0.5 points'; a drop by "
+        "--margin unless stated.",
+        only_with=(f"{SAMPLE}=informed",),
+        refused_on_devices=_HERE,
+        not_native=_IN_ORDER,
+    ),
+    Parameter(
+        "sample_seed",
+        "Seed of the drawn order.",
+        default=1,
+        only_with=(f"{SAMPLE}=informed",),
+        refused_on_devices=_HERE,
+        not_native=NotNative("the native tool runs all examples in order", (1,)),
+    ),
+    Parameter(
+        "reference_run",
+        "Run folder of an earlier run with the same model, data, software and reference, whose answers are taken.",
+        role="machine_path",
+        about="execution",
+        only_with=(f"{SAMPLE}=informed",),
+        refused_on_devices=_HERE,
+        not_native=_IN_ORDER,
+    ),
+)
+NO_MATTER_TO_THE_REFERENCE: Final = frozenset(
+    {*(parameter.name for parameter in SAMPLING), "margin", "max_failed_examples", "label_check"}
+)
+"""Flags with which a reference gives the same answers."""
+
+
+@dataclass(frozen=True)
+class SamplingAsked:
+    """What the flags ask for: a ``limit`` on a figure of all examples; the run ``stops`` when it is decided.
+
+    ``reference_run`` is the folder of the run that has the reference's answers, None: the reference is run.
+    """
+
+    limit: Criterion
+    stops: bool = False
+    seed: int = 1
+    reference_run: Path | None = None
+
+
+def read_sampling(request: Request, default_limit: str, figures: frozenset[str]) -> SamplingAsked | None:
+    """The sampling that a request asks for, None for a run of all examples in order.
+
+    ``figures`` are those that can be limited. Raises :class:`UsageError` for what makes no sense.
+    """
+    options = request.options
+    if not options.text(SAMPLE):
+        return None
+    if request.reference is None:
+        raise UsageError("--sample=informed draws by the reference's answers; leave --reference=none out")
+    if options.number("shard_count") > 1:
+        raise UsageError(
+            "--sample=informed draws examples by the answers of all before them, which a shard does not have; leave "
+            "--shard_count out"
+        )
+    seed = options.number("sample_seed")
+    if seed < 0:
+        raise UsageError(f"--sample_seed={seed}: use a whole number of 0 or more")
+    return SamplingAsked(
+        limit=_limit(options.text("limit") or default_limit, figures),
+        stops=options.text("stop") == "decided",
+        seed=seed,
+        reference_run=options.path("reference_run"),
+    )
+
+
+def _limit(text: str, figures: frozenset[str]) -> Criterion:
+    """The limit; raises :class:`UsageError` for one that a part of the examples cannot decide."""
+    from evaltools.gates.criteria import parse_criterion
+
+    criterion = parse_criterion(text)
+    if criterion.confidence is not None:
+        raise UsageError(
+            f"--limit={text!r}: 'at ... %' is about examples like these, all of which it takes; leave it out, for a "
+            "limit on the figure of these examples, which is decided with 95 % confidence"
+        )
+    is_drop = criterion.kind == "drop"
+    if criterion.figure not in figures or criterion.kind not in ("drop", "value") or is_drop != criterion.at_most:
+        listed = ", ".join(sorted(figures))
+        raise UsageError(
+            f"--limit={text!r}: a part of the examples decides limits such as 'top1 drop <= 0.5 points' and 'agreement "
+            f">= 99 %', on one of {listed}"
+        )
+    return criterion

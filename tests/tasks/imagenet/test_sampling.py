@@ -1,0 +1,253 @@
+"""Runs on drawn examples: their figures, where they end, and that they go on as they began."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaltools.configuration import Configuration
+from evaltools.engine import Execution
+from evaltools.errors import DataError, InferenceError, UsageError
+from evaltools.gates.baseline import make_baseline
+from evaltools.gates.criteria import parse_criterion
+from evaltools.gates.decide import decide
+from evaltools.gates.hold import evidence_of
+from evaltools.report.words.gates import reason_in_words
+from evaltools.report.words.verdicts import verdict_in_words
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.section import Table
+from evaltools.runtime import Session
+from evaltools.runtime.session import Array
+from evaltools.tasks.imagenet.evaluation import prepare
+from evaltools.tasks.imagenet.page import sections
+from evaltools.tasks.imagenet.request import ImagenetRequest
+from evaltools.tasks.imagenet.task import ImagenetOptions
+from evaltools.tasks.shared.evaluation import evaluate
+from evaltools.tasks.shared.measuring import Observer
+from evaltools.tasks.shared.options.sampling import SamplingAsked
+from tests.command import evaltools_here
+from tests.evaluation_set import CLASSES, EvaluationSet, make_evaluation_set
+from tests.runtime.fake import FakeSession
+from tests.tasks.imagenet.test_evaluation import IMAGE, SCORES
+
+PICTURES = 150
+
+
+@pytest.fixture(scope="module")
+def evaluation(tmp_path_factory: pytest.TempPathFactory) -> EvaluationSet:
+    return make_evaluation_set(tmp_path_factory.mktemp("set"), PICTURES, 0)
+
+
+class Scoring(FakeSession):
+    """Scores by the brightness of a picture; flips the two best classes where they are as near as ``flips_below``."""
+
+    def __init__(self, flips_below: float = 0.0, fails_above: float = 2.0) -> None:
+        super().__init__(self._scores)
+        self.inputs = (IMAGE,)  # type: ignore[misc]
+        self.outputs = (SCORES,)  # type: ignore[misc]
+        self.pictures = 0
+        self._limits = (flips_below, fails_above)
+
+    def _scores(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        self.pictures += 1
+        lead = (float(np.abs(inputs[0]).sum()) * 10) % 1
+        if lead > self._limits[1]:
+            raise InferenceError("no")
+        scores = np.zeros((1, CLASSES), np.float32)
+        scores[0, :2] = (0.5, 0.5 + lead) if lead < self._limits[0] else (0.5 + lead, 0.5)
+        return (scores,)
+
+
+def asked(evaluation: EvaluationSet, limit: str, stops: bool = True, run_dir: Path | None = None) -> ImagenetRequest:
+    return ImagenetRequest(
+        model_file=evaluation.model,
+        options=ImagenetOptions(evaluation.images, evaluation.truths, evaluation.labels),
+        reference=Configuration("reference", kernels="builtin"),
+        tests=(Configuration("a"),),
+        label_check=False,
+        sampling=SamplingAsked(parse_criterion(limit), stops),
+        execution=Execution(run_dir=run_dir),
+    )
+
+
+def run(request: ImagenetRequest, test: Session, reference: Session | None = None) -> EvaluationResult:
+    sessions = {"reference": reference or Scoring(), "a": test}
+    return evaluate(prepare, request, Observer(), lambda _model, configuration: sessions[configuration.name])
+
+
+def answer_of(result: EvaluationResult) -> tuple[str, int]:
+    assert result.sampling is not None
+    return result.sampling.answers["a"].answer, result.sampling.answers["a"].decided_after
+
+
+def test_a_run_ends_when_its_limit_is_decided_and_says_what_it_knows_of_all(evaluation: EvaluationSet) -> None:
+    test = Scoring(flips_below=0.04)
+    whole = run(replace(asked(evaluation, "agreement >= 90 %"), sampling=None), Scoring(flips_below=0.04))
+    result = run(asked(evaluation, "agreement >= 90 %"), test)
+    assert answer_of(result) == ("kept", result.examples_done)
+    assert result.complete
+    assert result.examples_done < PICTURES
+    assert result.sampling is not None
+    assert len(result.sampling.drawn) == result.examples_done
+    figure = result.sampling.answers["a"].figures["agreement"]
+    of_all = whole.configurations[1].figures["agreement"]
+    assert of_all is not None
+    assert 0.9 <= figure.low <= of_all <= figure.high
+    assert result.configurations[1].figures["agreement"] == figure.value
+    assert result.part.comparisons[0].topk == []
+    said = verdict_in_words(result.configurations[1].verdicts[0])
+    assert f"limit kept (agreement >= 90 %), decided after {result.examples_done} of {PICTURES} examples" in said
+
+
+def test_a_limit_that_is_broken_takes_few_examples_where_leads_tell(evaluation: EvaluationSet) -> None:
+    result = run(asked(evaluation, "agreement >= 95 %"), Scoring(flips_below=0.3))
+    assert answer_of(result)[0] == "broken"
+    assert answer_of(result)[1] < PICTURES / 2
+    assert result.configurations[1].verdicts[0].kind == "worse"
+
+
+def test_all_examples_give_the_figures_of_a_run_in_order(evaluation: EvaluationSet) -> None:
+    whole = run(replace(asked(evaluation, "top1 drop <= 1 point"), sampling=None), Scoring(flips_below=0.2))
+    result = run(asked(evaluation, "top1 drop <= 1 point", stops=False), Scoring(flips_below=0.2))
+    assert result.part.classified == whole.part.classified
+    assert [replace(entry, changed=[]) for entry in result.part.comparisons] == [
+        replace(entry, changed=[]) for entry in whole.part.comparisons
+    ]
+    assert result.sampling is not None
+    assert sorted(entry.example for entry in result.sampling.drawn) == sorted(path.name for path in images(evaluation))
+
+
+def images(evaluation: EvaluationSet) -> list[Path]:
+    return sorted(evaluation.images.iterdir())
+
+
+def test_a_run_that_was_stopped_goes_on_with_the_same_examples(evaluation: EvaluationSet, tmp_path: Path) -> None:
+    request = asked(evaluation, "agreement >= 90 %", run_dir=tmp_path / "run")
+    once = run(asked(evaluation, "agreement >= 90 %"), Scoring(flips_below=0.04))
+
+    class Interrupted(Scoring):
+        def _scores(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
+            if self.pictures == 25:
+                raise KeyboardInterrupt
+            return super()._scores(inputs)
+
+    first = Interrupted(flips_below=0.04)
+    first._function = first._scores
+    stopped = run(request, first)
+    assert (stopped.stopped, stopped.complete, answer_of(stopped)[0]) == ("interrupted", False, "open")
+    rest = Scoring(flips_below=0.04)
+    reference = Scoring()
+    result = run(request, rest, reference)
+    assert result.sampling == once.sampling
+    assert reference.pictures < PICTURES / 2
+    assert rest.pictures < once.examples_done + 11
+
+
+def test_examples_without_an_answer_leave_the_limit_to_all_examples(evaluation: EvaluationSet) -> None:
+    result = run(asked(evaluation, "agreement >= 50 %"), Scoring(fails_above=0.95))
+    assert result.examples_done == PICTURES
+    assert answer_of(result) == ("kept", PICTURES)
+    assert result.configurations[1].failed_examples > 0
+
+
+def test_a_reference_without_answers_cannot_say_what_is_drawn(evaluation: EvaluationSet) -> None:
+    with pytest.raises(UsageError, match="leave --sample out"):
+        run(asked(evaluation, "agreement >= 90 %"), Scoring(), Scoring(fails_above=-1.0))
+
+
+@pytest.mark.parametrize(
+    ("limit", "verdict", "reason"),
+    [
+        ("agreement >= 90 %", "pass", ""),
+        ("agreement >= 80 %", "pass", ""),
+        ("top1 drop <= 40 points", "pass", ""),
+        ("agreement >= 96 %", "inconclusive", "too few to tell"),
+        ("agreement <= 50 %", "fail", ""),
+        ("top1 drop <= 5 points at 95 %", "inconclusive", "about examples like these"),
+        ("distinct_answers >= 1", "inconclusive", "nothing is known of distinct_answers"),
+        ("failed_examples <= 0", "pass", ""),
+    ],
+)
+def test_gates_hold_the_bounds_of_all_examples(gated: EvaluationResult, limit: str, verdict: str, reason: str) -> None:
+    found = decide(parse_criterion(limit), evidence_of(gated, gated.configurations[1]))
+    assert found.verdict == verdict
+    assert reason in reason_in_words(found)
+
+
+@pytest.fixture(scope="module")
+def gated(evaluation: EvaluationSet) -> EvaluationResult:
+    return run(asked(evaluation, "agreement >= 90 %"), Scoring(flips_below=0.04))
+
+
+def taking(folder: Path) -> Callable[[SamplingAsked | None], SamplingAsked]:
+    def with_folder(sampling: SamplingAsked | None) -> SamplingAsked:
+        assert sampling is not None
+        return replace(sampling, reference_run=folder)
+
+    return with_folder
+
+
+def test_answers_of_an_earlier_reference_are_taken(evaluation: EvaluationSet, tmp_path: Path) -> None:
+    before = replace(asked(evaluation, "agreement >= 90 %", run_dir=tmp_path / "before"), sampling=None)
+    run(before, Scoring())
+    request = asked(evaluation, "agreement >= 90 %")
+    reference = Scoring()
+    result = run(
+        replace(request, sampling=taking(tmp_path / "before")(request.sampling)), Scoring(flips_below=0.04), reference
+    )
+    assert reference.pictures < 12
+    assert result.sampling is not None
+    once = run(request, Scoring(flips_below=0.04)).sampling
+    assert replace(result.sampling, reference_run="") == once
+
+
+def test_an_earlier_reference_of_other_pictures_is_refused(evaluation: EvaluationSet, tmp_path: Path) -> None:
+    options = ImagenetOptions(evaluation.images, evaluation.truths, evaluation.labels, num_images=20)
+    request = asked(evaluation, "agreement >= 90 %")
+    run(replace(request, sampling=None, options=options, execution=Execution(run_dir=tmp_path / "few")), Scoring())
+    with pytest.raises(UsageError, match=r"is of something else: .*the pictures"):
+        run(replace(request, sampling=taking(tmp_path / "few")(request.sampling)), Scoring())
+
+
+def test_a_run_on_drawn_examples_is_no_shard(evaluation: EvaluationSet) -> None:
+    with pytest.raises(UsageError, match="evaltools resume FOLDER"):
+        prepare(asked(evaluation, "agreement >= 90 %")).ready_to_merge([])
+
+
+def test_a_page_says_what_is_known_of_all_examples(gated: EvaluationResult) -> None:
+    (table,) = sections(gated)[0].blocks
+    assert isinstance(table, Table)
+    assert gated.sampling is not None
+    assert table.caption == "Limit: agreement >= 90 %"
+    assert table.below.startswith(f"{gated.examples_done} of {PICTURES} examples were run")
+    assert table.rows[0][:2] == ["a", "kept"]
+
+
+def test_a_result_of_drawn_examples_is_no_baseline(gated: EvaluationResult) -> None:
+    with pytest.raises(DataError, match="a baseline is of all; leave --stop out"):
+        make_baseline(gated)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--sample=informed", "--reference=none"), "draws by the reference's answers"),
+        (("--sample=informed", "--shard_count=2", "--run_dir=x"), "which a shard does not have"),
+        (("--sample=informed", "--sample_seed=-1"), "use a whole number of 0 or more"),
+        (("--sample=informed", "--limit=top1 drop <= 1 point at 95 %"), "is decided with 95 % confidence"),
+        (("--sample=informed", "--limit=latency_ms <= 5"), "a part of the examples decides limits such as"),
+        (("--sample=informed", "--limit=top1 <= 50 %"), "a part of the examples decides limits such as"),
+        (("--stop=decided",), "--sample=informed"),
+        (("--sample=informed", "--reference_run=nowhere"), "is no run folder"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(
+    evaluation: EvaluationSet, flags: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    completed = evaltools_here(*evaluation.flags(*flags, "--label_check=false"), cwd=tmp_path)
+    assert completed.code == 2
+    assert message in completed.err
