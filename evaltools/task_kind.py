@@ -11,6 +11,7 @@ import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from evaltools.errors import UsageError
@@ -19,8 +20,6 @@ from evaltools.extensions import TASKS, Installed, entries, installed, unusable
 from evaltools.parameter import Parameter
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console
 
     from evaltools.metrics.metric import Figure, Metric
@@ -36,10 +35,12 @@ _NO_TASKS: Final = {
     "suite": "evaltools.suite.kind:KIND",
 }
 """The kinds of requests that are no tasks, by name."""
+TASK_FILE_ENDINGS: Final = (".yaml", ".yml")
+"""Of files that state a task of one's own without code."""
 OWN: Final = "own"
 """What results call every task of one's own."""
 _OUTSIDE: Final = "evaltools.tasks.own"
-"""Finds those that are not in the tree: ``FILE.py:NAME``, and installed ones, which may be one function."""
+"""Finds those that are not in the tree: ``FILE.py:NAME``, ``FILE.yaml``, installed ones, which may be a function."""
 
 
 Detail = Literal["answer", "figures", "all"]
@@ -194,13 +195,31 @@ def kind_of(name: str) -> TaskKind:
     return outside
 
 
+def names_file(task: str) -> bool:
+    """Whether the name of a task is that of a file: ``FILE.py:NAME``, ``FILE.yaml``.
+
+    >>> [names_file(name) for name in ("own.py:mine", "task.yaml", "imagenet")]
+    [True, True, False]
+    """
+    return ":" in task or task.endswith((".py", *TASK_FILE_ENDINGS))
+
+
+def name_in_limits(task: str) -> str:
+    """What limits call a task of one's own.
+
+    >>> [name_in_limits(name) for name in ("own.py:mine", "tests/rooms.yaml", "installed")]
+    ['mine', 'rooms', 'installed']
+    """
+    return Path(task).stem if task.endswith(TASK_FILE_ENDINGS) else task.rpartition(":")[2]
+
+
 def recorded_kind(name: str) -> TaskKind:
     """The task that a file from elsewhere names; raises :class:`UsageError` for an unknown one.
 
-    Unlike :func:`kind_of` it never loads ``FILE.py``: results call every task in such a file ``own``.
+    Unlike :func:`kind_of` it never loads a file: results call every task in such a file ``own``.
     """
-    if ":" in name or name.endswith(".py"):
-        raise UsageError(f"{name!r} names a file with code, which no result does; take the file as evaltools wrote it")
+    if names_file(name):
+        raise UsageError(f"{name!r} names a file of a task, which no result does; take the file as evaltools wrote it")
     return kind_of(name)
 
 

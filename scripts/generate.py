@@ -79,10 +79,18 @@ def locate_schema() -> bytes:
 
 def suite_schema() -> bytes:
     """The JSON schema of the result of a suite."""
-    from evaltools.gates.suite import SuiteResult
+    from evaltools.gates.suite_result import SuiteResult
     from evaltools.result.json_file import json_schema, schema_text
 
     return schema_text(json_schema(SuiteResult, "evaltools suite result")).encode()
+
+
+def task_file_schema() -> bytes:
+    """The JSON schema of what stands in a task.yaml, for editors."""
+    from evaltools.result.json_file import json_schema, schema_text
+    from evaltools.tasks.task_file.schema import TaskFile
+
+    return schema_text(json_schema(TaskFile, "evaltools task")).encode()
 
 
 GENERATED: dict[str, Callable[[], bytes]] = {
@@ -91,6 +99,7 @@ GENERATED: dict[str, Callable[[], bytes]] = {
     "evaltools/result/benchmark.schema.json": benchmark_schema,
     "evaltools/result/locate.schema.json": locate_schema,
     "evaltools/gates/suite.schema.json": suite_schema,
+    "tasks/task_file/task.schema.json": task_file_schema,
     "docs/delegate-flags.md": delegate_flags,
     "evaltools/preprocess/resize_bilinear.tflite": resize_model,
 }

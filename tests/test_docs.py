@@ -173,6 +173,7 @@ def test_flags_in_the_docs_exist() -> None:
         *SUITE.values(),
     )
     foreign = {"platform", "dest", "nouse_gpu", "flag", "use", "use_"}
+    foreign |= {"arrays", "truth", "num_examples"}  # of a task.yaml, in own-tasks.md
     foreign |= {"truths", "debug", "trust"}  # of the task in own-tasks.md, of every command, of resume and merge
     foreign |= {"library"}  # of the script in a bundle
     known |= {name for group in groups for parameter in group for name in parameter.names}

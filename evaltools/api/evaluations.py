@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -95,7 +96,7 @@ def diff(
 
 
 def run(
-    task: str | TaskFunction[...],
+    task: AnyPath | TaskFunction[...],
     model: AnyPath,
     *,
     reference: OneConfiguration | None = None,
@@ -103,13 +104,16 @@ def run(
     progress: bool | OnProgress | None = None,
     **options: Any,
 ) -> Result:
-    """A task of your own: a function with ``@evaltools.task``, ``"FILE.py:NAME"``, or the name of an installed one.
+    """A task of your own: a function with ``@evaltools.task``, ``"FILE.py:NAME"`` or ``"FILE.yaml"``.
 
-    ``options`` are those of the task and those of ``evaltools run``. Everything else as for :func:`imagenet`.
+    One that comes with evaltools or is installed goes by its name. ``options`` are those of the task and those of
+    ``evaltools run``. Everything else as for :func:`imagenet`.
     """
-    if not isinstance(task, str | TaskFunction):
-        raise UsageError(f'task: expected a function with @evaltools.task above it, or "FILE.py:NAME", got {task!r}')
-    kind = OwnKind(located(task)) if isinstance(task, TaskFunction) else kind_named(task)
+    if not isinstance(task, str | os.PathLike | TaskFunction):
+        raise UsageError(
+            f'task: expected a function with @evaltools.task above it, "FILE.py:NAME" or "FILE.yaml", got {task!r}'
+        )
+    kind = OwnKind(located(task)) if isinstance(task, TaskFunction) else kind_named(os.fspath(task))
     return _evaluate(kind, model, {}, options, reference, tests, progress)
 
 

@@ -11,7 +11,7 @@ from evaltools.api.benchmarks import Benchmark
 from evaltools.api.result import Result
 from evaltools.api.suites import Suite
 from evaltools.errors import UsageError
-from evaltools.gates.suite import read_suite
+from evaltools.gates.suite_result import read_suite
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.inspection import Inspection
 from evaltools.result.json_file import read_json

@@ -13,8 +13,8 @@ from evaltools.api.options import AnyPath, flags_of
 from evaltools.api.pages import write_page
 from evaltools.api.progress import bar
 from evaltools.errors import UsageError
-from evaltools.gates.suite import SuiteChanges, SuiteEntry, SuiteResult
 from evaltools.gates.suite_diff import compare_suites
+from evaltools.gates.suite_result import SuiteChanges, SuiteEntry, SuiteResult
 from evaltools.parameter import did_you_mean
 from evaltools.report.files.output_file import write_file
 from evaltools.report.page.make import Sources

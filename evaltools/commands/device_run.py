@@ -22,7 +22,7 @@ from evaltools.locate.kind import request_of_flags as search_of_flags
 from evaltools.parameter import Parameter, did_you_mean
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags, parse_flags
-from evaltools.task_kind import RequestKind, usable_kinds
+from evaltools.task_kind import RequestKind, names_file, usable_kinds
 from evaltools.tasks.shared.kind import evaluation_kind
 
 DESCRIPTION: Final = """\
@@ -62,7 +62,7 @@ def kind_on_devices(word: str) -> RequestKind:
     others: dict[str, RequestKind] = {KIND.command: KIND, LOCATE.command: LOCATE}
     if word in others:
         return others[word]
-    task = word if ".py:" in word else task_of(word)
+    task = word if names_file(word) else task_of(word)
     if task is None:
         known = [*tasks_on_devices(), *task_aliases(), *others]
         hint = did_you_mean(word, known)

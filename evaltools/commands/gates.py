@@ -12,6 +12,7 @@ from evaltools.errors import UsageError
 from evaltools.gates.gate_file import RunSource
 from evaltools.request import Request
 from evaltools.runs.gate_runs import OUTPUT_FLAG, Run
+from evaltools.task_kind import names_file
 
 
 def read_run(source: RunSource, folder: Path) -> Run:
@@ -34,11 +35,12 @@ def request_of_words(words: Sequence[str], folder: Path) -> Request | None:
     try:
         if task is not None:
             return evaluation.parse(task, words[1:], folder)
-        if words[:1] == ("run",) and len(words) > 1:
-            own_task = os.path.join(folder, words[1]) if ".py:" in words[1] else words[1]
-            return evaluation.parse(own_task, words[2:], folder)
-        if words[:2] == ("device", "run") and len(words) > 2:
-            return device_run.parse(words[2], words[3:], folder)
+        match words:
+            case ["run", own_task, *rest]:
+                place = os.path.join(folder, own_task) if names_file(own_task) else own_task
+                return evaluation.parse(place, rest, folder)
+            case ["device", "run", on_devices, *rest]:
+                return device_run.parse(on_devices, rest, folder)
     except SystemExit:
         raise UsageError("its command asks for help; leave that out") from None
     return None

@@ -20,7 +20,9 @@ COMMANDS: Final = {
     ),
     "locate": Command("locate.command", "Which operator makes the difference, and why: cause, proof, smallest model"),
     "suite": Command("suite.command", "Many models in many configurations: one table, one report, what changed since"),
-    "run": Command("evaluate.own_task", "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."),
+    "run": Command(
+        "evaluate.own_task", "A task of your own: run FILE.py:NAME|FILE.yaml MODEL.tflite --option=value ..."
+    ),
     "resume": Command("runs.resume", "Go on with an interrupted run, from the journal of its --run_dir"),
     "merge": Command("runs.merge", "One result from the shards of a run"),
     "capture": Command("runs.capture", "What a run that goes on does now: a trace of its work and its processes"),

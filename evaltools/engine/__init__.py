@@ -3,7 +3,7 @@
 from evaltools.engine.execution import Execution, Shard, available_cores, sessions_of_workers, worker_count
 from evaltools.engine.journal import Finished, Journal
 from evaltools.engine.ledger import GivenUp, Stop, Tally
-from evaltools.engine.opening import NotMeasured, Open, Opened, open_all, open_configuration
+from evaltools.engine.opening import NotMeasured, Opened, open_all, open_configuration
 from evaltools.engine.quiet import QuietTime, QuietTimes, examples_for_latency, measure_in_quiet, pooled
 from evaltools.engine.run import PassOptions, PassOutcome, run_pass
 from evaltools.engine.run_folder import run_journal
@@ -18,7 +18,6 @@ __all__ = [
     "GivenUp",
     "Journal",
     "NotMeasured",
-    "Open",
     "Opened",
     "PassOptions",
     "PassOutcome",

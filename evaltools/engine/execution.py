@@ -1,4 +1,4 @@
-"""How an evaluation is carried out: workers, shards, limits for crashes and hangs."""
+"""How an evaluation is to be carried out: the workers and their sessions, shards, what else the user sets."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.configuration import Configuration
-from evaltools.engine.opening import Open, Opened
+from evaltools.engine.opening import Opened
 from evaltools.engine.task import Example
 from evaltools.errors import ConfigurationUnavailable, UsageError
-from evaltools.runtime import Session
+from evaltools.runtime import Open, Session
 from evaltools.runtime.process.restarting import RestartingSession
 
 _WORTH_A_WORKER: Final = 8
@@ -48,7 +48,8 @@ class Execution:
     """How an evaluation is carried out.
 
     ``workers`` None: one per core. ``run_dir`` None: nothing is kept for a later run. ``latency_examples`` None: a
-    tenth of the examples, at most 100. A trace is written to ``trace``.
+    tenth of the examples, at most 100. A trace is written to ``trace``. Inputs made of pictures are kept in the folder
+    ``input_cache``, at most about ``input_cache_bytes`` of them.
     """
 
     workers: int | None = 1
@@ -58,6 +59,8 @@ class Execution:
     shard: Shard = Shard()
     latency_examples: int | None = None
     trace: Path | None = None
+    input_cache: Path | None = None
+    input_cache_bytes: int = 0
 
 
 def worker_count(execution: Execution, configurations: Sequence[Configuration], one_only: bool, examples: int) -> int:

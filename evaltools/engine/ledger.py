@@ -1,4 +1,4 @@
-"""Settles finished examples in the order of the examples, however the workers finish them."""
+"""Settles finished examples in their order, however the workers finish them; says when to give up or to stop."""
 
 from __future__ import annotations
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing
 from evaltools.model import ModelFile
-from evaltools.runtime import Session
+from evaltools.runtime import Open, Session
 from evaltools.runtime.did_not_run import require_delegates_ran
-
-Open = Callable[[ModelFile, Configuration], Session]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, wait
 from concurrent.futures import TimeoutError as NotInTime  # another class than the builtin one before Python 3.11
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pebble import ProcessPool
 
 Recipes = Sequence[Callable[[], Prepared]]
+Within = Callable[[], AbstractContextManager[None]]
 _TRIES: Final = 3
 _WORTH_A_PROCESS: Final = 64
 _SECONDS_BETWEEN_LOOKS: Final = 1.0
@@ -61,12 +62,14 @@ class Preparer(Protocol):
 class InThisProcess:
     """Makes inputs in the process, and the thread, that calls it."""
 
-    def __init__(self, task: Task[Any]) -> None:
+    def __init__(self, task: Task[Any], within: Within = nullcontext) -> None:
         self._task = task
+        self._within = within
 
     def make(self, examples: Sequence[Example]) -> list[ReadyExample]:
         """Make them one after the other."""
-        return [prepare_one(self._task, example) for example in examples]
+        with self._within():
+            return [prepare_one(self._task, example) for example in examples]
 
     def stop(self) -> None:
         """Do nothing: no other process is at work."""
@@ -133,23 +136,28 @@ def _made(recipe: Callable[[], Prepared]) -> tuple[Prepared | Failure, int, int]
 
 @contextmanager
 def preparers(
-    task: Task[Any], inputs: Sequence[TensorSpec], count: int, timeout_s: float, examples: int
+    task: Task[Any],
+    inputs: Sequence[TensorSpec],
+    count: int,
+    timeout_s: float,
+    examples: int,
+    within: Within = nullcontext,
 ) -> Iterator[Sequence[Preparer]]:
     """A context that yields one preparer per worker.
 
     Each has a process of its own if the task can be sent to another process, and if there are enough ``examples`` to be
     worth it. ``inputs`` are the tensors that are made. ``timeout_s`` limits how long another process may take for one
-    example.
+    example. ``within`` makes the context in which inputs are made.
     """
     elsewhere = SharedArrays.can_travel and examples >= _WORTH_A_PROCESS
     memories = _shared_memories(inputs, count) if elsewhere else []
     if not isinstance(task, PortableTask) or not memories:
-        yield [InThisProcess(task) for _ in range(count)]
+        yield [InThisProcess(task, within) for _ in range(count)]
         return
     try:
-        pool = DecodingPool(memories, count)
+        pool = DecodingPool(memories, count, within)
     except OSError:  # no semaphores, no descriptors, no processes: slower, but no reason to end
-        yield [InThisProcess(task) for _ in range(count)]
+        yield [InThisProcess(task, within) for _ in range(count)]
         return
     try:
         yield [InOtherProcess(task, pool, number, timeout_s) for number in range(count)]
@@ -176,8 +184,9 @@ class _NotMade(Exception):
 class DecodingPool:
     """Processes that make inputs. A pool that breaks, as when an idle process is killed, is replaced."""
 
-    def __init__(self, memories: Sequence[SharedArrays], processes: int) -> None:
+    def __init__(self, memories: Sequence[SharedArrays], processes: int, within: Within = nullcontext) -> None:
         self.memories: Final = memories
+        self._within = within
         self._processes: Final = processes
         self._changing = threading.Lock()
         self._stopped = False
@@ -218,7 +227,8 @@ class DecodingPool:
     def _begun(self) -> ProcessPool:
         from pebble import ProcessExpired, ProcessPool
 
-        pool = ProcessPool(self._processes, context=server_context(), initializer=_begin, initargs=(self.memories,))
+        given = (self.memories, self._within)
+        pool = ProcessPool(self._processes, context=server_context(), initializer=_begin, initargs=given)
         with interrupts_kept_back(), suppress(BrokenExecutor, RuntimeError, ProcessExpired, NotInTime):
             _result(pool, _scheduled(pool, 0, (), _SECONDS_TO_START))
         return pool
@@ -270,13 +280,19 @@ _memories: Final[list[SharedArrays]] = []
 """In a process of the pool: where inputs go, one place for each worker."""
 
 
-def _begin(memories: Sequence[SharedArrays]) -> None:
+_contexts: Final[list[Within]] = []
+"""In a process of the pool: what makes the context in which it makes inputs."""
+
+
+def _begin(memories: Sequence[SharedArrays], within: Within) -> None:
     leave_interrupts_to_parent()
     _memories.extend(memories)
+    _contexts.append(within)
 
 
 def _make_all(place: int, recipes: Recipes) -> list[_Sent]:
-    return [_packed(slot, recipe, _memories[place]) for slot, recipe in enumerate(recipes)]
+    with _contexts[0]():
+        return [_packed(slot, recipe, _memories[place]) for slot, recipe in enumerate(recipes)]
 
 
 def _packed(slot: int, recipe: Callable[[], Prepared], memory: SharedArrays) -> _Sent:

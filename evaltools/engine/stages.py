@@ -13,12 +13,15 @@ Bound = Literal["input", "inference", "metrics", "journal"]
 READ: Final = "read"
 DECODE: Final = "decode"
 RESIZE: Final = "resize"
+CACHE: Final = "cache"
+"""Finding an input in a cache, which takes the place of decoding and resizing."""
 PREPARATION: Final = "prepare"
 INFERENCE: Final = "inference"
 METRICS: Final = "metrics"
 JOURNAL: Final = "journal"
-INPUT_STAGES: Final = (READ, DECODE, RESIZE, PREPARATION)
-STAGES: Final = (*INPUT_STAGES, INFERENCE, METRICS, JOURNAL)
+INPUT_STAGES: Final = (READ, DECODE, RESIZE, CACHE, PREPARATION)
+STAGES: Final = (READ, DECODE, RESIZE, PREPARATION, INFERENCE, METRICS, JOURNAL)
+"""Those of every pass."""
 
 
 class Span(NamedTuple):
@@ -48,16 +51,21 @@ class InferenceTime(NamedTuple):
 
 @dataclass
 class StageTimes:
-    """Seconds of work per stage: over all workers, by worker, and those of inference by configuration."""
+    """Seconds of work per stage: over all workers, by worker, and those of inference by configuration.
+
+    ``cached_inputs`` is how many inputs a cache gave.
+    """
 
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
     by_worker: dict[int, dict[str, float]] = field(default_factory=dict)
     inference: dict[str, InferenceSeconds] = field(default_factory=dict)
+    cached_inputs: int = 0
 
     def add(self, spans: Iterable[Span]) -> None:
         """Add pieces of work; those of the journal belong to no worker."""
         for span in spans:
             _add(self.seconds, span)
+            self.cached_inputs += span.stage == CACHE
             if span.worker >= 0:
                 _add(self.by_worker.setdefault(span.worker, {}), span)
 
@@ -74,7 +82,7 @@ class StageTimes:
     def bound(self) -> Bound | None:
         """The kind of work that takes most of the time; None where none was done."""
         work: dict[Bound, float] = {
-            "input": sum(self.seconds[stage] for stage in INPUT_STAGES),
+            "input": sum(self.seconds.get(stage, 0.0) for stage in INPUT_STAGES),
             "inference": self.seconds[INFERENCE],
             "metrics": self.seconds[METRICS],
             "journal": self.seconds[JOURNAL],

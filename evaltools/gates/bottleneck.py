@@ -8,7 +8,7 @@ from typing import Final, Literal
 from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
 
 Kind = Literal["input", "inference", "metrics", "journal"]
-_INPUT_STAGES: Final = ("read", "decode", "resize", "prepare")
+_INPUT_STAGES: Final = ("read", "decode", "resize", "cache", "prepare")
 
 
 @dataclass(frozen=True)

@@ -67,14 +67,13 @@ class Decision:
     cannot_exist: bool = False
 
 
-def decide(criterion: Criterion, evidence: Evidence, tests: int = 1) -> Decision:
+def decide(criterion: Criterion, evidence: Evidence, limits_together: int = 1) -> Decision:
     """Hold one limit against one configuration.
 
     A configuration that was not measured, or measured on something else than it asked for, keeps no limit; one that
-    crashed or hung after its figures were measured keeps it at best without being clean. With a
-    confidence a limit is kept where the one-sided bound is on its right side, broken where the other bound is on its
-    wrong side, else inconclusive. Where it is one of so many ``tests``, it is broken with a confidence that allows for
-    that.
+    crashed or hung after its figures were measured gets ``not clean`` at best. With a confidence a
+    limit is kept where the one-sided bound is on its right side, broken where the other bound is on its wrong side,
+    else inconclusive. Of ``limits_together`` each is broken only at the stricter confidence that so many need.
 
     >>> from evaltools.gates.criteria import parse_criterion
     >>> decide(parse_criterion("top1 >= 0.7"), Evidence("xnnpack", figures={"top1": 0.75})).verdict
@@ -88,25 +87,25 @@ def decide(criterion: Criterion, evidence: Evidence, tests: int = 1) -> Decision
             reason=evidence.not_measured,
             cannot_exist=evidence.cannot_exist,
         )
-    decision = _decided(criterion, evidence, tests)
+    decision = _decided(criterion, evidence, limits_together)
     if decision.verdict == "pass" and evidence.not_clean:
         return replace(decision, verdict="not clean", reason=Reason("not_clean", names={"why": evidence.not_clean}))
     return decision
 
 
-def _decided(criterion: Criterion, evidence: Evidence, tests: int) -> Decision:
+def _decided(criterion: Criterion, evidence: Evidence, limits_together: int) -> Decision:
     if criterion.is_relative and evidence.reference_not_measured is not None:
         return _missing(criterion, evidence, evidence.reference_not_measured)
     if criterion.kind in ("drop", "rise"):
-        return _decide_change(criterion, evidence, tests)
+        return _decide_change(criterion, evidence, limits_together)
     if criterion.kind == "ratio":
-        return _decide_ratio(criterion, evidence, tests)
+        return _decide_ratio(criterion, evidence, limits_together)
     if criterion.output is not None or any(criterion.figure in values for _, values in evidence.outputs):
         return _decide_outputs(criterion, evidence)
-    return _decide_value(criterion, evidence, tests)
+    return _decide_value(criterion, evidence, limits_together)
 
 
-def _decide_value(criterion: Criterion, evidence: Evidence, tests: int) -> Decision:
+def _decide_value(criterion: Criterion, evidence: Evidence, limits_together: int) -> Decision:
     if criterion.figure not in evidence.figures:
         return _missing(criterion, evidence, _no_such_figure(criterion, evidence))
     value = evidence.figures[criterion.figure]
@@ -121,13 +120,13 @@ def _decide_value(criterion: Criterion, evidence: Evidence, tests: int) -> Decis
         counted = (mean.mean, mean.deviation, mean.count)
         if mean_bound(*counted, criterion.confidence, upper=True) is None:
             return Decision(evidence.configuration, criterion.text, "inconclusive", found, Reason("all_equal"))
-        return _bounded(criterion, evidence, found, partial(_mean_bounds, *counted), tests)
+        return _bounded(criterion, evidence, found, partial(_mean_bounds, *counted), limits_together)
     if share is None or share.count == 0:
         return _missing(criterion, evidence, _no_interval(criterion))
     counts = (share.successes, share.count)
-    of_each_side = (1, tests) if criterion.at_most else (tests, 1)
+    of_each_side = (1, limits_together) if criterion.at_most else (limits_together, 1)
     place = partial(examples_to_place, *counts, criterion.value, criterion.confidence, of_each_side)
-    return _bounded(criterion, evidence, found, partial(_share_bounds, *counts), tests, place)
+    return _bounded(criterion, evidence, found, partial(_share_bounds, *counts), limits_together, place)
 
 
 def _no_interval(criterion: Criterion) -> Reason:
@@ -156,7 +155,7 @@ def _no_such_figure(criterion: Criterion, evidence: Evidence) -> Reason:
     return Reason("no_such_own_figure", names=names | {"hint": hint, "there_are": there_are})
 
 
-def _decide_change(criterion: Criterion, evidence: Evidence, tests: int) -> Decision:
+def _decide_change(criterion: Criterion, evidence: Evidence, limits_together: int) -> Decision:
     """Decide a limit on a drop, or on a rise of a mean that is better when lower."""
     if criterion.metric.is_of_own_task and criterion.figure not in evidence.figures:
         return _missing(criterion, evidence, _no_such_figure(criterion, evidence))
@@ -171,11 +170,11 @@ def _decide_change(criterion: Criterion, evidence: Evidence, tests: int) -> Deci
     found = Found(f"{criterion.figure} {wanted}", 0.0 - change.change, unit=criterion.unit)
     if criterion.confidence is None:
         return _compared(criterion, evidence, found)
-    decisive = partial(change.examples_to_decide, criterion.value, criterion.confidence, tests)
-    return _bounded(criterion, evidence, found, partial(_drop_bounds, change), tests, decisive)
+    decisive = partial(change.examples_to_decide, criterion.value, criterion.confidence, limits_together)
+    return _bounded(criterion, evidence, found, partial(_drop_bounds, change), limits_together, decisive)
 
 
-def _decide_ratio(criterion: Criterion, evidence: Evidence, tests: int) -> Decision:
+def _decide_ratio(criterion: Criterion, evidence: Evidence, limits_together: int) -> Decision:
     if evidence.ratio is None:
         return _missing(criterion, evidence, Reason("no_reference_times"))
     ratio, interval = evidence.ratio.ratio, evidence.ratio.interval
@@ -185,7 +184,7 @@ def _decide_ratio(criterion: Criterion, evidence: Evidence, tests: int) -> Decis
     if interval is None:
         return _missing(criterion, evidence, Reason("no_ratio_interval" if evidence.ratio.pairs else "medians_only"))
     found = Found("latency ratio", ratio, processes=evidence.ratio.processes, unit=criterion.unit)
-    return _bounded(criterion, evidence, found, partial(at_confidence, ratio, interval), tests)
+    return _bounded(criterion, evidence, found, partial(at_confidence, ratio, interval), limits_together)
 
 
 def _decide_outputs(criterion: Criterion, evidence: Evidence) -> Decision:
@@ -229,7 +228,7 @@ def _bounded(
     evidence: Evidence,
     found: Found,
     bounds: Callable[[float], Interval],
-    tests: int,
+    limits_together: int,
     how_many: Callable[[], int | None] | None = None,
 ) -> Decision:
     """Decide a limit with a confidence.
@@ -246,12 +245,12 @@ def _bounded(
     if interval.high <= criterion.value if criterion.at_most else interval.low >= criterion.value:
         return decision(verdict="pass")
     is_beyond = _is_broken(criterion, interval)
-    if is_beyond and _is_broken(criterion, bounds(confidence_of_each(criterion.confidence, tests))):
+    if is_beyond and _is_broken(criterion, bounds(confidence_of_each(criterion.confidence, limits_together))):
         return decision(verdict="fail")
     needed = None if how_many is None else how_many()
     if how_many is not None and needed is None:
         return decision(verdict="inconclusive", reason=Reason("at_the_limit"))
-    reason = Reason("beyond_for_one", {"limits": tests}) if is_beyond else Reason("too_few")
+    reason = Reason("beyond_for_one", {"limits": limits_together}) if is_beyond else Reason("too_few")
     return decision(verdict="inconclusive", reason=reason, examples_needed=needed)
 
 

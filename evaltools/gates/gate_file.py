@@ -26,7 +26,7 @@ from evaltools.documents import toml_values
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.parameter import did_you_mean
-from evaltools.task_kind import OWN, kind_names, tree_kinds
+from evaltools.task_kind import OWN, kind_names, name_in_limits, tree_kinds
 
 _PYPROJECT: Final = "pyproject.toml"
 
@@ -173,8 +173,8 @@ def _commands_of_tree() -> set[str]:
 
 
 def _own_tasks(runs: Sequence[RunSource]) -> list[str]:
-    """The names of tasks of one's own: those that are installed, and the functions that runs name."""
-    named = [run.command[1].rpartition(":")[2] for run in runs if run.command[:1] == ("run",) and len(run.command) > 1]
+    """The names of tasks of one's own: those that are installed, and those of files that runs name."""
+    named = [name_in_limits(run.command[1]) for run in runs if run.command[:1] == ("run",) and len(run.command) > 1]
     return [OWN, *(name for name in kind_names() if name not in tree_kinds()), *named]
 
 

@@ -113,8 +113,8 @@ def seconds_of(result: EvaluationResult) -> dict[str, float]:
 def decide_together(held: Sequence[tuple[Criterion, Evidence]]) -> list[Decision]:
     """Decide limits of which none should be broken by chance: those with a confidence are corrected after Holm 1979.
 
-    That all of them are kept needs no correction: one that does not hold is kept by chance as rarely as if it were
-    alone.
+    That all of them are kept needs no correction: a limit that does not hold passes by chance no more often for being
+    one of several.
     """
     of_confidence = sum(criterion.confidence is not None and not evidence.not_measured for criterion, evidence in held)
     tests = max(1, of_confidence)

@@ -18,7 +18,7 @@ _SEVERAL_RUNS: Final = 3
 
 
 @dataclass(frozen=True)
-class RunsOfYardsticks:
+class YardsticksByRun:
     """The runs of one output in CPU variants and in precisions, by the name of these."""
 
     floor: Mapping[str, ByRun]
@@ -29,7 +29,7 @@ class RunsOfYardsticks:
         return [by_run[run] for by_run in (*self.floor.values(), *self.precisions.values()) if run in by_run]
 
 
-def blank_runs(found: ByRun, yardsticks: RunsOfYardsticks) -> list[int]:
+def blank_runs(found: ByRun, yardsticks: YardsticksByRun) -> list[int]:
     """The runs in which one side has the same number everywhere, and none of the yardsticks makes that of them."""
     return [
         run
@@ -38,7 +38,7 @@ def blank_runs(found: ByRun, yardsticks: RunsOfYardsticks) -> list[int]:
     ]
 
 
-def blank_block(found: ByRun, yardsticks: RunsOfYardsticks) -> tuple[int, int] | None:
+def blank_block(found: ByRun, yardsticks: YardsticksByRun) -> tuple[int, int] | None:
     """A block that is blank whenever it differs, and the number of runs in which no yardstick makes it so.
 
     It takes three such runs. None where there is no such block.

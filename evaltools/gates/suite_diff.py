@@ -9,7 +9,7 @@ from typing import Final
 from evaltools.gates.baseline import Baseline, BaselineConfiguration
 from evaltools.gates.baseline_diff import compare_with_baseline
 from evaltools.gates.baseline_limits import latency_since
-from evaltools.gates.suite import ChangeKind, SuiteChange, SuiteChanges, SuiteEntry, SuiteResult, SuiteRow
+from evaltools.gates.suite_result import ChangeKind, SuiteChange, SuiteChanges, SuiteEntry, SuiteResult, SuiteRow
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import LatencyRatio
 from evaltools.task_kind import kind_of
@@ -20,7 +20,7 @@ _RANKS: Final = {
     "better": 0, "equivalent": 0, MEASURED: 0, "fp16": 1, "bf16": 1, "int8": 1,
     "not judged": 2, "not decided": 2, "worse": 3, "diverged": 3, NOT_MEASURED: 4,
 }  # fmt: skip
-"""How bad what was found is; a change among equals is neither better nor worse."""
+"""The higher the worse; a change within a rank is neither better nor worse."""
 Key = tuple[str, str, str]
 
 

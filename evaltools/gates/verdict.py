@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, Literal
 
-from evaltools.gates.paired_runs import ByRun, RunsOfYardsticks, blank_block, blank_runs
+from evaltools.gates.paired_runs import ByRun, YardsticksByRun, blank_block, blank_runs
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import JudgedFigure, OutputDifference
 from evaltools.metrics.regions import Farthest
@@ -29,7 +29,7 @@ UNIT_ROUNDOFF: Final[Mapping[str, float]] = {"float32": 2.0**-24, "fp16": 2.0**-
 AMPLIFIED: Final = 0.1
 """Where rounding itself is beyond this relative size, a difference that it explains decides nothing."""
 _SMALL: Final = 0.1
-"""But one that is no more than this share of it shows that the sides are alike."""
+"""A difference up to this share of the rounding's own size shows all the same that the sides are alike."""
 _MOST_ANSWERS: Final = 0.5
 """Where rounding explains that more than this share of the answers are others, it decides nothing either."""
 _OWN_ROUNDOFF: Final = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float64": 2.0**-24}
@@ -70,7 +70,7 @@ class Yardsticks:
     precisions: Mapping[str, OutputDifference]
     node_count: int
     other_model: bool = False
-    runs: RunsOfYardsticks = field(default_factory=lambda: RunsOfYardsticks({}, {}))
+    runs: YardsticksByRun = field(default_factory=lambda: YardsticksByRun({}, {}))
 
 
 @dataclass(frozen=True)
@@ -463,7 +463,7 @@ def _held_part(
 def _judge_systematic(
     name: str, found: OutputDifference, yardsticks: Yardsticks, of_all: Mapping[str, float]
 ) -> OutputVerdict | None:
-    """Of a factor or an offset: as large a part of what is granted to the whole as it is of the yardsticks' difference.
+    """Of a factor or an offset: it may be the share of the whole tolerance that it is of the yardsticks' difference.
 
     Not beside another model, as quantising a model brings about both.
     """

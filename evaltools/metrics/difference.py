@@ -58,6 +58,11 @@ class Side:
     at_high: int = 0
     parts: tuple[int, ...] = ()
 
+    @property
+    def is_level(self) -> bool:
+        """Whether all elements have the same number."""
+        return self.low == self.high and not self.nan and not self.infinite
+
 
 @dataclass(frozen=True)
 class DifferenceSums:

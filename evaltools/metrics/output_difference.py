@@ -343,7 +343,7 @@ def _blank_runs(parts: Sequence[TensorDifference], is_real: bool) -> list[bool]:
     step = (max(highs) - min(lows)) / STEPS if lows else math.inf
     blank = []
     for part in parts:
-        levelled = _is_level(part.test) != _is_level(part.reference)
+        levelled = part.test.is_level != part.reference.is_level
         several = part.elements > 2 and part.different >= min(_SEVERAL_ELEMENTS, part.elements - 1)
         if is_real:
             is_far = part.sums.max_absolute > step and (part.quanta is None or part.max_quanta > 1)
@@ -351,10 +351,6 @@ def _blank_runs(parts: Sequence[TensorDifference], is_real: bool) -> list[bool]:
             is_far = part.different > FEW_ELEMENTS * part.elements
         blank.append(levelled and several and is_far)
     return blank
-
-
-def _is_level(side: Side) -> bool:
-    return side.low == side.high and not side.nan and not side.infinite
 
 
 def _repeated(parts: Sequence[TensorDifference]) -> set[int]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from evaltools.documents import yaml_values
+from evaltools.documents import yaml_line, yaml_values
 from evaltools.errors import UsageError
 
 _MERGE: Final = "tag:yaml.org,2002:merge"
@@ -57,11 +58,20 @@ def _same_key(key: yaml.Node) -> object:
     return (key.tag, key.value) if isinstance(key, yaml.ScalarNode) else id(key)
 
 
-def read_yaml(path: Path, flag: str) -> Any:
-    """The content of a YAML file as plain Python values; raises :class:`UsageError` with the reason."""
+def read_yaml(path: Path, flag: str = "") -> Any:
+    """The content of a YAML file as plain Python values; raises :class:`UsageError` with the reason.
+
+    ``flag`` names the file, if one does.
+    """
+    where = f"{flag}={path}" if flag else str(path)
     try:
         return yaml_values(path.read_text(encoding="utf-8"), _Loader)
     except OSError as error:
-        raise UsageError(f"{flag}={path} cannot be read: {error.strerror}") from error
+        raise UsageError(f"{where} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise UsageError(f"{flag}={path} is no valid YAML: {error}") from error
+        raise UsageError(f"{where} is no valid YAML: {error}") from error
+
+
+def line_in_yaml(path: Path, keys: Sequence[str | int]) -> int:
+    """The line of what is below these keys in a file that :func:`read_yaml` reads."""
+    return yaml_line(path.read_text(encoding="utf-8"), _Loader, keys)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from evaltools.result.drawing import Panel
 from evaltools.result.evaluation import EvaluationResult
 
 Tone = Literal["", "good", "bad", "open"]
@@ -76,7 +77,8 @@ class Frame:
 class Picture:
     """A picture of which configurations say something else.
 
-    ``folder`` and ``name`` say which file, ``effect`` in a word what changed, ``lines`` who says what of it.
+    ``folder`` and ``name`` say which file, ``effect`` in a word what changed, ``lines`` who says what of it. ``panels``
+    are small pictures that stand beside it, or over it.
     """
 
     folder: str
@@ -85,6 +87,7 @@ class Picture:
     tone: Tone
     lines: Sequence[str]
     frames: Sequence[Frame] = ()
+    panels: Sequence[Panel] = ()
 
 
 @dataclass(frozen=True)

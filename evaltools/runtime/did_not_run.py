@@ -11,7 +11,7 @@ _MOST_KINDS: Final = 5
 
 
 def require_delegates_ran(delegation: Delegation) -> None:
-    """Raise :class:`DelegateTookNothing` where a requested delegate has no node, or not what it was to compute in."""
+    """Raise :class:`DelegateTookNothing` where a requested delegate took no node, or a setting had no effect."""
     if delegation.without_effect:
         raise DelegateTookNothing(delegation.without_effect)
     idle = [delegate.delegate for delegate in delegation.delegates if delegate.requested and delegate.nodes == 0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from evaltools.configuration import AUTO, OUR_RUNTIMES, RUNTIMES, Configuration
 from evaltools.errors import ConfigurationUnavailable, UsageError
@@ -14,6 +14,9 @@ from evaltools.extensions import entries, load
 from evaltools.model import ModelFile
 from evaltools.runtime.session import Runtime, Session
 from evaltools.runtime.support import has_delegates, obstacle_to
+
+Open = Callable[[ModelFile, Configuration], Session]
+"""What opens the session of a model in a configuration."""
 
 
 def runtime_name(configuration: Configuration) -> str:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from evaltools.gates.suite import OperatorCell, SuiteRow
+from evaltools.errors import ModelError
+from evaltools.gates.suite_result import OperatorCell, SuiteRow
 from evaltools.model import read_model
 from evaltools.model.contents import read_contents
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
@@ -28,10 +29,18 @@ def rows_of_benchmark(result: BenchmarkResult) -> list[SuiteRow]:
     return [_of_benchmark(row) for row in result.rows]
 
 
-def operators_of(path: Path, result: LocateResult) -> list[tuple[str, str, OperatorStatus]]:
-    """What each operator of a model showed alone: its name, its types, its status."""
-    graph = read_contents(read_model(path)).main
-    return [(each.name, graph.types_of(graph.nodes[each.index]), each.status) for each in result.operators]
+def operator_types(path: Path) -> tuple[str, ...]:
+    """The types of each operator of a model, in its order; none for a file that is no model."""
+    try:
+        graph = read_contents(read_model(path)).main
+    except ModelError:
+        return ()
+    return tuple(graph.types_of(node) for node in graph.nodes)
+
+
+def operators_of(types: Sequence[str], result: LocateResult) -> list[tuple[str, str, OperatorStatus]]:
+    """What each operator of a model showed alone: its name, its types among ``types``, its status."""
+    return [(each.name, types[each.index], each.status) for each in result.operators]
 
 
 def cells_of(found: Mapping[str, Sequence[tuple[str, str, OperatorStatus]]]) -> list[OperatorCell]:

@@ -30,7 +30,7 @@ from evaltools.engine.run_folder import (
 from evaltools.errors import DataError, OutputError, UsageError
 from evaltools.exit_codes import INTERRUPTED, MEASURED, NOT_WRITTEN
 from evaltools.gates.baseline import make_baseline
-from evaltools.gates.suite import SUITE_VERSION, SuiteEntry, SuiteResult
+from evaltools.gates.suite_result import SUITE_VERSION, SuiteEntry, SuiteResult
 from evaltools.locate.kind import KIND as LOCATE
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
@@ -43,7 +43,7 @@ from evaltools.result_file import read_result
 from evaltools.runs.handing_over import ending_in_words, start
 from evaltools.runtime.registry import installed_version, runtime_name
 from evaltools.suite.entries import Entry, entries_of
-from evaltools.suite.rows import cells_of, operators_of, rows_of_benchmark, rows_of_evaluation
+from evaltools.suite.rows import cells_of, operator_types, operators_of, rows_of_benchmark, rows_of_evaluation
 from evaltools.tasks.shared.run_identity import libraries_of
 
 _ENTRIES: Final = "entries"
@@ -67,6 +67,14 @@ class _Done:
 
 
 @dataclass(frozen=True)
+class _Model:
+    """What is read of a model before anything runs: it may be gone at the end. ``types`` are those of its operators."""
+
+    sha256: str
+    types: Sequence[str]
+
+
+@dataclass(frozen=True)
 class _Running:
     entry: Entry
     process: subprocess.Popen[bytes]
@@ -83,14 +91,15 @@ def run_suite(suite: Request, on_entry: OnEntry = lambda _done, _total: None) ->
         raise UsageError(f"--workers={workers}: use 1 to {_MOST_WORKERS}")
     started_at, begin = datetime.now(timezone.utc), time.monotonic()
     entries = entries_of(suite)
-    checksums = {path: _sha256(path) for path in dict.fromkeys(entry.path for entry in entries)}
+    with_operators = suite.options.is_on("operators")
+    models = {path: _read(path, with_operators) for path in dict.fromkeys(entry.path for entry in entries)}
     stated = suite.options.path("run_dir")
     with run_folder(stated) as folder, run_journal(folder) as journal:
-        _begin(journal, suite, entries, checksums, is_kept=stated is not None)
+        _begin(journal, suite, entries, models, is_kept=stated is not None)
         runs = _Runs(folder, journal, is_kept=stated is not None)
         stopped = runs.run(entries, workers, on_entry)
-        found = [runs.told(entry, checksums[entry.path], is_timed=workers == 1) for entry in entries]
-        cells = cells_of(runs.operators(entries))
+        found = [runs.told(entry, models[entry.path].sha256, is_timed=workers == 1) for entry in entries]
+        cells = cells_of(runs.operators(entries, models))
     elapsed = time.monotonic() - begin
     started = started_at.isoformat(timespec="seconds")
     environment = describe_environment(list(suite.command), started, elapsed)
@@ -98,12 +107,12 @@ def run_suite(suite: Request, on_entry: OnEntry = lambda _done, _total: None) ->
 
 
 def _begin(
-    journal: Journal, suite: Request, entries: Sequence[Entry], checksums: Mapping[Path, str], is_kept: bool
+    journal: Journal, suite: Request, entries: Sequence[Entry], models: Mapping[Path, _Model], is_kept: bool
 ) -> None:
     """Raise :class:`UsageError` for the folder of another suite; keep what this one is."""
     configurations = {each.name: each for entry in entries for each in entry.request.tests}
     identity = RunIdentity(
-        {f"the model {entry.model}": checksums[entry.path] for entry in entries},
+        {f"the model {entry.model}": models[entry.path].sha256 for entry in entries},
         options={f"the {entry.key}": shlex.join(entry.request.command) for entry in entries},
         libraries=libraries_of(configurations.values()),
         configurations={name: _facts_of(each) for name, each in configurations.items()},
@@ -121,11 +130,12 @@ def _facts_of(configuration: Configuration) -> dict[str, str]:
     }
 
 
-def _sha256(path: Path) -> str:
+def _read(path: Path, with_operators: bool) -> _Model:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        checksum = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error
+    return _Model(checksum, operator_types(path) if with_operators else ())
 
 
 def _kept(journal: Journal, entry: Entry) -> _Done | None:
@@ -185,14 +195,16 @@ class _Runs:
         is_comparable = result.complete and any(row.status == "measured" and not row.fallback for row in rows)
         return replace(told, rows=rows, baseline=make_baseline(result) if is_comparable else None)
 
-    def operators(self, entries: Sequence[Entry]) -> dict[str, list[tuple[str, str, OperatorStatus]]]:
+    def operators(
+        self, entries: Sequence[Entry], models: Mapping[Path, _Model]
+    ) -> dict[str, list[tuple[str, str, OperatorStatus]]]:
         """What every operator alone showed, by configuration."""
         found: dict[str, list[tuple[str, str, OperatorStatus]]] = {}
         for entry in entries:
             kept = _kept(self._journal, entry)
             if entry.request.task == LOCATE.name and kept is not None and not kept.reason:
                 path = self._place(entry) / _RESULT
-                operators = operators_of(entry.path, located_in(read_content(path), path))
+                operators = operators_of(models[entry.path].types, located_in(read_content(path), path))
                 found.setdefault(entry.request.tests[0].name, []).extend(operators)
         return found
 

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from evaltools.task_kind import Accuracy
 from evaltools.tasks.own import DeclaredKind
-from evaltools.tasks.own.definition import Mean, Task, mean, pooled, task
+from evaltools.tasks.own.definition import Task, task
 from evaltools.tasks.shared.options.pictures import Images, Normalized, NumImages
 
 
@@ -16,7 +16,7 @@ from evaltools.tasks.shared.options.pictures import Images, Normalized, NumImage
 def embeddings(
     images: Images,
     ground_truth: Annotated[Path | None, "Text file: line i is the label of picture i."] = None,
-    output: Annotated[int, "The output that is the embedding, from 0."] = 0,
+    output_index: Annotated[int, "The output that is the embedding, from 0."] = 0,
     normalization: Normalized = "auto",
     num_images: NumImages = 0,
 ) -> Task:
@@ -27,16 +27,12 @@ def embeddings(
     from evaltools.tasks.embeddings import vectors
     from evaltools.tasks.own.pictures import image_input
 
-    recalls: list[Mean] = [
-        pooled("recall_at_1", partial(vectors.recall, 1)),
-        pooled("recall_at_5", partial(vectors.recall, 5)),
-    ]
     return Task(
         examples=vectors.labelled(images, ground_truth, num_images),
         prepare=partial(image_input, normalization=normalization),
-        score=partial(vectors.score, output) if ground_truth else None,
-        agree=partial(vectors.agree, output),
-        metrics=[*recalls, mean("cosine")] if ground_truth else [mean("cosine")],
+        score=partial(vectors.score, output_index) if ground_truth else None,
+        agree=partial(vectors.agree, output_index),
+        metrics=vectors.metrics(has_truth=ground_truth is not None),
     )
 
 

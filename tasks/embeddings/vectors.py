@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from evaltools.datasets.labels import read_labels
 from evaltools.errors import DataError, TaskError
-from evaltools.tasks.own.definition import Example
+from evaltools.tasks.own.definition import Example, Mean, mean, pooled
 from evaltools.tasks.own.outputs import Outputs
 from evaltools.tasks.own.pictures import pairs
 
@@ -36,10 +37,16 @@ def labelled(images: Path, ground_truth: Path | None, num_images: int) -> list[E
     return [replace(example, target=numbers[label]) for example, label in zip(chosen, labels, strict=False)]
 
 
+def metrics(has_truth: bool) -> list[Mean]:
+    """Those of embeddings, in the order of their columns."""
+    recalls = [pooled("recall_at_1", partial(recall, 1)), pooled("recall_at_5", partial(recall, 5))]
+    return [*recalls, mean("cosine")] if has_truth else [mean("cosine")]
+
+
 def vector(outputs: Outputs, number: int) -> npt.NDArray[np.float64]:
     """One output at the length 1; raises :class:`TaskError`."""
     if not 0 <= number < len(outputs):
-        raise TaskError(f"--output={number}: the model has the outputs 0 to {len(outputs) - 1}")
+        raise TaskError(f"--output_index={number}: the model has the outputs 0 to {len(outputs) - 1}")
     values = outputs.real(number).ravel().astype(np.float64)
     length = float(np.linalg.norm(values))
     if not 0 < length < np.inf:

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 
 from evaltools.task_kind import Accuracy
 from evaltools.tasks.own import DeclaredKind
-from evaltools.tasks.own.definition import Mean, Task, mean, task
+from evaltools.tasks.own.definition import Task, task
 from evaltools.tasks.shared.options.pictures import Images, Normalized, NumImages
 
 
@@ -31,14 +31,12 @@ def image_to_image(
     from evaltools.tasks.image_to_image import quality
     from evaltools.tasks.own.pictures import image_input, pairs
 
-    truth: list[Mean] = [mean("psnr", margin=0.1), mean("ssim")]
-    agreement = [mean("error_to_reference", better="lower"), mean("ssim_to_reference")]
     return Task(
         examples=pairs(images, targets, num_images),
         prepare=partial(image_input, normalization=normalization),
         score=partial(quality.score, output_values) if targets else None,
         agree=partial(quality.agree, output_values),
-        metrics=[*truth, *agreement] if targets else agreement,
+        metrics=quality.metrics(has_truth=targets is not None),
     )
 
 

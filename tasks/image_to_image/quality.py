@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from evaltools.errors import TaskError
 from evaltools.preprocess import ImageToTensor, decode_image
+from evaltools.tasks.own.definition import Mean, mean
 from evaltools.tasks.own.outputs import Outputs
 
 Floats = npt.NDArray[np.float64]
@@ -20,6 +21,12 @@ _IDENTICAL_DB: Final = 100.0
 _GREY: Final = np.array([0.299, 0.587, 0.114])
 _DEVIATION, _RADIUS = 1.5, 5
 _STABLE: Final = ((0.01 * 255) ** 2, (0.03 * 255) ** 2)
+
+
+def metrics(has_truth: bool) -> list[Mean]:
+    """Those of pictures of pictures, in the order of their columns."""
+    agreement = [mean("error_to_reference", better="lower"), mean("ssim_to_reference")]
+    return [mean("psnr", margin=0.1), mean("ssim"), *agreement] if has_truth else agreement
 
 
 def score(values: str, outputs: Outputs, target: Path) -> dict[str, float]:

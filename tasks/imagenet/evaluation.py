@@ -9,14 +9,14 @@ from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, labels_beside, read_labels
-from evaltools.engine import Journal, Open, Opened, PassOutcome, open_all
+from evaltools.engine import Journal, Opened, PassOutcome, open_all
 from evaltools.engine.run_folder import RunIdentity, digest
 from evaltools.errors import DataError
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
 from evaltools.result.evaluation import ConfigurationResult
-from evaltools.runtime import Session
+from evaltools.runtime import Open, Session
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.tasks.imagenet.figures import imagenet_figures
 from evaltools.tasks.imagenet.label_check import shifted

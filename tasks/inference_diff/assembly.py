@@ -27,8 +27,14 @@ from evaltools.tasks.inference_diff.judgement import (
     withhold_blind,
 )
 from evaltools.tasks.inference_diff.like_the_cpu import kernels_of
+from evaltools.tasks.inference_diff.measure_yardsticks import differences_of, run_changes
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest
-from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE
+from evaltools.tasks.inference_diff.reruns import (
+    NOISE_FLOOR,
+    PRECISION,
+    REPEAT,
+    RerunOutcomes,
+)
 from evaltools.tasks.inference_diff.result import (
     DiffComparison,
     InferenceDiff,
@@ -41,13 +47,7 @@ from evaltools.tasks.inference_diff.result import (
 )
 from evaltools.tasks.inference_diff.saved_outputs import Manifest, SavedConfiguration, SavedFile
 from evaltools.tasks.inference_diff.task import Difference, DiffObservation, DiffSummary
-from evaltools.tasks.inference_diff.yardstick_runs import differences_of, run_changes
-from evaltools.tasks.inference_diff.yardsticks import (
-    NOISE_FLOOR,
-    PRECISION,
-    REPEAT,
-    YardstickRuns,
-)
+from evaltools.tasks.inference_diff.yardstick_plan import LOCAL_REFERENCE
 from evaltools.tasks.shared.evaluation import Findings
 from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.one_pass import judge_records, sum_up
@@ -58,7 +58,7 @@ class DiffNotes:
     """The times of the first runs in microseconds by configuration, and what the yardsticks showed."""
 
     first_run_us: dict[str, float | None] = field(default_factory=dict)
-    yardsticks: YardstickRuns = field(default_factory=YardstickRuns)
+    yardsticks: RerunOutcomes = field(default_factory=RerunOutcomes)
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def _verdicts(
 
 
 def _measured_differences(
-    material: DiffMaterial, differences: Mapping[int, Difference], yardsticks: YardstickRuns
+    material: DiffMaterial, differences: Mapping[int, Difference], yardsticks: RerunOutcomes
 ) -> _MeasuredDifferences:
     """The differences of one configuration, with whether the runs that differ most are among the yardsticks'."""
     summarise = material.comparison.summarise
@@ -261,7 +261,7 @@ def _saved_tensor(tensor: TensorInfo) -> Tensor:
 
 
 def _details(
-    request: DiffRequest, material: DiffMaterial, yardsticks: YardstickRuns, comparisons: list[DiffComparison]
+    request: DiffRequest, material: DiffMaterial, yardsticks: RerunOutcomes, comparisons: list[DiffComparison]
 ) -> InferenceDiff:
     reference = request.reference.name if request.reference else LOCAL_REFERENCE
     return InferenceDiff(
@@ -295,7 +295,7 @@ def _inputs_used(request: DiffRequest, material: DiffMaterial) -> list[InputUsed
     return used
 
 
-def _warnings(comparisons: Sequence[DiffComparison], yardsticks: YardstickRuns) -> list[str]:
+def _warnings(comparisons: Sequence[DiffComparison], yardsticks: RerunOutcomes) -> list[str]:
     found = [yardsticks.problem] if yardsticks.problem else []
     found += [
         f"{kind}: {entry.rerun.name} not measured: {entry.reason}"

@@ -9,24 +9,24 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.configuration import Configuration
-from evaltools.engine import Journal, Open, Opened, PassOptions, open_all
+from evaltools.engine import Journal, Opened, PassOptions, open_all
 from evaltools.engine.run_folder import RunIdentity, decode, encode, journals_of
 from evaltools.errors import ImageError, InferenceError
 from evaltools.model import ModelFile
 from evaltools.result.evaluation import ConfigurationResult
-from evaltools.runtime import Session
+from evaltools.runtime import Open, Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.assembly import DiffNotes, diff_findings
+from evaltools.tasks.inference_diff.measure_yardsticks import measure_yardsticks
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest, prepare
-from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE, plan_reruns, session_wrapper
+from evaltools.tasks.inference_diff.reruns import (
+    RerunOutcomes,
+    warm_up,
+)
 from evaltools.tasks.inference_diff.saved_outputs import SavingSession
 from evaltools.tasks.inference_diff.task import DiffObservation
 from evaltools.tasks.inference_diff.value_ranges import are_sane
-from evaltools.tasks.inference_diff.yardstick_runs import measure_yardsticks
-from evaltools.tasks.inference_diff.yardsticks import (
-    YardstickRuns,
-    warm_up,
-)
+from evaltools.tasks.inference_diff.yardstick_plan import LOCAL_REFERENCE, plan_reruns, session_wrapper
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
 from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import (
@@ -175,10 +175,10 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         observer: Observer,
         open_with: Open,
         with_repeats: bool = True,
-    ) -> YardstickRuns:
+    ) -> RerunOutcomes:
         """Measure the yardsticks, if they were asked for and the pass was not stopped."""
         if not self.request.yardstick_runs or measured.outcome.stopped is not None:
-            return YardstickRuns()
+            return RerunOutcomes()
         reruns = plan_reruns(self.material, opened, self.request.reference, with_repeats)
         with counted(observer, _YARDSTICKS, len(reruns)) as step:
             return measure_yardsticks(self.request, self.material, opened, reruns, measured.outcome, open_with, step)

@@ -8,7 +8,7 @@ from typing import Final
 
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.limits import check_limits
-from evaltools.gates.paired_runs import ByRun, RunsOfYardsticks
+from evaltools.gates.paired_runs import ByRun, YardsticksByRun
 from evaltools.gates.verdict import (
     GRADES,
     Grade,
@@ -28,11 +28,11 @@ from evaltools.model import ModelFile
 from evaltools.report.words.verdicts import size_in_words
 from evaltools.result.verdict import BLIND, WEAK, Reason, Verdict
 from evaltools.tasks.inference_diff.metrics import output_figures
-from evaltools.tasks.inference_diff.reruns import FEW_ROUNDINGS
+from evaltools.tasks.inference_diff.reruns import NOISE_FLOOR, PRECISION, RerunKind, RerunOutcome, RerunOutcomes
 from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Sensitivity, Variant
 from evaltools.tasks.inference_diff.sensitivity import ALL_ZERO, MUCH_NOISE, measure_sensitivity
 from evaltools.tasks.inference_diff.task import DiffSummary, OutputComparison, output_names
-from evaltools.tasks.inference_diff.yardsticks import NOISE_FLOOR, PRECISION, RerunKind, RerunOutcome, YardstickRuns
+from evaltools.tasks.inference_diff.yardstick_plan import FEW_ROUNDINGS
 
 METRIC: Final = "outputs"
 
@@ -41,8 +41,8 @@ METRIC: Final = "outputs"
 class Sampled:
     """A configuration's difference over the runs of the yardsticks.
 
-    ``farthest_inside`` says per output whether the run that differs most is among them; ``boxes`` is None where one
-    with more changes is not, or where these are all the runs.
+    ``farthest_inside`` says per output whether the run that differs most is among them; ``boxes`` is None where the run
+    with most changes is not among them, or where these are all the runs.
     """
 
     summary: DiffSummary | None
@@ -74,7 +74,7 @@ class OutputJudge:
     """
 
     model: ModelFile
-    measured: YardstickRuns
+    measured: RerunOutcomes
     kernels: str
     other_model: bool
 
@@ -106,7 +106,7 @@ class OutputJudge:
             _outputs(precisions, position),
             self.model.node_count,
             self.other_model,
-            RunsOfYardsticks(_by_run(sane, position), _by_run(precisions, position)),
+            YardsticksByRun(_by_run(sane, position), _by_run(precisions, position)),
         )
 
     def broken(self, position: int) -> list[str]:
@@ -277,7 +277,7 @@ def _decisive(outputs: Sequence[JudgedOutput], boxes: OutputVerdict | None) -> l
     return found + ([("boxes", boxes, 1.0)] if boxes is not None else [])
 
 
-def _boxes(yardsticks: YardstickRuns, kind: RerunKind) -> dict[str, BoxAgreement]:
+def _boxes(yardsticks: RerunOutcomes, kind: RerunKind) -> dict[str, BoxAgreement]:
     return {
         entry.rerun.name: entry.summary.boxes
         for entry in yardsticks.of_kind(kind)
@@ -301,7 +301,7 @@ def broken_yardsticks(judges: Sequence[OutputJudge]) -> list[str]:
     ]
 
 
-def coarse_floor(comparisons: Sequence[DiffComparison], yardsticks: YardstickRuns) -> list[str]:
+def coarse_floor(comparisons: Sequence[DiffComparison], yardsticks: RerunOutcomes) -> list[str]:
     """Warnings about outputs for which CPU kernels are so far apart that a difference proves little."""
     coarse: dict[str, str] = {}
     counting = {
@@ -322,7 +322,7 @@ def coarse_floor(comparisons: Sequence[DiffComparison], yardsticks: YardstickRun
     ]
 
 
-def _box_outputs(yardsticks: YardstickRuns) -> set[str]:
+def _box_outputs(yardsticks: RerunOutcomes) -> set[str]:
     """Names of outputs that are compared as boxes."""
     return {
         found.output

@@ -9,13 +9,14 @@ import numpy as np
 
 from evaltools.configuration import Configuration
 from evaltools.delegates.xnnpack import XNNPACK
-from evaltools.engine import Open, Opened
+from evaltools.engine import Opened
 from evaltools.model import TensorInfo
+from evaltools.runtime import Open
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest
-from evaltools.tasks.inference_diff.reruns import session_wrapper
+from evaltools.tasks.inference_diff.reruns import Runnable, Runs, run_inputs
 from evaltools.tasks.inference_diff.result import LikeTheCpu
-from evaltools.tasks.inference_diff.yardsticks import Runnable, Runs, run_inputs
+from evaltools.tasks.inference_diff.yardstick_plan import session_wrapper
 
 _KERNELS: Final = {"builtin": "builtin kernels", "default": "XNNPACK"}
 _FIRST_RUNS: Final = 3

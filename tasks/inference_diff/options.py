@@ -110,7 +110,8 @@ _INPUTS: Final = (
 _JUDGEMENT: Final = (
     Parameter(
         "noise_floor_runs",
-        "Runs over which CPU variants, precisions and repeatability are measured; 0: none. --compat=native: 0.",
+        "Runs over which CPU variants, precisions and repeatability are measured, more for many configurations; 0: "
+        "none. --compat=native: 0.",
         default=10,
         given_counts=True,
         in_parts=0,

@@ -43,6 +43,9 @@ from evaltools.tasks.shared.request import TaskRequest, shared_fields
 YARDSTICK_RUNS: Final = 10
 _MOST_RUNS: Final = 1_000_000
 _MOST_KEPT_BYTES: Final = 256 << 20
+"""Of inputs, and of the outputs of the reference, which are in memory together."""
+_DISK_FOR_MEMORY: Final = 4
+"""The journal may grow by so many times as much, by the outputs of all configurations."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +195,8 @@ def prepare(request: DiffRequest) -> DiffMaterial:
     forced = forced_kinds(request.output_kinds, describe_outputs(model), output_names(model))
     comparison = OutputComparison(model, own, against, request.native, forced)
     stateful = model.stateful or (pair is not None and pair.reference.stateful)
-    per_run = _bytes(inputs) + (1 + len(request.tests)) * _bytes(model.outputs)
+    in_journal = (1 + len(request.tests)) * _bytes(model.outputs)
+    per_run = max(_bytes(inputs), _bytes(model.outputs), in_journal // _DISK_FOR_MEMORY)
     keep = partial(runs_to_keep, count=request.yardstick_runs, stateful=stateful, bytes_per_run=per_run)
     source: InputSource
     plan = None
@@ -233,7 +237,7 @@ def prepare(request: DiffRequest) -> DiffMaterial:
 
 
 def runs_to_keep(total: int, count: int, stateful: bool, bytes_per_run: int) -> tuple[int, ...]:
-    """The numbers of the runs to be remembered, ascending: all that fit into memory, but at least ``count``.
+    """The numbers of the runs to be remembered, ascending: all that there is room for, but at least ``count``.
 
     There are none if ``count`` is 0. For a model with a state they are the first runs, since only those can be
     repeated; otherwise they are spread evenly over all ``total`` runs.

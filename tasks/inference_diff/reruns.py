@@ -1,154 +1,154 @@
-"""Plans the yardsticks of an inference diff: CPU variants, lower precisions, every configuration a second time."""
+"""Runs sessions again on some inputs of a pass, to measure the yardsticks that differences are compared with."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Final
-
-import numpy as np
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
 
 from evaltools.configuration import Configuration
-from evaltools.engine import Opened
-from evaltools.model import ModelFile, TensorInfo
-from evaltools.model.rounding import MOVED_INPUTS, UNIT_ROUNDOFF, disturb, disturb_constants, shake
-from evaltools.runtime import Session, one_runtime_per_package
+from evaltools.engine import NotMeasured, open_configuration
+from evaltools.errors import InferenceError
+from evaltools.model import ModelFile
+from evaltools.runtime import Inference, Open, Session
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.model_pair import adapted
-from evaltools.tasks.inference_diff.request import DiffMaterial
-from evaltools.tasks.inference_diff.yardsticks import NOISE_FLOOR, PRECISION, REPEAT, Rerun, Runnable, Runs
+from evaltools.tasks.inference_diff.result import LikeTheCpu
+from evaltools.tasks.inference_diff.task import DiffSummary, OutputComparison
 
-LOCAL_REFERENCE: Final = "reference"
-"""What the reference is called where its outputs were loaded; the CPU stands in for it here."""
-FLOAT32: Final = "float32"
-FEW_ROUNDINGS: Final = "a few float32 roundings"
-"""The variant that shows how far the model carries rounding, whatever kernels compute it."""
-_SEED: Final = 1
-_MOST_THREADS: Final = 4
+RerunKind = Literal["noise floor", "precision", "repeat"]
+NOISE_FLOOR: Final = "noise floor"
+PRECISION: Final = "precision"
+REPEAT: Final = "repeat"
+Runs = Sequence[tuple[Array, ...]]
 
 
-def plan_reruns(
-    material: DiffMaterial, opened: Sequence[Opened], reference: Configuration | None, with_repeats: bool = True
-) -> list[Rerun]:
-    """All reruns.
+@dataclass(frozen=True)
+class Runnable:
+    """What a session is opened from; ``fit`` wraps it as the pass does."""
 
-    CPU variants and precisions are compared with the reference, or with the CPU if its outputs were loaded.
-
-    There are no repeats where the configurations ran elsewhere.
-    """
-    base = base_configuration(opened, reference)
-    leave_out = base if reference is not None else None
-    against = reference.name if reference else LOCAL_REFERENCE
-    fit, comparison = session_wrapper(material, is_reference=True), material.reference_comparison
-    model = material.reference_model
-    planned = [
-        Rerun(NOISE_FLOOR, variant.name, Runnable(model, variant, fit), against, comparison)
-        for variant in cpu_variants(base.runtime, leave_out)
-    ]
-    for rounded in rounded_by_a_few(model):
-        change = disturbed_inputs(material.inputs, FLOAT32)
-        planned.append(Rerun(NOISE_FLOOR, FEW_ROUNDINGS, Runnable(rounded, base, fit), against, comparison, change))
-    for precision, rounded in lower_precisions(model, with_int8=material.pair is not None):
-        change = disturbed_inputs(material.inputs, precision)
-        planned.append(Rerun(PRECISION, precision, Runnable(rounded, base, fit), against, comparison, change))
-    for entry in opened if with_repeats else ():
-        is_reference = entry.configuration is reference
-        name = entry.configuration.name
-        of_model = model if is_reference else material.model
-        own = material.reference_comparison if is_reference else material.own_comparison
-        runnable = Runnable(of_model, entry.running, session_wrapper(material, is_reference))
-        planned.append(Rerun(REPEAT, name, runnable, name, own))
-    return planned
+    model: ModelFile
+    configuration: Configuration
+    fit: Callable[[Session], Session]
 
 
-def base_configuration(opened: Sequence[Opened], reference: Configuration | None) -> Configuration:
-    """The configuration that CPU variants and precisions are compared with.
+@dataclass(frozen=True)
+class Rerun:
+    """A session to be run again on the sampled runs; ``expected_from`` names the outputs that it is compared with.
 
-    It is the reference, or builtin kernels if the reference's outputs were loaded.
-    """
-    for entry in opened:
-        if entry.configuration is reference:
-            return replace(entry.running, runtime=entry.session.facts.name)
-    return Configuration(LOCAL_REFERENCE, runtime=opened[0].session.facts.name, kernels="builtin")
-
-
-def session_wrapper(material: DiffMaterial, is_reference: bool) -> Callable[[Session], Session]:
-    """A function that wraps a session, so that it takes the planned inputs and gives outputs in the model's order."""
-    if material.pair is None:
-        return lambda session: adapted(session, material.inputs, material.model)
-    return material.pair.reference_session if is_reference else material.pair.test_session
-
-
-def cpu_variants(runtime: str, leave_out: Configuration | None) -> list[Configuration]:
-    """The CPU configurations that are known to be right, but for one equal to ``leave_out``.
-
-    ``runtime`` is the reference's; another one that is installed joins in with its default kernels.
-    """
-    threads = max(2, min(_MOST_THREADS, os.cpu_count() or 1))
-    kinds = [
-        ("plain C++ kernels", "reference", 1),
-        ("builtin kernels", "builtin", 1),
-        ("XNNPACK", "default", 1),
-        (f"builtin kernels, {threads} threads", "builtin", threads),
-        (f"XNNPACK, {threads} threads", "default", threads),
-    ]
-    own = None
-    if leave_out is not None and not leave_out.delegates.requested:
-        own = (leave_out.kernel_set, leave_out.num_threads)
-    variants = [
-        Configuration(name, runtime=runtime, kernels=kernels, num_threads=count)
-        for name, kernels, count in kinds
-        if (kernels, count) != own
-    ]
-    others = [other for other in one_runtime_per_package() if other != runtime]
-    return variants + [Configuration(f"{other}, default kernels", runtime=other) for other in others]
-
-
-def rounded_by_a_few(model: ModelFile) -> list[ModelFile]:
-    """The model with its float constants moved by a few roundings of float32; none where it has no such constants."""
-    rounded, count = disturb_constants(model.read(), FLOAT32)
-    return [model.with_content(rounded)] if count else []
-
-
-def lower_precisions(model: ModelFile, with_int8: bool) -> list[tuple[str, ModelFile]]:
-    """The model with its constants rounded to fp16, bf16 and int8.
-
-    fp16 and bf16 say nothing about a model without floats, int8 nothing about one without 8 bit constants, unless it is
-    held against another one that may have them.
-    """
-    content = model.read()
-    found = []
-    for precision in UNIT_ROUNDOFF:
-        rounded, count = disturb_constants(content, precision)
-        has_floats = any(tensor.dtype.startswith("float") for tensor in model.inputs)
-        if count or (with_int8 if precision == "int8" else has_floats):
-            found.append((precision, model.with_content(rounded)))
-    return found
-
-
-def disturbed_inputs(tensors: Sequence[TensorInfo], precision: str) -> Callable[[Runs], Runs]:
-    """Rounds the float inputs of runs, and for int8 moves a quarter of the quantised numbers by one.
-
-    Inputs whose values select rows of a table stay as they are.
+    ``change_inputs`` changes the inputs, if it is given.
     """
 
-    def change(runs: Runs) -> Runs:
-        random = np.random.default_rng(_SEED)
-        return [
-            tuple(_disturbed(values, tensor, precision, random) for tensor, values in zip(tensors, run, strict=True))
-            for run in runs
-        ]
-
-    return change
+    kind: RerunKind
+    name: str
+    runnable: Runnable
+    expected_from: str
+    comparison: OutputComparison
+    change_inputs: Callable[[Runs], Runs] | None = None
 
 
-def _disturbed(values: Array, tensor: TensorInfo, precision: str, random: np.random.Generator) -> Array:
-    if tensor.rows is not None:
-        return values
-    if tensor.dtype in ("float32", "float16"):
-        rounded = disturb(values.astype(np.float32), precision, random)
-        return rounded.astype(values.dtype)
-    if precision == "int8" and tensor.is_quantized:
-        return shake(values, MOVED_INPUTS, random)
-    return values
+@dataclass(frozen=True)
+class RerunOutcome:
+    """The outcome of a rerun; if it failed, ``summary`` is None and ``reason`` says why."""
+
+    rerun: Rerun
+    summary: DiffSummary | None
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class RerunOutcomes:
+    """The outcomes of all reruns over ``runs``, or of those before it was ``interrupted``.
+
+    ``expected`` has the outputs of these runs that the CPU variants are held against, as far as there are any;
+    ``remembered`` has the reference's outputs by the number of the run; empty where they were loaded from a file.
+    ``problem`` says what else went wrong. ``like_the_cpu`` has the delegates that give what CPU kernels give, by name.
+    """
+
+    seen: tuple[RerunOutcome, ...] = ()
+    runs: tuple[int, ...] = ()
+    expected: Runs = ()
+    interrupted: bool = False
+    problem: str | None = None
+    like_the_cpu: Mapping[str, LikeTheCpu] = field(default_factory=dict)
+    remembered: Mapping[int, tuple[Array, ...]] = field(default_factory=dict)
+
+    def of_kind(self, kind: RerunKind) -> list[RerunOutcome]:
+        """The outcomes of one kind, in order."""
+        return [entry for entry in self.seen if entry.rerun.kind == kind]
+
+    def repeated(self, name: str) -> RerunOutcome | None:
+        """The outcome of running a configuration a second time."""
+        return next((entry for entry in self.of_kind(REPEAT) if entry.rerun.name == name), None)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Numbers, inputs and expected outputs of the sampled runs, and how the pass drove its sessions through them.
+
+    A model with a state gives the same outputs again only when it is driven in the same way from the start.
+    ``outputs`` has the outputs by configuration, as far as all sampled runs up to there succeeded.
+    """
+
+    runs: Sequence[int]
+    inputs: Runs
+    outputs: Mapping[str, Runs]
+    warmup_runs: int
+    invocations: int
+
+
+def warm_up(session: Session, inputs: Sequence[Array], runs: int, invocations: int) -> Inference | None:
+    """Run a few times; returns what the very first run gave, None without one.
+
+    Failures are left to the runs that count.
+    """
+    first = None
+    try:
+        for _ in range(runs):
+            inference = session.run(inputs, invocations)
+            first = inference if first is None else first
+    except InferenceError:
+        return first
+    return first
+
+
+def run_on_sample(
+    reruns: Sequence[Rerun], sample: Sample, open_with: Open, on_step: Callable[[], None] = lambda: None
+) -> RerunOutcomes:
+    """Do the reruns one after the other; those without expected outputs are left out, and those after Ctrl-C."""
+    seen = []
+    try:
+        for entry in reruns:
+            expected = sample.outputs.get(entry.expected_from, ())
+            if expected:
+                seen.append(_look(entry, sample, expected, open_with))
+            on_step()
+    except KeyboardInterrupt:
+        return RerunOutcomes(tuple(seen), interrupted=True)
+    return RerunOutcomes(tuple(seen))
+
+
+def _look(entry: Rerun, sample: Sample, expected: Runs, open_with: Open) -> RerunOutcome:
+    inputs = entry.change_inputs(sample.inputs) if entry.change_inputs else sample.inputs
+    outputs = run_inputs(entry.runnable, inputs[: len(expected)], sample.warmup_runs, sample.invocations, open_with)
+    if isinstance(outputs, str):
+        return RerunOutcome(entry, None, outputs)
+    pairs = zip(sample.runs[: len(expected)], outputs, expected, strict=True)
+    differences = {run: entry.comparison.compare(given, wanted) for run, given, wanted in pairs}
+    return RerunOutcome(entry, entry.comparison.summarise(differences), None)
+
+
+def run_inputs(
+    runnable: Runnable, inputs: Runs, warmup_runs: int, invocations: int, open_with: Open
+) -> list[tuple[Array, ...]] | str:
+    """Open, warm up, run all inputs; returns the outputs of each run, or why there are none."""
+    opened = open_configuration(runnable.model, runnable.configuration, open_with, allow_fallback=True)
+    if isinstance(opened, NotMeasured):
+        return opened.reason
+    try:
+        session = runnable.fit(opened.session)
+        warm_up(session, inputs[0], warmup_runs, invocations)
+        return [session.run(values, invocations).outputs for values in inputs]
+    except InferenceError as error:
+        return str(error)
+    finally:
+        opened.session.close()

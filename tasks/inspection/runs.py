@@ -11,8 +11,8 @@ from evaltools.errors import EvaltoolsError
 from evaltools.model import ModelFile
 from evaltools.model.contents import Graph
 from evaltools.result.inspection import NOT_TESTED, TESTED, DelegateRun, OperatorLeft
-from evaltools.runtime import Session, one_runtime_per_package, open_session
-from evaltools.runtime.process.isolated import Opener, open_isolated
+from evaltools.runtime import Open, Session, one_runtime_per_package, open_session
+from evaltools.runtime.process.isolated import open_isolated
 
 _TIMEOUT_S: Final = 120.0
 _LONGEST_REASON: Final = 1200
@@ -20,7 +20,7 @@ _CUT: Final = " ..."
 _NOT_ASKED: Final = "--run=false"
 
 
-def try_delegates(model: ModelFile, graph: Graph, run: bool, opener: Opener = open_session) -> list[DelegateRun]:
+def try_delegates(model: ModelFile, graph: Graph, run: bool, opener: Open = open_session) -> list[DelegateRun]:
     """Open a model with XNNPACK in each installed runtime, and with the GPU; without ``run`` nothing is opened.
 
     ``graph`` is the model's main one. A delegate that cannot be tried is ``not tested``, with the reason.
@@ -31,7 +31,7 @@ def try_delegates(model: ModelFile, graph: Graph, run: bool, opener: Opener = op
     return [_tried(model, graph, entry, opener) if run else replace(entry, reason=_NOT_ASKED) for entry in tries]
 
 
-def _tried(model: ModelFile, graph: Graph, untried: DelegateRun, opener: Opener) -> DelegateRun:
+def _tried(model: ModelFile, graph: Graph, untried: DelegateRun, opener: Open) -> DelegateRun:
     try:
         configuration = Configuration.from_text("inspect", " ".join(untried.flags))
         session = open_isolated(model, configuration, _TIMEOUT_S, opener)

@@ -20,12 +20,11 @@ from evaltools.result.inspection import (
     SupportOfKind,
     TensorFacts,
 )
-from evaltools.runtime import open_session
-from evaltools.runtime.process.isolated import Opener
+from evaltools.runtime import Open, open_session
 from evaltools.tasks.inspection.runs import try_delegates
 
 
-def inspect_model(path: Path, run: bool = True, opener: Opener = open_session) -> Inspection:
+def inspect_model(path: Path, run: bool = True, opener: Open = open_session) -> Inspection:
     """Read a model, and with ``run`` open it with the delegates that this machine may have, each in its own process.
 
     Raises :class:`~evaltools.errors.ModelError` for a file that is no sound model. A delegate that cannot be tried is

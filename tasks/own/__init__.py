@@ -49,7 +49,7 @@ _OTHER_NAMES: Final = ("help", "debug", "task", "model", "tests")
 class OwnKind(EvaluationKind):
     """A task of one's own. Without ``loaded`` it stands for all such tasks, as when a result is read."""
 
-    summary = "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."
+    summary = "A task of your own: run FILE.py:NAME|FILE.yaml MODEL.tflite --option=value ..."
     modules_on_devices = ("evaltools.tasks.own.evaluation", "scipy.special")
 
     def __init__(self, loaded: Loaded | None = None, typed: str = OWN) -> None:
@@ -90,7 +90,7 @@ class OwnKind(EvaluationKind):
     def loaded(self) -> Loaded:
         """The task's function; raises :class:`UsageError` where this stands for all tasks."""
         if self._loaded is None:
-            raise UsageError("which task of your own? Write FILE.py:NAME")
+            raise UsageError("which task of your own? Write FILE.py:NAME or FILE.yaml")
         return self._loaded
 
     @cached_property
@@ -106,7 +106,7 @@ class OwnKind(EvaluationKind):
             return ()
         place = place_of(self._loaded.function.function)
         options = options_of(self._loaded.function.function, place)
-        taken = {*OwnKind().parameters, *_OTHER_NAMES}
+        taken = {*_OTHER_NAMES, *(name for each in OwnKind().parameters.values() for name in each.names)}
         for option in options:
             if option.parameter.name in taken:
                 name = option.parameter.name
@@ -157,7 +157,7 @@ class OwnKind(EvaluationKind):
         A task in a file is sent with it; an installed one must be installed there.
         """
         origin = self.loaded.origin
-        return task if origin is None or origin.module else f"{take(origin.file)}:{origin.name}"
+        return task if origin is None or origin.module else origin.in_file(take(origin.file))
 
     def files_beside(self) -> Sequence[Path]:
         """The modules beside the file of the task that it imports."""
@@ -166,7 +166,8 @@ class OwnKind(EvaluationKind):
 
     def parts(self, asked: Any) -> PartsOfTask:
         """How the examples can be divided; every part gets all files that options name."""
-        return PartsOfTask(self.prepare(asked).example_count)
+        evaluation = self.prepare(asked)
+        return PartsOfTask(evaluation.example_count, in_one_part=evaluation.task.keeps_state)
 
 
 class DeclaredKind(OwnKind):
@@ -203,7 +204,10 @@ class DeclaredKind(OwnKind):
 
 
 def kind_named(text: str) -> EvaluationKind:
-    """The task that ``FILE.py:NAME`` or the name of an installed task stands for; raises :class:`UsageError`."""
+    """The task that ``FILE.py:NAME``, ``FILE.yaml`` or the name of an installed task stands for.
+
+    Raises :class:`UsageError`.
+    """
     if text == OWN:
         return OwnKind()
     built_in = tree_kinds().get(text)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, ParamSpec
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from evaltools.result.drawing import Drawing
     from evaltools.tasks.own.outputs import Outputs
     from evaltools.tasks.own.tensors import TaskTensor
 
@@ -87,7 +88,9 @@ class Task:
     are the arrays as the model gives them, and ``outputs.real(0)`` is the first one as real numbers.
     ``agree(outputs, reference, target)`` gives a number per metric, too: how far the outputs are those of the
     reference, for which it is called with its own on both sides. A task has one of the two, or both. For a metric that
-    is :func:`pooled` they give an array of numbers.
+    is :func:`pooled` they give an array of numbers. ``draw(outputs, reference, example)`` is asked where the outputs
+    are not those of the reference; it gives a ``Drawing``, or None where there is nothing to see, and the page shows
+    those that changed most.
 
     >>> import evaltools as et
     >>> task = et.Task(
@@ -105,6 +108,7 @@ class Task:
     score: Callable[[Outputs, Any], Mapping[str, Any]] | None = None
     agree: Callable[[Outputs, Outputs, Any], Mapping[str, Any]] | None = None
     metrics: Sequence[Mean] = field(default=())
+    draw: Callable[[Outputs, Outputs, Example], Drawing | None] | None = None
 
 
 class TaskFunction(Generic[Parameters]):

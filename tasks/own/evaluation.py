@@ -15,6 +15,7 @@ from evaltools.model import ModelFile, read_model
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
 from evaltools.tasks.own.definition import Mean
+from evaltools.tasks.own.drawings import WorstDrawings
 from evaltools.tasks.own.faults import place_of
 from evaltools.tasks.own.figures import FigureTable, ScoresSeen, verdicts
 from evaltools.tasks.own.request import OwnRequest
@@ -66,10 +67,15 @@ class OwnEvaluation(Evaluation[ObservedScores]):
                 require_stated(self.model, session, "input", stated, actual, "convert the model again")
 
     def ready(self, opened: OpenConfigurations, journal: Journal) -> ReadyTask[ObservedScores]:
-        """The task, after a few of its examples were tried on the first configuration that runs."""
-        if opened.runnable:
+        """The task, after a few of its examples were tried on the first configuration that runs.
+
+        A trial would change the state of a model that keeps one.
+        """
+        keeps_state = self.task.keeps_state
+        if opened.runnable and not keeps_state:
             try_examples(self.task, next(iter(opened.sessions.values())))
-        return ReadyTask(self.task, PassSetup(self.request.reference_name, self.pass_options), runs=opened.runnable)
+        setup = PassSetup(self.request.reference_name, self.pass_options, one_worker=keeps_state)
+        return ReadyTask(self.task, setup, runs=opened.runnable)
 
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[ObservedScores]:
         """The task; its examples are not tried again."""
@@ -83,7 +89,8 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         origin = None if request.loaded.is_built_in else request.loaded.origin
         judged = [judge_records(entry, outcome) for entry in described]
         seen = {entry.name: ScoresSeen() for entry in judged if entry.status == "measured"}
-        sums = sum_up(measured, comparison_pairs(judged), {name: [each] for name, each in seen.items()})
+        drawn = {name: WorstDrawings(name) for name in seen}
+        sums = sum_up(measured, comparison_pairs(judged), {name: [seen[name], drawn[name]] for name in seen})
         table = FigureTable(task.metrics, {name: each.rows for name, each in seen.items()})
         compared = [comparison for pair in sums.pairs for comparison in table.comparisons(*pair)]
         part = OwnPart(
@@ -98,6 +105,7 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             means=[mean for name in seen for mean in table.means(name)],
             comparisons=compared,
             scores=self._scores(table) if request.record_examples else None,
+            drawings=[entry for each in drawn.values() for entry in each.found],
         )
         return Findings(
             configurations=[sums.with_figures(entry) for entry in judged],
@@ -135,6 +143,11 @@ def prepare(request: OwnRequest) -> OwnEvaluation:
             "run cannot be resumed; put it into a file of its own, under a name, or leave out run_dir"
         )
     model = read_model(request.model_file)
+    if model.stateful and request.execution.shard.count > 1:
+        raise UsageError(
+            f"--shard_count={request.execution.shard.count}: {model.path} keeps a state from example to example, so "
+            "that one host must do all; leave the shards out"
+        )
     return OwnEvaluation(request, model, build(request.loaded, request.options, model))
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 from evaltools.report.page.content.page import some_of
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.section import Cell, Number, Section, Table
-from evaltools.tasks.own.result import OwnPart
+from evaltools.result.section import Block, Cell, Gallery, Number, Picture, Section, Table
+from evaltools.tasks.own.result import DrawnExample, OwnPart
 
 _MOST_EXAMPLES: Final = 20
 
@@ -17,7 +18,24 @@ def sections(result: EvaluationResult) -> list[Section]:
     """Paired changes; of each comparison with the first baseline the worst examples, where scores were recorded."""
     part: OwnPart = result.part
     changes = [_changes(part)] if part.comparisons else []
-    return [Section("Paired scores", changes, "accuracy"), Section("What changed", list(_examples(part)), "changes")]
+    changed: list[Block] = [*_galleries(part), *_examples(part)]
+    return [Section("Paired scores", changes, "accuracy"), Section("What changed", changed, "changes")]
+
+
+def _galleries(part: OwnPart) -> Iterator[Gallery]:
+    """What each configuration changed most, as the task draws it."""
+    by_other: dict[str, list[Picture]] = {}
+    for drawn in part.drawings:
+        by_other.setdefault(drawn.other, []).append(_picture(drawn))
+    for other, pictures in by_other.items():
+        yield Gallery(f"Pictures that {other} changes most", pictures)
+
+
+def _picture(drawn: DrawnExample) -> Picture:
+    """The file of the example; its name in the task stands beside it where that is another one."""
+    file = Path(drawn.drawing.picture)
+    lines = [] if drawn.example == file.name else [drawn.example]
+    return Picture(str(file.parent), file.name, drawn.drawing.said, "", lines, panels=drawn.drawing.panels)
 
 
 def _changes(part: OwnPart) -> Table:

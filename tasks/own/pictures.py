@@ -61,20 +61,27 @@ def pairs(images: Path, targets: Path | None, num_images: int = 0) -> list[Examp
     """
     if num_images < 0:
         raise UsageError(f"--num_images={num_images}: give a number of pictures, or 0 for all")
-    paths = list_images(images, "--images").paths[: num_images or None]
+    return matched(list_images(images, "--images").paths[: num_images or None], targets)
+
+
+def matched(files: Sequence[Path], targets: Path | None) -> list[Example]:
+    """An example for each file, with the file of the same stem in a folder as its target, if there is a folder.
+
+    Raises :class:`~evaltools.errors.DataError` for a file without such a one, or with several.
+    """
     if targets is None:
-        return [Example(printable_name(image), image) for image in paths]
+        return [Example(printable_name(file), file) for file in files]
     found: dict[str, list[Path]] = {}
     for file in sorted(targets.iterdir()) if targets.is_dir() else []:
         if not file.name.startswith("."):
             found.setdefault(file.stem, []).append(file)
     examples = []
-    for image in paths:
-        fitting = found.get(image.stem, [])
+    for file in files:
+        fitting = found.get(file.stem, [])
         if len(fitting) != 1:
-            there_are = f"has {', '.join(file.name for file in fitting)}" if fitting else "has no file of that stem"
-            raise DataError(f"{targets} {there_are} for the picture {image.name}; each picture needs one")
-        examples.append(Example(printable_name(image), image, fitting[0]))
+            there_are = f"has {', '.join(each.name for each in fitting)}" if fitting else "has no file of that stem"
+            raise DataError(f"{targets} {there_are} for {file.name}; each input needs one")
+        examples.append(Example(printable_name(file), file, fitting[0]))
     return examples
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evaltools.metrics.latency import Latency
+from evaltools.result.drawing import Drawing
 from evaltools.stats.interval import Interval
 from evaltools.stats.means import MeanChange
 from evaltools.tasks.own.definition import Mean
@@ -15,7 +16,7 @@ class MetricMean:
     """The mean of a metric over the ``examples`` that a configuration finished, with its 95 % interval.
 
     A metric of all examples together stands here as well: it is the mean of what the examples contribute (the
-    jackknife's pseudo-values).
+    jackknife's pseudo-values; of more than 2000 examples those of 200 groups).
 
     The interval is Student's t, Wilson's where every score is 0 or 1. It is null for fewer than 2 examples, and where
     all scores are equal and neither 0 nor 1. ``deviation`` is the standard deviation of the scores.
@@ -33,7 +34,8 @@ class MetricMean:
 class MetricComparison:
     """A metric of ``other`` held against that of ``baseline`` on the examples that both finished.
 
-    ``change`` is that of the mean with what its bounds follow from, ``interval`` its 95 % interval.
+    ``change`` is that of the mean with what its bounds follow from, ``interval`` its 95 % interval. For a metric of
+    all examples together and more than 2000 of them, how many differ is told from 200 of them.
     """
 
     baseline: str
@@ -55,12 +57,21 @@ class ExampleScores:
 
 
 @dataclass(frozen=True)
+class DrawnExample:
+    """An example of which ``other`` gives something else than the reference, as its task draws it."""
+
+    other: str
+    example: str
+    drawing: Drawing
+
+
+@dataclass(frozen=True)
 class OwnPart:
     """A task of your own: which one, with which options, and what came out.
 
     ``source`` is ``FILE.py:NAME``, empty where only the process had it; ``sha256`` is that of the file.
     ``examples_sha256`` is that of the ids of the examples, in order. ``scores`` are those of every example, null unless
-    asked for.
+    asked for. ``drawings`` are of the examples that change most, a few of each configuration.
     """
 
     name: str
@@ -74,6 +85,7 @@ class OwnPart:
     means: list[MetricMean]
     comparisons: list[MetricComparison]
     scores: list[ExampleScores] | None = None
+    drawings: list[DrawnExample] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for example in self.scores or ():

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -19,6 +20,7 @@ from evaltools.engine import Prepared
 from evaltools.errors import DataError, EvaltoolsError, ImageError, TaskError, UsageError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import resizing_by_kernel
+from evaltools.result.drawing import Drawing
 from evaltools.result.metrics import METRICS
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Example, Mean, Pooled, Task
@@ -45,21 +47,28 @@ class _Unfit(Exception):
 class ObservedScores:
     """The scores of one example, in the order of the metrics; ``unknown`` are names that no metric has.
 
-    None stands for the agreement with a reference that failed, or that there is not.
+    None stands for the agreement with a reference that failed, or that there is not. ``drawing`` is what changed
+    against the reference, where the task draws that.
     """
 
     values: tuple[npt.NDArray[Any] | None, ...]
     unknown: tuple[str, ...] = ()
+    drawing: Drawing | None = None
 
 
 class OwnTask:
-    """A task of one's own; it implements :class:`evaltools.engine.Task`. Make it with :func:`build`."""
+    """A task of one's own; it implements :class:`evaltools.engine.Task`. Make it with :func:`build`.
+
+    ``keeps_state``: the model keeps a state from example to example.
+    """
 
     observation_type: Final = ObservedScores
-    in_order: Final = False
-    keeps_state: Final = False
 
-    def __init__(self, task: Task, inputs: Sequence[TaskTensor], outputs: Sequence[TaskTensor]) -> None:
+    def __init__(
+        self, task: Task, inputs: Sequence[TaskTensor], outputs: Sequence[TaskTensor], keeps_state: bool = False
+    ) -> None:
+        self.keeps_state: Final = keeps_state
+        self.in_order: Final = keeps_state
         self.task: Final = task
         self.inputs: Final = tuple(inputs)
         self.examples: Final = tuple(NumberedExample(index, entry.id) for index, entry in enumerate(task.examples))
@@ -88,8 +97,9 @@ class PortableOwnTask(OwnTask):
         outputs: Sequence[TaskTensor],
         origin: Origin,
         options: Mapping[str, Any],
+        keeps_state: bool = False,
     ) -> None:
-        super().__init__(task, inputs, outputs)
+        super().__init__(task, inputs, outputs, keeps_state)
         self._origin = origin
         self._options = tuple(options.items())
 
@@ -103,8 +113,8 @@ def build(loaded: Loaded, options: Mapping[str, Any], model: ModelFile) -> OwnTa
     task = make_task(loaded, options)
     inputs, outputs = tensors_of(model, model.inputs), tensors_of(model, model.outputs)
     if loaded.origin is None:
-        return OwnTask(task, inputs, outputs)
-    return PortableOwnTask(task, inputs, outputs, loaded.origin, options)
+        return OwnTask(task, inputs, outputs, model.stateful)
+    return PortableOwnTask(task, inputs, outputs, loaded.origin, options, model.stateful)
 
 
 def make_task(loaded: Loaded, options: Mapping[str, Any]) -> Task:
@@ -127,9 +137,9 @@ def make_task(loaded: Loaded, options: Mapping[str, Any]) -> Task:
         raise UsageError(sentence(error, "its examples cannot be listed", place)) from error
     _require_examples(examples, place)
     _require_metrics(task.metrics, place)
-    given = {name: getattr(task, name) for name in ("prepare", "score", "agree")}
+    given = {name: getattr(task, name) for name in ("prepare", "score", "agree", "draw")}
     for name, function in given.items():
-        may_be_missing = name == "agree" or (name == "score" and given["agree"] is not None)
+        may_be_missing = name in ("agree", "draw") or (name == "score" and given["agree"] is not None)
         if not callable(function) and not (function is None and may_be_missing):
             raise UsageError(f"{place}: {name} is {_kind(function)}; give a function")
     return dataclasses.replace(task, examples=examples, metrics=tuple(task.metrics))
@@ -270,7 +280,34 @@ def scores(task: Task, example: Example, outputs: Outputs, reference: Outputs | 
             raise TaskError(f"{scored_at(task)} gave no {metric.name!r} for {example.id!r}, but {there_are}")
     names = [metric.name for metric in task.metrics]
     unknown = tuple(name for name in found if name not in names)
-    return ObservedScores(tuple(found.get(name) for name in names), unknown[:_MOST_NAMED])
+    drawing = None if reference is None else _drawn(task, example, outputs, reference)
+    return ObservedScores(tuple(found.get(name) for name in names), unknown[:_MOST_NAMED], drawing)
+
+
+def _drawn(task: Task, example: Example, outputs: Outputs, reference: Outputs) -> Drawing | None:
+    """What ``draw`` gives where the outputs are not those of the reference; raises :class:`TaskError`."""
+    if task.draw is None or all(map(np.array_equal, outputs, reference)):
+        return None
+    place = place_of(task.draw)
+    try:
+        with calling_task():
+            drawing = task.draw(outputs, reference, example)
+            return None if drawing is None else _fit_drawing(drawing, example)
+    except (EvaltoolsError, _Unfit) as error:
+        raise TaskError(told(error, place)) from error
+    except FAULTS as error:
+        raise TaskError(sentence(error, f"draw failed for {example.id!r}", place)) from error
+
+
+def _fit_drawing(drawing: Any, example: Example) -> Drawing:
+    """The drawing, with values of the types that its fields have; raises :class:`_Unfit`."""
+    try:
+        found = msgspec.convert(msgspec.to_builtins(drawing, builtin_types=(bytes,)), Drawing)
+    except (TypeError, msgspec.ValidationError) as error:
+        raise _Unfit(f"draw gave no evaltools.Drawing for {example.id!r}: {error}; return one, or None") from error
+    if not 0 <= found.changed < math.inf:
+        raise _Unfit(f"draw gave changed={found.changed} for {example.id!r}; give a number that is 0 or above")
+    return found
 
 
 def _given(

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 
 from evaltools.task_kind import Accuracy
 from evaltools.tasks.own import DeclaredKind
-from evaltools.tasks.own.definition import Mean, Task, mean, pooled, task
+from evaltools.tasks.own.definition import Task, task
 from evaltools.tasks.shared.options.pictures import Images, Normalized, NumImages
 
 
@@ -31,16 +31,15 @@ def segmentation(
     the reference gives them.
     """
     from evaltools.tasks.own.pictures import image_input, pairs
-    from evaltools.tasks.segmentation import pixels
+    from evaltools.tasks.segmentation import drawn, pixels
 
-    truth: list[Mean] = [pooled("miou", pixels.mean_iou), pooled("pixel_accuracy", pixels.share)]
-    agreement: list[Mean] = [mean("same_pixels"), pooled("miou_to_reference", pixels.mean_iou)]
     return Task(
         examples=pairs(images, masks, num_images),
         prepare=partial(image_input, normalization=normalization),
         score=partial(pixels.score, mask_values, class_offset) if masks else None,
         agree=pixels.agree,
-        metrics=[*truth, *agreement] if masks else agreement,
+        metrics=pixels.metrics(has_truth=masks is not None),
+        draw=partial(drawn.draw, mask_values, class_offset),
     )
 
 

@@ -12,20 +12,28 @@ import numpy.typing as npt
 from PIL import Image
 
 from evaltools.errors import TaskError
+from evaltools.tasks.own.definition import Mean, mean, pooled
 from evaltools.tasks.own.outputs import Outputs
 
 Classes = npt.NDArray[np.int64]
-_UNLABELLED: Final = -1
+UNLABELLED: Final = -1
 _VALUES: Final = {"voc": (255, 0), "ade": (0, 1)}
 """The value that does not count, and by how much the others are above their class."""
 _ONE_CHANNEL: Final = ("1", "L", "P", "I", "I;16")
+
+
+def metrics(has_truth: bool) -> list[Mean]:
+    """Those of segmentation, in the order of their columns."""
+    agreement = [mean("same_pixels"), pooled("miou_to_reference", mean_iou)]
+    truth: list[Mean] = [pooled("miou", mean_iou), pooled("pixel_accuracy", share)]
+    return [*truth, *agreement] if has_truth else agreement
 
 
 def score(mask_values: str, class_offset: int, outputs: Outputs, mask: Path) -> dict[str, npt.NDArray[np.int64]]:
     """The overlaps with a mask, and how many of its labelled pixels have their class."""
     truth = read_mask(mask, mask_values)
     found = classes_of(outputs, (truth.shape[0], truth.shape[1])) + class_offset
-    labelled = truth != _UNLABELLED
+    labelled = truth != UNLABELLED
     right = np.count_nonzero(found[labelled] == truth[labelled])
     return {"miou": overlaps(found, truth), "pixel_accuracy": np.array([right, np.count_nonzero(labelled)])}
 
@@ -42,7 +50,7 @@ def overlaps(found: Classes, truth: Classes) -> npt.NDArray[np.int64]:
     >>> overlaps(np.array([0, 1, 1]), np.array([0, 0, -1])).tolist()
     [[0, 1, 2], [1, 0, 1]]
     """
-    labelled = truth != _UNLABELLED
+    labelled = truth != UNLABELLED
     ours, theirs = found[labelled], truth[labelled]
     count = int(max(ours.max(initial=-1), theirs.max(initial=-1))) + 1
     both = np.bincount(theirs[ours == theirs], minlength=count)
@@ -84,7 +92,7 @@ def read_mask(path: Path, values: str) -> Classes:
             f"{path}: the mask is {mode}; a pixel's value is its class, so save it as grey or with a palette"
         )
     ignored, first = _VALUES[values]
-    return np.where(pixels == ignored, _UNLABELLED, pixels.astype(np.int64) - first)
+    return np.where(pixels == ignored, UNLABELLED, pixels.astype(np.int64) - first)
 
 
 def classes_of(outputs: Outputs, size: tuple[int, int] | None = None) -> Classes:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from evaltools.configuration import Configuration
-from evaltools.engine import Journal, Open, Opened, PassOptions, Task, open_all, run_journal
+from evaltools.engine import Journal, Opened, PassOptions, Task, open_all, run_journal
 from evaltools.engine.describe import describe_model
 from evaltools.engine.run_folder import RunIdentity, digest
 from evaltools.engine.task import Observation
@@ -19,6 +19,7 @@ from evaltools.model import ModelFile
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
 from evaltools.result.verdict import Verdict
+from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.task_kind import with_task_figures
 from evaltools.tasks.shared.measured import MeasuredPass, describe_execution, nothing_measured

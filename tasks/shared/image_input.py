@@ -10,16 +10,18 @@ from typing import Final
 
 import numpy as np
 
-from evaltools.engine.stages import DECODE, READ, RESIZE
+from evaltools.engine.stages import CACHE, DECODE, READ, RESIZE
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import (
     ImageToTensor,
+    KeptInput,
     Letterbox,
     Normalization,
     Placement,
     Quantization,
     decode_picture,
+    input_cache,
     parse_normalization,
     read_picture,
 )
@@ -92,24 +94,42 @@ class LoadedPicture:
 def load_picture(path: Path, to_tensor: ImageToTensor) -> LoadedPicture:
     """Decode a picture and make the input of it; raises :class:`~evaltools.errors.ImageError`.
 
-    Raw ``.rgb8`` pictures have the model's size and are not resized.
+    Raw ``.rgb8`` pictures have the model's size and are not resized. Where a cache of inputs is in use, the input comes
+    from there, or is kept there.
     """
     start = time.perf_counter_ns()
     content = read_picture(path)
     was_read = time.perf_counter_ns()
+    cache = input_cache()
+    key = cache.key(content, path.suffix, to_tensor) if cache is not None else ""
+    kept = cache.read(key, to_tensor) if cache is not None else None
+    if kept is not None:
+        found = time.perf_counter_ns()
+        frame = _frame(path, to_tensor, kept.width, kept.height)
+        return LoadedPicture(kept.values, frame, _microseconds(((READ, was_read - start), (CACHE, found - was_read))))
+    begun = time.perf_counter_ns()
     image = decode_picture(content, path.suffix, to_tensor.height, to_tensor.width, path)
     decoded = time.perf_counter_ns()
     height, width = image.shape[:2]
-    raw = path.suffix.lower() == ".rgb8"
-    placement = None if raw else to_tensor.placement(height, width)
-    values = to_tensor(image, already_sized=raw)
+    values = to_tensor(image, already_sized=_has_models_size(path))
     resized = time.perf_counter_ns()
-    steps = ((READ, was_read - start), (DECODE, decoded - was_read), (RESIZE, resized - decoded))
-    return LoadedPicture(
-        values,
-        PictureFrame(width, height, placement),
-        tuple((stage, nanoseconds // 1000) for stage, nanoseconds in steps),
-    )
+    if cache is not None:
+        cache.keep(key, KeptInput(values, width, height))
+    steps = ((READ, was_read - start), (DECODE, decoded - begun), (RESIZE, resized - decoded))
+    return LoadedPicture(values, _frame(path, to_tensor, width, height), _microseconds(steps))
+
+
+def _has_models_size(path: Path) -> bool:
+    return path.suffix.lower() == ".rgb8"
+
+
+def _frame(path: Path, to_tensor: ImageToTensor, width: int, height: int) -> PictureFrame:
+    placement = None if _has_models_size(path) else to_tensor.placement(height, width)
+    return PictureFrame(width, height, placement)
+
+
+def _microseconds(steps: Sequence[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    return tuple((stage, nanoseconds // 1000) for stage, nanoseconds in steps)
 
 
 def describe_normalization(to_tensor: ImageToTensor) -> str:

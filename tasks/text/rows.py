@@ -71,7 +71,10 @@ def model_inputs(cells: Mapping[str, npt.NDArray[np.float64]], tensors: Sequence
 
 def _input(cells: Mapping[str, npt.NDArray[np.float64]], tensor: TaskTensor) -> Array:
     if tensor.name not in cells:
-        raise TaskError(f"the table has no column for the input {tensor.name!r}; it has {', '.join(cells) or 'none'}")
+        raise TaskError(
+            f"the table has no column for the input {tensor.name!r}; it has {', '.join(cells) or 'none'}. "
+            "Give the column its name; the column of the answer is --label"
+        )
     numbers, size = cells[tensor.name], int(np.prod(tensor.shape))
     if numbers.size > size:
         raise TaskError(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from evaltools.gates.paired_runs import ByRun, RunsOfYardsticks
+from evaltools.gates.paired_runs import ByRun, YardsticksByRun
 from evaltools.gates.verdict import OutputVerdict, Yardsticks, judge_output
 from evaltools.metrics.difference import compare_tensors
 from evaltools.metrics.output_difference import OutputDifference, differences_by_run, summarise_differences
@@ -43,7 +43,7 @@ def compared(test: Maps, reference: Maps) -> tuple[OutputDifference, ByRun]:
 def judged(test: Maps, runs_are_known: bool = True) -> OutputVerdict:
     found, by_run = compared(test, maps())
     floor, floor_by_run = compared(other_kernels(), maps())
-    runs = RunsOfYardsticks({"other kernels": floor_by_run} if runs_are_known else {}, {})
+    runs = YardsticksByRun({"other kernels": floor_by_run} if runs_are_known else {}, {})
     return judge_output(found, Yardsticks({"other kernels": floor}, {}, 30, runs=runs), by_run=by_run)
 
 
@@ -83,7 +83,7 @@ def test_a_run_in_which_other_kernels_see_no_object_either_may_be_without() -> N
     empty = maps()
     empty[3] = 0
     found, by_run = compared(empty, maps())
-    yardsticks = Yardsticks({"as empty": found}, {}, 30, runs=RunsOfYardsticks({"as empty": by_run}, {}))
+    yardsticks = Yardsticks({"as empty": found}, {}, 30, runs=YardsticksByRun({"as empty": by_run}, {}))
     assert judge_output(found, yardsticks, by_run=by_run).grade == "equivalent"
 
 

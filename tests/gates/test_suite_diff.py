@@ -9,8 +9,8 @@ import pytest
 
 from evaltools.errors import DataError
 from evaltools.gates.baseline import Baseline, BaselineConfiguration
-from evaltools.gates.suite import SuiteChange, SuiteEntry, SuiteResult, SuiteRow, read_suite
 from evaltools.gates.suite_diff import compare_suites
+from evaltools.gates.suite_result import SuiteChange, SuiteEntry, SuiteResult, SuiteRow, read_suite
 from evaltools.result.evaluation import Environment
 from evaltools.result.json_file import encode_json
 from evaltools.result.verdict import VerdictKind

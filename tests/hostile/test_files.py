@@ -18,6 +18,7 @@ from evaltools.errors import EvaltoolsError
 from evaltools.gates.gate_file import read_gate_file
 from evaltools.request.yaml_file import read_yaml
 from evaltools.result_file import read_result
+from evaltools.tasks.task_file.function import task_in
 from tests.hostile.examples import damaged, tried
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=12)
@@ -108,18 +109,28 @@ GATES = (
     b'[runs.a]\nresult = "a.json"\n[[gates]]\nrun = "a"\nlimits = ["top1 >= 85 % at 95 %", "top1 drop <= 1 points"]\n'
 )
 YAML = b"gpu:\n  use_gpu: true\n  num_threads: 4\nother: use_xnnpack=true\n"
+TASK = (
+    b"inputs: {kind: arrays, path: x}\ntruth:\n  kind: lines\n  path: y\noutput: {kind: scores}\nmetrics: [accuracy]\n"
+)
 RESULT = b'{"schema_version": "2", "task": "imagenet", "complete": true, "configurations": [{"name": "test"}]}'
 
 
 @tried
-@given(damaged(st.just(GATES)), damaged(st.just(YAML)), damaged(st.just(RESULT)), damaged(st.just(b"cat\r\ndog\n")))
+@given(
+    damaged(st.just(GATES)),
+    damaged(st.just(YAML)),
+    damaged(st.just(TASK)),
+    damaged(st.just(RESULT)),
+    damaged(st.just(b"cat\r\ndog\n")),
+)
 def test_other_damaged_files_are_read_or_refused(
-    tmp_path: Path, gates: bytes, yaml: bytes, result: bytes, labels: bytes
+    tmp_path: Path, gates: bytes, yaml: bytes, task: bytes, result: bytes, labels: bytes
 ) -> None:
     path = tmp_path / "file"
     for content, read in [
         (gates, read_gate_file),
         (yaml, lambda path: read_yaml(path, "--configs")),
+        (task, task_in),
         (result, read_result),
         (labels, lambda path: read_labels(path, "--labels")),
     ]:

@@ -93,6 +93,8 @@ def test_a_result_that_names_a_file_with_code_is_refused_and_the_code_is_not_run
     code, seen = tmp_path / "gift.py", tmp_path / "seen"
     code.write_text(f"open({str(seen)!r}, 'w')")
     (tmp_path / "r.json").write_text(json.dumps({"schema_version": "2", "task": f"{code}:task"}))
-    with pytest.raises(DataError, match=r"is the result of a task that is not here: .*gift.py:task' names a file with"):
+    with pytest.raises(
+        DataError, match=r"is the result of a task that is not here: .*gift.py:task' names a file of a task"
+    ):
         read_result(tmp_path / "r.json")
     assert not seen.exists()

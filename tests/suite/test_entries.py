@@ -86,6 +86,20 @@ def test_paths_of_jobs_start_where_they_were_typed(folder: Path, monkeypatch: py
     assert entries_of(seen_from(typed, Path("/")))[0].request.options.text("input_images") == str(folder / "photos")
 
 
+def test_a_task_of_ones_own_is_a_job_and_its_file_is_meant_from_there(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "own.yaml").write_text("inputs: {kind: arrays, path: x}\noutput: {kind: values}\n")
+    (folder / "suite.toml").write_text('models = ["models"]\n[jobs.own]\ncommand = "run own.yaml --num_examples=3"\n')
+    monkeypatch.chdir("/")
+    found = entries(str(folder / "suite.toml"))
+    assert [(entry.model, entry.request.task) for entry in found] == [
+        ("a", str(folder / "own.yaml")),
+        ("b", str(folder / "own.yaml")),
+    ]
+    assert found[0].request.options.text("arrays") == str(folder / "x")
+
+
 def test_each_operator_is_a_search_of_its_own_in_each_configuration(folder: Path) -> None:
     found = entries(
         str(folder / "models/a.tflite"), "--operators", "--config=x: num_threads=1", "--config=y: kernels=builtin"

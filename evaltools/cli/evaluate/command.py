@@ -38,6 +38,12 @@ def run(task: str, arguments: Sequence[str]) -> int:
 def _say_what_was_found(flags: GivenFlags, request: Request) -> None:
     """Files that are read though no flag names them."""
     options = request.options
-    found = [name for name in options.stated if name not in flags and options.parameters[name].role == "input_file"]
+    found = [
+        name
+        for name in options.stated
+        if name not in flags
+        and options.parameters[name].role == "input_file"
+        and options.text(name) != options.parameters[name].default
+    ]
     for name in found if not options.is_on("quiet") else ():
         complain(f"found with the model: --{name}={options.text(name)}")

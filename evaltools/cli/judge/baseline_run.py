@@ -13,7 +13,7 @@ from typing import Final
 from rich.console import Console
 
 from evaltools import exit_codes
-from evaltools.cli.judge.verdict_files import EXIT_CODES, planned_files, write_verdicts
+from evaltools.cli.judge.verdict_files import EXIT_CODE_OF, planned_files, write_verdicts
 from evaltools.cli.shared.streams import complain
 from evaltools.cli.shared.terminal import make_console
 from evaltools.errors import DataError, OutputError, UsageError
@@ -85,7 +85,7 @@ def act(action: str, result_file: str, flags: GivenFlags) -> int:
         return _write(now, baseline_file, "updated") or (exit_codes.NOT_WRITTEN if not_written else exit_codes.OK)
     if not_written:
         return exit_codes.NOT_WRITTEN
-    return EXIT_CODES[outcome.verdict] if report.decisions else exit_codes.OK
+    return EXIT_CODE_OF[outcome.verdict] if report.decisions else exit_codes.OK
 
 
 def _baseline_file(flags: GivenFlags, result: EvaluationResult) -> Path:

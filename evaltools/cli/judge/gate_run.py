@@ -16,7 +16,7 @@ from typing import Final
 from rich.console import Console
 
 from evaltools import exit_codes
-from evaltools.cli.judge.verdict_files import EXIT_CODES, planned_files, write_verdicts
+from evaltools.cli.judge.verdict_files import EXIT_CODE_OF, planned_files, write_verdicts
 from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.commands.gates import read_run
@@ -62,7 +62,7 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     if not_written:
         return exit_codes.NOT_WRITTEN
     counting = [each for each in outcome.decisions if each.verdict != "inconclusive" or not is_inconclusive_allowed]
-    return EXIT_CODES[worst_verdict(counting)] if counting else exit_codes.OK
+    return EXIT_CODE_OF[worst_verdict(counting)] if counting else exit_codes.OK
 
 
 def _gate_file(flags: GivenFlags) -> Path:

@@ -29,7 +29,7 @@ _RENDERERS: Final[Mapping[str, Callable[[GateOutcome], bytes]]] = {
 }
 _REPORT: Final = "report"
 _JSON: Final = ("badge", "output_file_path", "json")
-EXIT_CODES: Final[Mapping[GateVerdict, int]] = {
+EXIT_CODE_OF: Final[Mapping[GateVerdict, int]] = {
     "pass": exit_codes.OK,
     "not clean": exit_codes.EXAMPLES_FAILED,
     "inconclusive": exit_codes.INCONCLUSIVE,

@@ -17,8 +17,8 @@ from evaltools.cli.shared.streams import complain, say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.engine import Tally
 from evaltools.errors import OutputError, UsageError
-from evaltools.gates.suite import SuiteChanges, SuiteResult, read_suite
 from evaltools.gates.suite_diff import compare_suites
+from evaltools.gates.suite_result import SuiteChanges, SuiteResult, read_suite
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.files.planned import require_report
 from evaltools.report.page.file import measured_page

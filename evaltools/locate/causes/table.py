@@ -40,8 +40,8 @@ TABLE: Final[Sequence[Signature]] = (
 )
 """Each explains all values by itself; the first that fits is the cause.
 
-First those that say where each value comes from, with nothing that was fitted: one value everywhere comes before an
-activation that gives the same where all others lie outside of its bounds. Then those that run the operator in another
+First those that say where each value comes from, with nothing that was fitted: one value everywhere is asked before
+an activation, which fits as well where it clips every value. Then those that run the operator in another
 way, then those with fitted numbers: a constant that gives every value comes before a rounding, which only says to which
 side they are off.
 """

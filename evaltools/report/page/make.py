@@ -14,7 +14,7 @@ from typing import Any, Final
 from evaltools.gates.baseline import Baseline, is_whole, make_baseline
 from evaltools.gates.history import History, histories_of
 from evaltools.gates.outcome import GateOutcome
-from evaltools.gates.suite import SuiteResult
+from evaltools.gates.suite_result import SuiteResult
 from evaltools.report.page.content.bounds import bounded, bounded_section
 from evaltools.report.page.content.page import Download, Page, Part, each_step_once
 from evaltools.report.page.sections import benchmarks, first, gates, layers, suite, traces
@@ -110,7 +110,7 @@ def _title(parts: Sequence[Part]) -> str:
     if len(parts) == 1:
         return parts[0].about
     kinds = Counter(part.about.rpartition(": ")[2] for part in parts)
-    return ", ".join(f"{count} x {kind}" for kind, count in kinds.items())
+    return ", ".join(f"{count} x {kind}" if count > 1 else kind for kind, count in kinds.items())
 
 
 def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Part:

@@ -11,7 +11,7 @@ import msgspec
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.baseline import Baseline
 from evaltools.gates.outcome import GateOutcome
-from evaltools.gates.suite import SuiteResult
+from evaltools.gates.suite_result import SuiteResult
 from evaltools.report.page.make import Sources
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.capture import ModelsCapture, RunCapture

@@ -29,13 +29,15 @@ _OF_OUTPUTS: Final = "outputs"
 
 @dataclass(frozen=True)
 class Answer:
-    """What is said of a configuration; ``judged`` stands alone where it was not measured, or not compared.
+    """What is said of a configuration; ``judged`` stands alone where it was not compared.
 
-    ``fast`` is empty where no speed is known. ``next_steps`` are commands, or sentences about them.
+    Where it was not measured, ``why`` says why not. ``fast`` is empty where no speed is known. ``next_steps`` are
+    commands, or sentences about them.
     """
 
     configuration: ConfigurationResult
     judged: str
+    why: str = ""
     fast: str = ""
     ran: str = ""
     not_clean: str = ""
@@ -44,7 +46,8 @@ class Answer:
     @property
     def sentence(self) -> str:
         """All of it but what to do next."""
-        return "; ".join(text for text in (self.judged, self.fast, self.ran, self.not_clean) if text)
+        judged = f"{self.judged}: {self.why}" if self.why else self.judged
+        return "; ".join(text for text in (judged, self.fast, self.ran, self.not_clean) if text)
 
 
 def print_answers(result: EvaluationResult, console: Console, with_reasons: bool) -> None:
@@ -85,19 +88,20 @@ def _answer(result: EvaluationResult, configuration: ConfigurationResult, with_r
     steps = tuple(_next(result, configuration))
     if configuration.status == "not measured":
         is_known = configuration.runtime is None and not with_reason
-        text = "not measured, as said above" if is_known else f"not measured: {configuration.reason}"
-        return Answer(configuration, text, next_steps=steps)
+        if is_known:
+            return Answer(configuration, "not measured, as said above", next_steps=steps)
+        return Answer(configuration, "not measured", configuration.reason or "", next_steps=steps)
     verdict = configuration.verdict
     if verdict is None:
         text = _unjudged(reference_of(configuration, result.configurations))
         return Answer(configuration, text, next_steps=steps)
     if verdict.kind == "not measured":
-        return Answer(configuration, f"not measured: {reasons_in_words(verdict.reasons)}", next_steps=steps)
+        return Answer(configuration, "not measured", reasons_in_words(verdict.reasons), next_steps=steps)
     against = next(entry for entry in result.configurations if entry.name == verdict.against)
     ratio = speed(configuration, against, result.latency_comparisons)
     fast = f"{ratio} the speed of {against.name}" if ratio else ""
     not_clean = "NOT CLEAN, as a warning says" if configuration.not_clean else ""
-    return Answer(configuration, judged_in_words(verdict), fast, ran_in_words(configuration), not_clean, steps)
+    return Answer(configuration, judged_in_words(verdict), "", fast, ran_in_words(configuration), not_clean, steps)
 
 
 def _unjudged(reference: ConfigurationResult | None) -> str:

@@ -16,6 +16,7 @@ _INPUT_ADVICE: Final = {
     "read": "the files come slowly: put them on a disk of this machine",
     "decode": "more cores and workers help, and so do smaller pictures",
     "resize": "more cores and workers help, and so do pictures stored in the size of the model's input",
+    "cache": "the inputs come from a cache: put it on a faster disk of this machine",
     "prepare": "making the inputs takes longest: fewer or smaller ones help",
 }
 _ADVICE: Final = {
@@ -97,6 +98,8 @@ def conditions_in_words(result: EvaluationResult, execution: ExecutionUsed) -> s
     workers = f"{execution.workers} worker{'s' * (execution.workers != 1)}"
     rate = f"{execution.examples_run / max(result.environment.elapsed_s, 1e-9):.1f} examples/s"
     conditions = f"{_latency(execution)}{_processes(result)}"
+    if execution.cached_inputs:
+        rate = f"{rate}, {execution.cached_inputs} inputs from the cache"
     return f"{workers}, {rate}; {conditions}" if execution.examples_run else conditions
 
 

@@ -9,7 +9,15 @@ from typing import Final
 
 from rich.console import Console
 
-from evaltools.gates.suite import ChangeKind, OperatorCell, SuiteChange, SuiteChanges, SuiteEntry, SuiteResult, SuiteRow
+from evaltools.gates.suite_result import (
+    ChangeKind,
+    OperatorCell,
+    SuiteChange,
+    SuiteChanges,
+    SuiteEntry,
+    SuiteResult,
+    SuiteRow,
+)
 from evaltools.report.tables.cells import milliseconds, says_something
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.words.verdicts import kind_in_words

@@ -21,7 +21,7 @@ from evaltools.runtime.process.child import ChildProcess, left_behind, log_lengt
 from evaltools.runtime.process.environments import packages_of
 from evaltools.runtime.process.memory import peak_memory_kb
 from evaltools.runtime.process.shared_arrays import Parcel, SharedArrays
-from evaltools.runtime.registry import open_session
+from evaltools.runtime.registry import Open, open_session
 from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts, Session, TensorSpec
 
 _LONGEST_WAIT_S: Final = 2_000_000.0
@@ -34,7 +34,6 @@ _SECONDS_TO_FREE: Final = 60.0
 _FREEING: Final = "while its model and delegates were released"
 _LEAVING: Final = "when it had released its model and delegates, at its exit"
 _SECONDS_BETWEEN_BELLS: Final = 0.05
-Opener = Callable[[ModelFile, Configuration], Session]
 Returned = TypeVar("Returned")
 
 
@@ -84,7 +83,7 @@ def open_isolated(
     model: ModelFile,
     configuration: Configuration,
     timeout_s: float = 600.0,
-    opener: Opener = open_session,
+    opener: Open = open_session,
     timeout_flag: str = "",
 ) -> IsolatedSession:
     """Open a session in a child process of its own.
@@ -324,7 +323,7 @@ class IsolatedSession:
         return SessionEnded(f"the process of this configuration died {moment} ({cause}){quote}")
 
 
-def _serve(channel: Channel, bell: Channel, model: ModelFile, configuration: Configuration, opener: Opener) -> None:
+def _serve(channel: Channel, bell: Channel, model: ModelFile, configuration: Configuration, opener: Open) -> None:
     """The child process: open the session, report that, and run until it is told to release it, or the pipe closes."""
     try:
         session = opener(model, configuration)

@@ -7,6 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from evaltools.datasets import sample
@@ -52,6 +53,27 @@ def test_two_devices_give_the_result_of_this_computer(network: Network, devices:
     assert sorted(key for shard in rows for key in shard) == [
         (example, name) for example in range(40) for name in ("reference", "test")
     ]
+
+
+def test_a_task_without_code_travels_with_the_files_that_it_names(
+    network: Network, devices: Devices, tmp_path: Path
+) -> None:
+    (tmp_path / "model.tflite").write_bytes(tiny_models.vector_input(length=4))
+    (tmp_path / "arrays").mkdir()
+    for number in range(6):
+        np.save(tmp_path / "arrays" / f"{number}.npy", np.full((1, 4), number, np.float32))
+    (tmp_path / "right.txt").write_text("0\n1\n2\n3\n0\n1\n")
+    file = tmp_path / "numbers.yaml"
+    file.write_text(
+        "inputs: {kind: arrays, path: arrays}\ntruth: {kind: lines, path: right.txt}\noutput: {kind: scores}\n"
+    )
+    options = [f"--model_file={tmp_path / 'model.tflite'}"]
+    expected = figures_here(["run", str(file), *options], tmp_path / "here.json")
+    output = tmp_path / "devices.json"
+    command = device_runs.on_devices(network, serials(devices), [str(file), *options], f"--output_file_path={output}")
+    done = device_runs.run([*command, "--parts=2"])
+    assert done.code == 0, done.err
+    assert figures(output) == expected
 
 
 def test_a_task_of_ones_own_travels_with_its_file_and_the_modules_beside_it(

@@ -86,6 +86,7 @@ def test_a_run_goes_on_only_with_the_same_task(project: Path) -> None:
         (task_files.BRIGHTNESS, ("--times=x",), "--times=x: not a valid value; use a finite number"),
         (task_files.BRIGHTNESS.replace("times", "margin"), (), "line 11: every task has an option --margin already"),
         (task_files.BRIGHTNESS.replace("times", "help"), (), "line 11: every task has an option --help already"),
+        (task_files.BRIGHTNESS.replace("times", "output"), (), "line 11: every task has an option --output already"),
         (task_files.BRIGHTNESS.replace("times: float", "times: list"), (), "no option can be of the type of times"),
         (task_files.BRIGHTNESS, ("--output_file_path=a.pb",), "a task of your own has no native protobuf"),
         (

@@ -55,7 +55,7 @@ def test_a_model_that_is_none_costs_its_own_entry(models: Path, tmp_path: Path) 
     assert failed["reason"].startswith(f"{models}/broken.tflite")
     assert failed["reason"] in done.out
     assert "runs: 3 of 3" in done.err
-    assert "| broken | diff | all | failed |" in page.read_text()
+    assert "| broken | all | failed |" in page.read_text()
 
 
 def test_a_delegate_that_crashes_or_hangs_costs_its_own_configuration(
@@ -194,6 +194,25 @@ def test_every_operator_alone_in_every_configuration(tmp_path: Path) -> None:
     assert cells["CONV_2D", "int8 [int8, int32] -> int8"] == {"right": 7}
     assert cells["SOFTMAX", "int8 -> int8"] == {"stays on the CPU": 1}
     assert "1 stays on the CPU" in done.out
+
+
+def test_a_model_that_is_deleted_meanwhile_keeps_its_rows(models: Path) -> None:
+    model = models / "int8.tflite"
+
+    def delete_at_the_end(done: int, total: int) -> None:
+        if done == total:
+            model.unlink()
+
+    suite = et.suite(
+        [models / "broken.tflite", model],
+        tests={"builtin": et.Configuration(kernels="builtin")},
+        jobs={"diff": "diff --num_runs=2 --noise_floor_runs=1"},
+        operators=True,
+        progress=delete_at_the_end,
+    )
+    assert not model.exists()
+    assert [entry.state for entry in suite.entries] == ["failed", "done", "failed", "done"]
+    assert {cell.type for cell in suite.result.operators if cell.operator == "SOFTMAX"} == {"int8 -> int8"}
 
 
 def test_from_python(models: Path, tmp_path: Path) -> None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from PIL import Image
+
+from evaltools.gates.suite_result import SuiteChange, SuiteChanges, SuiteEntry, SuiteResult, SuiteRow
 from evaltools.metrics.agreement import Agreement
+from evaltools.metrics.latency import summarise_latency
 from evaltools.report.page.make import Sources, page_of
 from evaltools.report.page.rendering.html import html_of
+from evaltools.result.drawing import Drawing, Panel
 from evaltools.result.evaluation import EvaluationResult, LatencyComparison
 from evaltools.result.locate import (
     Cause,
@@ -24,7 +30,10 @@ from evaltools.result.locate import (
 from evaltools.result.verdict import Verdict as TaskVerdict
 from evaltools.result_file import read_result
 from evaltools.stats.interval import Interval
+from evaltools.stats.means import MeanChange
 from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, FirstAnswer, TopKChange
+from evaltools.tasks.own.definition import Better, Mean
+from evaltools.tasks.own.result import DrawnExample, ExampleScores, MetricComparison, MetricMean, OwnPart
 from tests import results
 from tests.report.page.reading import PageRead
 
@@ -82,6 +91,56 @@ def search(count: int = 4) -> LocateResult:
         elapsed_s=2.0,
         environment=made.environment,
     )
+
+
+def png(size: tuple[int, int] = (4, 3)) -> bytes:
+    buffer = io.BytesIO()
+    Image.new("L", size).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def own(task: str, text: str, better: Better = "higher", folder: str = "d") -> EvaluationResult:
+    """Of a task with one metric and a drawing of each kind; ``text`` is what others gave: names, examples, reasons."""
+    made = results.result(results.configuration("reference", "reference"), results.configuration(text))
+    worse = TaskVerdict("worse", text, "reference", "", -0.25, None, -0.001, 0.005, None, None)
+    entries = [replace(entry, figures={text: 0.5, "none": None}) for entry in made.configurations]
+    panels = (Panel(text, png()), Panel(text, png(), is_over=True), Panel("no picture", text.encode()))
+    part = OwnPart(
+        name=text,
+        source=text,
+        sha256="",
+        options={"images": text},
+        example_count=4,
+        examples_sha256="00",
+        preprocessing_latency=summarise_latency([]),
+        metrics=[Mean(text, better)],
+        means=[MetricMean(entry.name, text, 4, float("nan"), 0.1, None) for entry in entries],
+        comparisons=[MetricComparison("reference", text, text, MeanChange(4, -0.25, 0.1, 2, 1.0), None)],
+        scores=[ExampleScores(text, {"reference": [0.5], text: [None]}), ExampleScores("b", {"reference": [0.5]})],
+        drawings=[DrawnExample(text, text, Drawing(0.5, text, f"{folder}/{text}", panels))],
+    )
+    entries[1] = replace(entries[1], verdicts=[worse])
+    return replace(made, task=task, part=part, configurations=entries, warnings=[text])
+
+
+def suite(text: str) -> SuiteResult:
+    """One model is worse, one was not measured, of one there is no result; ``text`` is what others gave."""
+    same = SuiteRow(text, "test", [], "measured", verdict="equivalent", p50_us=90.0, speed=2.0, delegates=["XNNPACK"],
+                    delegated_nodes=7, total_nodes=9)  # fmt: skip
+    rows = [
+        same,
+        replace(same, verdict="worse", speed=1.25, accuracy=0.5, delegated_nodes=1, total_nodes=1),
+        SuiteRow(text, "test", [], "not measured", text),
+    ]
+    entries = [
+        SuiteEntry(
+            f"{text}{number}", "m.tflite", "00", "diff", [], "done", result=f"entries/{number}/r.json", rows=[row]
+        )
+        for number, row in enumerate(rows)
+    ]
+    entries.append(SuiteEntry("gone", "m.tflite", "00", text, [], "failed", reason=text))
+    changes = SuiteChanges(text, "then", [text], 1, 0, 1.1, [SuiteChange("worse", text, text, text, text, text, text)])
+    return SuiteResult("1", classifier().environment, 1, text, entries, changes=changes)
 
 
 def read(sources: Sources, images: Path | None = None) -> PageRead:

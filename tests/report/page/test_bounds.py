@@ -36,7 +36,7 @@ def test_of_many_configurations_the_first_screen_has_a_few_and_each_bad_one() ->
     page = read(Sources({"r": many(60)}))
     said = [" ".join(each.text.split()) for each in page.of_class("saying")]
     assert len(said) == 13
-    assert said[11].startswith("test 59 not measured: no Vulkan")
+    assert said[11].startswith("test 59 not measured whyno Vulkan")
     assert said[12] == "and more 12 of 60 configurations shown, all in the JSON result"
     assert "12 of 60 warnings shown, all in the JSON result" in page.source
     assert ">warning 11<" in page.source

@@ -17,6 +17,7 @@ from evaltools.report.page.rendering.markdown import markdown_of
 from evaltools.result.benchmark import Phase
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed
 from evaltools.result.locate import Verdict
+from evaltools.result.section import Chart
 from tests.report.benchmark_samples import a_round, benchmark, row
 from tests.report.page.samples import classifier, read, search
 from tests.report.tables.test_device_run import PHONE, run_of
@@ -56,10 +57,10 @@ def on(made: EvaluationResult, processor: str = "c", evaltools: str = "0", start
 def test_accuracy_needs_no_reference() -> None:
     sources = Sources({"a": alone("a.tflite", 1, 0.5), "b": alone("b.tflite", 2, 0.75), "c": alone("c.tflite", 3, 0.5)})
     assert table(markdown(sources), "All together: imagenet") == [
-        ["result", "configuration", "top-1", "p50", "speed", "delegated", "model MB", "on the front"],
-        ["a", "test", "50 %", "1 ms", "-", "9/10", "0.00", "yes"],
-        ["b", "test", "75 %", "2 ms", "-", "9/10", "0.00", "yes"],
-        ["c", "test", "50 %", "3 ms", "-", "9/10", "0.00", ""],
+        ["result", "configuration", "top-1", "p50", "delegated", "model MB", "on the front"],
+        ["a", "test", "50 %", "1 ms", "9/10", "0.00", "yes"],
+        ["b", "test", "75 %", "2 ms", "9/10", "0.00", "yes"],
+        ["c", "test", "50 %", "3 ms", "9/10", "0.00", ""],
     ]
     labels = [svg.attributes["aria-label"] for svg in read(sources).all("svg")]
     assert any("On the front, where none is as good and as fast: a, test: 50 at 1 ms" in label for label in labels)
@@ -70,7 +71,7 @@ def test_a_configuration_that_fell_back_is_on_no_front() -> None:
     fast = alone("a.tflite", 1, 0.75)
     fallen = replace(fast, configurations=[replace(fast.configurations[0], fallback="no GPU")])
     found = table(markdown(Sources({"a": fallen, "b": alone("b.tflite", 2, 0.5)})), "All together: imagenet")
-    assert [line[5:] for line in found[1:]] == [["FALLBACK, 9/10", "0.00", ""], ["9/10", "0.00", "yes"]]
+    assert [line[4:] for line in found[1:]] == [["FALLBACK, 9/10", "0.00", ""], ["9/10", "0.00", "yes"]]
 
 
 def test_results_that_share_all_stand_in_one_table_that_says_what() -> None:
@@ -244,6 +245,16 @@ def test_releases_have_a_table_an_answer_and_a_line() -> None:
     assert page.all("h1")[0].text == "imagenet of m.tflite: releases"
     labels = [svg.attributes["aria-label"] for svg in page.all("svg")]
     assert any("2026-01-01, test: 50 %; 2026-01-02, test: 75 %" in label for label in labels)
+
+
+def test_lines_over_releases_have_the_unit_of_the_table() -> None:
+    (part,) = page_of(Sources(baselines=[release(1, 0.5, 2), release(2, 0.75, 1)])).parts
+    charts = [block for block in part.sections[0].blocks if isinstance(block, Chart)]
+    drawn = {
+        chart.spec["encoding"]["y"]["title"]: [value["value"] for value in chart.spec["data"]["values"]]
+        for chart in charts
+    }
+    assert drawn == {"top1 in %": [50, 75], "latency_ms in ms": [2, 1]}
 
 
 def test_releases_of_another_content_and_machine_say_so() -> None:

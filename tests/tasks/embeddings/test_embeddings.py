@@ -56,7 +56,7 @@ def test_the_cosine_is_that_of_both_vectors() -> None:
 def test_what_is_no_embedding_is_told() -> None:
     with pytest.raises(TaskError, match="the embedding has the length 0.0"):
         vector(outputs_of(0, 0), 0)
-    with pytest.raises(TaskError, match="--output=1: the model has the outputs 0 to 0"):
+    with pytest.raises(TaskError, match="--output_index=1: the model has the outputs 0 to 0"):
         vector(outputs_of(1, 2), 1)
 
 

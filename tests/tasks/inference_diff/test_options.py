@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from evaltools.tasks.inference_diff.request import DiffRequest, prepare, runs_to
 from evaltools.tasks.shared.evaluation import evaluate
 from tests import tiny_models
 from tests.limits import limit_of
-from tests.tasks.inference_diff.fakes import Opener, asked, three_times
+from tests.tasks.inference_diff.fakes import Function, Opener, asked, three_times
 from tests.tasks.observers import Silent
 
 
@@ -264,6 +265,34 @@ def test_a_rare_difference_counts_unless_every_kernel_has_it(tmp_path: Path) -> 
     assert alone.part.comparisons[0].outputs[0].difference.different == 32, "one run of 30"
     assert [reason.numbers for reason in verdict_of(alone).reasons if reason.kind == "sampled_runs"] == [{"runs": 10}]
     assert (verdict_of(alone).kind, verdict_of(shared).kind) == ("diverged", "not decided")
+
+
+def test_of_many_configurations_each_has_its_farthest_runs_sampled(tmp_path: Path) -> None:
+    """Each is wrong in a run of its own, more of them than there are runs for the noise floor."""
+    names = [f"test {number}" for number in range(12)]
+    makers = {name: partial(always, wrong_in_one_run(20 + 3 * number)) for number, name in enumerate(names)}
+    tests = tuple(Configuration(name) for name in names)
+    result = evaluate(prepare_diff, asked(tmp_path, num_runs=60, tests=tests), Silent(), Opener(**makers))
+    verdicts = [entry.verdicts[0] for entry in result.configurations if entry.role == "test"]
+    assert {verdict.kind for verdict in verdicts} == {"diverged"}
+    sampled = {reason.numbers["runs"] for verdict in verdicts for reason in verdict.reasons if "sampled" in reason.kind}
+    assert sampled == {result.part.yardstick_runs}
+    assert 10 < result.part.yardstick_runs < 60
+
+
+def always(function: Function) -> Function:
+    return function
+
+
+def wrong_in_one_run(call: int) -> Function:
+    """Twice too large for the input of one call, whenever that comes again."""
+    seen: list[bytes] = []
+
+    def answer(values: Any) -> Any:
+        seen.append(values.tobytes())
+        return three_times(values) * np.float32(2 if len(seen) >= call and seen[-1] == seen[call - 1] else 1)
+
+    return answer
 
 
 @pytest.mark.once

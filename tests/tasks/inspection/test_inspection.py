@@ -18,8 +18,7 @@ from evaltools.model import ModelFile
 from evaltools.report.tables.inspection import print_inspection
 from evaltools.result.inspection import NOT_TESTED, TESTED, DelegateRun, Inspection
 from evaltools.result.json_file import encode_json
-from evaltools.runtime import DelegateCoverage, Delegation, Session, open_session
-from evaltools.runtime.process.isolated import Opener
+from evaltools.runtime import DelegateCoverage, Delegation, Open, Session, open_session
 from evaltools.tasks.inspection.task import inspect_model
 from tests import tiny_models
 
@@ -44,7 +43,7 @@ def refuse_one_add(model: ModelFile, configuration: Configuration) -> Session:
     return session
 
 
-def inspect(folder: Path, content: bytes, run: bool = True, opener: Opener = open_session) -> Inspection:
+def inspect(folder: Path, content: bytes, run: bool = True, opener: Open = open_session) -> Inspection:
     path = folder / "model.tflite"
     path.write_bytes(content)
     return inspect_model(path, run, opener)
@@ -69,7 +68,7 @@ def test_what_xnnpack_leaves_is_named_with_its_types(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("opener", "reason"), [(refuse, "first line"), (crash, "died while the model was loaded")])
 def test_a_delegate_that_cannot_be_tried_is_not_tested_with_the_reason(
-    tmp_path: Path, opener: Opener, reason: str
+    tmp_path: Path, opener: Open, reason: str
 ) -> None:
     inspection = inspect(tmp_path, tiny_models.add_chain(), opener=opener)
     assert {run.basis for run in inspection.runs} == {NOT_TESTED}

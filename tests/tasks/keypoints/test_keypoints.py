@@ -18,7 +18,8 @@ from pycocotools.cocoeval import COCOeval
 import evaltools as et
 from evaltools.errors import DataError, TaskError
 from evaltools.tasks.keypoints import keypoints
-from evaltools.tasks.keypoints.examples import model_input
+from evaltools.tasks.keypoints.drawn import draw
+from evaltools.tasks.keypoints.examples import Person, Seen, Truth, model_input
 from evaltools.tasks.keypoints.scoring import from_heat_maps, located, score
 from evaltools.tasks.own.definition import Pooled
 from evaltools.tasks.own.outputs import Outputs
@@ -166,3 +167,25 @@ def test_annotations_that_do_not_fit_are_told(change: dict[str, Any], message: s
 def test_boxes_need_annotations() -> None:
     with pytest.raises(DataError, match="takes the boxes of --annotations"):
         keypoints(images=FOLDER / "images", people="boxes")
+
+
+def test_points_of_both_sides_and_of_the_truth_are_drawn_where_they_are(tmp_path: Path) -> None:
+    Image.new("RGB", (100, 50)).save(tmp_path / "a.png")
+    person = Person(1, (0.0, 0.0, 9.0, 9.0), (10.0, 40.0, 2.0, *[0.0] * 48), 81.0)
+    example = et.Example("a", Seen(tmp_path / "a.png"), Truth(Seen(tmp_path / "a.png"), (person,)))
+    found = np.tile(np.array([0.5, 0.8, 1.0], np.float32), (17, 1))[np.newaxis, np.newaxis]  # y, x, score
+    expected = np.tile(np.array([0.5, 0.3, 1.0], np.float32), (17, 1))[np.newaxis, np.newaxis]
+    assert draw(outputs_of(found), outputs_of(found), example) is None
+    drawing = draw(outputs_of(found), outputs_of(expected), example)
+    assert drawing is not None
+    assert drawing.changed == pytest.approx(0.5)
+    (panel,) = drawing.panels
+    with Image.open(io.BytesIO(panel.png)) as opened:
+        shown = np.asarray(opened.convert("RGBA"))
+    assert shown.shape == (50, 100, 4)
+    kinds = {"test": (80, 25), "reference": (30, 20), "truth": (10, 40), "nothing": (50, 10)}
+    blue, orange, white = ((40, 110, 235), (240, 120, 20), (255, 255, 255))
+    seen = {kind: shown[y, x].tolist() for kind, (x, y) in kinds.items()}
+    assert {kind: tuple(pixel[:3]) for kind, pixel in seen.items() if pixel[3]} == {
+        "test": orange, "reference": blue, "truth": white
+    }  # fmt: skip

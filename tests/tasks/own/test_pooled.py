@@ -20,6 +20,7 @@ from evaltools.errors import InferenceError, TaskError
 from evaltools.stats.jackknife import contributions
 from evaltools.tasks.own.definition import Task, TaskFunction, mean, pooled
 from evaltools.tasks.own.evaluation import prepare
+from evaltools.tasks.own.figures import FigureTable
 from evaltools.tasks.own.loading import Loaded
 from evaltools.tasks.own.outputs import Outputs
 from evaltools.tasks.own.request import OwnRequest
@@ -189,3 +190,28 @@ def test_a_task_may_have_agreement_alone() -> None:
     made = own_task(score=None, agree=task.agree)
     assert made.observe(made.prepare(made.examples[0]), outputs, outputs).values[0] == 2.0
     assert made.observe(made.prepare(made.examples[0]), outputs, None).values[0] is None
+
+
+@pytest.mark.parametrize(
+    ("changing", "others", "differing"),
+    [
+        (range(1000), range(0), 1000),
+        (range(0, 1000, 2), range(1, 1000, 2), 500),
+        (range(0), range(1000), 0),
+        ((4,), range(5, 1004), 5),
+        ((5,), (4, *range(6, 1003)), 1),
+    ],
+    ids=["all that differ", "every second one", "none", "one that is tried", "one that is not"],
+)
+def test_of_many_examples_some_tell_how_many_change_the_figure(
+    changing: Sequence[int], others: Sequence[int], differing: int
+) -> None:
+    """A row is what counts, and what does not: of 3000, these differ in the first, those in the second number."""
+    before = {number: (np.array([1.0, 0.0]),) for number in range(3000)}
+    after = dict(before)
+    after |= {number: (np.array([0.0, 0.0]),) for number in changing}
+    after |= {number: (np.array([1.0, 5.0]),) for number in others}
+    table = FigureTable([pooled("part", lambda rows: float(np.sum(rows, axis=0)[0]))], {"a": before, "b": after})
+    [comparison] = table.comparisons("a", "b")
+    assert comparison.change.change == -len(changing)
+    assert comparison.change.differing == differing

@@ -256,3 +256,38 @@ def test_what_guards_the_process_is_there_only_while_a_task_is_called() -> None:
         assert not faulthandler.is_enabled()
     finally:
         faulthandler.enable()
+
+
+def observed(draw: Callable[..., Any], outputs: float, reference: float | None) -> et.Drawing | None:
+    task = own_task(draw=draw)
+    given = None if reference is None else [np.full((1, 2), reference)]
+    return task.observe(task.prepare(task.examples[0]), [np.full((1, 2), outputs)], given).drawing
+
+
+def test_what_changed_is_drawn_where_outputs_are_not_those_of_the_reference() -> None:
+    def draw(outputs: Outputs, reference: Outputs, example: Example) -> et.Drawing:
+        return et.Drawing(
+            float(outputs.real(0).max() - reference.real(0).max()), example.id, "a.png", [et.Panel("test", b"png")]
+        )
+
+    assert observed(draw, 3.0, 1.0) == et.Drawing(2.0, "a", "a.png", [et.Panel("test", b"png")])
+    assert observed(draw, 3.0, 3.0) is None
+    assert observed(draw, 3.0, None) is None
+    assert observed(lambda *_: None, 3.0, 1.0) is None
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda *_: "a", "draw gave no evaltools.Drawing for 'a': Expected `object`, got `str`; return one, or None"),
+        (lambda *_: et.Drawing(float("inf"), "", "", []), "draw gave changed=inf for 'a'; give a number that is 0 or"),
+        (lambda *_: et.Drawing(-1.0, "", "", []), "draw gave changed=-1.0 for 'a'"),
+        (lambda *_: et.Drawing(1.0, "", "", None), "draw gave no evaltools.Drawing for 'a': Expected `array`, got"),  # type: ignore[arg-type]
+        (lambda *_: 1 / 0, "draw failed for 'a': ZeroDivisionError"),
+    ],
+)  # fmt: skip
+def test_drawings_that_cannot_be_used_fail_their_example(draw: Callable[..., Any], message: str) -> None:
+    with pytest.raises(TaskError) as error:
+        observed(draw, 3.0, 1.0)
+    assert f"{__file__}, line " in str(error.value)
+    assert message in str(error.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from evaltools.preprocess import decode_image
 from evaltools.tasks.own.outputs import Outputs
 from evaltools.tasks.own.tensors import Quantisation, TaskTensor
 from evaltools.tasks.segmentation import segmentation
+from evaltools.tasks.segmentation.drawn import draw
 from evaltools.tasks.segmentation.pixels import classes_of, mean_iou, overlaps, read_mask
 from tests.tasks.declared import SAMPLE, run_sample
 
@@ -120,5 +122,43 @@ def test_a_class_that_is_found_nowhere_and_nowhere_true_does_not_count() -> None
 
 
 def test_a_picture_without_a_mask_is_told_before_anything_runs(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="has no file of that stem for the picture 01.jpg"):
+    with pytest.raises(DataError, match="has no file of that stem for 01.jpg"):
         segmentation(images=FOLDER / "images", masks=tmp_path)
+
+
+def colours(png: bytes) -> list[list[tuple[int, ...]]]:
+    with Image.open(io.BytesIO(png)) as opened:
+        return [list(map(tuple, row)) for row in np.asarray(opened.convert("RGB")).tolist()]
+
+
+def test_masks_are_drawn_in_the_colours_of_pascal_voc_with_the_pixels_that_changed(tmp_path: Path) -> None:
+    Image.new("RGB", (4, 2)).save(tmp_path / "a.png")
+    Image.fromarray(np.array([[0, 15], [255, 15]], np.uint8)).save(tmp_path / "mask.png")
+    example = et.Example("a", tmp_path / "a.png", tmp_path / "mask.png")
+    one, other = (outputs_of(np.array([classes], np.int32)) for classes in ([[0, 14], [0, 0]], [[0, 14], [0, 3]]))
+    assert draw("voc", 1, one, one, example) is None
+    drawing = draw("voc", 1, other, one, example)
+    assert drawing is not None
+    assert (drawing.changed, drawing.picture) == (0.25, str(tmp_path / "a.png"))
+    black, white, red = (0, 0, 0), (255, 255, 255), (255, 70, 70)
+    first, fourth, fifteenth = (128, 0, 0), (0, 0, 128), (192, 128, 128)
+    assert {panel.name: [row[::2] for row in colours(panel.png)] for panel in drawing.panels} == {
+        "truth": [[black, fifteenth], [white, fifteenth]],
+        "reference": [[first, fifteenth], [first, first]],
+        "test": [[first, fifteenth], [first, fourth]],
+        "changed": [[black, black], [black, red]],
+    }
+
+
+def test_a_single_changed_pixel_of_a_large_mask_is_seen(tmp_path: Path) -> None:
+    Image.new("RGB", (500, 500)).save(tmp_path / "a.png")
+    one, other = (np.zeros((1, 500, 500), np.int32) for _ in range(2))
+    other[0, 321, 123] = 1
+    drawing = draw("voc", 0, outputs_of(other), outputs_of(one), et.Example("a", tmp_path / "a.png"))
+    assert drawing is not None
+    reds = [
+        (place, row.index((255, 70, 70)))
+        for place, row in enumerate(colours(drawing.panels[-1].png))
+        if (255, 70, 70) in row
+    ]
+    assert reds == [(321 * 128 // 500, 123 * 128 // 500)]

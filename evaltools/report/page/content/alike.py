@@ -14,7 +14,7 @@ from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import Environment, EvaluationResult, RuntimeUsed
 from evaltools.result.model import Model
 from evaltools.result.places import machine_of
-from evaltools.task_kind import kind_of
+from evaltools.task_kind import OWN, kind_of
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,14 @@ class Data:
 
 
 def data_of(result: EvaluationResult) -> Data:
-    """Where a figure of the task is compared, its examples count; verdicts on outputs are each on its own inputs."""
-    evidence = kind_of(result.task).evidence
-    if ModelRows.of({"": result}).figure is None:
+    """Where a figure of the task is compared, its examples count; verdicts on outputs are each on its own inputs.
+
+    A result in which nothing was measured has no figure, but is of the same examples as others of its task.
+    """
+    kind = kind_of(result.task)
+    evidence = kind.evidence
+    has_figures = kind.accuracy is not None or result.task == OWN
+    if not has_figures and ModelRows.of({"": result}).figure is None:
         return Data(evidence.subject(result))
     digest = "\n".join(
         [digest_of_examples(result), *(f"{name}={text}" for name, text in evidence.setup(result).items())]

@@ -17,6 +17,10 @@ MOST_ROWS: Final = 200
 MOST_COLUMNS: Final = 24
 MOST_FRAMES: Final = 24
 """Of a picture."""
+MOST_PANELS: Final = 6
+"""Of a picture."""
+LONGEST_FACT: Final = 320
+"""On the first screen, in characters; what is longer stands whole in a section."""
 LONGEST_TEXT: Final = 600
 """In characters; longer ones lose their middle. Commands are never cut."""
 _TONES: Final = ("bad", "open", "", "good")
@@ -47,7 +51,7 @@ def _sayings(sayings: Sequence[Saying]) -> tuple[Saying, ...]:
 
 
 def _short(said: Saying) -> Saying:
-    facts = tuple((question, shortened(answer, LONGEST_TEXT)) for question, answer in said.facts)
+    facts = tuple((question, shortened(answer, LONGEST_FACT)) for question, answer in said.facts)
     return replace(said, said=shortened(said.said, LONGEST_TEXT), facts=facts)
 
 
@@ -60,9 +64,13 @@ def _block(block: Block) -> Block:
 
 
 def _picture(picture: Picture) -> Picture:
-    left = some_of(min(len(picture.frames), MOST_FRAMES), len(picture.frames), "boxes")
-    lines = _lines([*picture.lines, *([left] if left else [])], MOST_LINES, "lines")
-    return replace(picture, frames=picture.frames[:MOST_FRAMES], lines=lines)
+    left = (
+        some_of(min(len(picture.frames), MOST_FRAMES), len(picture.frames), "boxes"),
+        some_of(min(len(picture.panels), MOST_PANELS), len(picture.panels), "small pictures"),
+    )
+    lines = _lines([*picture.lines, *filter(None, left)], MOST_LINES, "lines")
+    panels = [replace(panel, name=shortened(panel.name, LONGEST_TEXT)) for panel in picture.panels[:MOST_PANELS]]
+    return replace(picture, frames=picture.frames[:MOST_FRAMES], lines=lines, panels=panels)
 
 
 def _lines(lines: Sequence[str], most: int, what: str) -> list[str]:

@@ -123,7 +123,7 @@ def _change(value: float | None, is_share: bool, path: str) -> Cell:
 def _changes(judged: Sequence[tuple[ConfigurationResult, Verdict]]) -> Chart | None:
     """The changes of the figure that decides, of each configuration against the reference."""
     main = judged[0][1].metric
-    factor, unit = (100, "points") if _is_share(judged[0][1]) else (1, main)
+    factor, unit = (100, "points") if _is_share(judged[0][1]) else (1, "")
     every = [(entry, verdict) for entry, verdict in judged if verdict is entry.verdict and verdict.metric == main]
     shown = every[:_MOST_INTERVALS]
     spreads = [
@@ -139,8 +139,9 @@ def _changes(judged: Sequence[tuple[ConfigurationResult, Verdict]]) -> Chart | N
     if not spreads:
         return None
     margin = shown[0][1].margin
-    spec = intervals_chart(spreads, f"change of {main} in {unit}", 0.0, factor * (margin or 0.0))
+    axis = f"change of {main} in {unit}" if unit else f"change of {main}"
+    spec = intervals_chart(spreads, axis, 0.0, factor * (margin or 0.0))
     told = "; ".join(f"{entry.name}: {verdict_in_words(verdict)}" for entry, verdict in shown)
-    band = "" if margin is None else f"The band is what counts as no change: ±{factor * margin:g} {unit}"
+    band = "" if margin is None else f"The band is what counts as no change: ±{factor * margin:g} {unit}".rstrip()
     said = sentences(told, band, some_of(len(shown), len(every), "configurations"))
     return Chart(f"Change of {main} against {shown[0][1].against}", spec, said)

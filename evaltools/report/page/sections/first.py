@@ -7,11 +7,13 @@ from pathlib import Path
 
 from evaltools.report.page.charts.shares import colours_of, shares_chart
 from evaltools.report.page.content.page import Saying
+from evaltools.report.page.sections.accuracy import figure_in_words
 from evaltools.report.page.sections.tones import tone_of
 from evaltools.report.tables.answer import Answer, answers_of
 from evaltools.report.tables.cells import median, p_value
 from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.report.tables.execution import advice_in_words, shares_in_words
+from evaltools.report.tables.models import ModelRows
 from evaltools.report.words.verdicts import why_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
@@ -31,9 +33,18 @@ def sayings(result: EvaluationResult) -> tuple[Saying, ...]:
         why = result.stopped or "the result has no configurations"
         return (Saying(Path(result.model.file).name, "bad", f"nothing was measured: {why}"),)
     return tuple(
-        Saying(entry.name, "", "measured, and compared with nothing", tuple(_ran_and_fast(result, entry, "")))
+        Saying(entry.name, "", "measured, and compared with nothing", tuple(_alone(result, entry)))
         for entry in result.configurations
     )
+
+
+def _alone(result: EvaluationResult, entry: ConfigurationResult) -> Iterator[tuple[str, str]]:
+    """What is known of a configuration that was compared with nothing, its figure first."""
+    found = ModelRows.of({"": result})
+    if found.figure in entry.figures:
+        given = figure_in_words(entry.figures[found.figure], found.metric)
+        yield "how good", f"{found.heading} {given}; {entry.finished_examples} examples"
+    yield from _ran_and_fast(result, entry, "")
 
 
 def _said(answer: Answer) -> str:
@@ -47,10 +58,11 @@ def _said(answer: Answer) -> str:
 
 def _facts(result: EvaluationResult, answer: Answer) -> tuple[tuple[str, str], ...]:
     entry = answer.configuration
+    why = (("why", answer.why),) if answer.why else ()
     if entry.status == "not measured":
-        return ()
+        return why
     sure = _how_sure(entry)
-    return ((("how sure", sure),) if sure else ()) + tuple(_ran_and_fast(result, entry, answer.fast))
+    return why + ((("how sure", sure),) if sure else ()) + tuple(_ran_and_fast(result, entry, answer.fast))
 
 
 def _how_sure(configuration: ConfigurationResult) -> str:

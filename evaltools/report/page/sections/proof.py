@@ -39,7 +39,7 @@ def proof(opened: Sequence[Opened], names: Sequence[str], paths: Sequence[str], 
 def _row(entry: Opened, name: str, path: str) -> Sequence[Cell]:
     runtime = entry.runtime
     if runtime is None:
-        return name, "not opened", "", "", "", "", "", entry.reason or ""
+        return name, "not opened", "", "", "", "", "", ""
     proof = entry.delegation
     threads = "" if entry.num_threads == -1 else f", {entry.num_threads} thread{'s' * (entry.num_threads != 1)}"
     nodes: tuple[Cell, Cell] = ("not told", "") if proof is None else (
@@ -94,11 +94,11 @@ def _nodes(opened: Sequence[Opened], names: Sequence[str]) -> Chart | None:
 
 
 def _messages(opened: Sequence[Opened], names: Sequence[str]) -> list[str]:
-    """What runtimes said while they loaded the model, the beginnings of long texts."""
-    found = [
-        (name, entry.runtime.messages) for entry, name in zip(opened, names, strict=True) if entry.runtime is not None
-    ]
-    return [f"{name} said: {shortened(text, _LONGEST_MESSAGE)}" for name, text in found if text]
+    """Why some were not opened; what runtimes said while they loaded the model, the beginnings of long texts."""
+    named = list(zip(opened, names, strict=True))
+    closed = [f"{name} was not opened: {entry.reason}" for entry, name in named if entry.runtime is None]
+    found = [(name, entry.runtime.messages) for entry, name in named if entry.runtime is not None]
+    return [*closed, *(f"{name} said: {shortened(text, _LONGEST_MESSAGE)}" for name, text in found if text)]
 
 
 def _models(models: Sequence[Model]) -> list[Table]:

@@ -152,13 +152,17 @@ def _charts(baselines: Sequence[Baseline], names: Sequence[str]) -> list[Block]:
 def _history(baselines: Sequence[Baseline], name: str) -> Chart:
     """A line for each configuration, of a latency for each machine as well."""
     metric = all_metrics().get(name)
+    is_share = metric is not None and metric.is_share
     several = name == _LATENCY and len(_machines(baselines)) > 1
     found, told = [], []
     for baseline in baselines:
         for entry in baseline.configurations:
             value = entry.figures.get(name)
             if value is not None:
+                drawn = 100 * value if is_share else value
                 line = f"{entry.name}, {baseline.machine or 'machine not known'}" if several else entry.name
-                found.append(Release(baseline.started_at, line, value))
+                found.append(Release(baseline.started_at, line, drawn))
                 told.append(f"{baseline.started_at}, {line}: {figure_in_words(value, metric)}")
-    return Chart(f"{name} over time", releases_chart(found, name), first_few(told, most=2 * _MOST_RELEASES))
+    unit = "%" if is_share else metric.unit if metric is not None else ""
+    spec = releases_chart(found, f"{name} in {unit}" if unit else name)
+    return Chart(f"{name} over time", spec, first_few(told, most=2 * _MOST_RELEASES))

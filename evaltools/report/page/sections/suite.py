@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from evaltools.gates.suite import OperatorCell, SuiteChanges, SuiteResult
+from evaltools.gates.suite_result import OperatorCell, SuiteChanges, SuiteResult
 from evaltools.report.page.content.page import Saying
 from evaltools.report.tables.suite import (
     SuiteLine,
@@ -20,7 +20,7 @@ from evaltools.report.tables.suite import (
     reasons_of,
     summary_of,
 )
-from evaltools.result.section import Block, Lines, Number, Section, Table, Tone
+from evaltools.result.section import Block, Cell, Lines, Number, Section, Table, Tone, path_to
 
 _BAD: Final = ("worse", "diverged")
 _OPEN: Final = ("not decided", "not judged")
@@ -29,19 +29,49 @@ _TONES: Final[tuple[Tone, ...]] = ("bad", "open", "good")
 
 
 def sayings(result: SuiteResult) -> tuple[Saying, ...]:
-    """One for each configuration: how many models of which verdict."""
+    """One for each configuration: how many models of which verdict, how fast they are, what ran, where to look next."""
     by_name: dict[str, list[SuiteLine]] = {}
     for line in lines_of(result):
         by_name.setdefault(line.configuration, []).append(line)
-    found = [Saying(name, min(map(_tone, of), key=_TONES.index), _counted(of)) for name, of in by_name.items()]
+    found = [_saying(name, lines) for name, lines in by_name.items()]
     if result.changes is not None:
         tone: Tone = "bad" if result.changes.regressions else "good"
         found.insert(0, Saying("what changed", tone, changes_in_words(result.changes)))
     return tuple(found)
 
 
-def _counted(lines: Sequence[SuiteLine]) -> str:
-    return ", ".join(f"{count} {found}" for found, count in Counter(line.found for line in lines).most_common())
+def _saying(name: str, lines: Sequence[SuiteLine]) -> Saying:
+    counts = Counter(line.found for line in lines)
+    said = ", ".join(f"{count} {found}" for found, count in counts.most_common())
+    facts = (("how fast", _how_fast(lines)), ("did it run", _what_ran(lines)))
+    known = tuple((question, answer) for question, answer in facts if answer)
+    return Saying(name, min(map(_tone, lines), key=_TONES.index), said, known, _where_next(lines))
+
+
+def _how_fast(lines: Sequence[SuiteLine]) -> str:
+    """The slowest and the fastest model, each against its reference."""
+    speeds = [line.row.speed for line in lines if line.row is not None and line.row.speed is not None]
+    if not speeds:
+        return ""
+    slowest, fastest = (f"{speed:.2f}x" for speed in (min(speeds), max(speeds)))
+    return f"{slowest if slowest == fastest else f'{slowest} to {fastest}'} the speed of the reference"
+
+
+def _what_ran(lines: Sequence[SuiteLine]) -> str:
+    """How many nodes of all models delegates took, and of how many models there are no figures."""
+    rows = [line.row for line in lines if line.row is not None and line.delegated]
+    taken, nodes = sum(row.delegated_nodes or 0 for row in rows), sum(row.total_nodes or 0 for row in rows)
+    missing = sum(line.row is None or line.row.status == "not measured" for line in lines)
+    said = [f"{taken} of {nodes} nodes on delegates"] if rows else []
+    return "; ".join([*said, *([f"{missing} of {len(lines)} not measured"] if missing else [])])
+
+
+def _where_next(lines: Sequence[SuiteLine]) -> tuple[str, ...]:
+    """The page of the first entry that is not as it should be."""
+    bad = next((line for line in lines if line.entry.result and _tone(line) != "good"), None)
+    if bad is None:
+        return ()
+    return (f"evaltools report RUN_DIR/{bad.entry.result} --output=FILE.html tells all about {bad.entry.model}",)
 
 
 def _tone(line: SuiteLine) -> Tone:
@@ -54,7 +84,7 @@ def _tone(line: SuiteLine) -> Tone:
 def sections(result: SuiteResult) -> list[Section]:
     """What changed, if there is something to compare with; every model."""
     found = [] if result.changes is None else [_changes(result.changes)]
-    found.append(_models(lines_of(result), summary_of(result)))
+    found.append(_models(result))
     return [*found, _operators(result.operators)] if result.operators else found
 
 
@@ -77,16 +107,18 @@ def _changes(changes: SuiteChanges) -> Section:
     return Section("Since the earlier suite", [*blocks, Lines([changes_in_words(changes), *setup])], "changes")
 
 
-def _models(lines: Sequence[SuiteLine], summary: str) -> Section:
+def _models(result: SuiteResult) -> Section:
+    lines = lines_of(result)
+    has_jobs = len({line.entry.job for line in lines}) > 1
     rows = [
         (
             line.entry.model,
-            line.entry.job,
+            line.entry.job if has_jobs else "",
             line.configuration,
             line.found,
             line.accuracy,
-            Number(line.time, line.row.p50_us) if line.row else "",
-            Number(line.speed, line.row.speed) if line.row else "",
+            _figure(result, line, "p50_us", line.time),
+            _figure(result, line, "speed", line.speed),
             line.delegated,
         )
         for line in lines
@@ -94,4 +126,12 @@ def _models(lines: Sequence[SuiteLine], summary: str) -> Section:
     columns = ("model", "job", "configuration", "verdict", "accuracy", "p50", "speed", "delegated")
     blocks: list[Block] = [Table("Every model in every configuration", columns, rows)]
     reasons = [f"{', '.join(of)}: {reason}" for reason, of in reasons_of(lines).items()]
-    return Section("Models", [*blocks, *([Lines(reasons)] if reasons else [])], "accuracy", summary)
+    return Section("Models", [*blocks, *([Lines(reasons)] if reasons else [])], "accuracy", summary_of(result))
+
+
+def _figure(result: SuiteResult, line: SuiteLine, name: str, shown: str) -> Cell:
+    """A figure of a line with its place in the result; empty where there is none."""
+    if line.row is None or not shown:
+        return ""
+    place, row = result.entries.index(line.entry), line.entry.rows.index(line.row)
+    return Number(shown, getattr(line.row, name), path_to("entries", place, "rows", row, name))

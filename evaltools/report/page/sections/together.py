@@ -15,7 +15,7 @@ from evaltools.report.page.charts.shares import colours_of, shares_chart
 from evaltools.report.page.charts.times import dots_chart
 from evaltools.report.page.charts.tradeoff import Tradeoff, tradeoff_chart
 from evaltools.report.page.content.alike import Group, Measured, Row, benchmarked, differences, evaluated, groups_of
-from evaltools.report.page.content.page import first_few
+from evaltools.report.page.content.page import first_few, sentences
 from evaltools.report.page.sections.accuracy import figure_in_words
 from evaltools.report.tables.benchmark import label
 from evaltools.report.tables.cells import delegated, median, milliseconds, speed, three_digits
@@ -188,8 +188,11 @@ def _models(group: Group[ModelRow]) -> list[Block]:
         "result", "model", "configuration", found.heading or "figure", "verdict", "p50", "speed", "delegated",
         "model MB", "on the front",
     )  # fmt: skip
-    below = "Speed is against the reference of the same result. On the front: none is as good and as fast."
-    blocks: list[Block] = [Table("All models and configurations", columns, rows, below if any(front) else "")]
+    below = sentences(
+        "Speed is against the reference of the same result" if any(row[6] for row in rows) else "",
+        "On the front: none is as good and as fast" if any(front) else "",
+    )
+    blocks: list[Block] = [Table("All models and configurations", columns, rows, below)]
     drawn = (_tradeoff(found, front), _stages(found.rows))
     return [*blocks, *(chart for chart in drawn if chart is not None)]
 
@@ -214,7 +217,7 @@ def _model_row(found: ModelRows, measured: Measured[ModelRow], model: str, is_on
         _figure(found, row),
         verdict_of(row),
         "-" if latency is None else Number(median(latency), latency.p50_us),
-        speed(entry, reference, row.result.latency_comparisons) or "-",
+        "" if reference is None else speed(entry, reference, row.result.latency_comparisons) or "-",
         f"FALLBACK, {delegated(entry)}" if entry.fallback else delegated(entry),
         Number(f"{measured.model.size_bytes / 1e6:.2f}", measured.model.size_bytes),
         "yes" if is_on else "",

@@ -6,25 +6,29 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
+from typing import Final
 
-from evaltools.engine import Open, Opened, PassOutcome
+from evaltools.engine import Opened, PassOutcome
 from evaltools.errors import ImageError
 from evaltools.metrics.boxes import BoxAgreement
+from evaltools.runtime import Open
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.like_the_cpu import held_against_the_cpu
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest, spread
-from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE, base_configuration, session_wrapper
-from evaltools.tasks.inference_diff.result import LikeTheCpu
-from evaltools.tasks.inference_diff.task import Difference, DiffObservation
-from evaltools.tasks.inference_diff.yardsticks import (
+from evaltools.tasks.inference_diff.reruns import (
     Rerun,
+    RerunOutcomes,
     Runnable,
     Runs,
     Sample,
-    YardstickRuns,
     run_inputs,
     run_on_sample,
 )
+from evaltools.tasks.inference_diff.result import LikeTheCpu
+from evaltools.tasks.inference_diff.task import Difference, DiffObservation
+from evaltools.tasks.inference_diff.yardstick_plan import LOCAL_REFERENCE, base_configuration, session_wrapper
+
+_FARTHEST_OF_EACH: Final = 3
 
 
 def measure_yardsticks(
@@ -35,14 +39,14 @@ def measure_yardsticks(
     outcome: PassOutcome[DiffObservation],
     open_with: Open,
     on_step: Callable[[], None],
-) -> YardstickRuns:
+) -> RerunOutcomes:
     """Do the reruns on the sampled runs whose inputs can be read; Ctrl-C keeps what was seen until then.
 
     Where the reference's outputs were loaded, the CPU here stands in for it.
     """
     readable = _readable(material, choose_sample(request, material, outcome))
     if not readable:
-        return YardstickRuns()
+        return RerunOutcomes()
     sample, inputs = list(readable), list(readable.values())
     outputs: dict[str, Runs] = {name: _kept(outcome, name, sample) for name in outcome.records}
     problem = None
@@ -60,10 +64,10 @@ def measure_yardsticks(
         if not done.interrupted:
             alike = held_against_the_cpu(request, material, opened, inputs, outputs, open_with)
     except KeyboardInterrupt:
-        done = YardstickRuns(interrupted=True)
+        done = RerunOutcomes(interrupted=True)
     against = request.reference.name if request.reference else LOCAL_REFERENCE
     remembered = _kept(outcome, against, material.kept) if request.reference else []
-    return YardstickRuns(
+    return RerunOutcomes(
         done.seen,
         tuple(sample),
         outputs.get(against, ()),
@@ -79,15 +83,15 @@ def choose_sample(
 ) -> tuple[int, ...]:
     """The numbers of the runs for the yardsticks, ascending.
 
-    Half of them spread evenly, half where differences are largest.
-
-    So the effect of a rare input on a test is compared with its effect on the CPU. For a model with a state they are
-    the first runs.
+    Half of ``yardstick_runs`` are spread evenly. The others are those where differences are largest, in turn of each
+    configuration, and of many configurations three each: so the effect of a rare input on a test is compared with its
+    effect on the CPU. For a model with a state they are the first runs.
     """
-    count = request.yardstick_runs
-    if material.stateful or len(material.kept) <= count:
-        return material.kept[:count]
-    chosen = {material.kept[place] for place in spread(len(material.kept), count - count // 2)}
+    evenly_spread = request.yardstick_runs - request.yardstick_runs // 2
+    count = max(request.yardstick_runs, evenly_spread + _FARTHEST_OF_EACH * len(request.tests))
+    if material.stateful or len(material.kept) <= request.yardstick_runs:
+        return material.kept[: request.yardstick_runs]
+    chosen = {material.kept[place] for place in spread(len(material.kept), evenly_spread)}
     evenly = [material.kept[place] for place in spread(len(material.kept), count)]
     in_turn = chain.from_iterable(zip_longest(*_rankings(request, material, outcome)))
     for index in chain(in_turn, evenly):
@@ -147,15 +151,24 @@ def _box_change(boxes: BoxAgreement) -> float:
 
 
 def _rankings(request: DiffRequest, material: DiffMaterial, outcome: PassOutcome[DiffObservation]) -> list[list[int]]:
-    """Per test configuration, of boxes and of each output, the kept runs that differ, the farthest first."""
+    """Per test configuration, of boxes and of each output, the kept runs that differ, the farthest first.
+
+    Before these come the runs in which one side alone has the same number everywhere.
+    """
     rankings = []
     for configuration in request.tests:
-        changes = run_changes(differences_of(outcome, configuration.name))
+        differences = differences_of(outcome, configuration.name)
+        rankings.append([run for run in material.kept if run in differences and _is_level_alone(differences[run])])
+        changes = run_changes(differences)
         boxes = {run: (change, 1) for run, change in changes.boxes.items() if change}
         for sizes in (boxes, *changes.outputs, *changes.relative):
             moved = {run: sizes[run] for run in material.kept if run in sizes and sizes[run][1]}
             rankings.append(sorted(moved, key=lambda run, sizes=moved: sizes[run], reverse=True))  # type: ignore[misc]
     return rankings
+
+
+def _is_level_alone(difference: Difference) -> bool:
+    return any(part.test.is_level != part.reference.is_level for part in difference.tensors)
 
 
 def _readable(material: DiffMaterial, sample: Sequence[int]) -> dict[int, tuple[Array, ...]]:

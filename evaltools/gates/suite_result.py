@@ -86,7 +86,7 @@ ChangeKind = Literal["worse", "slower", "lost", "changed", "better", "faster", "
 
 @dataclass(frozen=True)
 class SuiteChange:
-    """What is another thing than in an earlier suite, of one configuration of a model.
+    """One difference from an earlier suite, of one configuration of a model.
 
     ``before`` and ``now`` are what was found: a verdict, ``measured`` or ``not measured``; or figures, of ``figure``;
     empty where there was nothing. ``ratio`` is how many times as long it takes, from ``low`` to ``high`` with 95 %

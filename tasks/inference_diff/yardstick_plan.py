@@ -1,0 +1,154 @@
+"""Plans the yardsticks of an inference diff: CPU variants, lower precisions, every configuration a second time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from evaltools.configuration import Configuration
+from evaltools.engine import Opened
+from evaltools.model import ModelFile, TensorInfo
+from evaltools.model.rounding import MOVED_INPUTS, UNIT_ROUNDOFF, disturb, disturb_constants, shake
+from evaltools.runtime import Session, one_runtime_per_package
+from evaltools.runtime.session import Array
+from evaltools.tasks.inference_diff.model_pair import adapted
+from evaltools.tasks.inference_diff.request import DiffMaterial
+from evaltools.tasks.inference_diff.reruns import NOISE_FLOOR, PRECISION, REPEAT, Rerun, Runnable, Runs
+
+LOCAL_REFERENCE: Final = "reference"
+"""What the reference is called where its outputs were loaded; the CPU stands in for it here."""
+FLOAT32: Final = "float32"
+FEW_ROUNDINGS: Final = "a few float32 roundings"
+"""The variant that shows how far the model carries rounding, whatever kernels compute it."""
+_SEED: Final = 1
+_MOST_THREADS: Final = 4
+
+
+def plan_reruns(
+    material: DiffMaterial, opened: Sequence[Opened], reference: Configuration | None, with_repeats: bool = True
+) -> list[Rerun]:
+    """All reruns.
+
+    CPU variants and precisions are compared with the reference, or with the CPU if its outputs were loaded.
+
+    There are no repeats where the configurations ran elsewhere.
+    """
+    base = base_configuration(opened, reference)
+    leave_out = base if reference is not None else None
+    against = reference.name if reference else LOCAL_REFERENCE
+    fit, comparison = session_wrapper(material, is_reference=True), material.reference_comparison
+    model = material.reference_model
+    planned = [
+        Rerun(NOISE_FLOOR, variant.name, Runnable(model, variant, fit), against, comparison)
+        for variant in cpu_variants(base.runtime, leave_out)
+    ]
+    for rounded in rounded_by_a_few(model):
+        change = disturbed_inputs(material.inputs, FLOAT32)
+        planned.append(Rerun(NOISE_FLOOR, FEW_ROUNDINGS, Runnable(rounded, base, fit), against, comparison, change))
+    for precision, rounded in lower_precisions(model, with_int8=material.pair is not None):
+        change = disturbed_inputs(material.inputs, precision)
+        planned.append(Rerun(PRECISION, precision, Runnable(rounded, base, fit), against, comparison, change))
+    for entry in opened if with_repeats else ():
+        is_reference = entry.configuration is reference
+        name = entry.configuration.name
+        of_model = model if is_reference else material.model
+        own = material.reference_comparison if is_reference else material.own_comparison
+        runnable = Runnable(of_model, entry.running, session_wrapper(material, is_reference))
+        planned.append(Rerun(REPEAT, name, runnable, name, own))
+    return planned
+
+
+def base_configuration(opened: Sequence[Opened], reference: Configuration | None) -> Configuration:
+    """The configuration that CPU variants and precisions are compared with.
+
+    It is the reference, or builtin kernels if the reference's outputs were loaded.
+    """
+    for entry in opened:
+        if entry.configuration is reference:
+            return replace(entry.running, runtime=entry.session.facts.name)
+    return Configuration(LOCAL_REFERENCE, runtime=opened[0].session.facts.name, kernels="builtin")
+
+
+def session_wrapper(material: DiffMaterial, is_reference: bool) -> Callable[[Session], Session]:
+    """A function that wraps a session, so that it takes the planned inputs and gives outputs in the model's order."""
+    if material.pair is None:
+        return lambda session: adapted(session, material.inputs, material.model)
+    return material.pair.reference_session if is_reference else material.pair.test_session
+
+
+def cpu_variants(runtime: str, leave_out: Configuration | None) -> list[Configuration]:
+    """The CPU configurations that are known to be right, but for one equal to ``leave_out``.
+
+    ``runtime`` is the reference's; another one that is installed joins in with its default kernels.
+    """
+    threads = max(2, min(_MOST_THREADS, os.cpu_count() or 1))
+    kinds = [
+        ("plain C++ kernels", "reference", 1),
+        ("builtin kernels", "builtin", 1),
+        ("XNNPACK", "default", 1),
+        (f"builtin kernels, {threads} threads", "builtin", threads),
+        (f"XNNPACK, {threads} threads", "default", threads),
+    ]
+    own = None
+    if leave_out is not None and not leave_out.delegates.requested:
+        own = (leave_out.kernel_set, leave_out.num_threads)
+    variants = [
+        Configuration(name, runtime=runtime, kernels=kernels, num_threads=count)
+        for name, kernels, count in kinds
+        if (kernels, count) != own
+    ]
+    others = [other for other in one_runtime_per_package() if other != runtime]
+    return variants + [Configuration(f"{other}, default kernels", runtime=other) for other in others]
+
+
+def rounded_by_a_few(model: ModelFile) -> list[ModelFile]:
+    """The model with its float constants moved by a few roundings of float32; none where it has no such constants."""
+    rounded, count = disturb_constants(model.read(), FLOAT32)
+    return [model.with_content(rounded)] if count else []
+
+
+def lower_precisions(model: ModelFile, with_int8: bool) -> list[tuple[str, ModelFile]]:
+    """The model with its constants rounded to fp16, bf16 and int8.
+
+    fp16 and bf16 say nothing about a model without floats, int8 nothing about one without 8 bit constants, unless it is
+    held against another one that may have them.
+    """
+    content = model.read()
+    found = []
+    for precision in UNIT_ROUNDOFF:
+        rounded, count = disturb_constants(content, precision)
+        has_floats = any(tensor.dtype.startswith("float") for tensor in model.inputs)
+        if count or (with_int8 if precision == "int8" else has_floats):
+            found.append((precision, model.with_content(rounded)))
+    return found
+
+
+def disturbed_inputs(tensors: Sequence[TensorInfo], precision: str) -> Callable[[Runs], Runs]:
+    """Rounds the float inputs of runs, and for int8 moves a quarter of the quantised numbers by one.
+
+    Inputs whose values select rows of a table stay as they are.
+    """
+
+    def change(runs: Runs) -> Runs:
+        random = np.random.default_rng(_SEED)
+        return [
+            tuple(_disturbed(values, tensor, precision, random) for tensor, values in zip(tensors, run, strict=True))
+            for run in runs
+        ]
+
+    return change
+
+
+def _disturbed(values: Array, tensor: TensorInfo, precision: str, random: np.random.Generator) -> Array:
+    if tensor.rows is not None:
+        return values
+    if tensor.dtype in ("float32", "float16"):
+        rounded = disturb(values.astype(np.float32), precision, random)
+        return rounded.astype(values.dtype)
+    if precision == "int8" and tensor.is_quantized:
+        return shake(values, MOVED_INPUTS, random)
+    return values
