@@ -108,14 +108,18 @@ def test_a_delegate_of_another_package_is_one_of_ours(tmp_path: Path, model: Pat
 def test_a_library_that_is_gone_is_not_measured(tmp_path: Path, model: Path) -> None:
     text = DELEGATE.format(library="/nowhere/gone.so", flag="rounding")
     environment = install(tmp_path, {"plugged": text}, {"delegates": ["rounding = plugged:ROUNDING"]})
-    told = evaltools_with(environment, "diff", f"--model_file={model}", "--num_runs=2", "--use_rounding=true")
+    told = evaltools_with(
+        environment, "diff", f"--model_file={model}", "--num_runs=2", "--noise_floor_runs=0", "--use_rounding=true"
+    )
     assert told.returncode == 3
     assert "the ROUNDING delegate: its library /nowhere/gone.so: no such file" in told.stderr
 
 
 def test_a_runtime_of_another_package_is_asked_for_by_name(tmp_path: Path, model: Path) -> None:
     environment = install(tmp_path, {"plugged": RUNTIME}, {"runtimes": ["twin = plugged:TWIN"]})
-    told = evaltools_with(environment, "diff", f"--model_file={model}", "--num_runs=2", "--runtime=twin")
+    told = evaltools_with(
+        environment, "diff", f"--model_file={model}", "--num_runs=2", "--noise_floor_runs=0", "--runtime=twin"
+    )
     assert told.returncode == 0, told.stderr
     assert "test: " in told.stderr
 
@@ -129,6 +133,7 @@ def test_metrics_of_another_package_are_figures_and_limits(tmp_path: Path, model
         "diff",
         f"--model_file={model}",
         "--num_runs=2",
+        "--noise_floor_runs=0",
         f"--output_file_path={result}",
         "--use_xnnpack=true",
     )
@@ -159,7 +164,7 @@ def test_an_extension_that_cannot_be_used_costs_itself(
     tmp_path: Path, model: Path, text: str, entry: str, problem: str
 ) -> None:
     environment = install(tmp_path, {"plugged": text}, {"delegates": [entry]})
-    told = evaltools_with(environment, "diff", f"--model_file={model}", "--num_runs=2")
+    told = evaltools_with(environment, "diff", f"--model_file={model}", "--num_runs=2", "--noise_floor_runs=0")
     assert told.returncode == 0, told.stderr
     code = "from evaltools.delegates.registry import PROBLEMS; print(*PROBLEMS)"
     found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
@@ -217,7 +222,13 @@ def test_a_task_that_cannot_be_used_costs_itself(
     with_unusable_tasks: dict[str, str], tmp_path: Path, model: Path
 ) -> None:
     result, limits = tmp_path / "result.json", tmp_path / "gates.toml"
-    flags = (f"--model_file={model}", "--num_runs=2", f"--output_file_path={result}", "--use_xnnpack=true")
+    flags = (
+        f"--model_file={model}",
+        "--num_runs=2",
+        "--noise_floor_runs=0",
+        f"--output_file_path={result}",
+        "--use_xnnpack=true",
+    )
     told = evaltools_with(with_unusable_tasks, "diff", *flags)
     assert told.returncode == 0, told.stderr
     limits.write_text('[[gates]]\ntask = "inference_diff"\nlimits = ["max_error <= 1"]\n')

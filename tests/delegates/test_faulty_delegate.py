@@ -15,6 +15,7 @@ from tests.command import evaltools_here
 from tests.tflite_writer import Graph, Quantization
 
 MODELS = Path(__file__).resolve().parents[2] / "datasets" / "sample" / "models"
+FAST = ("--num_runs=3", "--noise_floor_runs=0")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ def test_without_a_fault_the_outputs_are_those_of_the_cpu(
     model, result = MODELS / f"{name}.tflite", tmp_path / "result.json"
     flags = (f"--external_delegate_path={faulty_delegate}", "--use_xnnpack=false", f"--runtime={runtime}")
     told = evaltools_here(
-        "diff", f"--model_file={model}", "--num_runs=3", *flags, f"--reference=kernels=builtin runtime={runtime}",
+        "diff", f"--model_file={model}", *FAST, *flags, f"--reference=kernels=builtin runtime={runtime}",
         f"--output_file_path={result}",
     )  # fmt: skip
     assert told.code == 0, told.err
@@ -61,7 +62,7 @@ def test_a_node_that_needs_temporary_memory_keeps_it(runtime: str, faulty_delega
     model, result = tmp_path / "model.tflite", tmp_path / "result.json"
     model.write_bytes(tiny_models.conv())
     told = evaltools_here(
-        "diff", f"--model_file={model}", "--num_runs=3", f"--external_delegate_path={faulty_delegate}",
+        "diff", f"--model_file={model}", *FAST, f"--external_delegate_path={faulty_delegate}",
         "--use_xnnpack=false", f"--runtime={runtime}", f"--reference=kernels=builtin runtime={runtime}",
         f"--output_file_path={result}",
     )  # fmt: skip
@@ -90,7 +91,7 @@ def test_an_offset_is_that_share_of_what_the_output_spans(faulty_delegate: Path,
 @pytest.mark.parametrize("text", ["fault:wrong", "amount:much", "every:0", "channel:-1", "speed:3", 'tensor:""'])
 def test_options_that_it_does_not_know_are_refused(text: str, faulty_delegate: Path) -> None:
     flags = (f"--external_delegate_path={faulty_delegate}", f"--external_delegate_options={text}")
-    told = evaltools_here("diff", f"--model_file={MODELS / 'float32.tflite'}", "--num_runs=1", *flags)
+    told = evaltools_here("diff", f"--model_file={MODELS / 'float32.tflite'}", *FAST, *flags)
     assert told.code == 3
     assert "faulty_delegate: option" in told.err
 

@@ -16,10 +16,7 @@ FLOAT32 = str(sample.model_file("float32"))
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
-def test_the_same_words_run_once(
-    workers: list[str], pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_words_run_once(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = count_runs(pytester, monkeypatch)
     words = inference_diff("--config=xnnpack: use_xnnpack=true", runs=2)
     pytester.makepyfile(
@@ -33,7 +30,7 @@ def test_the_same_words_run_once(
             assert result.configurations[1].delegation.delegated_nodes == 19
         """
     )
-    plain_pytest(pytester, *workers).assert_outcomes(passed=4)
+    plain_pytest(pytester).assert_outcomes(passed=4)
     assert len(runs.started()) == 1
 
 
@@ -101,7 +98,7 @@ def test_a_delegate_that_did_not_run_is_not_equivalent(pytester: pytest.Pytester
             "SKIPPED*test_a_delegate*.py:2: float32.tflite, nnapi: not measured: the NNAPI delegate cannot be created*",
         ]
     )
-    plain_pytest(pytester, "--evaltools-strict").assert_outcomes(failed=3)
+    plain_pytest(pytester, "--evaltools-strict", "-k", "absent").assert_outcomes(failed=1, deselected=2)
 
 
 @pytest.mark.once
@@ -111,9 +108,7 @@ def test_inputs_may_be_files_or_pictures(pytester: pytest.Pytester) -> None:
         f"""
         import pytest
 
-        @pytest.mark.parametrize(
-            ("inputs", "num_runs"), [("input.npy", None), (["input.npy"], None), ({str(sample.images_dir())!r}, 3)]
-        )
+        @pytest.mark.parametrize(("inputs", "num_runs"), [("input.npy", None), ({str(sample.images_dir())!r}, 3)])
         def test_inputs(inputs, num_runs, assert_equivalent):
             assert_equivalent({FLOAT32!r}, "xnnpack: use_xnnpack=true", inputs=inputs, num_runs=num_runs)
 
@@ -122,7 +117,7 @@ def test_inputs_may_be_files_or_pictures(pytester: pytest.Pytester) -> None:
         """
     )
     result = plain_pytest(pytester)
-    result.assert_outcomes(passed=3, failed=1)
+    result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["E*nowhere.npy*"])
 
 

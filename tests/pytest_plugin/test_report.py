@@ -54,12 +54,11 @@ def test_gate_files_of_one_name_in_two_folders_are_both_on_the_page(pytester: py
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
-def test_runs_of_all_processes_are_on_the_page(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_runs_of_all_processes_are_on_the_page(pytester: pytest.Pytester) -> None:
     command = sample_command("xnnpack: use_xnnpack=true")
     write_gates(pytester, command_run("sample", command), gate("sample", "xnnpack", "top1 >= 0.5"))
     pytester.makepyfile(f"def test_own(evaltools_run): assert evaltools_run(*{command!r}, '--quiet')")
-    run_pytest(pytester, *workers, "--evaltools-report=page.html", ".").assert_outcomes(passed=2)
+    run_pytest(pytester, "-n", "2", "--evaltools-report=page.html", ".").assert_outcomes(passed=2)
     page = page_at(pytester.path / "page.html")
     assert {result["task"] for result in page.results if "task" in result} == {"imagenet"}
 

@@ -17,7 +17,15 @@ from evaltools.pytest_plugin.session_runs import SessionRuns
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runs.gate_runs import result_of
 from tests.cli.evaluate.sample_runs import inference_diff
-from tests.pytest_plugin.projects import command_run, count_runs, gate, run_pytest, sample_command, write_gates
+from tests.pytest_plugin.projects import (
+    command_run,
+    count_runs,
+    gate,
+    plain_pytest,
+    run_pytest,
+    sample_command,
+    write_gates,
+)
 
 DIFF = ("diff", "--model_file=none.tflite")
 SAID = "'evaltools diff --model_file=none.tflite'"
@@ -41,14 +49,11 @@ def test_a_run_is_carried_out_once_for_all_its_limits(
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("dist", ["load", "each", "worksteal"])
-def test_a_run_is_carried_out_once_for_all_workers(
-    dist: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_is_carried_out_once_for_all_workers(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = count_runs(pytester, monkeypatch)
     write_gates(pytester, command_run("sample", sample_command(XNNPACK)), gate("sample", "xnnpack", *FIVE_LIMITS))
-    result = run_pytest(pytester, "-n", "2", "--dist", dist, "-v")
-    result.assert_outcomes(passed=10 if dist == "each" else 5)
+    result = run_pytest(pytester, "-n", "2", "--dist", "each", "-v")
+    result.assert_outcomes(passed=10)
     assert "[gw0]" in result.stdout.str()
     assert "[gw1]" in result.stdout.str()
     assert len(runs.started()) == 1
@@ -73,14 +78,13 @@ def test_a_run_that_no_selected_test_needs_is_left_out(
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
-def test_a_run_without_result_fails_every_gate_with_what_it_said(
-    workers: list[str], pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+def test_a_run_without_result_fails_every_gate_of_all_workers_with_what_it_said(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = count_runs(pytester, monkeypatch)
     broken = command_run("broken", ["diff", "--model_file=nowhere.tflite"])
     write_gates(pytester, broken, gate("broken", "*", "snr_db >= 50"), gate("", "*", "snr_db >= 60"))
-    result = run_pytest(pytester, *workers)
+    result = run_pytest(pytester, "-n", "2")
     result.assert_outcomes(failed=2)
     said = result.stdout.str()
     assert said.count("run broken: no result from 'evaltools diff --model_file=nowhere.tflite' (exit code 2)") >= 2
@@ -100,7 +104,7 @@ def test_paths_of_a_command_are_meant_from_the_folder_of_the_gates(
     write_gates(pytester, command_run("small", words), gate("small", "*", "snr_db >= 50"))
     below = pytester.mkdir("below")
     os.chdir(below)
-    pytester.runpytest_subprocess("--evaltools-gates=../gates.toml").assert_outcomes(passed=1)
+    plain_pytest(pytester, "--evaltools-gates=../gates.toml").assert_outcomes(passed=1)
     assert [line.split()[0] for line in runs.started()] == [str(pytester.path)]
 
 

@@ -27,16 +27,6 @@ def imagenet(photos: Path, zoo: Path) -> list[str]:
     ]
 
 
-def coco(shared: Path, zoo: Path) -> list[str]:
-    return [
-        "coco",
-        f"--model_file={zoo / 'coco_ssd_mobilenet_v1_1.0_quant_2018_06_29.tflite'}",
-        f"--ground_truth_images_path={shared / 'realdata' / 'coco' / 'images'}",
-        f"--ground_truth_annotations={shared / 'realdata' / 'coco' / 'instances.json'}",
-        "--num_images=20",
-    ]
-
-
 def test_200_photos_on_two_devices_give_the_result_of_this_computer(
     network: Network, devices: Devices, photos: Path, zoo: Path, tmp_path: Path
 ) -> None:
@@ -51,42 +41,6 @@ def test_200_photos_on_two_devices_give_the_result_of_this_computer(
     parts = device_runs.device_run(output)["parts"]
     assert {part["serial"] for part in parts} == set(serials(devices))
     assert sum(part["examples"] for part in parts) == 200
-
-
-def test_coco_photos_on_two_devices_give_the_result_of_this_computer(
-    network: Network, devices: Devices, shared: Path, zoo: Path, tmp_path: Path
-) -> None:
-    expected = figures_here(coco(shared, zoo), tmp_path / "here.json")
-    output = tmp_path / "devices.json"
-    command = device_runs.on_devices(network, serials(devices), coco(shared, zoo), f"--output_file_path={output}")
-    done = device_runs.run([*command, "--parts=2"])
-    assert done.code == 0, done.err
-    assert figures(output) == expected
-
-
-def test_an_inference_diff_of_a_real_model_on_a_device(
-    network: Network, devices: Devices, zoo: Path, tmp_path: Path
-) -> None:
-    arguments = ["inference-diff", f"--model_file={zoo / 'vww_96_float.tflite'}", "--num_runs=20"]
-    expected = figures_here(arguments, tmp_path / "here.json")
-    output = tmp_path / "devices.json"
-    done = device_runs.run(
-        device_runs.on_devices(network, serials(devices)[:1], arguments, f"--output_file_path={output}")
-    )
-    assert done.code == 0, done.err
-    assert figures(output) == expected
-
-
-def test_a_benchmark_of_a_real_model_on_two_devices(
-    network: Network, devices: Devices, zoo: Path, tmp_path: Path
-) -> None:
-    arguments = ["benchmark", f"--graph={zoo / 'vww_96_float.tflite'}", "--num_runs=10", "--min_secs=0.1"]
-    output = tmp_path / "devices.json"
-    done = device_runs.run(device_runs.on_devices(network, serials(devices), arguments, f"--output_file_path={output}"))
-    assert done.code == 0, done.err
-    rows = json.loads(output.read_text())["rows"]
-    assert [row["name"] for row in rows] == [f"test@{name}" for name in serials(devices)]
-    assert all(row["figures"]["inference"]["count"] >= 10 for row in rows)
 
 
 def test_a_search_in_a_real_model_on_photos_names_the_planted_operator_on_a_device(

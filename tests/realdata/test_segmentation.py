@@ -14,13 +14,12 @@ from evaltools.configuration import Configuration
 from evaltools.model import read_model
 from evaltools.preprocess import ImageToTensor, decode_image
 from evaltools.runtime import open_session
-from tests.cli.evaluate.sample_runs import figures_of
-from tests.command import evaltools
+from tests.command import evaltools_here
 
 PASCAL = {5: 1, 2: 2, 16: 3, 9: 4, 44: 5, 6: 6, 3: 7, 17: 8, 62: 9, 21: 10, 67: 11, 18: 12, 19: 13, 4: 14, 1: 15,
           64: 16, 20: 17, 63: 18, 7: 19, 72: 20}  # fmt: skip
 """COCO's categories as classes of PASCAL VOC, which the model knows."""
-PHOTOS = 16
+PHOTOS = 10
 LIMITS = ["miou >= 0.3", "miou drop <= 20 points at 95 %", "latency ratio <= 5"]
 
 
@@ -49,18 +48,17 @@ def _size(annotation: dict[str, Any]) -> float:
 
 
 @pytest.fixture(scope="module")
-def command(data: Path, zoo: Path) -> list[str]:
+def result(data: Path, zoo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """XNNPACK and the reference on all photos."""
+    output = tmp_path_factory.mktemp("result") / "result.json"
     model = zoo / "deeplabv3_mnv2_dm05_pascal_quant.tflite"
     options = [f"--images={data / 'images'}", f"--masks={data / 'masks'}", "--use_xnnpack=true"]
-    return ["segmentation", str(model), *options]
+    done = evaltools_here("segmentation", str(model), *options, f"--output_file_path={output}")
+    assert done.code == 0, done.err
+    return output
 
 
-@pytest.fixture(scope="module")
-def expected(command: list[str], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return figures_of(command, tmp_path_factory.mktemp("whole") / "result.json")
-
-
-def test_the_figures_are_those_of_a_confusion_matrix(expected: Any, data: Path, zoo: Path) -> None:
+def test_the_figures_are_those_of_a_confusion_matrix(result: Path, data: Path, zoo: Path) -> None:
     model = read_model(zoo / "deeplabv3_mnv2_dm05_pascal_quant.tflite")
     session = open_session(model, Configuration.from_text("reference", "kernels=builtin"))
     to_tensor = ImageToTensor(513, 513, np.dtype("uint8"), crop_fraction=None)
@@ -72,23 +70,16 @@ def test_the_figures_are_those_of_a_confusion_matrix(expected: Any, data: Path, 
         np.add.at(matrix, (truth.ravel(), found[np.ix_(rows, columns)].ravel()), 1)
     session.close()
     both, either = np.diag(matrix), matrix.sum(0) + matrix.sum(1) - np.diag(matrix)
-    figures = {entry["metric"]: entry for entry in expected["part"]["means"] if entry["configuration"] == "reference"}
+    means = json.loads(result.read_text())["part"]["means"]
+    figures = {entry["metric"]: entry for entry in means if entry["configuration"] == "reference"}
     assert figures["miou"]["examples"] == PHOTOS
     assert figures["miou"]["mean"] == pytest.approx((both[either > 0] / either[either > 0]).mean(), rel=1e-9)
     assert figures["pixel_accuracy"]["mean"] == pytest.approx(both.sum() / matrix.sum(), rel=1e-9)
 
 
-def test_two_shards_give_the_same_figures_and_keep_the_same_limits(
-    command: list[str], expected: Any, tmp_path: Path
-) -> None:
-    for index in range(2):
-        words = [f"--run_dir={tmp_path / str(index)}", f"--shard_index={index}", "--shard_count=2"]
-        done = evaltools(*command, *words)
-        assert done.code == 0, done.err
-    output = tmp_path / "merged.json"
-    assert figures_of(["merge", str(tmp_path / "0"), str(tmp_path / "1")], output) == expected
-    gates = tmp_path / "gates.toml"
+def test_limits_are_kept(result: Path) -> None:
+    gates = result.with_name("gates.toml")
     gates.write_text(f'[[gates]]\ntask = "segmentation"\nconfiguration = "test"\nlimits = {json.dumps(LIMITS)}\n')
-    judged = evaltools("gate", f"--gates={gates}", str(output))
+    judged = evaltools_here("gate", f"--gates={gates}", str(result))
     assert judged.code == 0, judged.out + judged.err
     assert "3 pass" in judged.out

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.evaluate import sample_runs
+from tests.command import evaltools_here
 from tests.device.android_programs import add_android
 from tests.device.fixtures import Devices
 from tests.device.native_stand_in import write_stand_in
@@ -30,7 +30,9 @@ def shown() -> list[str]:
 
 
 @pytest.mark.parametrize("command", shown(), ids=lambda command: " ".join(command.split()[1:5]))
-def test_a_command_of_the_page_runs(command: str, network: Network, devices: Devices, tmp_path: Path) -> None:
+def test_a_command_of_the_page_runs(
+    command: str, network: Network, devices: Devices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for device in devices:
         device.add_program("python3", f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     serial = devices[0].serial
@@ -41,24 +43,26 @@ def test_a_command_of_the_page_runs(command: str, network: Network, devices: Dev
     words = shlex.split(command)
     assert words[0] == "evaltools"
     if "--serials=all" in words and "--split=each" not in words:
-        words.append("--parts=2")
-    environment = {"ADB": str(network.adb), "ANDROID_SERIAL": serial}
-    done = sample_runs.run(words[1:], cwd=tmp_path, environment=environment)
+        words.append("--parts=1")
+    monkeypatch.setenv("ADB", str(network.adb))
+    monkeypatch.setenv("ANDROID_SERIAL", serial)
+    done = evaltools_here(*words[1:], cwd=tmp_path)
     assert done.code == (3 if "use_gpu" in command else 0), done.err
     assert "Traceback" not in done.err
 
 
 def test_the_commands_about_searches_run_one_after_the_other(
-    network: Network, devices: Devices, tmp_path: Path
+    network: Network, devices: Devices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     devices[0].add_program("python3", f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     (tmp_path / "datasets").symlink_to(ROOT / "datasets")
     (block,) = PAGE_OF_SEARCHES.read_text().split(f"{_FENCE}console device\n")[1:]
     commands = [line.removeprefix("$ ") for line in block.partition(_FENCE)[0].splitlines()]
     assert [command.split()[1] for command in commands] == ["device", "resume", "device"]
-    environment = {"ADB": str(network.adb), "ANDROID_SERIAL": devices[0].serial}
+    monkeypatch.setenv("ADB", str(network.adb))
+    monkeypatch.setenv("ANDROID_SERIAL", devices[0].serial)
     for command in commands:
-        done = sample_runs.run(shlex.split(command)[1:], cwd=tmp_path, environment=environment)
+        done = evaltools_here(*shlex.split(command)[1:], cwd=tmp_path)
         assert done.code == 0, done.err
         assert "no operator is at fault" in done.out + done.err
 

@@ -35,9 +35,14 @@ def clean(devices: Devices, network: Network) -> None:
 
 
 def command_of(
-    network: Network, serials: list[str], output: Path, patience_s: int = 20, python: str | Path = sys.executable
+    network: Network,
+    serials: list[str],
+    output: Path,
+    patience_s: int = 20,
+    python: str | Path = sys.executable,
+    parts: int = 1,
 ) -> list[str]:
-    flags = ["--parts=2", f"--device_patience={patience_s}", f"--output_file_path={output}"]
+    flags = [f"--parts={parts}", f"--device_patience={patience_s}", f"--output_file_path={output}"]
     return device_runs.on_devices(network, serials, ARGUMENTS, *flags, python=python)
 
 
@@ -69,7 +74,7 @@ def test_what_a_lost_device_had_is_done_by_another(
 ) -> None:
     output, held = tmp_path / "result.json", device_runs.Held(tmp_path)
     both = [proxy.serial, devices[1].serial]
-    process = device_runs.start(command_of(network, both, output, patience_s=2, python=held.python))
+    process = device_runs.start(command_of(network, both, output, patience_s=2, python=held.python, parts=2))
     device_runs.wait_for(lambda: device_runs.is_running(devices[0]), process)
     proxy.go_away()
     held.let_go()

@@ -84,29 +84,17 @@ def test_the_planted_operator_is_named_as_here(
     require_nothing_left(devices)
 
 
-@pytest.mark.parametrize(("failure", "said"), [("abort", "SIGABRT"), ("hang", "no answer within 3 s")])
-def test_a_crash_and_a_hang_there_are_findings(
-    failure: str, said: str, network: Network, devices: Devices, rounding_delegate: Path, tmp_path: Path
-) -> None:
+def test_a_hang_there_is_a_finding(network: Network, devices: Devices, rounding_delegate: Path, tmp_path: Path) -> None:
     output = tmp_path / "there.json"
-    fault = planted(rounding_delegate, f"ops:depthwise;fail:{failure}")
+    fault = planted(rounding_delegate, "ops:depthwise;fail:hang")
     flags = (*fault, "--operators=0-1", "--example_timeout=3", f"--output={output}")
     done = device_runs.run(command_of(network, devices[0].serial, written(tmp_path), *flags))
     assert done.code == 0, done.err
     found = found_in(output)
     assert found["verdict"]["kind"] == "crash"
     assert [operator["status"] for operator in found["operators"]] == ["stays on the CPU", "crashes alone"]
-    assert said in found["operators"][1]["reason"]
+    assert "no answer within 3 s" in found["operators"][1]["reason"]
     require_nothing_left(devices)
-
-
-def test_infinite_errors_are_told_as_here(network: Network, devices: Devices, tmp_path: Path) -> None:
-    model = written(tmp_path, "sum beyond fp16")
-    flags = ("--use_xnnpack", "--xnnpack_force_fp16", "--input_range=image:0:20")
-    done = device_runs.run(command_of(network, devices[0].serial, model, *flags))
-    here, _ = found_here(model, flags, tmp_path / "here.json")
-    assert "off by up to inf; its operators one by one give inf" in done.out
-    assert done.out.splitlines()[2:] == here.out.splitlines()[2:]
 
 
 def test_pictures_and_the_other_model_are_sent(network: Network, devices: Devices, tmp_path: Path) -> None:

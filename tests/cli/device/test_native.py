@@ -87,16 +87,6 @@ def test_parts_of_a_native_classification_add_up(network: Network, devices: Devi
     assert device_runs.left_runs(devices) == []
 
 
-def test_a_gpu_that_took_nodes_is_measured(network: Network, devices: Devices, tmp_path: Path) -> None:
-    binary = write_stand_in(tmp_path, "imagenet", GPU_LINES)
-    output = tmp_path / "native.json"
-    arguments = imagenet("--use_gpu=true", "--reference=none", pictures=4)
-    done = run_native(network, serials(devices)[:1], binary, arguments, output)
-    assert done.code == 0, done.err
-    (found,) = json.loads(output.read_text())["configurations"]
-    assert (found["status"], found["delegates"][0]["name"], found["delegates"][0]["nodes"]) == ("measured", "GPU", 3)
-
-
 @pytest.mark.parametrize(
     ("kills", "code", "statuses"), [(1, 0, ["measured"] * 2), (9, 3, ["measured", "not measured"])]
 )

@@ -25,7 +25,7 @@ from tests.cli.evaluate.sample_runs import (
 
 pytestmark = pytest.mark.once
 
-KILLS = 6
+KILLS = 4
 PICTURES = 200
 NEVER = 10**9
 IN_SMALL_BATCHES = """

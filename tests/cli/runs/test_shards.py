@@ -30,21 +30,30 @@ PICTURES = 20
 REFERENCE_KERNELS = "plain C++: kernels=reference"
 
 
+def words_of(command: list[str], folder: Path, index: int, count: int) -> list[str]:
+    """The command of a shard, whose folder is given."""
+    return [*command, f"--run_dir={folder}", f"--shard_index={index}", f"--shard_count={count}"]
+
+
 def run_shards(command: list[str], folder: Path, *indices: int, count: int = COUNT) -> list[Path]:
-    """Run shards at the same time; their folders."""
+    """Run shards one after the other; their folders."""
     places = [folder / f"shard{index}" for index in indices]
-    division = [(f"--shard_index={index}", f"--shard_count={count}") for index in indices]
-    running = [start([*command, f"--run_dir={place}", *of]) for place, of in zip(places, division, strict=True)]
-    for process in running:
-        _, errors = process.communicate(timeout=120)
-        assert process.returncode == 0, errors
+    for place, index in zip(places, indices, strict=True):
+        done = evaltools_here(*words_of(command, place, index, count))
+        assert done.code == 0, done.err
     return places
 
 
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The folders of three shards."""
-    return run_shards(imagenet(XNNPACK, pictures=PICTURES), tmp_path_factory.mktemp("shards"), 0, 1, 2)
+    """The folders of three shards, which ran at the same time."""
+    places = [tmp_path_factory.mktemp("shards") / f"shard{index}" for index in range(COUNT)]
+    command = imagenet(XNNPACK, pictures=PICTURES)
+    running = [start(words_of(command, place, index, COUNT)) for index, place in enumerate(places)]
+    for process in running:
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+    return places
 
 
 def merge(*folders: Path, flags: tuple[str, ...] = ()) -> Completed:
