@@ -138,7 +138,7 @@ def test_flags_in_the_docs_exist() -> None:
     from evaltools.cli.device import list as device_list
     from evaltools.cli.judge import baseline, gate, power
     from evaltools.cli.look import demo, doctor, inspect
-    from evaltools.cli.runs import capture
+    from evaltools.cli.runs import capture, run_folders
     from evaltools.device.run import flags as device_run_flags
     from evaltools.locate.options import PARAMETERS as LOCATE
     from evaltools.suite.options import PARAMETERS as SUITE
@@ -160,11 +160,12 @@ def test_flags_in_the_docs_exist() -> None:
         *device_run_flags.PARAMETERS,
         *baseline.PARAMETERS,
         *capture.PARAMETERS,
+        run_folders.TRUST,
         *LOCATE.values(),
         *SUITE.values(),
     )
     foreign = {"platform", "dest", "nouse_gpu", "flag", "use", "use_"}
-    foreign |= {"truths", "debug", "trust"}  # of the task in own-tasks.md, of every command, of resume and merge
+    foreign |= {"truths", "debug"}  # of the task in own-tasks.md, of every command
     foreign |= {"library"}  # of the script in a bundle
     known |= {name for group in groups for parameter in group for name in parameter.names}
     known |= set(benchmark_flags.REFUSED) | {parameter.name for parameter in further} | {"help", "version", "flags"}

@@ -318,8 +318,10 @@ def _require_distinct(folders: Sequence[Path], identities: Sequence[RunIdentity]
     """Raise :class:`UsageError` where two folders hold the same examples."""
     numbers = [identity.shard or _WHOLE for identity in identities]
     for position, number in enumerate(numbers):
-        if number.partition("/")[2] != numbers[0].partition("/")[2] or number in numbers[:position]:
+        is_of_another_count = number.partition("/")[2] != numbers[0].partition("/")[2]
+        other = 0 if is_of_another_count else numbers.index(number)
+        if other != position:
             raise UsageError(
-                f"{folders[0]} holds shard {numbers[0]}, {folders[position]} holds shard {number}; give each shard of "
-                "one run once"
+                f"{folders[other]} holds shard {numbers[other]}, {folders[position]} holds shard {number}; give each "
+                "shard of one run once"
             )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evaltools.cli.runs import resume
 from evaltools.cli.runs.run_folders import read_given
 from evaltools.engine import Finished, Record
 from evaltools.engine.journal import TaskJournal, open_journal
@@ -51,10 +53,18 @@ def test_flags_that_change_figures_are_refused_with_those_that_may_be_given(word
     assert {"workers", "output_file_path", "margin", "trace"} < set(may_be_given.rstrip("?.").split(", "))
 
 
-@pytest.mark.parametrize("word", ["workers=2", "2", "-workers=2", ""])
-def test_flags_are_given_anew_with_two_dashes(word: str) -> None:
-    with pytest.raises(UsageError, match=f"^{word!r}: give flags as --name=value$"):
-        resumed(request_of("imagenet"), word)
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "workers=2"], "'workers=2': give one folder, and flags as --name=value"),
+        (["run", "--workers", "2"], "'2': give one folder, and flags as --name=value"),
+        (["run", "-workers=2"], "-workers=2: no such flag. See --help for the flags"),
+        (["--workers=2"], "missing: the run folder. Give evaltools resume RUN_DIR; see evaltools resume --help"),
+    ],
+)
+def test_a_folder_is_given_and_flags_anew_with_two_dashes(words: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
+        resume.run(words)
 
 
 def test_a_flag_that_does_not_exist_is_refused_with_the_nearest() -> None:
