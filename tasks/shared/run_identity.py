@@ -45,12 +45,13 @@ def begin_run(
 ) -> None:
     """Write the identity of a run to its journal; raises :class:`UsageError` where the journal is another run's."""
     configurations = {entry.name: _fingerprints(entry) for entry in described}
-    require_same_run(journal, replace(_of_shard(identity, shard), configurations=configurations))
+    identity = replace(_of_shard(identity, shard), configurations=configurations)
+    require_same_run(journal, identity)
     journal.state({DESCRIBED: encode(described)})
     if request is None or journal.folder is None:
         return
     if not (journal.examples() and has_own_request(journal)):
-        journal.state(request_facts(to_plain(request)))
+        journal.state(request_facts(to_plain(request), identity))
 
 
 def require_same_inputs(journal: Journal, identity: RunIdentity, shard: Shard) -> None:
@@ -112,6 +113,14 @@ def libraries_of(configurations: Iterable[Configuration]) -> dict[str, str]:
     """The checksums of the libraries of external delegates, by path."""
     paths = {library for configuration in configurations for library in configuration.libraries}
     return {str(path): _sha256_of(path) for path in sorted(paths)}
+
+
+def require_same_libraries(identity: RunIdentity, folder: Path) -> None:
+    """Raise :class:`UsageError` where a library, whose path is meant from ``folder``, is not that of the run."""
+    for path, stated in identity.libraries.items():
+        now = _sha256_of(folder / path)
+        if now != stated:
+            raise UsageError(f"the library {path} was {stated}, now it is {now}")
 
 
 def _sha256_of(path: Path) -> str:
