@@ -87,10 +87,10 @@ def problems(cell: Cell, undisturbed: Cell) -> Iterator[str]:
     expected = (NOT_MEASURED, EXAMPLES_FAILED) if cell.must_be_told else (OK,)
     if cell.restarted and "warning: bad: its process ended" in cell.errors:
         expected = (*expected, OK)
-    if cell.code not in expected:
-        yield f"exit code {cell.code}"
     if (cell.moment, cell.misbehaviour) in _MAY_BE_TOLD:
         expected = (*expected, EXAMPLES_FAILED)
+    if cell.code not in expected:
+        yield f"exit code {cell.code}"
     if (cell.must_be_told or cell.code != OK) and not cell.reason:
         yield "no reason in the result"
     if cell.native != undisturbed.native:
