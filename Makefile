@@ -30,6 +30,7 @@ test-all: $(VENV)/ready lint types
 # Each property says what it was tried with where it fails. The table has a run for each harm of a delegate at each moment.
 hostile: $(VENV)/ready
 	EVALTOOLS_HOSTILE_EXAMPLES=2000 $(PYTEST) tests/hostile
+	$(VENV)/bin/python -m tests.hostile.models --cases=2000
 	$(VENV)/bin/python -m tests.hostile.table
 
 lint: $(VENV)/ready

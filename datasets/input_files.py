@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import os
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from evaltools.datasets.arrays import read_array, read_arrays
 from evaltools.errors import DataError
 
 Array = npt.NDArray[np.generic]
@@ -104,9 +103,8 @@ def _read(file: Path, name: str, tensors: Sequence[Wanted]) -> list[tuple[int, A
 
 def _archive(file: Path) -> dict[str, Array]:
     try:
-        with zipfile.ZipFile(file) as archive:
-            members = archive.namelist()
-            return {member.removesuffix(".npy"): _array(io.BytesIO(archive.read(member))) for member in members}
+        with file.open("rb") as stream:
+            return dict(read_arrays(stream))
     except Exception as error:  # see _single
         raise _unreadable(file, error) from error
 
@@ -114,16 +112,9 @@ def _archive(file: Path) -> dict[str, Array]:
 def _single(file: Path) -> Array:
     try:
         with file.open("rb") as stream:
-            return _array(stream)
+            return read_array(stream)
     except Exception as error:  # damaged files raise TokenError, zlib.error, NotImplementedError, MemoryError, ...
         raise _unreadable(file, error) from error
-
-
-def _array(stream: BinaryIO) -> Array:
-    loaded: Any = np.load(stream, allow_pickle=False)
-    if not isinstance(loaded, np.ndarray):
-        raise ValueError("it holds several arrays; name it .npz")
-    return loaded
 
 
 def _unreadable(file: Path, error: Exception) -> DataError:

@@ -147,7 +147,7 @@ def test_flags_in_the_docs_exist() -> None:
     from evaltools.cli.device import list as device_list
     from evaltools.cli.judge import baseline, gate, power
     from evaltools.cli.look import demo, doctor, inspect
-    from evaltools.cli.runs import capture
+    from evaltools.cli.runs import capture, run_folders
     from evaltools.device.run import flags as device_run_flags
     from evaltools.locate.options import PARAMETERS as LOCATE
     from evaltools.suite.options import PARAMETERS as SUITE
@@ -169,12 +169,13 @@ def test_flags_in_the_docs_exist() -> None:
         *device_run_flags.PARAMETERS,
         *baseline.PARAMETERS,
         *capture.PARAMETERS,
+        run_folders.TRUST,
         *LOCATE.values(),
         *SUITE.values(),
     )
     foreign = {"platform", "dest", "nouse_gpu", "flag", "use", "use_"}
     foreign |= {"arrays", "truth", "num_examples"}  # of a task.yaml, in own-tasks.md
-    foreign |= {"truths", "debug", "trust"}  # of the task in own-tasks.md, of every command, of resume and merge
+    foreign |= {"truths", "debug"}  # of the task in own-tasks.md, of every command
     foreign |= {"library"}  # of the script in a bundle
     known |= {name for group in groups for parameter in group for name in parameter.names}
     known |= set(benchmark_flags.REFUSED) | {parameter.name for parameter in further} | {"help", "version", "flags"}

@@ -20,8 +20,7 @@ from evaltools.capture.usage import UsedOverTime, usage_events
 from evaltools.device.run.flags import BY_NAME
 from evaltools.engine.capture_answer import DONE, CaptureRequest
 from evaltools.engine.journal import JOURNAL_NAME, Journal, copied_journal
-from evaltools.engine.run_folder import REQUEST, SEAL, decode
-from evaltools.engine.seal import is_sealed
+from evaltools.engine.run_folder import REQUEST, decode, has_own_request
 from evaltools.engine.trace_file import events_in
 from evaltools.engine.trace_format import Event, Track
 from evaltools.errors import EvaltoolsError
@@ -120,8 +119,9 @@ def _known(journal: Journal, folder: Path) -> _Known:
     stored = None if text is None else stored_in(decode(text, dict[str, Any], folder))
     devices = None if stored is None else _devices(stored)
     examples = len(journal.examples()) if shards is None and devices is None else None
-    is_own = text is not None and is_sealed(text, journal.fact(SEAL))
-    return _Known(time.perf_counter(), examples, devices, is_own, None if shards is None else int(shards))
+    return _Known(
+        time.perf_counter(), examples, devices, has_own_request(journal), None if shards is None else int(shards)
+    )
 
 
 def _devices(stored: StoredRequest) -> Options | None:

@@ -19,10 +19,11 @@ from evaltools.cli.shared.streams import complain, tell
 from evaltools.commands.names import COMMANDS, command_names, task_aliases, task_of
 from evaltools.errors import DEBUG, EvaltoolsError
 from evaltools.exit_codes import EXIT_CODE_HELP, INTERRUPTED, NOT_WRITTEN, OK, USAGE
-from evaltools.parameter import did_you_mean
+from evaltools.parameter import BOOLEANS, did_you_mean
 from evaltools.task_kind import kind_names, kind_of
 
 _DEBUG: Final = "--debug"
+_SWITCHES: Final = ("--help", "--version", _DEBUG)
 _OBJECTS_PER_COLLECTION: Final = 10_000
 """Imports make many objects and hardly any garbage: to look for it after 700 takes a tenth of a short run's time."""
 
@@ -31,11 +32,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
     _open_standard_descriptors()
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    arguments = _with_plain_switches(sys.argv[1:] if argv is None else argv)
     if _DEBUG in arguments:
         arguments.remove(_DEBUG)
         os.environ[DEBUG] = "1"
     return exit_code_of(lambda: _dispatch(arguments), _interrupted(arguments))
+
+
+def _with_plain_switches(words: Sequence[str]) -> list[str]:
+    """The words with the switches of every command as they are without a value; one that is off is left out.
+
+    >>> _with_plain_switches(["gate", "--debug=0", "--help=true"])
+    ['gate', '--help']
+    """
+    found = []
+    for word in words:
+        name, _, text = word.partition("=")
+        is_on = BOOLEANS.get(text) if name in _SWITCHES else None
+        if is_on is not False:
+            found.append(name if is_on else word)
+    return found
 
 
 def _open_standard_descriptors() -> None:

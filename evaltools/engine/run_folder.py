@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -115,16 +115,21 @@ def journals_of(folders: Sequence[Path]) -> Iterator[list[Journal]]:
 def require_same_run(journal: Journal, identity: RunIdentity, has_begun: bool = False) -> None:
     """Write the identity of a new run to its journal.
 
-    Raises :class:`UsageError` where the folder has a run of another identity.
+    Raises :class:`UsageError` where the folder has a run of another identity, or records of nobody knows what.
 
     A run without a single example has not begun, unless ``has_begun`` says so.
     """
     if journal.folder is None:
         return
-    stated = identity_of(journal)
-    if stated is None or not (has_begun or journal.examples()):
+    if not (has_begun or journal.examples()):
         journal.state({IDENTITY: encode(identity)})
         return
+    stated = identity_of(journal)
+    if stated is None:
+        raise UsageError(
+            f"--run_dir={journal.folder} holds records, and not what they are of, as no run leaves it; give another "
+            "folder"
+        )
     _require_no_changes(journal, stated.changes(identity))
 
 
@@ -146,18 +151,22 @@ def _require_no_changes(journal: Journal, changes: Sequence[str]) -> None:
         )
 
 
-def request_facts(plain: object) -> dict[str, str]:
-    """The facts that keep the request of a new run, with the seal of this user."""
-    text = encode(plain)
-    return {REQUEST: text, SEAL: seal_of(text)}
+def request_facts(plain: object, identity: RunIdentity) -> dict[str, str]:
+    """The facts that keep request and identity of a new run, with the seal of this user over both."""
+    facts = {REQUEST: encode(plain), IDENTITY: encode(identity)}
+    return {**facts, SEAL: seal_of(_sealed_text(facts.get))}
 
 
 def has_own_request(journal: Journal) -> bool:
-    """Whether a journal keeps a request that this user sealed.
+    """Whether a journal keeps a request and an identity that this user sealed.
 
     A run of somebody else that this user goes on with gets the user's own request and seal.
     """
-    return is_sealed(journal.fact(REQUEST) or "", journal.fact(SEAL))
+    return is_sealed(_sealed_text(journal.fact), journal.fact(SEAL))
+
+
+def _sealed_text(fact: Callable[[str], str | None]) -> str:
+    return encode([fact(REQUEST), fact(IDENTITY)])
 
 
 def identity_of(journal: Journal) -> RunIdentity | None:

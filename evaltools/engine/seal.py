@@ -1,6 +1,6 @@
-"""A seal on the request in a run folder: this user made it on this machine, so going on with it does nothing new.
+"""A seal on request and identity in a run folder: this user made them here, so going on with them does nothing new.
 
-It is an HMAC of the request's text. The key is made with the first run folder, lies outside of all of them, and never
+It is an HMAC of their text. The key is made with the first run folder, lies outside of all of them, and never
 leaves the machine; so nobody else can make a folder whose request is carried out without being asked about.
 """
 
@@ -25,7 +25,7 @@ def key_file() -> Path:
 
 
 def seal_of(text: str) -> str:
-    """The seal of a request's text; empty where no key can be kept, as with a home folder that cannot be written."""
+    """The seal of a text; empty where no key can be kept, as with a home folder that cannot be written."""
     key = _key() or _new_key()
     return "" if key is None else _hmac(key, text)
 

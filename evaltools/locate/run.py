@@ -17,7 +17,7 @@ from evaltools.configuration import Configuration
 from evaltools.engine import NotMeasured, Opened
 from evaltools.engine.describe import describe_entry, describe_model
 from evaltools.engine.journal import Journal, open_journal, temporary_journal
-from evaltools.engine.run_folder import REQUEST, RunIdentity, decode, encode, has_own_request, request_facts
+from evaltools.engine.run_folder import REQUEST, RunIdentity, has_own_request, identity_of, request_facts
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, InferenceError, UsageError
 from evaltools.locate.bundle import write_bundle
 from evaltools.locate.by_name.side import OtherModel, Side
@@ -41,7 +41,8 @@ from evaltools.runtime.registry import installed_version, runtime_name
 from evaltools.runtime.session import Array
 from evaltools.tasks.shared.run_identity import libraries_of
 
-_IDENTITY: Final = "locate"
+_OTHER_SIDE: Final = "the other side"
+"""What only the identity of a search has."""
 OnPart = Callable[[int, int], object]
 """Told after each part: how many were measured of how many that are known; what confirms a suspect comes on top."""
 
@@ -217,18 +218,14 @@ def _new_facts(journal: Journal, request: LocateRequest) -> dict[str, str]:
     """What the journal of a new run is to state; raises :class:`UsageError` where it holds another run."""
     if journal.folder is None:
         return {}
-    known, own = journal.fact(_IDENTITY), _identity(request)
+    known, own = identity_of(journal), _identity(request)
     if known is None and journal.fact(REQUEST) is None:
-        return {_IDENTITY: encode(own), **request_facts(to_plain(request.asked))}
-    changes = ["it is no search"] if known is None else _stated(known, journal.folder).changes(own)
+        return request_facts(to_plain(request.asked), own)
+    is_search = known is not None and _OTHER_SIDE in known.inputs
+    changes = known.changes(own) if known is not None and is_search else ["it is no search"]
     if changes:
         raise UsageError(f"--run_dir={journal.folder} holds another run: {'; '.join(changes)}; give a new folder")
-    return {} if has_own_request(journal) else request_facts(to_plain(request.asked))
-
-
-def _stated(text: str, run_dir: Path) -> RunIdentity:
-    found: RunIdentity = decode(text, RunIdentity, run_dir)
-    return found
+    return {} if has_own_request(journal) else request_facts(to_plain(request.asked), own)
 
 
 def _identity(request: LocateRequest) -> RunIdentity:
@@ -242,7 +239,7 @@ def _identity(request: LocateRequest) -> RunIdentity:
         {
             "the model": request.model.sha256,
             "its signature": request.model.signature,
-            "the other side": "" if request.side is None else request.side.sha256,
+            _OTHER_SIDE: "" if request.side is None else request.side.sha256,
             "the inputs": drawn.hexdigest(),
         },
         libraries=libraries_of(configurations.values()),

@@ -179,8 +179,6 @@ def _normalised(words: Sequence[str], parameters: Mapping[str, Parameter]) -> li
 
 def _normalise(word: str, parameters: Mapping[str, Parameter]) -> str:
     """Bring a flag to the form ``--name=value``; leave anything else to argparse."""
-    if word in ("--help=true", "--help=1"):
-        return "--help"
     if not word.startswith("--") or word in ("--help", "--"):
         return word
     head, equals, text = word.partition("=")

@@ -81,7 +81,7 @@ def _begin(journal: Journal, folder: Path, request: Request) -> int:
         configurations={each.name: {"its setting": " ".join(each.to_flags())} for each in request.configurations},
     )
     require_same_run(journal, identity, has_begun=any(folder.glob("shard-*")))
-    journal.state(request_facts(to_plain(request)))
+    journal.state(request_facts(to_plain(request), identity))
     return int(journal.fact(TASKS) or 0)
 
 

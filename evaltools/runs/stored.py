@@ -13,14 +13,15 @@ from typing import Any, Final
 from evaltools.configuration import Configuration
 from evaltools.delegates import PARAMETERS
 from evaltools.engine.journal import copied_journal
-from evaltools.engine.run_folder import REQUEST, SEAL, decode, encode
-from evaltools.engine.seal import has_key, is_sealed, key_file
+from evaltools.engine.run_folder import REQUEST, decode, encode, has_own_request, identity_of
+from evaltools.engine.seal import has_key, key_file
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 from evaltools.request import Options, Request, Stated
 from evaltools.request.plain import REQUEST_VERSION, from_plain, stored_in, to_plain
 from evaltools.runs.consequences import consequences
 from evaltools.task_kind import request_kind
+from evaltools.tasks.shared.run_identity import require_same_libraries
 from evaltools.text import printable
 
 _COMMAND_LINE: Final = "command"
@@ -43,8 +44,9 @@ def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter], tr
     if outer is not None:
         raise UsageError(f"{run_dir} is a part of the run on devices in {outer}; give evaltools resume that folder")
     with copied_journal(run_dir) as journal:
-        text, seal, words = journal.fact(REQUEST), journal.fact(SEAL), journal.fact(_COMMAND_LINE)
-        has_examples = bool(journal.examples())
+        text, words = journal.fact(REQUEST), journal.fact(_COMMAND_LINE)
+        has_examples, is_own = bool(journal.examples()), has_own_request(journal)
+        identity = identity_of(journal)
     if words is not None:
         raise UsageError(
             f"the run in {run_dir} is of version 1, made by an earlier evaltools; this one goes on with runs of "
@@ -55,11 +57,13 @@ def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter], tr
     if text is None:
         raise UsageError(f"the run in {run_dir} ended before its first example; give its command again")
     plain: dict[str, Any] = decode(text, dict[str, Any], run_dir)
-    if not (trusted or is_sealed(text, seal)):
+    if not (trusted or is_own):
         with _going_on(run_dir):
             does = consequences(stored_in(plain), device_parameters)
         raise UsageError(_refusal(run_dir, does))
     with _going_on(run_dir):
+        if identity is not None:
+            require_same_libraries(identity, Path(stored_in(plain).folder))
         request = from_plain(plain, device_parameters)
     return seen_from(request, Path.cwd()).stating(run_dir=_as_typed(request, run_dir))
 
@@ -92,7 +96,7 @@ def begun_here(folders: Sequence[Path]) -> Path:
 
 def _is_own(folder: Path) -> bool:
     with copied_journal(folder) as journal:
-        return is_sealed(journal.fact(REQUEST) or "", journal.fact(SEAL))
+        return has_own_request(journal)
 
 
 def _as_typed(request: Request, run_dir: Path) -> str:

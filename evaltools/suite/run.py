@@ -119,7 +119,7 @@ def _begin(
     )
     require_same_run(journal, identity, has_begun=any(_kept(journal, entry) for entry in entries))
     if is_kept:
-        journal.state(request_facts(to_plain(suite)))
+        journal.state(request_facts(to_plain(suite), identity))
 
 
 def _facts_of(configuration: Configuration) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from evaltools.datasets.arrays import read_array
 from evaltools.datasets.labels import read_labels
 from evaltools.errors import DataError, ImageError, TaskError, UsageError
 from evaltools.runtime.session import Array
@@ -93,7 +94,8 @@ def middle(samples: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
 
 def _array_in(path: Path, tensor: TaskTensor) -> npt.NDArray[Any]:
     try:
-        found = np.load(path, allow_pickle=False)
+        with path.open("rb") as stream:
+            found = read_array(stream)
     except (OSError, ValueError, EOFError) as error:
         raise ImageError(f"{path}: no array that can be read: {error}") from error
     if found.size != int(np.prod(tensor.shape)):

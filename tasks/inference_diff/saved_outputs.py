@@ -21,6 +21,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from evaltools.datasets.arrays import read_arrays
 from evaltools.documents import json_as
 from evaltools.errors import DataError, ImageError
 from evaltools.result.evaluation import RuntimeUsed
@@ -179,8 +180,8 @@ class SavedReference:
             content = path.read_bytes() if path.is_file() or not path.exists() else b""
             if hashlib.sha256(content).hexdigest() != entry.sha256:
                 raise ImageError(f"{path} is not the file that was saved: its sha256 differs from the manifest's")
-            with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-                arrays = [_unpacked(archive[f"arr_{position}"]) for position in range(len(tensors))]
+            archive = read_arrays(io.BytesIO(content))
+            arrays = [_unpacked(archive[f"arr_{position}"]) for position in range(len(tensors))]
         except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
             raise ImageError(f"{path} cannot be read: {error}") from error
         for array, tensor in zip(arrays, tensors, strict=True):

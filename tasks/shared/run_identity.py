@@ -45,12 +45,13 @@ def begin_run(
 ) -> None:
     """Write the identity of a run to its journal; raises :class:`UsageError` where the journal is another run's."""
     configurations = {entry.name: _fingerprints(entry) for entry in described}
-    require_same_run(journal, replace(_of_shard(identity, shard), configurations=configurations))
+    identity = replace(_of_shard(identity, shard), configurations=configurations)
+    require_same_run(journal, identity)
     journal.state({DESCRIBED: encode(described)})
     if request is None or journal.folder is None:
         return
     if not (journal.examples() and has_own_request(journal)):
-        journal.state(request_facts(to_plain(request)))
+        journal.state(request_facts(to_plain(request), identity))
 
 
 def require_same_inputs(journal: Journal, identity: RunIdentity, shard: Shard) -> None:
@@ -143,6 +144,14 @@ def libraries_of(configurations: Iterable[Configuration]) -> dict[str, str]:
     """The checksums of the libraries of external delegates, by path."""
     paths = {library for configuration in configurations for library in configuration.libraries}
     return {str(path): _sha256_of(path) for path in sorted(paths)}
+
+
+def require_same_libraries(identity: RunIdentity, folder: Path) -> None:
+    """Raise :class:`UsageError` where a library, whose path is meant from ``folder``, is not that of the run."""
+    for path, stated in identity.libraries.items():
+        now = _sha256_of(folder / path)
+        if now != stated:
+            raise UsageError(f"the library {path} was {stated}, now it is {now}")
 
 
 def _sha256_of(path: Path) -> str:
@@ -349,8 +358,10 @@ def _require_distinct(folders: Sequence[Path], identities: Sequence[RunIdentity]
     """Raise :class:`UsageError` where two folders hold the same examples."""
     numbers = [identity.shard or _WHOLE for identity in identities]
     for position, number in enumerate(numbers):
-        if number.partition("/")[2] != numbers[0].partition("/")[2] or number in numbers[:position]:
+        is_of_another_count = number.partition("/")[2] != numbers[0].partition("/")[2]
+        other = 0 if is_of_another_count else numbers.index(number)
+        if other != position:
             raise UsageError(
-                f"{folders[0]} holds shard {numbers[0]}, {folders[position]} holds shard {number}; give each shard of "
-                "one run once"
+                f"{folders[other]} holds shard {numbers[other]}, {folders[position]} holds shard {number}; give each "
+                "shard of one run once"
             )

@@ -16,7 +16,7 @@ from evaltools.capture import on_devices
 from evaltools.capture.run import capture_run
 from evaltools.capture.running import process_of_run
 from evaltools.commands.device_run import parse
-from evaltools.engine.run_folder import request_facts
+from evaltools.engine.run_folder import RunIdentity, request_facts
 from evaltools.errors import UsageError
 from evaltools.request.plain import to_plain
 from tests.capture.test_on_devices import Told
@@ -103,7 +103,7 @@ def test_of_a_run_on_devices_their_processes_are_seen_and_the_runs_own(
 ) -> None:
     asked = parse("diff", ["--model_file=a.tflite", "--serials=R5,R6", "--device_folder=/data/x"])
     monkeypatch.setattr(on_devices, "Adb", lambda _path, _port: Told())
-    process = begin(answers=False, child=False, **request_facts(to_plain(asked)))
+    process = begin(answers=False, child=False, **request_facts(to_plain(asked), RunIdentity({})))
     captured = capture_run(tmp_path / "run", 0.6)
     ended(process)
     found = captured.found
@@ -124,7 +124,7 @@ def test_of_the_run_of_somebody_else_nothing_that_it_names_is_run(
     task.write_text(f"open({str(seen)!r}, 'w')")
     plain = to_plain(parse("diff", ["--model_file=a.tflite", "--serials=R5", f"--adb={adb}"]))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
-    facts = request_facts({**plain, "task": f"{task}:task"})
+    facts = request_facts({**plain, "task": f"{task}:task"}, RunIdentity({}))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
     process = begin(answers=False, child=False, **facts)
     found = capture_run(tmp_path / "run", 0.3).found

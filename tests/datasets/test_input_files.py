@@ -123,6 +123,18 @@ def test_files_that_would_run_code_are_refused(tmp_path: Path) -> None:
     assert "Object arrays cannot be loaded" in refused(str(tmp_path / "x.npz"), PAIR)
 
 
+def test_files_that_claim_or_unpack_to_any_size_are_refused_before_they_are_read(tmp_path: Path) -> None:
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 50000, 50000, 2)}"
+    claim = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+    (tmp_path / "x.npy").write_bytes(claim)
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.writestr("pair.npy", claim)
+    for name in ("x.npy", "x.npz"):
+        assert "it holds an array of 20000000000 bytes, at most 2147483648 are read" in refused(
+            str(tmp_path / name), PAIR
+        )
+
+
 def test_files_of_another_kind_than_their_name_says_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", pair=SIX)
     shutil.move(tmp_path / "x.npz", tmp_path / "archive.npy")

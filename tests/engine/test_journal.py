@@ -404,7 +404,9 @@ def test_a_run_goes_on_only_as_what_it_was(opened: TaskJournal[float], tmp_path:
 
 
 def test_a_run_whose_examples_lie_elsewhere_has_begun_too(opened: TaskJournal[float]) -> None:
-    require_same_run(opened, RunIdentity({"model": "m"}), has_begun=True)
+    with pytest.raises(UsageError, match="holds records, and not what they are of, as no run leaves it"):
+        require_same_run(opened, RunIdentity({"model": "m"}), has_begun=True)
+    require_same_run(opened, RunIdentity({"model": "m"}))
     with pytest.raises(UsageError, match="model was m, now it is n"):
         require_same_run(opened, RunIdentity({"model": "n"}), has_begun=True)
 

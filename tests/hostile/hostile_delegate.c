@@ -1,6 +1,6 @@
 /* A delegate that takes every node, gives zeros, and does harm once, at the moment that its options name.
  *
- * moment        load, create, prepare, allocate, first, later, between, free, destroy or exit
+ * moment        load, create, prepare, allocate, first, later, fiftieth, between, free, destroy or exit
  * misbehaviour  see MISBEHAVIOURS
  *
  * A library is loaded before it has options: for the moment load both stand in the variable
@@ -20,7 +20,7 @@
 
 #include "tflite_delegate_abi.h"
 
-enum { LATER = 5, SECONDS_OF_SLEEP = 1, SECONDS_OF_A_LEFT_PROCESS = 600, LAST_DESCRIPTOR = 256 };
+enum { LATER = 5, FIFTIETH = 50, SECONDS_OF_SLEEP = 1, SECONDS_OF_A_LEFT_PROCESS = 600, LAST_DESCRIPTOR = 256 };
 
 static char moment[32];
 static char misbehaviour[32];
@@ -198,6 +198,9 @@ static TfLiteStatus kernel_invoke(TfLiteContext *context, TfLiteNode *node) {
     }
     if (invocations == LATER) {
         at("later");
+    }
+    if (invocations == FIFTIETH) {
+        at("fiftieth");
     }
     for (int i = 0; i < outputs->size; i++) {
         const TfLiteTensor *tensor = &context->tensors[outputs->data[i]];

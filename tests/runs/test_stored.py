@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evaltools.cli.runs import resume
 from evaltools.cli.runs.run_folders import read_given
 from evaltools.engine import Finished, Record
-from evaltools.engine.journal import TaskJournal, open_journal
-from evaltools.engine.run_folder import REQUEST, encode, request_facts
+from evaltools.engine.journal import JOURNAL_NAME, TaskJournal, open_journal
+from evaltools.engine.run_folder import IDENTITY as IDENTITY_FACT
+from evaltools.engine.run_folder import REQUEST, RunIdentity, encode, request_facts
 from evaltools.engine.task import Example
 from evaltools.errors import UsageError
 from evaltools.request import Request
@@ -20,11 +26,13 @@ from evaltools.runs.stored import begun_here, changed, stored_request
 from tests.command import evaltools_here
 from tests.requests import request_of
 
+IDENTITY = RunIdentity({"the model": "m"})
 
-def stored(request: Request, run_dir: Path) -> Path:
+
+def stored(request: Request, run_dir: Path, identity: RunIdentity = IDENTITY) -> Path:
     """A run folder that keeps a request."""
     journal = open_journal(run_dir)
-    journal.state(request_facts(to_plain(request)))
+    journal.state(request_facts(to_plain(request), identity))
     journal.close()
     return run_dir
 
@@ -51,10 +59,18 @@ def test_flags_that_change_figures_are_refused_with_those_that_may_be_given(word
     assert {"workers", "output_file_path", "margin", "trace"} < set(may_be_given.rstrip("?.").split(", "))
 
 
-@pytest.mark.parametrize("word", ["workers=2", "2", "-workers=2", ""])
-def test_flags_are_given_anew_with_two_dashes(word: str) -> None:
-    with pytest.raises(UsageError, match=f"^{word!r}: give flags as --name=value$"):
-        resumed(request_of("imagenet"), word)
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "workers=2"], "'workers=2': give one folder, and flags as --name=value"),
+        (["run", "--workers", "2"], "'2': give one folder, and flags as --name=value"),
+        (["run", "-workers=2"], "-workers=2: no such flag. See --help for the flags"),
+        (["--workers=2"], "missing: the run folder. Give evaltools resume RUN_DIR; see evaltools resume --help"),
+    ],
+)
+def test_a_folder_is_given_and_flags_anew_with_two_dashes(words: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
+        resume.run(words)
 
 
 def test_a_flag_that_does_not_exist_is_refused_with_the_nearest() -> None:
@@ -111,7 +127,7 @@ def test_runs_of_version_1_are_refused_by_name(tmp_path: Path) -> None:
 
 def test_a_run_of_another_version_is_refused(tmp_path: Path) -> None:
     journal = open_journal(tmp_path / "run")
-    journal.state(request_facts({"version": 3}))
+    journal.state(request_facts({"version": 3}, IDENTITY))
     journal.close()
     with pytest.raises(UsageError, match="cannot go on: a request of version 3; this evaltools reads version 2"):
         stored_request(tmp_path / "run", {})
@@ -182,7 +198,7 @@ def foreign_request(plain: dict[str, Any], run_dir: Path, monkeypatch: pytest.Mo
     """The folder of a run that somebody else began with such a request."""
     monkeypatch.setenv("XDG_STATE_HOME", str(run_dir.parent / "theirs"))
     journal = open_journal(run_dir)
-    journal.state(request_facts(plain))
+    journal.state(request_facts(plain, IDENTITY))
     journal.close()
     monkeypatch.setenv("XDG_STATE_HOME", str(run_dir.parent / "mine"))
     return run_dir
@@ -229,7 +245,7 @@ def test_the_code_of_a_task_in_the_run_of_somebody_else_is_not_run(
     plain = {**to_plain(request_of("imagenet")), "task": f"{code}:task"}
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
     journal = open_journal(tmp_path / "run")
-    journal.state(request_facts(plain))
+    journal.state(request_facts(plain, IDENTITY))
     journal.close()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
     for command in ("resume", "merge"):
@@ -240,13 +256,33 @@ def test_the_code_of_a_task_in_the_run_of_somebody_else_is_not_run(
     assert seen.exists()
 
 
-def test_a_request_that_was_changed_afterwards_is_that_of_somebody_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        f"UPDATE facts SET value = replace(value, 'm.tflite', 'n.tflite') WHERE name = '{REQUEST}'",
+        f"UPDATE facts SET value = replace(value, 'the model', 'the modle') WHERE name = '{IDENTITY_FACT}'",
+        f"DELETE FROM facts WHERE name = '{IDENTITY_FACT}'",
+    ],
+)
+def test_what_was_changed_afterwards_is_the_run_of_somebody_else(change: str, tmp_path: Path) -> None:
     run_dir = stored(request_of("imagenet"), tmp_path / "run")
-    journal = open_journal(run_dir)
-    journal.state({REQUEST: str(journal.fact(REQUEST)).replace('"m.tflite"', '"n.tflite"')})
-    journal.close()
+    with closing(sqlite3.connect(run_dir / JOURNAL_NAME)) as connection, connection:
+        assert connection.execute(change).rowcount == 1
     with pytest.raises(UsageError, match=r"not begun here by you: its seal does not fit .*evaltools/key\. To go on"):
         stored_request(run_dir, {})
+
+
+def test_another_library_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
+    library = tmp_path / "a.so"
+    library.write_bytes(b"built once")
+    request = replace(request_of("imagenet", "--config=x: external_delegate_path=a.so"), folder=tmp_path)
+    run_dir = stored(
+        request, tmp_path / "run", replace(IDENTITY, libraries={"a.so": sha256(b"built once").hexdigest()})
+    )
+    assert stored_request(run_dir, {}).tests[0].libraries == [library]
+    library.write_bytes(b"built twice")
+    with pytest.raises(UsageError, match=r"cannot go on: the library a\.so was [0-9a-f]{64}, now it is [0-9a-f]{64}; "):
+        stored_request(run_dir, {}, trusted=True)
 
 
 def test_shards_are_merged_by_the_request_of_the_one_that_was_done_here(foreign: Path, tmp_path: Path) -> None:

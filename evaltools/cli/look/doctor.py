@@ -7,13 +7,12 @@ import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evaltools.cli.shared.streams import complain, tell
-from evaltools.errors import OutputError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
+from evaltools.report.files.output_file import require_writable, write_file
 from evaltools.request.flags import GivenFlags, parse_flags
 
 if TYPE_CHECKING:
@@ -71,6 +70,9 @@ def run(arguments: list[str]) -> int:
     given = parse_flags("doctor", DESCRIPTION, _EXIT_CODES, {"flags": PARAMETERS, "install": INSTALL}, arguments)
     if given.text("install"):
         return _install(given)
+    output = given.path("output_file_path")
+    if output is not None:
+        require_writable(output, "--output_file_path")
     from evaltools.tasks.inspection.machine_check import environment, findings
 
     is_written = tell(environment())
@@ -80,8 +82,8 @@ def run(arguments: list[str]) -> int:
             is_written = tell(f"\n{_TITLES[finding.kind]}") and is_written
         is_written = tell("\n".join(_lines(finding, found))) and is_written
         found.append(finding)
-    if given.text("output_file_path"):
-        _write(Path(given.text("output_file_path")), found)
+    if output is not None:
+        write_file(output, json.dumps([asdict(finding) for finding in found], indent=2).encode() + b"\n")
     if not any(finding.state == "works" for finding in found if finding.kind == "runtime"):
         complain("evaltools: no runtime works here, so nothing can be measured; pip install ai-edge-litert")
         return NOT_MEASURED
@@ -119,10 +121,3 @@ def _lines(finding: Finding, earlier: Sequence[Finding]) -> list[str]:
         alike = next((entry.name for entry in earlier if entry.next_step == finding.next_step), None)
         lines.append(f"         {finding.next_step if alike is None else f'for the same reason as {alike}'}")
     return lines
-
-
-def _write(path: Path, found: Sequence[Finding]) -> None:
-    try:
-        path.write_text(json.dumps([asdict(finding) for finding in found], indent=2) + "\n")
-    except OSError as error:
-        raise OutputError(f"--output_file_path={path} cannot be written: {error.strerror or error}") from error

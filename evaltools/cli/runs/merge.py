@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
-from evaltools.cli.runs.run_folders import read_given, run_folder_parser
+from evaltools.cli.runs.run_folders import read_given, read_words
 from evaltools.errors import UsageError
+from evaltools.parameter import Parameter
 
 DESCRIPTION: Final = """\
 Joins the shards of one run, each in the folder of its --run_dir, to the result that one host would have given: figures
 are taken anew from the record of every example. The model, the pictures and the labels are read again, so they must be
 here as they were there. Nothing is run, but for the noise floor of an inference diff.
 Flags about files and progress, such as --output_file_path, may be given anew."""
+RUN_DIRS: Final = Parameter(
+    "run_dirs",
+    "The folders of all shards. Required.",
+    role="input_folder",
+    required=True,
+    positional=True,
+    repeatable=True,
+)
 
 
 def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
-    parser = run_folder_parser("merge RUN_DIR...", DESCRIPTION, "those of the merged run")
-    parser.add_argument("run_dirs", metavar="RUN_DIR", nargs="+", type=Path, help="The folders of all shards.")
-    known, words = parser.parse_known_args(arguments)
-    folders = [folder.resolve() for folder in known.run_dirs]
+    words = read_words("merge RUN_DIR...", DESCRIPTION, "those of the merged run", RUN_DIRS, arguments)
+    folders = [folder.resolve() for folder in words.folders]
     repeated = [folder for place, folder in enumerate(folders) if folder in folders[:place]]
     if repeated:
         raise UsageError(f"{repeated[0]} is given twice; give each shard of one run once")
@@ -28,17 +34,17 @@ def run(arguments: list[str]) -> int:
     from evaltools.locate.kind import KIND as SEARCH
     from evaltools.runs.stored import begun_here, changed, stored_request
 
-    stored = stored_request(begun_here(folders), BY_NAME, known.trust)
+    folder = begun_here(folders)
+    stored = stored_request(folder, BY_NAME, words.trusted)
     if stored.devices is not None:
         raise UsageError(
             "a run on devices makes one result of its parts itself: give evaltools resume its folder alone"
         )
     if stored.task == SEARCH.name:
         raise UsageError(
-            f"{folders[0]} holds a search for the operator at fault, which has no shards: give evaltools "
-            "resume its folder"
+            f"{folder} holds a search for the operator at fault, which has no shards: give evaltools resume its folder"
         )
-    request = changed(stored, read_given(stored, words), lambda parameter: parameter.about == "result")
+    request = changed(stored, read_given(stored, words.others), lambda parameter: parameter.about == "result")
     from evaltools.cli.evaluate.carry_out import carry_out
     from evaltools.runs.finished_shards import FinishedShards
 

@@ -2,38 +2,53 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from evaltools.errors import UsageError
 from evaltools.exit_codes import EXIT_CODE_HELP
+from evaltools.parameter import Parameter
 from evaltools.request import Options, Request
 from evaltools.request.flags import parse_flags
 
+TRUST: Final = Parameter(
+    "trust", "Do what the maker of the folder wrote, even where that was not you on this computer.", default=False
+)
 
-def run_folder_parser(usage: str, description: str, exit_codes: str) -> argparse.ArgumentParser:
-    """A parser for a command about run folders, ``COMMAND RUN_DIR... [--flag=value ...]``."""
-    parser = argparse.ArgumentParser(
-        prog=f"evaltools {usage.split()[0]}",
-        usage=f"evaltools {usage} [--flag=value ...]",
-        description=description,
-        epilog=f"exit codes: {exit_codes}\n{EXIT_CODE_HELP}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument(
-        "--trust",
-        action="store_true",
-        help="Do what the maker of the folder wrote, even where that was not you on this computer.",
-    )
-    return parser
+
+class RunFolderWords(NamedTuple):
+    """The words of a command about run folders; ``others`` are the flags that its request may have."""
+
+    folders: list[Path]
+    trusted: bool
+    others: list[str]
+
+
+def read_words(
+    usage: str, description: str, exit_codes: str, run_dir: Parameter, arguments: Sequence[str]
+) -> RunFolderWords:
+    """Read ``RUN_DIR... [--trust] [--flag=value ...]``; raises :class:`UsageError` where no folder is given."""
+    known = (run_dir, TRUST)
+    own = [word for word in arguments if not word.startswith("--") or _is_one_of(word, known)]
+    epilog = f"exit codes: {exit_codes}\n{EXIT_CODE_HELP}"
+    flags = parse_flags(usage, description, epilog, {"flags": known}, own)
+    folders = list(map(Path, flags.texts(run_dir.name)))
+    command = usage.split()[0]
+    if not folders:
+        raise UsageError(f"missing: the run folder. Give evaltools {usage}; see evaltools {command} --help")
+    if len(folders) > 1 and not run_dir.repeatable:
+        raise UsageError(f"'{folders[1]}': give one folder, and flags as --name=value")
+    return RunFolderWords(folders, flags.is_on("trust"), [word for word in arguments if word not in own])
+
+
+def _is_one_of(word: str, parameters: Sequence[Parameter]) -> bool:
+    name = word.removeprefix("--").partition("=")[0].replace("-", "_")
+    return name == "help" or any(name in (each.name, f"no{each.name}") for each in parameters)
 
 
 def read_given(request: Request, words: Sequence[str]) -> Options:
     """The flags that are given in addition to those of ``request``; raises :class:`UsageError` for unknown ones."""
-    bare = next((word for word in words if not word.startswith("--")), None)
-    if bare is not None:
-        raise UsageError(f"{bare!r}: give flags as --name=value")
     known = [*request.options.parameters.values()]
     if request.devices is not None:
         known += request.devices.parameters.values()

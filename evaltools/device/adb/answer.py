@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Final
 
-from evaltools.text import printable
+from evaltools.text import last_words, printable
 
 LONGEST_COMMAND: Final = 100_000
 """Bytes; adb and the device's kernel refuse single words from about 120 kB on."""
@@ -34,17 +34,21 @@ class ShellAnswer:
 
     def quote(self) -> str:
         """The last line that it printed, for a message."""
-        return last_words(self.out, self.err)
+        return last_line(self.out, self.err)
 
 
-def last_words(out: bytes, err: bytes) -> str:
+def last_line(out: bytes, err: bytes) -> str:
     r"""The last line of stderr, else of stdout, to be put behind a message; empty where nothing was printed.
 
-    >>> last_words(b"one\n", b"two\nthree\n"), last_words(b"", b" \n")
+    Of a long line it is the end, from a word on.
+
+    >>> last_line(b"one\n", b"two\nthree\n"), last_line(b"", b" \n")
     ('; it printed last: three', '')
+    >>> last_line(b"", b"abcdefg " * 40)[:30]
+    '; it printed last: ... abcdefg'
     """
     lines = (err.strip() or out.strip()).decode("utf-8", "replace").splitlines()
-    return f"; it printed last: {printable(lines[-1].strip()[-_LONGEST_QUOTE:])}" if lines else ""
+    return f"; it printed last: {printable(last_words(lines[-1], _LONGEST_QUOTE))}" if lines else ""
 
 
 def wrap_command(command: str, mark: str) -> str:

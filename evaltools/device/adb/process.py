@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evaltools.device.adb.answer import last_words
+from evaltools.device.adb.answer import last_line
 from evaltools.device.adb.errors import AdbMissing
 from evaltools.errors import UsageError
 
@@ -37,7 +37,7 @@ class AdbRun:
 
     def quote(self) -> str:
         """The last line that was printed, by adb or by the command that it ran, for a message."""
-        return last_words(self.out, self.err)
+        return last_line(self.out, self.err)
 
 
 def find_adb(given: str = "", environment: Mapping[str, str] | None = None) -> str:

@@ -27,6 +27,7 @@ from evaltools.device.run.parts import RECORDS, RUN, WITH_RECORDS, PartsFolder, 
 from evaltools.device.run.request import DeviceRequest, device_request, pictures_on_device, without_host_options
 from evaltools.engine import Journal, Shard
 from evaltools.engine.run_folder import (
+    RunIdentity,
     decode,
     encode,
     has_own_request,
@@ -118,13 +119,13 @@ class _RunStart:
         return jobs_of(split, self.serials, self.count)
 
 
-def _read_run_start(journal: Journal, flags: DeviceFlags, sent: DeviceRequest) -> _RunStart | None:
+def _read_run_start(journal: Journal, flags: DeviceFlags, identity: RunIdentity) -> _RunStart | None:
     """How the run in the journal's folder was started, None for a new folder.
 
     Raises :class:`UsageError` for the folder of another run, and for another ``--parts`` than the run has.
     """
     count = int(journal.fact(_PARTS) or 0)
-    require_same_run(journal, identity_of(flags, sent), has_begun=bool(count))
+    require_same_run(journal, identity, has_begun=bool(count))
     if not count:
         return None
     parts = flags.parts
@@ -135,7 +136,7 @@ def _read_run_start(journal: Journal, flags: DeviceFlags, sent: DeviceRequest) -
 
 
 def _write_run_start(
-    journal: Journal, request: Request, run: _RunStart, serials: Sequence[str], is_new: bool
+    journal: Journal, request: Request, identity: RunIdentity, run: _RunStart, serials: Sequence[str], is_new: bool
 ) -> _RunStart:
     """Write to the journal how a run was started, and return that.
 
@@ -146,7 +147,7 @@ def _write_run_start(
     if is_new:
         facts[_PARTS] = str(run.count)
     if is_new or not has_own_request(journal):
-        facts |= request_facts(to_plain(request))
+        facts |= request_facts(to_plain(request), identity)
     journal.state(facts)
     return replace(run, serials=together)
 
@@ -182,7 +183,8 @@ def _carry_out(
 ) -> tuple[_DeviceEvaluation, _RunState]:
     """Start the run, or resume it: do its missing parts. Where none is missing, no device is looked at."""
     is_each = flags.split == SPLIT_EACH
-    run = _read_run_start(journal, flags, sent)
+    identity = identity_of(flags, sent)
+    run = _read_run_start(journal, flags, identity)
     is_done = run is not None and all(map(PartsFolder(folder, run.count).is_done, run.jobs(flags.split)))
     with (
         tempfile.TemporaryDirectory(prefix="evaltools-") as temporary,
@@ -190,7 +192,8 @@ def _carry_out(
     ):
         if devices is not None:
             started = run or _RunStart(_parts_wanted(kind, flags, examples, len(devices.serials)))
-            run = _write_run_start(journal, request, started, devices.serials if is_each else (), is_new=run is None)
+            serials = devices.serials if is_each else ()
+            run = _write_run_start(journal, request, identity, started, serials, is_new=run is None)
         assert run is not None
         against_host = _against_host_outputs(kind, request, folder) if is_each else None
         if against_host is not None:

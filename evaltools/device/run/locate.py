@@ -192,17 +192,18 @@ def _kept_there(asked: Request, flags: DeviceFlags, sent: DeviceRequest) -> Iter
         name = journal.fact(_PLACE)
         if name is None and journal.fact(REQUEST) is not None:
             raise UsageError(f"--run_dir={run_dir} holds another run, no search on a device; give a new folder")
-        require_same_run(journal, identity_of(flags, sent), has_begun=name is not None)
+        identity = identity_of(flags, sent)
+        require_same_run(journal, identity, has_begun=name is not None)
         if name is None:
             name = secrets.token_hex(8)
-            journal.state({_PLACE: name, **request_facts(to_plain(asked))})
+            journal.state({_PLACE: name, **request_facts(to_plain(asked), identity)})
         elif re.fullmatch("[0-9a-f]{16}", name) is None:
             raise UsageError(
                 f"--run_dir={run_dir}: its journal says {name!r} where a folder on the device is named by 16 of the "
                 "digits 0-9 and a-f; it was changed, so give a new folder"
             )
         elif not has_own_request(journal):
-            journal.state(request_facts(to_plain(asked)))
+            journal.state(request_facts(to_plain(asked), identity))
         try:
             yield {"run_dir": posixpath.join(flags.root, SEARCHES, name)}
         except DeviceError as error:

@@ -360,7 +360,7 @@ if sys.platform != "win32":
 
 @contextmanager
 def _imports_not_from_this_folder() -> Iterator[None]:
-    """For the server of children, which may be started here: it would find packages in the folder it is started in.
+    """For the server of children and its like, which may be started here: they would import from the current folder.
 
     A checkout of evaltools there is not the evaltools that runs. Python 3.10 cannot be told so; its server imports
     nothing beforehand. The environment is the whole process's, so that of threads that start children at the same time
@@ -390,7 +390,8 @@ def interrupts_kept_back() -> Iterator[None]:
         return
     from multiprocessing import resource_tracker
 
-    resource_tracker.ensure_running()  # before the mask: its start ends with letting SIGINT through
+    with _imports_not_from_this_folder():
+        resource_tracker.ensure_running()  # before the mask: its start ends with letting SIGINT through
     kept: list[int] = []
     handler = signal.getsignal(signal.SIGINT)
     waits = handler is not None and threading.current_thread() is threading.main_thread()

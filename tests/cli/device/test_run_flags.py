@@ -178,7 +178,7 @@ def test_the_tasks_are_listed_and_an_unknown_one_is_refused_with_the_nearest(
 ) -> None:
     assert run([]) == 2
     assert "evaltools: missing: the task of evaltools device run\nusage: " in capsys.readouterr().err
-    for word in ("--help", "--help=true", "-h", "help"):
+    for word in ("--help", "-h", "help"):
         assert run([word]) == 0
         listed = capsys.readouterr().out.partition("\ntasks:\n")[2].partition("\n\n")[0].splitlines()
         names = [line.split()[0] for line in listed]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import time
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from evaltools.cli.main import main
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, SessionEnded
 from evaltools.model import ModelFile
+from evaltools.report.files import output_file
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
@@ -128,7 +130,17 @@ def test_what_hangs_costs_itself_alone(
     assert "yes  XNNPACK in fp16" in out
 
 
-def test_a_file_that_cannot_be_written_is_exit_code_5(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_said_at_once(tmp_path: Path) -> None:
     completed = evaltools_here("doctor", f"--output_file_path={tmp_path}")
+    assert (completed.code, completed.out) == (2, "")
+    assert completed.err == f"evaltools: --output_file_path={tmp_path} is a folder; give a file name\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_a_pipe_that_nobody_reads_is_exit_code_5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr(output_file, "_SECONDS_WITHOUT_READER", 0.1)
+    monkeypatch.setattr(machine_check, "findings", lambda: [Finding("runtime", "x", "works", "")])
+    completed = evaltools_here("doctor", f"--output_file_path={tmp_path / 'pipe'}")
     assert completed.code == 5
-    assert f"--output_file_path={tmp_path} cannot be written" in completed.err
+    assert completed.err.startswith(f"evaltools: {tmp_path / 'pipe'} is a pipe that nobody has read from")

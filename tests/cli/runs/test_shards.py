@@ -101,7 +101,7 @@ def test_the_same_shard_twice_is_refused(shards: list[Path], tmp_path: Path) -> 
     completed = merge(*shards, copy)
     assert (completed.code, completed.out) == (2, "")
     assert completed.err == (
-        f"evaltools: {shards[0]} holds shard 0/3, {copy} holds shard 1/3; give each shard of one run once\n"
+        f"evaltools: {shards[1]} holds shard 1/3, {copy} holds shard 1/3; give each shard of one run once\n"
     )
     completed = merge(*shards, shards[1])
     assert completed.code == 2

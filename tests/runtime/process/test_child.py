@@ -68,6 +68,24 @@ def test_a_program_without_a_guard_runs_once(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("runs\nprogram.py\n", "")
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 cannot be told where not to import from")
+def test_no_process_imports_modules_from_the_current_folder(tmp_path: Path) -> None:
+    (tmp_path / "model.tflite").write_bytes(tiny_models.vector_input(length=4))
+    for name in ("json", "numpy", "selectors", "socket", "psutil", "tempfile"):
+        (tmp_path / f"{name}.py").write_text("open('imported', 'a').write(__name__)")
+    program = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from evaltools.configuration import Configuration\n"
+        "from evaltools.model import read_model\n"
+        "from evaltools.runtime.process.isolated import open_isolated\n"
+        f"os.chdir({str(tmp_path)!r})\n"
+        "open_isolated(read_model(Path('model.tflite')), Configuration('one')).close()\n"
+    )
+    subprocess.run([sys.executable, "-c", program], timeout=120, check=True)
+    assert not (tmp_path / "imported").exists()
+
+
 def run_program(folder: Path, lines: str) -> subprocess.CompletedProcess[str]:
     (folder / "program.py").write_text(lines)
     return subprocess.run(

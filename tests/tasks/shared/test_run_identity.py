@@ -21,8 +21,7 @@ from evaltools.engine import (
     Shard,
 )
 from evaltools.engine.journal import TaskJournal, open_journal, temporary_journal
-from evaltools.engine.run_folder import REQUEST, SEAL, RunIdentity, encode, identity_of
-from evaltools.engine.seal import is_sealed
+from evaltools.engine.run_folder import REQUEST, RunIdentity, encode, has_own_request, identity_of
 from evaltools.errors import DataError, UsageError
 from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, RuntimeUsed
@@ -94,9 +93,9 @@ def test_a_run_of_somebody_else_that_goes_on_is_sealed_anew(tmp_path: Path, monk
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
     journal = begun_with_one_example(tmp_path / "run", DESCRIBED)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
-    assert not is_sealed(str(journal.fact(REQUEST)), journal.fact(SEAL))
+    assert not has_own_request(journal)
     begun(journal)
-    assert is_sealed(str(journal.fact(REQUEST)), journal.fact(SEAL))
+    assert has_own_request(journal)
     journal.close()
 
 

@@ -1,0 +1,1 @@
+"""Models whose tables are damaged one by one, and what commands make of them."""
