@@ -37,13 +37,27 @@ def read_array(stream: BinaryIO, most_bytes: int = MOST_BYTES) -> npt.NDArray[An
 
 def read_arrays(stream: BinaryIO, most_bytes: int = MOST_BYTES) -> dict[str, npt.NDArray[Any]]:
     """The arrays in an ``.npz`` file by name; as :func:`read_array`, of which each is one."""
-    found = {}
     with zipfile.ZipFile(stream) as archive:
-        for member in archive.infolist():
-            _require_size(member.file_size, most_bytes)
-            with archive.open(member) as file:
-                found[member.filename.removesuffix(".npy")] = read_array(file, most_bytes)  # type: ignore[arg-type]
-    return found
+        return {_name(member): _read(archive, member, most_bytes) for member in archive.infolist()}
+
+
+def read_named_array(stream: BinaryIO, name: str, most_bytes: int = MOST_BYTES) -> npt.NDArray[Any]:
+    """One array in an ``.npz`` file; as :func:`read_array`, and :class:`KeyError` with the names that there are."""
+    with zipfile.ZipFile(stream) as archive:
+        members = {_name(member): member for member in archive.infolist()}
+        if name not in members:
+            raise KeyError(", ".join(members) or "none")
+        return _read(archive, members[name], most_bytes)
+
+
+def _name(member: zipfile.ZipInfo) -> str:
+    return member.filename.removesuffix(".npy")
+
+
+def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most_bytes: int) -> npt.NDArray[Any]:
+    _require_size(member.file_size, most_bytes)
+    with archive.open(member) as file:
+        return read_array(file, most_bytes)  # type: ignore[arg-type]
 
 
 def _require_size(size: int, most_bytes: int) -> None:

@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import numpy.typing as npt
 
+from evaltools.datasets.arrays import read_array, read_named_array
 from evaltools.datasets.labels import read_labels
 from evaltools.errors import DataError, ImageError, TaskError
 from evaltools.preprocess import Letterbox
@@ -132,14 +132,9 @@ def _arrays(path: Path, tensors: Sequence[TaskTensor]) -> list[Array]:
 def stored_array(stored: Stored) -> npt.NDArray[Any]:
     """Read an array; raises :class:`ImageError` for a file without it."""
     try:
-        found = np.load(stored.path, allow_pickle=False)
-        if not stored.name:
-            return np.asarray(found)
-        with found:
-            if stored.name not in found.files:
-                raise ImageError(
-                    f"{stored.path} has no array {stored.name!r}; it has {', '.join(found.files) or 'none'}"
-                )
-            return np.asarray(found[stored.name])
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, AttributeError) as error:
+        with stored.path.open("rb") as file:
+            return read_named_array(file, stored.name) if stored.name else read_array(file)
+    except KeyError as error:
+        raise ImageError(f"{stored.path} has no array {stored.name!r}; it has {error.args[0]}") from error
+    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
         raise ImageError(f"{stored.path}: no array that can be read: {error}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from evaltools.datasets.arrays import read_arrays
 from evaltools.errors import DataError
 from evaltools.locate.by_name.match import Candidate
 from evaltools.model import TensorInfo
@@ -39,8 +41,7 @@ def read_saved(path: Path) -> SavedFile:
         content = path.read_bytes()
         if not zipfile.is_zipfile(path):
             raise DataError(f'{_FLAG}={path} is no .npz file; save it with numpy.savez(path, **{{"NAME": array}})')
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = read_arrays(io.BytesIO(content))
     except DataError:
         raise
     except Exception as error:  # damaged files raise zlib.error, NotImplementedError, EOFError, ...
