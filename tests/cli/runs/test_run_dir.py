@@ -200,7 +200,7 @@ def test_another_run_is_refused_and_what_differs_is_said(
     [
         ("--use_xnnpack=true", "--use_xnnpack=true: a run goes on with the flags that it began with"),
         ("--worker=2", "Did you mean --workers?"),
-        ("workers", "'workers': give flags as --name=value"),
+        ("workers", "'workers': give one folder, and flags as --name=value"),
         ("--workers=x", "--workers=x: use a number from 1 to 1024, or auto"),
     ],
 )
