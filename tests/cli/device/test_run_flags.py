@@ -190,9 +190,10 @@ def test_the_tasks_are_listed_and_an_unknown_one_is_refused_with_the_nearest(
 
 
 TASKS = ("imagenet", "coco", "inference-diff", "diff", "benchmark", "locate")
-OF_EXECUTORS = {"executor", "ray_address", "ray_tasks", "shard_index", "shard_count"}
+OF_EXECUTORS = {"executor", "ray_address", "ray_tasks", "shard_index", "shard_count", "input_cache", "input_cache_gb"}
+OF_SAMPLING = {"sample", "stop", "limit", "sample_seed", "reference_run"}
 WITHOUT_EFFECT = {
-    "imagenet": {*OF_EXECUTORS, "trace"},
+    "imagenet": {*OF_EXECUTORS, *OF_SAMPLING, "trace"},
     "coco": {*OF_EXECUTORS, "trace"},
     "inference-diff": {*OF_EXECUTORS, "trace", "save_outputs"},
     "diff": {*OF_EXECUTORS, "trace", "save_outputs"},
@@ -208,7 +209,10 @@ BESIDE = {
     "ray_tasks": ["--executor=ray"],
     "op_profiling_output_file": ["--enable_op_profiling"],
     "profiling_output_csv_file": ["--enable_op_profiling"],
+    "input_cache_gb": ["--input_cache=folder"],
+    **dict.fromkeys(OF_SAMPLING - {"sample"}, ["--sample=informed"]),
 }
+CHOSEN = {"executor": "ray", "sample": "informed", "stop": "decided"}
 
 
 def flags_of(task: str) -> set[str]:
@@ -239,7 +243,7 @@ def test_the_help_of_a_task_has_its_own_flags_and_those_about_devices(
 @pytest.mark.parametrize(("task", "name"), [(task, name) for task in TASKS for name in sorted(WITHOUT_EFFECT[task])])
 def test_flags_that_the_help_leaves_out_are_refused_with_the_reason(task: str, name: str) -> None:
     needed = [*required(task), *BESIDE.get(name, ())]
-    value = "ray" if name == "executor" else "2"
+    value = CHOSEN.get(name, "2")
     with pytest.raises(UsageError, match=f"--{name} has no effect on devices: [a-z].{{15}}"):
         run([task, f"--{name}={value}", *needed])
 
