@@ -60,7 +60,7 @@ class Execution:
     latency_examples: int | None = None
     trace: Path | None = None
     input_cache: Path | None = None
-    input_cache_bytes: int = 0
+    input_cache_bytes: int = 10**10
 
 
 def worker_count(execution: Execution, configurations: Sequence[Configuration], one_only: bool, examples: int) -> int:

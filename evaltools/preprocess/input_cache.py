@@ -7,9 +7,12 @@ damaged entry is made again.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import math
 import os
+import re
+import stat
 import struct
 import time
 import zlib
@@ -19,6 +22,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +38,10 @@ _SIGNATURE: Final = "Signature: 8a477f597d28d172789f06886806bc55\n# Inputs that 
 _HEADER: Final = struct.Struct("<III")
 """Checksum of what follows it, width and height of the picture."""
 _SHARE_BETWEEN_LOOKS: Final = 16
+_LETTERS: Final = 2
+"""Of a key, which name a folder of entries."""
+_KEY: Final = re.compile("[0-9a-f]{40}")
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 
 
 @dataclass(frozen=True)
@@ -67,11 +75,10 @@ class InputCache:
         """
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            tag = folder / _TAG
-            if not tag.exists():
-                if any(folder.iterdir()):
-                    raise UsageError(f"--input_cache={folder} holds other files; give a new or an empty folder")
-                tag.write_text(_SIGNATURE, encoding="utf-8")
+            if not any(folder.iterdir()):
+                (folder / _TAG).write_text(_SIGNATURE, encoding="utf-8")
+            if not (folder / _TAG).exists() or not _SIGNATURE.encode().startswith(_content(folder / _TAG)):
+                raise UsageError(f"--input_cache={folder} holds other files; give a new or an empty folder")
         except OSError as error:
             raise UsageError(f"--input_cache={folder} cannot be used: {error.strerror}; give another folder") from error
         found = cls(folder, most_bytes, time.time())
@@ -90,12 +97,12 @@ class InputCache:
         shape = (1, to_tensor.height, to_tensor.width, 3)
         body = bytearray(math.prod(shape) * to_tensor.dtype.itemsize)
         try:
-            with path.open("rb") as file:
+            with _opened(path) as file:
                 header = file.read(_HEADER.size)
                 is_whole = len(header) == _HEADER.size and file.readinto(body) == len(body) and not file.read(1)
-            if not is_whole:
-                return None
-            os.utime(path)
+                if not is_whole:
+                    return None
+                os.utime(file.fileno())
         except OSError:
             return None
         checksum, width, height = _HEADER.unpack(header)
@@ -115,8 +122,8 @@ class InputCache:
             path.parent.mkdir(exist_ok=True)
             unfinished.write_bytes(header + body)
             unfinished.replace(path)
-        except OSError:
-            self._is_full = True
+        except OSError as error:
+            self._is_full = error.errno in _NO_ROOM
             with suppress(OSError):
                 unfinished.unlink()
         self._since_look += len(body)
@@ -124,15 +131,22 @@ class InputCache:
             self._make_room()
 
     def _path(self, key: str) -> Path:
-        return self._folder / key[:2] / key[2:]
+        return self._folder / key[:_LETTERS] / key[_LETTERS:]
+
+    def _kept(self) -> Iterator[Path]:
+        """The files that are named as a cache names its own; links are not followed."""
+        with suppress(OSError):
+            for folder in self._folder.iterdir():
+                if len(folder.name) == _LETTERS and folder.is_dir() and not folder.is_symlink():
+                    yield from (path for path in folder.iterdir() if _KEY.match(folder.name + path.name))
 
     def _make_room(self) -> None:
         """Delete what was not used for longest until there is room until the next look."""
         self._since_look = 0
         entries = []
-        for path in self._folder.glob("??/*"):
+        for path in self._kept():
             with suppress(OSError):
-                status = path.stat()
+                status = path.lstat()
                 entries.append((status.st_mtime, status.st_size, path))
         total = sum(size for _, size, _ in entries)
         allowed = self._most_bytes - self._most_bytes // _SHARE_BETWEEN_LOOKS
@@ -161,6 +175,25 @@ def input_cache() -> InputCache | None:
 
 
 _in_use: Final[ContextVar[InputCache | None]] = ContextVar("input_cache", default=None)
+
+
+def _opened(path: Path) -> BufferedReader:
+    """A regular file that is no link; raises :class:`OSError` for all else, without waiting for a pipe."""
+    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, os.O_RDONLY | flags)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "no regular file")
+    return os.fdopen(descriptor, "rb")
+
+
+def _content(path: Path) -> bytes:
+    """The beginning of a file; empty where another run is about to write it."""
+    try:
+        with _opened(path) as file:
+            return file.read(len(_SIGNATURE) + 1)
+    except OSError:
+        return b""
 
 
 def _checksum(body: bytes | bytearray, width: int, height: int) -> int:

@@ -87,8 +87,11 @@ def choose_sample(
     configuration, and of many configurations three each: so the effect of a rare input on a test is compared with its
     effect on the CPU. For a model with a state they are the first runs.
     """
-    evenly_spread = request.yardstick_runs - request.yardstick_runs // 2
-    count = max(request.yardstick_runs, evenly_spread + _FARTHEST_OF_EACH * len(request.tests))
+    farthest = request.yardstick_runs // 2
+    evenly_spread = request.yardstick_runs - farthest
+    if len(request.tests) > 1:
+        farthest = max(farthest, _FARTHEST_OF_EACH * len(request.tests))
+    count = evenly_spread + farthest
     if material.stateful or len(material.kept) <= request.yardstick_runs:
         return material.kept[: request.yardstick_runs]
     chosen = {material.kept[place] for place in spread(len(material.kept), evenly_spread)}

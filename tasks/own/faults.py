@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import inspect
 import os
+import reprlib
 import sys
 import threading
 import traceback
@@ -19,6 +20,10 @@ FAULTS: Final = (Exception, SystemExit, GeneratorExit)
 """What the code of a task may raise; all else, such as Ctrl-C, ends the run."""
 _OURS: Final = Path(__file__).resolve().parents[1]
 _LONGEST: Final = 300
+_SHORT: Final = reprlib.Repr()
+"""Of a container it writes a few elements: a few lines of YAML can stand for thousands of millions."""
+_SHORT.maxother = _SHORT.maxstring = _LONGEST
+_SHORT.maxlevel = 3
 _calling: Final = threading.local()
 _lock: Final = threading.Lock()
 
@@ -81,7 +86,7 @@ def shown(value: object) -> str:
     ("'x'", 'None')
     """
     try:
-        return repr(value)[:_LONGEST]
+        return repr(value)[:_LONGEST] if isinstance(value, (str, int, float)) else _SHORT.repr(value)[:_LONGEST]
     except FAULTS:
         return f"a {type(value).__name__}"
 

@@ -66,7 +66,7 @@ def listed(
 
 
 def _arrays_in(folder: Path) -> list[Path]:
-    found = sorted(path for path in folder.glob("*") if path.suffix.lower() in _ENDINGS)
+    found = sorted(path for path in folder.glob("*") if path.suffix.lower() in _ENDINGS and path.is_file())
     if not found:
         raise DataError(f"--arrays={folder} has no .npz or .npy files; give the folder with one for each example")
     return found

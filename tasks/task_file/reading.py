@@ -47,9 +47,8 @@ def _told(path: Path, values: Any, said: str, keys: list[str | int]) -> UsageErr
     choices = list(_kinds(keys)) if keys[-1:] == [_KIND] and said.startswith("Invalid") else _choices(values, keys)
     if choices:
         got = _below(values, keys)
-        return wrong(
-            path, keys, f"there is no {shown(got)}.{did_you_mean(str(got), choices)} There are {', '.join(choices)}"
-        )
+        hint = did_you_mean(got, choices) if isinstance(got, str) else ""
+        return wrong(path, keys, f"there is no {shown(got)}.{hint} There are {', '.join(choices)}")
     found = _struct(values, keys)
     fields = [] if found is None else [*([_KIND] if len(keys) == 1 else []), *found.__struct_fields__]
     if "unknown field" in said and named:
@@ -75,7 +74,8 @@ def _struct(values: Any, keys: Keys) -> Any:
     if keys[0] not in _PARTS:
         return None
     part = _below(values, keys[:1])
-    found = _kinds(keys).get(str(part.get(_KIND))) if isinstance(part, dict) else None
+    named = part.get(_KIND) if isinstance(part, dict) else None
+    found = _kinds(keys).get(named) if isinstance(named, str) else None
     for key in keys[1:] if found else ():
         kind = typing.get_type_hints(found).get(str(key))
         found = kind if isinstance(kind, type) and issubclass(kind, msgspec.Struct) else None

@@ -91,6 +91,39 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "aa" / "photo.jpg").exists()
 
 
+def test_the_cache_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n# of another program\n")
+    with pytest.raises(UsageError, match="holds other files"):
+        InputCache.opened(tmp_path, 1)
+
+
+def test_only_what_a_cache_has_kept_makes_room(tmp_path: Path) -> None:
+    folder, elsewhere = tmp_path / "cache", tmp_path / "elsewhere"
+    kept(InputCache.opened(folder, PLENTY), b"picture")
+    elsewhere.mkdir()
+    (elsewhere / ("0" * 38)).write_bytes(bytes(1000))
+    (folder / "zz").symlink_to(elsewhere)
+    (folder / "ab").mkdir(exist_ok=True)
+    (folder / "ab" / "thesis.txt").write_bytes(bytes(1000))
+    for path in folder.glob("*/*"):
+        os.utime(path, (1_000_000, 1_000_000))
+    InputCache.opened(folder, 1)
+    assert sorted(path.name for path in folder.glob("*/*")) == ["0" * 38, "thesis.txt"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name here")
+def test_what_is_no_file_in_place_of_an_entry_is_none(tmp_path: Path) -> None:
+    """A pipe would be waited for; a folder costs its own entry alone."""
+    cache = InputCache.opened(tmp_path, PLENTY)
+    key, other = kept(cache, b"picture"), cache.key(b"other", ".jpg", TO_TENSOR)
+    entry_of(tmp_path).unlink()
+    os.mkfifo(tmp_path / key[:2] / key[2:])
+    (tmp_path / other[:2] / other[2:]).mkdir(parents=True)
+    cache.keep(other, made())
+    assert (cache.read(key, TO_TENSOR), cache.read(other, TO_TENSOR)) == (None, None)
+    assert cache.read(kept(cache, b"third"), TO_TENSOR) is not None
+
+
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="cannot be used: .*; give another folder"):

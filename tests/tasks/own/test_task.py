@@ -74,7 +74,7 @@ class Unprintable(Mean):
         ),
         ({"metrics": []}, 'metrics is []; give such as [evaltools.mean("iou", better="higher")]'),
         ({"metrics": mean("a")}, "give such as [evaltools.mean("),
-        ({"metrics": [Unprintable("a"), 3]}, "metrics is a list; give such as [evaltools.mean("),
+        ({"metrics": [Unprintable("a"), 3]}, "metrics is [<Unprintable instance at "),
         ({"metrics": [mean("a"), mean("a")]}, "two metrics are named 'a'"),
         ({"metrics": [mean("a b")]}, "'a b' is no name of a metric; use letters, digits and _"),
         ({"metrics": [mean("a", better="more")]}, "better='more' of a: write 'higher' or 'lower'"),  # type: ignore[arg-type]

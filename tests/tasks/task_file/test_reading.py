@@ -47,6 +47,15 @@ def test_a_file_is_read_as_its_types(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("old", ["pictures", "[accuracy]", "How well they are told apart.", "images"])
+def test_a_few_lines_that_stand_for_very_much_are_told_in_a_few(old: str, tmp_path: Path) -> None:
+    levels = ", ".join(f"&a{level} [{', '.join([f'*a{level - 1}'] * 9)}]" for level in range(1, 10))
+    bomb = f"[&a0 [{', '.join('x' * 9)}], {levels}]"
+    with pytest.raises(UsageError, match="line [0-9]+") as caught:
+        read_task_file(written(tmp_path, TASK.replace(old, bomb)))
+    assert len(str(caught.value)) < 2000
+
+
 def test_editors_take_the_file_for_right_by_its_schema_and_one_with_another_key_for_wrong() -> None:
     content = json.loads((ROOT / "tasks" / "task_file" / "task.schema.json").read_text())
     jsonschema.validate(yaml.safe_load(TASK), content)
