@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
@@ -94,6 +95,8 @@ def _value(line: str, labels: dict[str, int] | None, wanted: Wanted, place: str)
         raise DataError(
             f"{place}: {line!r} is no number; give one, or for the names of labels the file that has them, as labels:"
         ) from None
+    if not math.isfinite(found):
+        raise DataError(f"{place}: {line!r} is no finite number; give one")
     if wanted == "label" and found < 0:
         raise DataError(f"{place}: the label is {found}; the first label is 0")
     return found

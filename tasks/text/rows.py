@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,8 @@ def _target(cell: str, place: str, is_number_of_label: bool) -> float | int:
         raise DataError(
             f"{place}: the label is {cell!r}; give the number of the output, from 0, or --answer=number"
         ) from error
+    if not math.isfinite(found):
+        raise DataError(f"{place}: the label is {cell!r}; give a finite number")
     if is_number_of_label and found < 0:
         raise DataError(f"{place}: the label is {found}; the first label is 0")
     return found

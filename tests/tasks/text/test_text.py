@@ -94,6 +94,12 @@ def test_tables_that_do_not_fit_are_told(content: str, label: str, message: str,
         text(table=tmp_path / "table.csv", label=label)
 
 
+def test_a_label_that_is_not_finite_is_told(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("tokens,label\n1,inf\n")
+    with pytest.raises(DataError, match="row 1: the label is 'inf'; give a finite number"):
+        text(table=tmp_path / "table.csv", label="label", answer="number")
+
+
 def test_an_output_of_several_numbers_is_no_regression() -> None:
     from evaltools.tasks.text.rows import agree
 
