@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaltools.cli.judge.flags import FILES
+from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
 
@@ -41,6 +42,9 @@ def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
     results, words = split_results(arguments)
     flags = parse_flags(_USAGE, DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, words)
+    limits = next((result for result in results if result.endswith(".toml")), None)
+    if limits is not None:
+        raise UsageError(f"{limits} is no result, which is a .json file; a file of limits is given as --gates={limits}")
     from evaltools.cli.judge.gate_run import gate
 
     return gate(flags, results)

@@ -346,3 +346,11 @@ def test_modules_beside_a_file_of_gates_are_not_imported(tmp_path: Path) -> None
     )
     done = evaltools_here("gate", cwd=tmp_path)
     assert (done.code, "1 passed" in done.out) == (0, True)
+
+
+def test_a_file_of_limits_in_place_of_a_result_is_told_apart() -> None:
+    told = evaltools_here("gate", "limits.toml")
+    assert told.code == 2
+    assert (
+        "limits.toml is no result, which is a .json file; a file of limits is given as --gates=limits.toml" in told.err
+    )
