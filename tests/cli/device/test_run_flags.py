@@ -210,7 +210,7 @@ BESIDE = {
     "op_profiling_output_file": ["--enable_op_profiling"],
     "profiling_output_csv_file": ["--enable_op_profiling"],
     "input_cache_gb": ["--input_cache=folder"],
-    **dict.fromkeys(OF_SAMPLING - {"sample"}, ["--sample=informed"]),
+    **{flag: ["--sample=informed"] for flag in OF_SAMPLING - {"sample"}},
 }
 CHOSEN = {"executor": "ray", "sample": "informed", "stop": "decided"}
 
