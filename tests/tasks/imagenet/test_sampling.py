@@ -11,6 +11,7 @@ import pytest
 
 from evaltools.configuration import Configuration
 from evaltools.engine import Execution
+from evaltools.engine.journal import JOURNAL_NAME
 from evaltools.errors import DataError, InferenceError, SessionEnded, UsageError
 from evaltools.gates.baseline import make_baseline
 from evaltools.gates.criteria import parse_criterion
@@ -245,6 +246,19 @@ def test_an_earlier_reference_of_other_pictures_is_refused(evaluation: Evaluatio
         run(replace(request, sampling=taking(tmp_path / "few")(request.sampling)), Scoring())
 
 
+@pytest.mark.parametrize("kept_bytes", [3000, 9000])
+def test_an_earlier_reference_whose_journal_is_damaged_is_refused_by_its_name(
+    evaluation: EvaluationSet, tmp_path: Path, kept_bytes: int
+) -> None:
+    request = asked(evaluation, "agreement >= 90 %")
+    folder = tmp_path / "before"
+    run(replace(request, sampling=None, execution=Execution(run_dir=folder)), Scoring())
+    journal = folder / JOURNAL_NAME
+    journal.write_bytes(journal.read_bytes()[:kept_bytes])
+    with pytest.raises(UsageError, match=f"^{folder}: .* cannot be used: .*; give another folder"):
+        run(replace(request, sampling=taking(folder)(request.sampling)), Scoring())
+
+
 def test_a_run_on_drawn_examples_is_no_shard(evaluation: EvaluationSet) -> None:
     with pytest.raises(UsageError, match="evaltools resume FOLDER"):
         prepare(asked(evaluation, "agreement >= 90 %")).ready_to_merge([])
@@ -275,6 +289,7 @@ def test_a_result_of_drawn_examples_is_no_baseline(gated: EvaluationResult) -> N
         (("--sample=informed", "--limit=top1 <= 50 %"), "a part of the examples decides limits such as"),
         (("--stop=decided",), "--sample=informed"),
         (("--sample=informed", "--reference_run=nowhere"), "is no run folder"),
+        (("--sample=informed", "--reference_run=x", "--run_dir=./x"), "both flags name the same folder"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(
