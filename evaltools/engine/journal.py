@@ -294,6 +294,12 @@ def open_journal(folder: Path) -> Journal:
     if foreign:
         raise UsageError(f"--run_dir={folder} holds other files and no journal; give a new or an empty folder")
     _require_harmless(folder)
+    return _connected(folder, f"--run_dir={folder}")
+
+
+def _connected(folder: Path, named: str) -> Journal:
+    """The journal of a folder, which this run alone uses now; messages have the folder as ``named``."""
+    path = folder / JOURNAL_NAME
     connection: sqlite3.Connection | None = None
     try:
         connection = sqlite3.connect(path, timeout=1)
@@ -304,7 +310,7 @@ def open_journal(folder: Path) -> Journal:
     except sqlite3.DatabaseError as error:
         if connection is not None:
             connection.close()
-        raise UsageError(f"--run_dir={folder}: {_why_unusable(path, error)}") from error
+        raise UsageError(f"{named}: {_why_unusable(path, error)}") from error
 
 
 def existing_journal(folder: Path) -> Journal:
@@ -312,7 +318,7 @@ def existing_journal(folder: Path) -> Journal:
     _require_run_folder(folder)
     path = folder / JOURNAL_NAME
     if os.access(folder, os.W_OK) and os.access(path, os.W_OK):
-        return open_journal(folder)
+        return _connected(folder, str(folder))
     written_ahead = path.with_name(f"{JOURNAL_NAME}{_WRITTEN_AHEAD}")
     if written_ahead.exists() and written_ahead.stat().st_size:
         raise UsageError(

@@ -20,9 +20,11 @@ class DrawnExample:
 
 @dataclass(frozen=True)
 class SampledFigure:
-    """A figure of all examples: that of the ``reference``, and the ``value`` of the configuration without bias.
+    """A figure of all examples: that of the ``reference``, and the ``value`` of the configuration as an estimate.
 
-    ``low`` and ``high`` are bounds of the latter, each with 95 % confidence, however often was looked.
+    ``low`` and ``high`` are bounds of the latter, each with 95 % confidence, however often was looked; an estimate
+    beyond them is moved to the nearer one. Before that it has no bias after a number of examples that is fixed
+    beforehand; of a run that ends when its limit is decided it has one, and the bounds hold all the same.
     """
 
     reference: float
@@ -35,6 +37,7 @@ class SampledFigure:
 class SampledAnswer:
     """Whether a configuration keeps the limit: ``open`` where too few examples were run to tell.
 
+    It is ``open``, without figures, too where it was given up or has no answer.
     ``decided_after`` counts the examples after which that was known, or all that were run. ``figures`` are by the names
     that limits use.
     """

@@ -49,7 +49,8 @@ def _drawn(sampling: Sampling) -> Table:
             for figure, of in answer.figures.items()
             if figure in _SHOWN_DRAWN
         ]
-        rows.append([name, answer.answer, after, "; ".join(told) or "all were run"])
+        untold = "nothing is known" if sampling.is_part else "all were run"
+        rows.append([name, answer.answer, after, "; ".join(told) or untold])
     run = f"{len(sampling.drawn)} of {sampling.examples} examples were run"
     below = f"{run}, drawn by the leads of the reference with seed {sampling.seed}; sampling/drawn lists them in order"
     columns = ("configuration", "limit", "known after", "of all examples, in % with bounds of 95 % each")

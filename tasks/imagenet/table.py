@@ -25,7 +25,6 @@ def print_figures(result: EvaluationResult, console: Console, detail: Detail) ->
     if any(entry.status == "measured" for entry in result.configurations):
         _print_table(result, part, baseline, console)
         print_said(_said(part, baseline, detail), console)
-        print_said(_sampled(result), console)
         if detail == "all":
             _print_other_comparisons(part, baseline, console)
 
@@ -69,16 +68,6 @@ def _said(part: ImagenetPart, baseline: str | None, detail: Detail) -> Iterator[
             yield Said(comparison.other, f"{_changed(comparison)}{_hint(comparison, detail)}")
             for found in worst_first(comparison)[:MOST_LISTED] if detail == "all" else ():
                 yield Said(comparison.other, _in_words(found))
-
-
-def _sampled(result: EvaluationResult) -> Iterator[Said]:
-    """The answers on the limit where all examples were drawn in the end; else the verdict says them."""
-    sampling = result.sampling
-    if sampling is None or sampling.is_part:
-        return
-    for name, answer in sampling.answers.items():
-        after = f"after {answer.decided_after} of {sampling.examples} drawn examples"
-        yield Said(name, f"limit {answer.answer} ({sampling.limit}), known {after}")
 
 
 def _changed(comparison: Comparison) -> str:

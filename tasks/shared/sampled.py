@@ -107,6 +107,7 @@ class _SampledRun(Generic[Observation]):
         self._blocks: list[Block] = []
         self._values: dict[str, list[dict[str, Numbers]]] = {name: [] for name in self._tests}
         self._courses: dict[str, Course] = {}
+        self._given_up: set[str] = set()
 
     def run(self) -> SampledPass:
         """Run the whole pass."""
@@ -152,6 +153,7 @@ class _SampledRun(Generic[Observation]):
         self._stages.merge(outcome.stages)
         self._elapsed_s += outcome.elapsed_s
         self._examples_run += outcome.examples_run
+        self._given_up |= set(outcome.given_up)
         return outcome
 
     def _read_reference(self) -> None:
@@ -172,15 +174,15 @@ class _SampledRun(Generic[Observation]):
         }
         limit = self._setup.asked.limit
         own = self._own[limit.figure]
-        most = limit.value if limit.kind == "drop" else float(own.mean()) - limit.value
+        limits = limit.value if limit.kind == "drop" else own - limit.value
         strata = strata_of(self._leads, own - 1, own)
-        self._courses = {name: Course(strata, most, self._setup.asked.seed) for name in self._tests}
+        self._courses = {name: Course(strata, limits, self._setup.asked.seed) for name in self._tests}
 
     def _leading(self) -> Course | None:
         """The course that draws the next block, None at the end."""
-        courses = list(self._courses.values())
+        courses = [course for name, course in self._courses.items() if name not in self._given_up]
         undecided = [course for course in courses if course.answer == "open"]
-        if courses[0].is_whole or (self._setup.asked.stops and not undecided):
+        if not courses or courses[0].is_whole or (self._setup.asked.stops and not undecided):
             return None
         return (undecided or courses)[0]
 
@@ -229,11 +231,14 @@ class _SampledRun(Generic[Observation]):
                 for block in self._blocks
                 for number, chance in zip(block.examples.tolist(), block.chances.tolist(), strict=True)
             ],
-            answers={
-                name: SampledAnswer(course.answer, course.decided_after, self._figures(name, course))
-                for name, course in self._courses.items()
-            },
+            answers={name: self._answer(name, course) for name, course in self._courses.items()},
         )
+
+    def _answer(self, name: str, course: Course) -> SampledAnswer:
+        """What is known of a configuration: nothing where it was given up or has no answer at all."""
+        if name in self._given_up or not course.has_answers:
+            return SampledAnswer("open", course.decided_after, {})
+        return SampledAnswer(course.answer, course.decided_after, self._figures(name, course))
 
     def _figures(self, name: str, course: Course) -> dict[str, SampledFigure]:
         """Of all examples, as the drawn ones suggest; none where all were run, so that the figures are known."""
@@ -250,7 +255,7 @@ class _SampledRun(Generic[Observation]):
             interval = course.interval()
             low, high = interval.low * population, interval.high * population
         reference = float(own.mean())
-        mean = min(max(estimated_total(population, looks) / population, reference - 1), reference)
+        mean = min(max(estimated_total(population, looks), low), high) / population
         return SampledFigure(reference, reference - mean, reference - high / population, reference - low / population)
 
 

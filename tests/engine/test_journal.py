@@ -186,8 +186,8 @@ def test_a_journal_that_is_in_use_is_refused(tmp_path: Path, monkeypatch: pytest
     connect = sqlite3.connect
     monkeypatch.setattr("evaltools.engine.journal.sqlite3.connect", lambda path, timeout: connect(path, timeout=0.05))
     first = open_journal(tmp_path)
-    for opener in (open_journal, existing_journal):
-        with pytest.raises(UsageError, match=f"--run_dir={tmp_path}: another run is using it; wait for that"):
+    for opener, named in ((open_journal, f"--run_dir={tmp_path}"), (existing_journal, tmp_path)):
+        with pytest.raises(UsageError, match=f"^{named}: another run is using it; wait for that"):
             opener(tmp_path)
     first.state({"still": "writable"})
     first.close()

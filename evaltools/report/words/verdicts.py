@@ -67,12 +67,21 @@ def change_in_words(verdict: Verdict) -> str:
 
 
 def _of_drawn(verdict: Verdict, reason: Reason) -> str:
-    """The answer on a limit, and after how many of the drawn examples it was known."""
-    answer = {"kept": "limit kept", "broken": "LIMIT BROKEN", "open": "not decided"}[reason.names["answer"]]
-    decided = "" if reason.names["answer"] == "open" else "decided "
-    after = f"{decided}after {reason.numbers['run']} of {reason.numbers['examples']} examples"
+    """The answer on a limit, after how many of the drawn examples it was known, and the change with its bounds."""
+    names, numbers = reason.names, reason.numbers
+    answer = limit_in_words(names["answer"], names["limit"], numbers["run"], numbers["examples"])
     change = f"{100 * (verdict.change or 0.0):+.2f} points [{_points(verdict.low)}, {_points(verdict.high)}]"
-    return f"{answer} ({reason.names['limit']}), {after}: {change}"
+    return f"{answer}: {change}"
+
+
+def limit_in_words(answer: str, limit: str, run: float | None, examples: float | None) -> str:
+    """Whether a limit is kept by all ``examples``, and after how many drawn ones that was known.
+
+    >>> limit_in_words("kept", "top1 drop <= 1 point", 80, 200)
+    'limit kept (top1 drop <= 1 point), decided after 80 of 200 examples'
+    """
+    word = {"kept": "limit kept", "broken": "LIMIT BROKEN", "open": "not decided"}[answer]
+    return f"{word} ({limit}), {'' if answer == 'open' else 'decided '}after {run} of {examples} examples"
 
 
 def _without_interval(verdict: Verdict) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from evaltools.stats.interval import Interval
 from evaltools.stats.sampled.drawing import EVEN, Block, draw_block, leaning_weights, next_size, shuffled
-from evaltools.stats.sampled.evidence import Look, Wealth, estimated_total, growth
+from evaltools.stats.sampled.evidence import Look, Wealth, growth
 from evaltools.stats.sampled.strata import Ints, Numbers, Strata, expected_rates
 
 Answer = Literal["kept", "broken", "open"]
@@ -24,8 +25,10 @@ _SMALL: Final = 1e-9
 class Course:
     """A sampled run over ``strata`` that asks whether the mean of all values, whole numbers, is at most ``limit``.
 
+    A limit for each example, ``(N,)``, is one on their mean: over the examples that have a value where some have none.
     ``even``: every example has the same chance. The same ``seed`` and the same values give the same course. ``answer``
-    is ``kept`` or ``broken`` as soon as that is known, with an error of at most 5 % each, however often one looks.
+    is ``kept`` or ``broken`` as soon as that is known, with an error of at most 5 % each, however often one looks;
+    without error where all examples were drawn, whatever it was before. It stays ``open`` where none has a value.
 
     >>> from evaltools.stats.sampled.strata import strata_of
     >>> course = Course(strata_of(np.zeros(2000), np.zeros(2000), np.ones(2000)), limit=0.01, seed=1)
@@ -36,16 +39,17 @@ class Course:
     ('kept', True)
     """
 
-    def __init__(self, strata: Strata, limit: float, seed: int, even: bool = False) -> None:
+    def __init__(self, strata: Strata, limit: npt.ArrayLike, seed: int, even: bool = False) -> None:
         self.strata: Final = strata
         self.drawn: Ints = np.zeros(0, np.int64)
         self.answer: Answer = "open"
         self.decided_after = 0
-        self._limit, self._seed, self._even = limit, seed, even
-        self._most = math.floor(limit * strata.population + _SMALL)
+        self._limits: Final = np.broadcast_to(np.asarray(limit, np.float64), strata.population)
+        self._seed, self._even = seed, even
+        self._most = math.floor(float(self._limits.sum()) + _SMALL)
         self.looks: Final[list[Look]] = []
         self._values: Numbers = np.zeros(0)
-        self._unanswered = 0
+        self._answered = np.zeros(0, np.bool_)
         self._queue = shuffled(strata, seed)
         self._rates = expected_rates(strata, self.drawn, self._values)
         self._above = Wealth(strata, [self._most + 1])
@@ -57,9 +61,9 @@ class Course:
         return len(self.drawn) == self.strata.population
 
     @property
-    def estimate(self) -> float | None:
-        """The mean of all values as it is known now, without bias; None before the first draw."""
-        return estimated_total(self.strata.population, self.looks) / self.strata.population if self.looks else None
+    def has_answers(self) -> bool:
+        """Whether any example that was drawn has a value."""
+        return bool(self._answered.any())
 
     def next_block(self) -> Block:
         """Draw the examples that come next; :meth:`add` takes their values."""
@@ -85,7 +89,7 @@ class Course:
         NaN is an example without a value; with one, only all examples together give an answer.
         """
         answered = np.isfinite(values)
-        self._unanswered += int((~answered).sum())
+        self._answered = np.concatenate((self._answered, answered))
         look = Look(block, np.where(answered, values, 0.0), self._rates)
         self.looks.append(look)
         self.drawn = np.concatenate((self.drawn, block.examples))
@@ -93,15 +97,18 @@ class Course:
         self._rates = expected_rates(self.strata, self.drawn, self._values)
         self._above.add(look)
         self._below.add(look.mirrored())
-        if self.answer == "open":
-            self.answer = self._answer()
+        found = self._answer()
+        if self.answer == "open" or (self.is_whole and found != self.answer):
+            self.answer = found
             self.decided_after = len(self.drawn)
 
     def _answer(self) -> Answer:
+        if not self.has_answers:
+            return "open"
         if self.is_whole:
-            answered = self.strata.population - self._unanswered
-            return "kept" if self._values.sum() <= self._limit * answered + _SMALL else "broken"
-        if self._unanswered:
+            most = self._limits[self.drawn[self._answered]].sum()
+            return "kept" if self._values.sum() <= most + _SMALL else "broken"
+        if not self._answered.all():
             return "open"
         needed = -math.log(1 - CONFIDENCE)
         if self._above.most[0] >= needed:
@@ -109,13 +116,16 @@ class Course:
         return "broken" if self._below.most[0] >= needed else "open"
 
     def interval(self) -> Interval:
-        """Bounds of the mean of all values, each with 95 % confidence at all looks, and none beyond the answer."""
+        """Bounds of the mean of all values, each with 95 % confidence at all looks.
+
+        None is beyond the answer, unless the other bound is: the lower one is never above the upper one.
+        """
         population = self.strata.population
         low, high = bounds_of_total(self.strata, self.looks)
         if self.answer == "kept":
-            high = min(high, self._most)
+            high = max(low, min(high, self._most))
         elif self.answer == "broken":
-            low = max(low, self._most + 1)
+            low = min(high, max(low, self._most + 1))
         return Interval(low / population, high / population, 2 * CONFIDENCE - 1)
 
 
@@ -131,10 +141,11 @@ def looks_at(strata: Strata, blocks: Sequence[Block], values: Sequence[Numbers])
 def bounds_of_total(strata: Strata, looks: Sequence[Look], confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Bounds of the sum of all values, whole numbers; each holds with this confidence, however often one looks.
 
-    Those sums remain against which there is too little evidence.
+    Those sums remain against which there is too little evidence. Where both bounds err so that they would cross, both
+    are the lower one.
     """
-    mirrored = [look.mirrored() for look in looks]
-    return 0 - _most_of_total(strata.mirrored(), mirrored, confidence), _most_of_total(strata, looks, confidence)
+    low = 0 - _most_of_total(strata.mirrored(), [look.mirrored() for look in looks], confidence)
+    return low, max(low, _most_of_total(strata, looks, confidence))
 
 
 def _most_of_total(strata: Strata, looks: Sequence[Look], confidence: float) -> float:

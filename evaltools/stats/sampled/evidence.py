@@ -112,8 +112,10 @@ class Wealth:
 
 
 def estimated_total(population: int, looks: Sequence[Look]) -> float:
-    """The sum of all values of a ``population`` as the draws suggest it, which has no bias.
+    """The sum of all values of a ``population`` as the draws suggest it.
 
+    It has no bias after a number of draws that is fixed beforehand; it has one where the values themselves end the
+    draws, and it may lie below the sum of the values that were drawn.
     The mean of ``S + x / q`` over the draws, with ``S`` the sum of the values drawn before. A draw from ``r`` examples
     counts ``1 / (r - 1) - 1 / r``, the inverse of its variance where all chances are alike; so after the last one it is
     the sum itself.

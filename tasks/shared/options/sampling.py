@@ -94,6 +94,7 @@ def read_sampling(request: Request, default_limit: str, figures: frozenset[str])
             "--sample=informed draws examples by the answers of all before them, which a shard does not have; leave "
             "--shard_count out"
         )
+    _require_two_folders(options.path("run_dir"), options.path("reference_run"))
     seed = options.number("sample_seed")
     if seed < 0:
         raise UsageError(f"--sample_seed={seed}: use a whole number of 0 or more")
@@ -103,6 +104,15 @@ def read_sampling(request: Request, default_limit: str, figures: frozenset[str])
         seed=seed,
         reference_run=options.path("reference_run"),
     )
+
+
+def _require_two_folders(run_dir: Path | None, reference_run: Path | None) -> None:
+    """Raise :class:`UsageError` where a run would take the reference's answers from its own folder."""
+    if run_dir is not None and reference_run is not None and run_dir.resolve() == reference_run.resolve():
+        raise UsageError(
+            f"--reference_run={reference_run} --run_dir={run_dir}: both flags name the same folder; give --run_dir a "
+            "folder of its own"
+        )
 
 
 def _limit(text: str, figures: frozenset[str]) -> Criterion:

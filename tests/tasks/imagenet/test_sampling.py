@@ -11,11 +11,13 @@ import pytest
 
 from evaltools.configuration import Configuration
 from evaltools.engine import Execution
-from evaltools.errors import DataError, InferenceError, UsageError
+from evaltools.engine.journal import JOURNAL_NAME
+from evaltools.errors import DataError, InferenceError, SessionEnded, UsageError
 from evaltools.gates.baseline import make_baseline
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import decide
 from evaltools.gates.hold import evidence_of
+from evaltools.report.tables.answer import answers_of
 from evaltools.report.words.gates import reason_in_words
 from evaltools.report.words.verdicts import verdict_in_words
 from evaltools.result.evaluation import EvaluationResult
@@ -152,6 +154,37 @@ def test_examples_without_an_answer_leave_the_limit_to_all_examples(evaluation: 
     assert result.examples_done == PICTURES
     assert answer_of(result) == ("kept", PICTURES)
     assert result.configurations[1].failed_examples > 0
+    (said,) = answers_of(result)
+    assert f"limit kept (agreement >= 50 %), decided after {PICTURES} of {PICTURES} examples" in said.sentence
+
+
+def test_a_configuration_that_is_given_up_is_not_decided_and_keeps_no_other_from_ending(
+    evaluation: EvaluationSet,
+) -> None:
+    def dies(_inputs: Sequence[Array]) -> tuple[Array, ...]:
+        raise SessionEnded("it died")
+
+    dead = Scoring()
+    dead._function = dies
+    request = replace(asked(evaluation, "agreement >= 90 %"), tests=(Configuration("dead"), Configuration("a")))
+    sessions = {"reference": Scoring(), "dead": dead, "a": Scoring(flips_below=0.04)}
+    result = evaluate(prepare, request, Observer(), lambda _model, configuration: sessions[configuration.name])
+    assert answer_of(result)[0] == "kept"
+    assert result.examples_done < PICTURES
+    assert result.sampling is not None
+    assert (result.sampling.answers["dead"].answer, result.sampling.answers["dead"].figures) == ("open", {})
+    of_dead = next(answer for answer in answers_of(result) if answer.configuration.name == "dead")
+    assert "limit" not in of_dead.sentence
+
+
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_an_estimate_lies_within_its_bounds(evaluation: EvaluationSet, seed: int) -> None:
+    request = asked(evaluation, "agreement >= 95 %")
+    assert request.sampling is not None
+    result = run(replace(request, sampling=replace(request.sampling, seed=seed)), Scoring(flips_below=0.3))
+    assert result.sampling is not None
+    figures = result.sampling.answers["a"].figures.values()
+    assert [figure for figure in figures if not figure.low <= figure.value <= figure.high] == []
 
 
 def test_a_reference_without_answers_cannot_say_what_is_drawn(evaluation: EvaluationSet) -> None:
@@ -213,6 +246,19 @@ def test_an_earlier_reference_of_other_pictures_is_refused(evaluation: Evaluatio
         run(replace(request, sampling=taking(tmp_path / "few")(request.sampling)), Scoring())
 
 
+@pytest.mark.parametrize("kept_bytes", [3000, 9000])
+def test_an_earlier_reference_whose_journal_is_damaged_is_refused_by_its_name(
+    evaluation: EvaluationSet, tmp_path: Path, kept_bytes: int
+) -> None:
+    request = asked(evaluation, "agreement >= 90 %")
+    folder = tmp_path / "before"
+    run(replace(request, sampling=None, execution=Execution(run_dir=folder)), Scoring())
+    journal = folder / JOURNAL_NAME
+    journal.write_bytes(journal.read_bytes()[:kept_bytes])
+    with pytest.raises(UsageError, match=f"^{folder}: .* cannot be used: .*; give another folder"):
+        run(replace(request, sampling=taking(folder)(request.sampling)), Scoring())
+
+
 def test_a_run_on_drawn_examples_is_no_shard(evaluation: EvaluationSet) -> None:
     with pytest.raises(UsageError, match="evaltools resume FOLDER"):
         prepare(asked(evaluation, "agreement >= 90 %")).ready_to_merge([])
@@ -243,6 +289,7 @@ def test_a_result_of_drawn_examples_is_no_baseline(gated: EvaluationResult) -> N
         (("--sample=informed", "--limit=top1 <= 50 %"), "a part of the examples decides limits such as"),
         (("--stop=decided",), "--sample=informed"),
         (("--sample=informed", "--reference_run=nowhere"), "is no run folder"),
+        (("--sample=informed", "--reference_run=x", "--run_dir=./x"), "both flags name the same folder"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(
