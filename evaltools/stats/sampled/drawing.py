@@ -42,7 +42,7 @@ def leaning_weights(rates: Rates, left: Ints, even: float) -> Numbers:
     [1.2, 0.8]
     """
     spread = np.sqrt(rates.up + rates.down)
-    mean = float((left * spread).sum() / max(1, left.sum()))
+    mean = float((left * spread).sum() / max(1, int(left.sum())))
     lean: Numbers = even + (1 - even) * (spread / mean if mean > 0 else np.ones(len(spread)))
     return lean
 
