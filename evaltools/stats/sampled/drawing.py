@@ -76,7 +76,7 @@ def draw_block(strata: Strata, queue: Ints, drawn: Ints, weights: Numbers, size:
     >>> strata = Strata(np.array([0, 0, 1, 1]), np.zeros(2), np.ones(2), np.array([0, 0]))
     >>> queue = shuffled(strata, seed=1)
     >>> block = draw_block(strata, queue, queue[:1], np.array([1.0, 2.0]), 3, seed=1)
-    >>> bool((np.sort(block.examples) == np.sort(queue[1:])).all()), block.chances[-1]
+    >>> bool((np.sort(block.examples) == np.sort(queue[1:])).all()), float(block.chances[-1])
     (True, 1.0)
     """
     chance = np.random.default_rng((_OF_BLOCKS, seed, len(drawn)))
