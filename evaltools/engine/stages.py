@@ -72,11 +72,8 @@ class StageTimes:
     def add_inference(self, times: Mapping[str, InferenceTime]) -> None:
         """Add how a turn of each configuration went."""
         for name, time in times.items():
-            before = self.inference.get(name, InferenceSeconds(0.0, 0.0, 0.0))
             copy_us = max(0.0, time.whole_us - time.run_us - time.read_us)
-            self.inference[name] = InferenceSeconds(
-                before.copy + copy_us / 1e6, before.run + time.run_us / 1e6, before.read_back + time.read_us / 1e6
-            )
+            self._add_seconds(name, InferenceSeconds(copy_us / 1e6, time.run_us / 1e6, time.read_us / 1e6))
 
     def merge(self, other: StageTimes) -> None:
         """Add the times of another part of the pass."""
@@ -87,10 +84,13 @@ class StageTimes:
             for stage, seconds in own.items():
                 together[stage] = together.get(stage, 0.0) + seconds
         for name, theirs in other.inference.items():
-            before = self.inference.get(name, InferenceSeconds(0.0, 0.0, 0.0))
-            self.inference[name] = InferenceSeconds(
-                before.copy + theirs.copy, before.run + theirs.run, before.read_back + theirs.read_back
-            )
+            self._add_seconds(name, theirs)
+
+    def _add_seconds(self, name: str, more: InferenceSeconds) -> None:
+        before = self.inference.get(name, InferenceSeconds(0.0, 0.0, 0.0))
+        self.inference[name] = InferenceSeconds(
+            before.copy + more.copy, before.run + more.run, before.read_back + more.read_back
+        )
 
     @property
     def bound(self) -> Bound | None:

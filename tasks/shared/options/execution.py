@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _EXECUTOR: Final = "the devices are the executor"
 _PARTS: Final = "the parts are made here; see --parts"
+_MADE_THERE: Final = "inputs are made on the devices"
+_NO_INPUTS_KEPT: Final = NotNative("a native tool keeps no inputs")
 _SILENT: Final = "nothing is printed anyway"
 _SHARED: Final = (
     Parameter(
@@ -89,8 +91,8 @@ _SHARED: Final = (
         role="output_folder",
         about="execution",
         only_with=("executor=local",),
-        refused_on_devices="inputs are made on the devices",
-        not_native=NotNative("a native tool keeps no inputs"),
+        refused_on_devices=_MADE_THERE,
+        not_native=_NO_INPUTS_KEPT,
     ),
     Parameter(
         "input_cache_gb",
@@ -98,8 +100,8 @@ _SHARED: Final = (
         default=10.0,
         about="execution",
         only_with=("input_cache",),
-        refused_on_devices="inputs are made on the devices",
-        not_native=NotNative("a native tool keeps no inputs"),
+        refused_on_devices=_MADE_THERE,
+        not_native=_NO_INPUTS_KEPT,
     ),
     Parameter(
         "output_format",
