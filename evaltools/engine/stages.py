@@ -64,10 +64,11 @@ class StageTimes:
     def add(self, spans: Iterable[Span]) -> None:
         """Add pieces of work; those of the journal belong to no worker."""
         for span in spans:
-            _add(self.seconds, span)
+            spent = {span.stage: span.duration_ns / 1e9}
+            _add(self.seconds, spent)
             self.cached_inputs += span.stage == CACHE
             if span.worker >= 0:
-                _add(self.by_worker.setdefault(span.worker, {}), span)
+                _add(self.by_worker.setdefault(span.worker, {}), spent)
 
     def add_inference(self, times: Mapping[str, InferenceTime]) -> None:
         """Add how a turn of each configuration went."""
@@ -77,12 +78,10 @@ class StageTimes:
 
     def merge(self, other: StageTimes) -> None:
         """Add the times of another part of the pass."""
-        for stage, seconds in other.seconds.items():
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
+        _add(self.seconds, other.seconds)
         for worker, own in other.by_worker.items():
-            together = self.by_worker.setdefault(worker, {})
-            for stage, seconds in own.items():
-                together[stage] = together.get(stage, 0.0) + seconds
+            _add(self.by_worker.setdefault(worker, {}), own)
+        self.cached_inputs += other.cached_inputs
         for name, theirs in other.inference.items():
             self._add_seconds(name, theirs)
 
@@ -104,5 +103,6 @@ class StageTimes:
         return max(work.items(), key=lambda kind: kind[1])[0] if any(work.values()) else None
 
 
-def _add(seconds: dict[str, float], span: Span) -> None:
-    seconds[span.stage] = seconds.get(span.stage, 0.0) + span.duration_ns / 1e9
+def _add(seconds: dict[str, float], more: Mapping[str, float]) -> None:
+    for stage, spent in more.items():
+        seconds[stage] = seconds.get(stage, 0.0) + spent
