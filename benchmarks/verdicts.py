@@ -29,6 +29,7 @@ from evaltools.model import read_model
 from evaltools.parameter import Parameter
 from evaltools.report.words.verdicts import outputs_in_words
 from evaltools.request.flags import parse_flags
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.verdict import Verdict
 from evaltools.result_file import read_result
 
@@ -264,13 +265,21 @@ def _diff(model: Path, options: Sequence[str], folder: Path) -> Verdict | None:
     """The verdict on builtin kernels against builtin kernels, None where there is none."""
     path = folder / "result.json"
     path.unlink(missing_ok=True)
-    words = [f"--model_file={model}", "--config=test: use_xnnpack=false", f"--output_file_path={path}", *options]
-    command = [sys.executable, "-m", "evaltools.cli.main", "diff", *words]
-    subprocess.run(command, check=False, capture_output=True)
-    if not path.exists():
+    result = _result(path, [f"--model_file={model}", "--config=test: use_xnnpack=false", *options])
+    if result is None:
         return None
-    verdict = next(entry.verdict for entry in read_result(path).configurations if entry.role == "test")
+    verdict = next(entry.verdict for entry in result.configurations if entry.role == "test")
     return None if verdict is None or verdict.kind == "not measured" else verdict
+
+
+def _result(path: Path, words: Sequence[str]) -> EvaluationResult | None:
+    """The result of the command; where there is none, what it said goes to stderr."""
+    command = [sys.executable, "-m", "evaltools.cli.main", "diff", f"--output_file_path={path}", *words]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if path.exists():
+        return read_result(path)
+    print(done.stderr.strip(), file=sys.stderr)
+    return None
 
 
 def delegate_verdicts(model: Path, options: Sequence[str], library: str, runs: int) -> Verdicts | None:
@@ -287,13 +296,9 @@ def delegate_verdicts(model: Path, options: Sequence[str], library: str, runs: i
         for name, text in faults.items()
     ]
     with tempfile.TemporaryDirectory() as temporary:
-        path = Path(temporary) / "result.json"
-        words = [f"--model_file={model}", f"--output_file_path={path}", *options, *configurations]
-        command = [sys.executable, "-m", "evaltools.cli.main", "diff", *words]
-        subprocess.run(command, check=False, capture_output=True)
-        if not path.exists():
-            return None
-        result = read_result(path)
+        result = _result(Path(temporary) / "result.json", [f"--model_file={model}", *options, *configurations])
+    if result is None:
+        return None
     found = {entry.name: entry.verdict for entry in result.configurations if entry.verdict is not None}
     if "none" not in found or found["none"].kind == "not measured":
         return None
