@@ -52,7 +52,8 @@ class SuiteRow:
 class SuiteEntry:
     """One job with one model, which is a run of its own.
 
-    ``state`` is ``done`` where there is a result, which lies at ``result`` in the run folder; ``failed`` where the run
+    ``state`` is ``done`` where there is a result, which lies at ``result`` in the run folder, after a
+    merge of shards below the working folder; ``failed`` where the run
     gave none, with ``reason``; ``skipped`` where it was not run to its end. ``command`` does it again. ``baseline`` has
     the figures of an evaluation, to be held against those of a later suite.
     """
@@ -131,7 +132,9 @@ class SuiteChanges:
 
 @dataclass(frozen=True)
 class SuiteResult:
-    """Every entry in order; ``workers`` is how many ran at a time. ``stopped`` says why some were skipped.
+    """Every entry in order; ``workers`` is how many ran at a time where the ``executor`` was this machine.
+
+    ``stopped`` says why some were skipped.
 
     ``changes`` are those since an earlier suite, null where there is none to compare with.
     """
@@ -143,6 +146,7 @@ class SuiteResult:
     entries: list[SuiteEntry]
     operators: list[OperatorCell] = field(default_factory=list)
     changes: SuiteChanges | None = None
+    executor: Literal["local", "ray"] = "local"
 
 
 def read_suite(path: Path) -> SuiteResult:

@@ -7,8 +7,6 @@ is started again elsewhere. Shards that have come back lie in the run folder, so
 from __future__ import annotations
 
 import contextlib
-import importlib
-import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -24,16 +22,15 @@ from evaltools.exit_codes import MEASURED
 from evaltools.request import Request
 from evaltools.request.plain import from_plain, to_plain
 from evaltools.runs.finished_shards import FinishedShards
+from evaltools.runs.ray_cluster import RETRIES, given_back, joined, ray_module
 from evaltools.runs.stored import seen_from
 from evaltools.tasks.shared.evaluation import evaluate
 from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
 from evaltools.tasks.shared.measuring import Observer
 from evaltools.tasks.shared.options.execution import flags_to_repeat
 
-_RETRIES: Final = 5
 TASKS: Final = "tasks on the cluster"
 """The fact with the number of shards."""
-_SECONDS_TO_CONNECT: Final = 5.0
 OnProgress = Callable[[int], AbstractContextManager[Callable[[Tally], None]]]
 
 
@@ -57,16 +54,13 @@ def shards_on_ray(kind: EvaluationKind, request: Request, progress: OnProgress) 
     if tasks < 0:
         raise UsageError(f"--ray_tasks={tasks}: use a number of shards, or 0 for one per CPU")
     kind.read(request)
-    ray = _ray()
+    ray = ray_module()
     with run_folder(options.path("run_dir")) as folder, run_journal(folder) as journal:
         stated = _begin(journal, folder, request)
-        _start(ray, options.text("ray_address"))
-        try:
+        with joined(ray, options.text("ray_address")):
             count = tasks or stated or max(1, int(ray.cluster_resources().get("CPU", 1)))
             journal.state({TASKS: str(count)})
             folders = _collect(ray, request, count, folder, progress)
-        finally:
-            ray.shutdown()
         yield FinishedShards.of_one_run(folders)
 
 
@@ -85,41 +79,11 @@ def _begin(journal: Journal, folder: Path, request: Request) -> int:
     return int(journal.fact(TASKS) or 0)
 
 
-def _ray() -> Any:
-    try:
-        return importlib.import_module("ray")
-    except ImportError as error:
-        raise UsageError("--executor=ray needs Ray: pip install 'evaltools[ray]'") from error
-
-
-def _start(ray: Any, address: str) -> None:
-    """Connect to the cluster at an address; without an address, start Ray on this machine."""
-    _require_listening(address)
-    try:
-        ray.init(address=address or "local", log_to_driver=False, include_dashboard=False, logging_level="ERROR")
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        where = (
-            f"--ray_address={address}: no Ray cluster can be joined there" if address else "Ray cannot be started here"
-        )
-        raise UsageError(f"{where}: {error}") from error
-
-
-def _require_listening(address: str) -> None:
-    """Raise :class:`UsageError` where nobody listens at an address, for which Ray would wait for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not host or not port.isdecimal():
-        return
-    try:
-        socket.create_connection((host, int(port)), timeout=_SECONDS_TO_CONNECT).close()
-    except OSError as error:
-        raise UsageError(f"--ray_address={address}: nobody answers there: {error.strerror or error}") from error
-
-
 def _collect(ray: Any, request: Request, count: int, folder: Path, progress: OnProgress) -> list[Path]:
     """Do the missing shards; returns the folders of all shards."""
     folders = [folder / f"shard-{index}-of-{count}" for index in range(count)]
     missing = [index for index, shard in enumerate(folders) if not (shard / JOURNAL_NAME).exists()]
-    task = ray.remote(num_cpus=1, max_retries=_RETRIES)(run_shard)
+    task = ray.remote(num_cpus=1, max_retries=RETRIES)(run_shard)
     plain = to_plain(_for_shards(request))
     waiting = {task.remote(plain, index, count): index for index in missing}
     tally = Tally(done=count - len(missing))
@@ -127,7 +91,7 @@ def _collect(ray: Any, request: Request, count: int, folder: Path, progress: OnP
         while waiting:
             (finished,), _ = ray.wait(list(waiting), num_returns=1)
             index = waiting.pop(finished)
-            _keep(_result(ray, finished, index), folders[index], index)
+            _keep(given_back(ray, finished, f"shard {index}"), folders[index], index)
             tally.done += 1
             on_progress(tally)
     return folders
@@ -138,19 +102,6 @@ def _for_shards(request: Request) -> Request:
     parameters = request.options.parameters.values()
     of_shards = [each for each in parameters if each.must_agree or (each.is_sent and not each.only_with)]
     return request.without(*(each.name for each in parameters if each not in of_shards))
-
-
-def _result(ray: Any, finished: Any, index: int) -> ShardDone:
-    try:
-        done: ShardDone = ray.get(finished)
-    except ray.exceptions.RayTaskError as error:
-        raise UsageError(
-            f"shard {index} failed on its node: {error.cause}. evaltools and the files must be there under the same "
-            "paths"
-        ) from error
-    except ray.exceptions.RayError as error:
-        raise UsageError(f"shard {index} was lost {_RETRIES + 1} times: {error}") from error
-    return done
 
 
 def _keep(done: ShardDone, folder: Path, index: int) -> None:

@@ -241,7 +241,7 @@ def merged_run(
     described: list[ConfigurationResult] = []
     for place in places:
         with journals_of(place.folders) as shards:
-            _require_one_run(place, shards, identity)
+            require_one_run(place, shards, identity)
             own = described_in(shards[0])
             done = sum(len(shard.examples()) for shard in shards)
             if done or any(entry.role == "test" and entry.status == "measured" for entry in own):
@@ -280,7 +280,7 @@ def _quiet_of(shard: Journal) -> QuietTimes | None:
     return found
 
 
-def _require_one_run(place: RunAtPlace, shards: Sequence[Journal], identity: RunIdentity) -> None:
+def require_one_run(place: RunAtPlace, shards: Sequence[Journal], identity: RunIdentity) -> None:
     """Raise :class:`UsageError` where the shards are not those of one run, or of another than ``identity`` says."""
     first = place.folders[0]
     identities = [_identity_in(shard) for shard in shards]

@@ -11,7 +11,8 @@ from evaltools.parameter import Parameter
 DESCRIPTION: Final = """\
 Joins the shards of one run, each in the folder of its --run_dir, to the result that one host would have given: figures
 are taken anew from the record of every example. The model, the pictures and the labels are read again, so they must be
-here as they were there. Nothing is run, but for the noise floor of an inference diff.
+here as they were there. Nothing is run, but for the noise floor of an inference diff. The parts of a suite are joined
+to one table of all models.
 Flags about files and progress, such as --output_file_path, may be given anew."""
 RUN_DIRS: Final = Parameter(
     "run_dirs",
@@ -33,6 +34,7 @@ def run(arguments: list[str]) -> int:
     from evaltools.device.run.flags import BY_NAME
     from evaltools.locate.kind import KIND as SEARCH
     from evaltools.runs.stored import begun_here, changed, stored_request
+    from evaltools.suite.kind import KIND as SUITE
 
     folder = begun_here(folders)
     stored = stored_request(folder, BY_NAME, words.trusted)
@@ -45,6 +47,10 @@ def run(arguments: list[str]) -> int:
             f"{folder} holds a search for the operator at fault, which has no shards: give evaltools resume its folder"
         )
     request = changed(stored, read_given(stored, words.others), lambda parameter: parameter.about == "result")
+    if stored.task == SUITE.name:
+        from evaltools.cli.suite.run import merged
+
+        return merged(request.of_no_run(), folders)
     from evaltools.cli.evaluate.carry_out import carry_out
     from evaltools.runs.finished_shards import FinishedShards
 

@@ -231,5 +231,10 @@ def summary_of(result: SuiteResult) -> str:
     models = len({entry.model for entry in result.entries})
     configurations = len({row.configuration for entry in result.entries for row in entry.rows if row.role == "test"})
     said = ", ".join(f"{count} {found}" for found, count in counts.most_common())
-    busy = f"; no times, as {result.workers} runs were made at a time" if result.workers > 1 else ""
-    return f"{models} models, {configurations} configurations: {said}{busy}"
+    return f"{models} models, {configurations} configurations: {said}{_why_no_times(result)}"
+
+
+def _why_no_times(result: SuiteResult) -> str:
+    if result.executor == "ray":
+        return "; no times, as the runs were made on a cluster"
+    return f"; no times, as {result.workers} runs were made at a time" if result.workers > 1 else ""

@@ -178,7 +178,7 @@ def read_execution(flags: Options) -> Execution:
         example_timeout_s=timeout,
         max_crashes=crashes,
         run_dir=flags.path("run_dir"),
-        shard=_shard(flags),
+        shard=read_shard(flags),
         latency_examples=None if latency_examples == -1 else latency_examples,
         trace=flags.path("trace"),
         input_cache=flags.path("input_cache"),
@@ -224,7 +224,8 @@ def _workers(flags: Options) -> int | None:
     return int(text)
 
 
-def _shard(flags: Options) -> Shard:
+def read_shard(flags: Options) -> Shard:
+    """The part of a run that is asked for; raises :class:`UsageError` for one that there is not."""
     from evaltools.engine import Shard
 
     index, count = flags.number("shard_index"), flags.number("shard_count")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
@@ -143,6 +144,55 @@ def test_another_suite_does_not_go_on_in_its_folder(models: Path, tmp_path: Path
     changed = evaltools_here(*words)
     assert changed.code == 2
     assert "the model int8 was" in changed.err
+
+
+def test_parts_of_a_suite_are_merged_to_its_table(models: Path, tmp_path: Path) -> None:
+    suite, half = ("suite", str(models), QUICK, *TESTS), "--shard_count=2"
+    parts = [str(tmp_path / "part0"), str(tmp_path / "part1")]
+    codes = [
+        evaltools_here(*suite, half, f"--shard_index={number}", f"--run_dir={parts[number]}").code for number in (0, 1)
+    ]
+    assert codes == [3, 0], "the first part has the model that is none"
+    merged = evaltools_here("merge", *parts, f"--output={tmp_path / 's.json'}")
+    assert merged.code == 3
+    assert found(tmp_path / "s.json") == FOUND
+    for entry in json.loads((tmp_path / "s.json").read_text())["entries"]:
+        assert entry["state"] == "failed" or Path(entry["result"]).is_file()
+    same = evaltools_here("merge", *parts, f"--against={tmp_path / 's.json'}")
+    assert (same.code, "nothing changed" in same.out) == (0, True)
+    alone = evaltools_here("merge", parts[0])
+    assert alone.code == 2
+    assert "diff of float32 is not done in any of" in alone.err
+    part2 = f"--run_dir={tmp_path / 'part2'}"
+    for flags, message in (
+        ((half, "--shard_index=1", f"--run_dir={parts[0]}"), "the shard was 0/2, now it is 1/2"),
+        ((half, part2, f"--against={tmp_path / 's.json'}"), "give it to evaltools merge"),
+        (("--shard_count=4", part2), "--shard_count=4: there are 3 models"),
+        ((half,), "add --run_dir=FOLDER"),
+    ):
+        refused = evaltools_here(*suite, *flags)
+        assert (refused.code, message in refused.err) == (2, True), refused.err
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
+def test_a_suite_on_ray_finds_the_same_without_times(models: Path, tmp_path: Path) -> None:
+    words = ("suite", str(models), QUICK, *TESTS, "--executor=ray", f"--run_dir={tmp_path / 'run'}")
+    done = evaltools_here(*words, f"--output={tmp_path / 's.json'}")
+    assert done.code == 3, done.err
+    assert found(tmp_path / "s.json") == FOUND
+    assert "no times, as the runs were made on a cluster" in done.out
+    entries = json.loads((tmp_path / "s.json").read_text())["entries"]
+    assert {row["p50_us"] for entry in entries for row in entry["rows"]} == {None}
+    before = {path: path.stat().st_mtime_ns for path in finished(tmp_path / "run")}
+    assert evaltools_here(*words).code == 3
+    assert {path: path.stat().st_mtime_ns for path in finished(tmp_path / "run")} == before
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
+def test_a_benchmark_is_not_timed_on_a_cluster(models: Path) -> None:
+    refused = evaltools_here("suite", str(models), "--job=time: benchmark --num_runs=2", "--executor=ray")
+    assert refused.code == 2
+    assert "job time: a benchmark on a cluster is timed while other runs share its machine" in refused.err
 
 
 def test_what_changed_since_decides_the_exit_code(models: Path, tmp_path: Path) -> None:
