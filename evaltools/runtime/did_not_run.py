@@ -17,11 +17,12 @@ def require_delegates_ran(delegation: Delegation) -> None:
     idle = [delegate.delegate for delegate in delegation.delegates if delegate.requested and delegate.nodes == 0]
     if not idle:
         return
-    message = (
-        f"the {' and the '.join(idle)} delegate was applied but took none of the {delegation.total_nodes} nodes "
-        f"({'; '.join(_who_has_them(delegation))})"
+    applied = f"the {' and the '.join(idle)} delegate was applied but"
+    if delegation.total_nodes == 0:
+        raise DelegateTookNothing(f"{applied} had nothing to take: the graph that is run has no operators")
+    raise DelegateTookNothing(
+        f"{applied} took none of the {delegation.total_nodes} nodes ({'; '.join(_who_has_them(delegation))})"
     )
-    raise DelegateTookNothing(message)
 
 
 def _who_has_them(delegation: Delegation) -> list[str]:
