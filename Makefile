@@ -32,6 +32,7 @@ hostile: $(VENV)/ready
 	EVALTOOLS_HOSTILE_EXAMPLES=2000 $(PYTEST) tests/hostile
 	$(VENV)/bin/python -m tests.hostile.models --cases=2000
 	$(VENV)/bin/python -m tests.hostile.table
+	$(VENV)/bin/python -m tests.hostile.strikes
 
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check .

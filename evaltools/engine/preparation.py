@@ -157,12 +157,14 @@ def preparers(
     try:
         pool = DecodingPool(memories, count, within)
     except OSError:  # no semaphores, no descriptors, no processes: slower, but no reason to end
+        _close(memories)
         yield [InThisProcess(task, within) for _ in range(count)]
         return
     try:
         yield [InOtherProcess(task, pool, number, timeout_s) for number in range(count)]
     finally:
         pool.stop()
+        _close(memories)
 
 
 def _shared_memories(inputs: Sequence[TensorSpec], count: int) -> list[SharedArrays]:
@@ -173,8 +175,14 @@ def _shared_memories(inputs: Sequence[TensorSpec], count: int) -> list[SharedArr
             memories.append(SharedArrays.create(inputs, ()))
             memories[-1].forget_path()
     except OSError:
+        _close(memories)
         return []
     return memories
+
+
+def _close(memories: Sequence[SharedArrays]) -> None:
+    for memory in memories:
+        memory.close()
 
 
 class _NotMade(Exception):

@@ -32,6 +32,8 @@ class RunIdentity:
     ``inputs`` describe model, data, labels and the like by their content, ``written`` by the files' times of change,
     which differ on another machine. ``options`` are by their flags, ``libraries`` by their paths, ``configurations`` by
     their names, each with a text for everything about it that could change. ``shard`` is empty for a whole run.
+    ``code`` has the checksums of the files that are executed when the request is read, by their paths on this machine;
+    ``inputs`` say of the same files, in one text, what other machines can compare.
     """
 
     inputs: dict[str, str]
@@ -40,11 +42,12 @@ class RunIdentity:
     libraries: dict[str, str] = field(default_factory=dict)
     configurations: dict[str, dict[str, str]] = field(default_factory=dict)
     shard: str = ""
+    code: dict[str, str] = field(default_factory=dict)
     evaltools: str = field(default_factory=lambda: version("evaltools"))
 
     def portable(self) -> RunIdentity:
         """The part that is the same for all shards of a run, on whatever machine they were done."""
-        return replace(self, written={}, shard="")
+        return replace(self, written={}, shard="", code={})
 
     def changes(self, now: RunIdentity) -> list[str]:
         """In words, what has changed.
@@ -55,7 +58,7 @@ class RunIdentity:
         before, after = self._texts(), now._texts()
         names = dict.fromkeys((*before, *after))
         found = [
-            f"{name} was {_shown(before.get(name))}, now it is {_shown(after.get(name))}"
+            f"{name} was {_shown(name, before.get(name))}, now it is {_shown(name, after.get(name))}"
             for name in names
             if before.get(name) != after.get(name)
         ]
@@ -196,7 +199,7 @@ def decode(text: str, wanted: Any, folder: Path | None) -> Any:
         raise DataError(f"the journal in {folder} cannot be read: {error}; start the run anew") from error
 
 
-def _shown(text: str | None) -> str:
+def _shown(name: str, text: str | None) -> str:
     if text is None:
-        return "not there"
+        return "left out" if name.startswith("--") else "not there"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."

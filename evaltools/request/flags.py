@@ -116,12 +116,18 @@ class _Collect(argparse.Action):
 
 
 def parse_flags(
-    command: str, description: str, epilog: str, groups: Mapping[str, Sequence[Parameter]], arguments: Sequence[str]
+    command: str,
+    description: str,
+    epilog: str,
+    groups: Mapping[str, Sequence[Parameter]],
+    arguments: Sequence[str],
+    is_whole: bool = True,
 ) -> GivenFlags:
     """Parse a command line; raises :class:`UsageError` for what is unknown or without effect. ``--help`` prints, exits.
 
     ``--use_gpu=true``, ``--use_gpu true``, ``--use_gpu``, ``--nouse_gpu``, dashes for underscores and short names are
-    accepted; words that are no flags are values of the parameter that is positional, if there is one.
+    accepted; words that are no flags are values of the parameter that is positional, if there is one. A flag that has
+    no effect without another one is refused where the words are the whole command.
     """
     parameters = {parameter.name: parameter for group in groups.values() for parameter in group}
     by_name = {name: parameter for parameter in parameters.values() for name in parameter.names} | parameters
@@ -146,7 +152,8 @@ def parse_flags(
         if positional is None or word.startswith("-") or word.partition("=")[0].replace("-", "_") in by_name:
             raise UsageError(_unknown_flag(word, by_name))
     flags = GivenFlags((*((str(positional), word) for word in others), *known.given), parameters)
-    flags.refuse_without_effect()
+    if is_whole:
+        flags.refuse_without_effect()
     flags.refuse_one_file_of_two()
     return flags
 

@@ -21,7 +21,7 @@ from evaltools.request import Options, Request, Stated
 from evaltools.request.plain import REQUEST_VERSION, from_plain, stored_in, to_plain
 from evaltools.runs.consequences import consequences
 from evaltools.task_kind import request_kind
-from evaltools.tasks.shared.run_identity import require_same_libraries
+from evaltools.tasks.shared.run_identity import require_same_code
 from evaltools.text import printable
 
 _COMMAND_LINE: Final = "command"
@@ -63,7 +63,7 @@ def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter], tr
         raise UsageError(_refusal(run_dir, does))
     with _going_on(run_dir):
         if identity is not None:
-            require_same_libraries(identity, Path(stored_in(plain).folder))
+            require_same_code(identity, Path(stored_in(plain).folder))
         request = from_plain(plain, device_parameters)
     return seen_from(request, Path.cwd()).stating(run_dir=_as_typed(request, run_dir))
 

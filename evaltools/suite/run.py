@@ -91,24 +91,26 @@ def merge_suite(suite: Request, folders: Sequence[Path]) -> SuiteResult:
     begun = _Begun()
     entries = entries_of(suite)
     models = _models_of(suite, entries)
-    with journals_of(folders) as journals:
-        identity = replace(_identity(entries, models), configurations={})
-        require_one_run(RunAtPlace(tuple(folders)), journals, identity)
-        shards = [Runs(folder, journal, is_kept=True) for folder, journal in zip(folders, journals, strict=True)]
-        found: list[SuiteEntry] = []
-        operators: dict[str, list[tuple[str, str, OperatorStatus]]] = {}
-        for entry in entries:
-            number = next((place for place, shard in enumerate(shards) if shard.is_done(entry)), None)
-            if number is None:
-                raise UsageError(
-                    f"{entry.key} is not done in any of {', '.join(map(str, folders))}: give the folders of all "
-                    "shards, each run to its end; evaltools resume FOLDER goes on with one"
-                )
-            told = shards[number].told(entry, models[entry.path].sha256)
-            found.append(replace(told, result=str(folders[number] / told.result) if told.result else ""))
-            for name, each in shards[number].operators([entry], _types(models)).items():
+    require_one_run(RunAtPlace(tuple(folders)), replace(_identity(entries, models), configurations={}))
+    told: dict[str, SuiteEntry] = {}
+    operators: dict[str, list[tuple[str, str, OperatorStatus]]] = {}
+    for folder in folders:
+        with journals_of([folder]) as (journal,):
+            shard = Runs(folder, journal, is_kept=True)
+            done = [entry for entry in entries if entry.key not in told and shard.is_done(entry)]
+            for entry in done:
+                found = shard.told(entry, models[entry.path].sha256)
+                told[entry.key] = replace(found, result=str(folder / found.result) if found.result else "")
+            for name, each in shard.operators(done, _types(models)).items():
                 operators.setdefault(name, []).extend(each)
-    return SuiteResult(SUITE_VERSION, begun.environment(suite), 1, "", found, cells_of(operators))
+    missing = next((entry.key for entry in entries if entry.key not in told), None)
+    if missing is not None:
+        raise UsageError(
+            f"{missing} is not done in any of {', '.join(map(str, folders))}: give the folders of all shards, each run "
+            "to its end; evaltools resume FOLDER goes on with one"
+        )
+    in_order = [told[entry.key] for entry in entries]
+    return SuiteResult(SUITE_VERSION, begun.environment(suite), 1, "", in_order, cells_of(operators))
 
 
 class _Begun:

@@ -88,6 +88,11 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
         setup = PassSetup(self.request.reference_name, self.pass_options, sampling=self._sampling())
         return ReadyTask(self.task, setup, runs=opened.runnable)
 
+    @property
+    def reference_run(self) -> Path | None:
+        """The folder that ``--reference_run`` names."""
+        return None if self.request.sampling is None else self.request.sampling.reference_run
+
     def _sampling(self) -> SamplingSetup[TopKObservation] | None:
         asked = self.request.sampling
         return None if asked is None else SamplingSetup(asked, lead, scores(self.task.top_k))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, ParamSpec
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, ParamSpec, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -109,6 +109,14 @@ class Task:
     agree: Callable[[Outputs, Outputs, Any], Mapping[str, Any]] | None = None
     metrics: Sequence[Mean] = field(default=())
     draw: Callable[[Outputs, Outputs, Example], Drawing | None] | None = None
+
+
+@runtime_checkable
+class KnowsModels(Protocol):
+    """A task's function that can tell which models it is not for, before any example is made."""
+
+    def require_outputs(self, count: int) -> None:
+        """Raise :class:`~evaltools.errors.UsageError` where a model with so many outputs does not fit."""
 
 
 class TaskFunction(Generic[Parameters]):

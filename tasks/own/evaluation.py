@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +26,7 @@ from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
 from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup, require_stated
 from evaltools.tasks.shared.one_pass import judge_records, sum_up
-from evaltools.tasks.shared.run_identity import RunAtPlace, files_below, with_files
+from evaltools.tasks.shared.run_identity import RunAtPlace, checksums_of, files_below, with_files
 
 
 class OwnEvaluation(Evaluation[ObservedScores]):
@@ -52,6 +53,9 @@ class OwnEvaluation(Evaluation[ObservedScores]):
                 "the examples": digest(example.id for example in self.task.examples),
             }
         )
+        origin = loaded.origin
+        if origin is not None and not origin.module:
+            found = replace(found, code=checksums_of((origin.file, *origin.beside)))
         for name, value in self.request.options.items():
             if isinstance(value, Path):
                 found = with_files(found, f"the files of {name}", files_below([value]))
@@ -102,7 +106,7 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             examples_sha256=digest(example.id for example in self.task.examples),
             preprocessing_latency=summarise_latency(outcome.preprocessing_us),
             metrics=[Mean(metric.name, metric.better, metric.margin) for metric in task.metrics],
-            means=[mean for name in seen for mean in table.means(name)],
+            means=[mean for name, each in seen.items() for mean in table.means(name, each.certain)],
             comparisons=compared,
             scores=self._scores(table) if request.record_examples else None,
             drawings=[entry for each in drawn.values() for entry in each.found],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import stdev
 from typing import Any, Final
@@ -43,11 +43,13 @@ class ScoresSeen:
     def __init__(self) -> None:
         self.rows: dict[int, tuple[npt.NDArray[Any] | None, ...]] = {}
         self.unknown: tuple[str, ...] = ()
+        self.certain: set[str] = set()
 
     def add(self, example: Example, observation: ObservedScores) -> None:
         """Add the scores of one example."""
         self.rows[example.index] = observation.values
         self.unknown = self.unknown or tuple(observation.unknown)
+        self.certain.update(observation.certain)
 
 
 def scores_of(metric: Mean, rows: Sequence[npt.NDArray[Any]]) -> Scores | None:
@@ -91,15 +93,15 @@ class FigureTable:
             self._known[key] = scores_of(self.metrics[place], rows) if rows else None
         return self._known[key]
 
-    def means(self, configuration: str) -> list[MetricMean]:
-        """Each metric of one configuration; none without an example."""
+    def means(self, configuration: str, certain: Collection[str] = ()) -> list[MetricMean]:
+        """Each metric of one configuration; none without an example. Those that are ``certain`` have no interval."""
         found = []
         for place, metric in enumerate(self.metrics):
             scores = self.scores(configuration, place, self.examples(configuration, place))
             if scores is not None:
                 count = len(scores.values)
                 deviation = stdev(scores.values.tolist()) if count > 1 else 0.0
-                interval = mean_interval(scores.figure, deviation, count)
+                interval = None if metric.name in certain else mean_interval(scores.figure, deviation, count)
                 found.append(MetricMean(configuration, metric.name, count, scores.figure, deviation, interval))
         return found
 

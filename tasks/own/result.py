@@ -18,8 +18,9 @@ class MetricMean:
     A metric of all examples together stands here as well: it is the mean of what the examples contribute (the
     jackknife's pseudo-values; of more than 2000 examples those of 200 groups).
 
-    The interval is Student's t, Wilson's where every score is 0 or 1. It is null for fewer than 2 examples, and where
-    all scores are equal and neither 0 nor 1. ``deviation`` is the standard deviation of the scores.
+    The interval is Student's t, Wilson's where every score is 0 or 1. It is null for fewer than 2 examples, where all
+    scores are equal and neither 0 nor 1, and for the agreement of the reference with itself. ``deviation`` is the
+    standard deviation of the scores.
     """
 
     configuration: str

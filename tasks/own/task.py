@@ -23,7 +23,7 @@ from evaltools.preprocess import resizing_by_kernel
 from evaltools.result.drawing import Drawing
 from evaltools.result.metrics import METRICS
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.definition import Example, Mean, Pooled, Task
+from evaltools.tasks.own.definition import Example, KnowsModels, Mean, Pooled, Task
 from evaltools.tasks.own.faults import FAULTS, calling_task, place_of, sentence, shown, told
 from evaltools.tasks.own.loading import Loaded, Origin
 from evaltools.tasks.own.outputs import Outputs
@@ -48,12 +48,13 @@ class ObservedScores:
     """The scores of one example, in the order of the metrics; ``unknown`` are names that no metric has.
 
     None stands for the agreement with a reference that failed, or that there is not. ``drawing`` is what changed
-    against the reference, where the task draws that.
+    against the reference, where the task draws that. ``certain`` are metrics of the reference's agreement with itself.
     """
 
     values: tuple[npt.NDArray[Any] | None, ...]
     unknown: tuple[str, ...] = ()
     drawing: Drawing | None = None
+    certain: tuple[str, ...] = ()
 
 
 class OwnTask:
@@ -83,8 +84,11 @@ class OwnTask:
     ) -> ObservedScores:
         """Score the outputs; raises :class:`TaskError`."""
         example = self.task.examples[prepared.context]
+        found = Outputs(outputs, self._outputs, self.inputs)
+        if reference is outputs:
+            return scores(self.task, example, found, found)
         base = None if reference is None else Outputs(reference, self._outputs, self.inputs)
-        return scores(self.task, example, Outputs(outputs, self._outputs, self.inputs), base)
+        return scores(self.task, example, found, base)
 
 
 class PortableOwnTask(OwnTask):
@@ -110,6 +114,9 @@ class PortableOwnTask(OwnTask):
 
 def build(loaded: Loaded, options: Mapping[str, Any], model: ModelFile) -> OwnTask:
     """The task with its examples, for a model; raises :class:`UsageError` for one that cannot be used."""
+    function: object = loaded.function.function
+    if isinstance(function, KnowsModels):
+        function.require_outputs(len(model.outputs))
     task = make_task(loaded, options)
     inputs, outputs = tensors_of(model, model.inputs), tensors_of(model, model.outputs)
     if loaded.origin is None:
@@ -269,11 +276,13 @@ def _fitting(array: Array, tensor: TaskTensor, place: str) -> Array:
 def scores(task: Task, example: Example, outputs: Outputs, reference: Outputs | None) -> ObservedScores:
     """What ``score`` and ``agree`` give, checked; raises :class:`TaskError`."""
     found: dict[str, Array | None] = {}
+    certain: tuple[str, ...] = ()
     if task.score is not None:
         found |= _given(task, "score", task.score, (outputs, example.target), example)
     if task.agree is not None:
         agreement = _given(task, "agree", task.agree, (outputs, reference or outputs, example.target), example)
         found |= agreement if reference is not None else dict.fromkeys(agreement)
+        certain = tuple(agreement) if reference is outputs else ()
     for metric in task.metrics:
         if metric.name not in found:
             there_are = ", ".join(list(found)[:_MOST_NAMED]) or "nothing"
@@ -281,7 +290,7 @@ def scores(task: Task, example: Example, outputs: Outputs, reference: Outputs | 
     names = [metric.name for metric in task.metrics]
     unknown = tuple(name for name in found if name not in names)
     drawing = None if reference is None else _drawn(task, example, outputs, reference)
-    return ObservedScores(tuple(found.get(name) for name in names), unknown[:_MOST_NAMED], drawing)
+    return ObservedScores(tuple(found.get(name) for name in names), unknown[:_MOST_NAMED], drawing, certain)
 
 
 def _drawn(task: Task, example: Example, outputs: Outputs, reference: Outputs) -> Drawing | None:

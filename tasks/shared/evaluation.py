@@ -33,6 +33,7 @@ from evaltools.tasks.shared.run_identity import (
     changed_meanwhile,
     libraries_of,
     merged_run,
+    require_reference_run,
     require_same_inputs,
     take_reference,
 )
@@ -95,6 +96,11 @@ class Evaluation(ABC, Generic[Observation]):
     def pictures(self) -> Sequence[Path]:
         """The pictures of the examples in their order, where examples are pictures."""
         return ()
+
+    @property
+    def reference_run(self) -> Path | None:
+        """The folder of the run from which the reference's answers are taken, None: the reference is run."""
+        return None
 
     @property
     def pass_options(self) -> PassOptions:
@@ -177,6 +183,8 @@ def evaluate(
     with run_journal(request.execution.run_dir) as journal:
         identity = evaluation.identity()
         require_same_inputs(journal, identity, request.execution.shard)
+        if evaluation.reference_run is not None:
+            require_reference_run(evaluation.reference_run, identity, NO_MATTER_TO_THE_REFERENCE)
         startup.mark(CHECKS)
         with open_all(evaluation.wanted, opener, request.allow_fallback) as entries:
             opened = OpenConfigurations.of(entries.values(), request.reference)
@@ -186,8 +194,8 @@ def evaluate(
             begin_run(journal, opened.described, identity, request.execution.shard, request.source)
             measured = nothing_measured(opened.sessions)
             ready = evaluation.ready(opened, journal)
-            if ready.setup.sampling is not None:
-                _take_reference(journal, opened, identity, ready.setup)
+            if evaluation.reference_run is not None:
+                _take_reference(journal, opened, identity, evaluation.reference_run, ready.setup.reference)
             if ready.runs:
                 measured = carry_out(
                     ready.task, opened, journal, ready.setup, request.execution, observer, opener, startup
@@ -198,11 +206,12 @@ def evaluate(
         return replace(result, warnings=[*opened.warnings, *result.warnings, *changed])
 
 
-def _take_reference(journal: Journal, opened: OpenConfigurations, identity: RunIdentity, setup: PassSetup) -> None:
-    """Take the reference's answers from an earlier run, where that is asked for."""
-    folder = None if setup.sampling is None else setup.sampling.asked.reference_run
+def _take_reference(
+    journal: Journal, opened: OpenConfigurations, identity: RunIdentity, folder: Path, reference: str | None
+) -> None:
+    """Take the reference's answers from an earlier run."""
     for entry in opened.described:
-        if folder is not None and entry.name == setup.reference:
+        if entry.name == reference:
             take_reference(journal, folder, identity, entry, NO_MATTER_TO_THE_REFERENCE)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +25,7 @@ from evaltools.engine.run_folder import (
     require_same_run,
 )
 from evaltools.engine.task import Observation
-from evaltools.errors import UsageError
+from evaltools.errors import EvaltoolsError, UsageError
 from evaltools.metrics.latency import summarise_latency
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
@@ -72,23 +73,47 @@ def take_reference(
     Raises :class:`UsageError` where that run is of another model or data, another software or another reference.
     ``own_flags`` are those that change none of its answers.
     """
-    with journals_of([folder]) as (other,):
+    with _reference_run(folder) as other:
         stated = _identity_in(other)
-        then, now = (_of_answers(each, own_flags) for each in (stated, identity))
-        found = replace(then, configurations=_only(stated.configurations, described.name))
-        changes = found.changes(replace(now, configurations={described.name: _fingerprints(described)}))
-        if changes:
-            raise UsageError(
-                f"--reference_run={folder} is of something else: {'; '.join(changes)}. Give a run with the same model, "
-                "data, software and reference, or leave the flag out"
-            )
+        own = replace(identity, configurations={described.name: _fingerprints(described)})
+        _require_same_answers(
+            replace(stated, configurations=_only(stated.configurations, described.name)), own, own_flags
+        )
         journal.take_records(other, described.name)
+
+
+def require_reference_run(folder: Path, identity: RunIdentity, own_flags: frozenset[str]) -> None:
+    """Raise :class:`UsageError` where the run in a folder is of another model or data, before anything is loaded.
+
+    What the reference runs on is compared by :func:`take_reference`.
+    """
+    with _reference_run(folder) as other:
+        _require_same_answers(replace(_identity_in(other), configurations={}), identity, own_flags)
+
+
+@contextmanager
+def _reference_run(folder: Path) -> Iterator[Journal]:
+    """A context with the journal of the run that answers are taken from; what is wrong with it names the flag."""
+    try:
+        with journals_of([folder]) as (journal,):
+            yield journal
+    except EvaltoolsError as error:
+        raise UsageError(
+            f"--reference_run={folder} cannot be used: {error}. Give a finished run with the same model, data, "
+            "software and reference, or leave the flag out"
+        ) from error
+
+
+def _require_same_answers(stated: RunIdentity, own: RunIdentity, own_flags: frozenset[str]) -> None:
+    changes = _of_answers(stated, own_flags).changes(_of_answers(own, own_flags))
+    if changes:
+        raise UsageError(f"it is of something else: {'; '.join(changes)}")
 
 
 def _of_answers(identity: RunIdentity, own_flags: frozenset[str]) -> RunIdentity:
     """What the answers of a reference depend on, beside the reference."""
     options = {flag: text for flag, text in identity.options.items() if flag.removeprefix("--") not in own_flags}
-    return replace(identity, options=options, libraries={}, configurations={}, shard="")
+    return replace(identity, options=options, libraries={}, shard="")
 
 
 def _only(configurations: Mapping[str, dict[str, str]], name: str) -> dict[str, dict[str, str]]:
@@ -142,16 +167,24 @@ def _is_as_left_out(flag: str) -> bool:
 
 def libraries_of(configurations: Iterable[Configuration]) -> dict[str, str]:
     """The checksums of the libraries of external delegates, by path."""
-    paths = {library for configuration in configurations for library in configuration.libraries}
-    return {str(path): _sha256_of(path) for path in sorted(paths)}
+    return checksums_of(library for configuration in configurations for library in configuration.libraries)
 
 
-def require_same_libraries(identity: RunIdentity, folder: Path) -> None:
-    """Raise :class:`UsageError` where a library, whose path is meant from ``folder``, is not that of the run."""
-    for path, stated in identity.libraries.items():
-        now = _sha256_of(folder / path)
-        if now != stated:
-            raise UsageError(f"the library {path} was {stated}, now it is {now}")
+def checksums_of(paths: Iterable[Path]) -> dict[str, str]:
+    """The SHA-256 of each file, by path, ``missing`` for one that cannot be read."""
+    return {str(path): _sha256_of(path) for path in sorted(set(paths))}
+
+
+def require_same_code(identity: RunIdentity, folder: Path) -> None:
+    """Raise :class:`UsageError` where a library or a file of the task's code is not that of the run.
+
+    Their paths are meant from ``folder``.
+    """
+    for what, files in (("the library", identity.libraries), ("the task's file", identity.code)):
+        for path, stated in files.items():
+            now = _sha256_of(folder / path)
+            if now != stated:
+                raise UsageError(f"{what} {path} was {stated}, now it is {now}")
 
 
 def _sha256_of(path: Path) -> str:
@@ -240,21 +273,24 @@ def merged_run(
     quiet_examples = missing = 0
     described: list[ConfigurationResult] = []
     for place in places:
-        with journals_of(place.folders) as shards:
-            require_one_run(place, shards, identity)
-            own = described_in(shards[0])
-            done = sum(len(shard.examples()) for shard in shards)
-            if done or any(entry.role == "test" and entry.status == "measured" for entry in own):
-                missing = max(missing, len(task.examples) - done)
-            else:
-                own = [_unused(entry) for entry in own]
-            inputs_us = [time for shard in shards for time in shard.preprocessing_us(len(task.examples))]
-            described += [_at(entry, place, place is places[0], inputs_us) for entry in own]
-            for shard in shards:
-                journal.take_over(shard, place.suffix)
-            own_quiet = [_at_place(part, place) for part in map(_quiet_of, shards) if part is not None]
-            quiet += own_quiet
-            quiet_examples = max(quiet_examples, sum(part.examples for part in own_quiet))
+        require_one_run(place, identity)
+        own: list[ConfigurationResult] = []
+        own_quiet: list[QuietTimes] = []
+        inputs_us: list[int] = []
+        done = 0
+        for shard in _one_by_one(place.folders):
+            own = own or described_in(shard)
+            done += len(shard.examples())
+            inputs_us += shard.preprocessing_us(len(task.examples))
+            journal.take_over(shard, place.suffix)
+            own_quiet += [_at_place(part, place) for part in _quiet_of(shard)]
+        if done or any(entry.role == "test" and entry.status == "measured" for entry in own):
+            missing = max(missing, len(task.examples) - done)
+        else:
+            own = [_unused(entry) for entry in own]
+        described += [_at(entry, place, place is places[0], inputs_us) for entry in own]
+        quiet += own_quiet
+        quiet_examples = max(quiet_examples, sum(part.examples for part in own_quiet))
     names = [entry.name for entry in described if entry.status == "measured"]
     if not any(entry.role == "test" for entry in described if entry.name in names):
         return MergedRun(described, nothing_measured(dict.fromkeys(names)))
@@ -274,16 +310,24 @@ def merged_run(
     return MergedRun(described, measured)
 
 
-def _quiet_of(shard: Journal) -> QuietTimes | None:
+def _one_by_one(folders: Iterable[Path]) -> Iterator[Journal]:
+    """The journal of each folder; one is open at a time, for there may be thousands."""
+    for folder in folders:
+        with journals_of([folder]) as (journal,):
+            yield journal
+
+
+def _quiet_of(shard: Journal) -> list[QuietTimes]:
+    """The times of its quiet phase, none where it had no such phase."""
     text = shard.fact(QUIET)
     found: QuietTimes | None = None if text is None else decode(text, QuietTimes | None, shard.folder)
-    return found
+    return [] if found is None else [found]
 
 
-def require_one_run(place: RunAtPlace, shards: Sequence[Journal], identity: RunIdentity) -> None:
+def require_one_run(place: RunAtPlace, identity: RunIdentity) -> None:
     """Raise :class:`UsageError` where the shards are not those of one run, or of another than ``identity`` says."""
     first = place.folders[0]
-    identities = [_identity_in(shard) for shard in shards]
+    identities = [_identity_in(shard) for shard in _one_by_one(place.folders)]
     _require_distinct(place.folders, identities)
     stated = identities[0].portable()
     for folder, found in zip(place.folders, identities, strict=True):
@@ -357,9 +401,10 @@ def _identity_in(shard: Journal) -> RunIdentity:
 def _require_distinct(folders: Sequence[Path], identities: Sequence[RunIdentity]) -> None:
     """Raise :class:`UsageError` where two folders hold the same examples."""
     numbers = [identity.shard or _WHOLE for identity in identities]
+    first_with: dict[str, int] = {}
     for position, number in enumerate(numbers):
         is_of_another_count = number.partition("/")[2] != numbers[0].partition("/")[2]
-        other = 0 if is_of_another_count else numbers.index(number)
+        other = 0 if is_of_another_count else first_with.setdefault(number, position)
         if other != position:
             raise UsageError(
                 f"{folders[other]} holds shard {numbers[other]}, {folders[position]} holds shard {number}; give each "

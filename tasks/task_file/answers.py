@@ -78,8 +78,6 @@ class Scoring:
         return self._of_chosen(self._answer.agree(self._output(outputs), self._output(reference), target))
 
     def _output(self, outputs: Outputs) -> Outputs:
-        if self._index >= len(outputs):
-            raise TaskError(f"output.index is {self._index}; the model has the outputs 0 to {len(outputs) - 1}")
         return Outputs([outputs[self._index]], [outputs.tensors[self._index]], outputs.inputs)
 
     def _of_chosen(self, found: Scores) -> Scores:

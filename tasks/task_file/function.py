@@ -44,6 +44,7 @@ class StatedTask:
 
     def __init__(self, task: schema.TaskFile, file: Path) -> None:
         self._task = task
+        self._file = file
         options = _options(task, file.parent)
         self.__name__ = file.stem
         self.__doc__ = task.summary or f"The task that {file.name} states."
@@ -74,6 +75,13 @@ class StatedTask:
             agree=scoring.agree if set(chosen) & set(agreement) else None,
             metrics=[metric for name in chosen for metric in metrics if metric.name == name],
         )
+
+    def require_outputs(self, count: int) -> None:
+        """Raise :class:`UsageError` where a model with so many outputs has not the one that the file names."""
+        index = self._task.output.index
+        if index >= count:
+            message = f"there is no output {index}; the model has the outputs 0 to {count - 1}"
+            raise wrong(self._file, ["output", "index"], message)
 
 
 def task_in(file: Path) -> TaskFunction[...]:

@@ -27,12 +27,29 @@ _PARTS: Final[dict[str, Any]] = {"inputs": schema.Inputs, "truth": schema.Truth,
 def read_task_file(path: Path) -> TaskFile:
     """The task that a file states; raises :class:`UsageError` for anything in it that is wrong."""
     values = read_yaml(path)
+    _require_texts(path, values, [], set())
     try:
         return msgspec.convert(values, TaskFile)
     except msgspec.ValidationError as error:
         said, _, place = str(error).partition(" - at `$")
         keys = [name or int(number) for name, number in _PLACE.findall(place)]
         raise _told(path, values, said, keys) from None
+
+
+def _require_texts(path: Path, values: Any, keys: Keys, seen: set[int]) -> None:
+    """Raise :class:`UsageError` for a key that is no text, and for a text that cannot be a path or a name.
+
+    What several aliases stand for is looked at once.
+    """
+    if isinstance(values, str) and "\0" in values:
+        raise wrong(path, keys, f"{shown(values)} holds a null byte, which no path and no name has")
+    if not isinstance(values, dict | list) or id(values) in seen:
+        return
+    seen.add(id(values))
+    for key, below in values.items() if isinstance(values, dict) else enumerate(values):
+        if isinstance(values, dict) and not isinstance(key, str):
+            raise wrong(path, keys, f"the key {shown(key)} is no text; write a key that docs/own-tasks.md names")
+        _require_texts(path, below, [*keys, key], seen)
 
 
 def wrong(path: Path, keys: Keys, message: str) -> UsageError:

@@ -397,7 +397,7 @@ def test_a_run_goes_on_only_as_what_it_was(opened: TaskJournal[float], tmp_path:
     with pytest.raises(UsageError) as caught:
         require_same_run(opened, RunIdentity({"model": "n", "labels": "x" * 100}, options={"--seed": "1"}))
     assert str(caught.value) == (
-        f"--run_dir={tmp_path / 'new' / 'run'} holds another run: model was m, now it is n; --seed was not there, now "
+        f"--run_dir={tmp_path / 'new' / 'run'} holds another run: model was m, now it is n; --seed was left out, now "
         "it is 1. Repeat the run as it was, or give another folder"
     )
     assert identity_of(opened) == RunIdentity({"model": "m", "labels": "x" * 100})

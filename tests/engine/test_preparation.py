@@ -120,6 +120,13 @@ def test_workers_do_not_see_the_inputs_of_others() -> None:
         ]
 
 
+def test_shared_memory_is_closed_with_the_pool() -> None:
+    with pool(Recipes(), workers=2) as makers:
+        memories = makers[0]._pool.memories  # type: ignore[attr-defined]
+        assert [memory._file.closed for memory in memories] == [False, False]
+    assert [memory._file.closed for memory in memories] == [True, True]
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_idle_processes_that_are_killed_cost_nothing(workers: int) -> None:
     task = Recipes()

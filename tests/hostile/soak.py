@@ -6,6 +6,7 @@ What this process uses after the first runs, in which all is imported, is held a
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import subprocess
 import sys
@@ -44,8 +45,12 @@ class Used:
 
     @classmethod
     def now(cls, temporary: Path) -> Used:
-        """What this process and those below it use, when those of the last run had time to leave."""
+        """What this process and those below it use, when those of the last run had time to leave.
+
+        A model holds its file open until it is collected: what waits for that has not grown.
+        """
         time.sleep(_SECONDS_TO_LEAVE)
+        gc.collect()
         own = psutil.Process()
         return cls(
             own.memory_info().rss >> 20,

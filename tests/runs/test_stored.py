@@ -49,7 +49,16 @@ def test_flags_given_anew_take_the_place_of_the_old_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["--run_dir=other", "--shard_index=1", "--executor=ray", "--max_crashes=2", "--num_images=3"]
+    "word",
+    [
+        "--run_dir=other",
+        "--shard_index=1",
+        "--executor=ray",
+        "--max_crashes=2",
+        "--num_images=3",
+        "--limit=top1 >= 70 %",
+        "--sample_seed=3",
+    ],
 )
 def test_flags_that_change_figures_are_refused_with_those_that_may_be_given(word: str) -> None:
     with pytest.raises(UsageError) as caught:

@@ -52,4 +52,4 @@ def read_given(request: Request, words: Sequence[str]) -> Options:
     known = [*request.options.parameters.values()]
     if request.devices is not None:
         known += request.devices.parameters.values()
-    return parse_flags("resume", "", "", {"flags": known}, words).options()
+    return parse_flags("resume", "", "", {"flags": known}, words, is_whole=False).options()

@@ -27,6 +27,8 @@ from evaltools.runtime.process.warden import Ended, watched
 from evaltools.text import last_words, printable, shortened
 
 _SECONDS_TO_END: Final = 5.0
+_SECONDS_TO_START: Final = 60.0
+_SECONDS_TO_TELL: Final = 10.0
 _LONGEST_QUOTE: Final = 300
 _LONGEST_LAST_WORDS: Final = 8192
 _LONGEST_NAMES: Final = 60
@@ -349,13 +351,49 @@ if sys.platform != "win32":
     from multiprocessing.context import ForkServerContext, ForkServerProcess
 
     class _ProcessFromServer(ForkServerProcess):
+        """A process that the server starts, and whose end the server tells."""
+
         @staticmethod
         def _Popen(process_obj: Any) -> Any:  # noqa: N802
-            with _main_module_hidden():
-                return ForkServerProcess._Popen(process_obj)
+            try:
+                with _main_module_hidden(), _server_ended_after(_SECONDS_TO_START):
+                    return ForkServerProcess._Popen(process_obj)
+            except EOFError as error:
+                raise OSError("the server of children ended") from error
+
+        def join(self, timeout: float | None = None) -> None:
+            """Wait until it has ended. Without ``timeout``, as at our exit, only for a server that tells of ends."""
+            if timeout is None:
+                super().join(_SECONDS_TO_TELL)
+                if self.exitcode is None:
+                    _end_server()
+            super().join(timeout)
 
     class _FromServer(ForkServerContext):
         Process = _ProcessFromServer
+
+
+@contextmanager
+def _server_ended_after(seconds: float) -> Iterator[None]:
+    """End the server of children where what is done meanwhile takes longer: who waits for its answer goes on then.
+
+    It is there, but stopped. The next child starts another server.
+    """
+    timer = threading.Timer(seconds, _end_server)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _end_server() -> None:
+    from multiprocessing import forkserver
+
+    process_id = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
+    if process_id is not None:
+        os.kill(process_id, signal.SIGKILL)
 
 
 @contextmanager

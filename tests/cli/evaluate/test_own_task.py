@@ -78,6 +78,20 @@ def test_a_run_goes_on_only_with_the_same_task(project: Path) -> None:
     assert "the examples" in other.err
 
 
+@pytest.mark.parametrize("changed", ["own.py", "beside.py"])
+def test_code_that_was_changed_is_not_run_by_resume(project: Path, changed: str) -> None:
+    (project / "beside.py").write_text("NOTHING = 0\n")
+    write_task(project, f"import beside\n{task_files.BRIGHTNESS}")
+    begun = run_here(project, f"--run_dir={project / 'run'}")
+    assert begun.code == 0, begun.err
+    with (project / changed).open("a") as file:
+        file.write(f"open({str(project / 'was run')!r}, 'w')\n")
+    refused = evaltools_here("resume", str(project / "run"))
+    assert refused.code == 2
+    assert f"cannot go on: the task's file {project / changed} was " in refused.err
+    assert not (project / "was run").exists()
+
+
 @pytest.mark.parametrize(
     ("content", "more", "message"),
     [

@@ -184,6 +184,13 @@ def test_what_a_pooled_metric_cannot_take_is_told(given: object, message: str) -
         task.observe(task.prepare(task.examples[0]), [np.ones((1, 2), np.float32)])
 
 
+def test_the_agreement_of_the_reference_with_itself_is_certain(tmp_path: Path) -> None:
+    part = part_of(tmp_path, task_of(), reference=still, a=still)
+    assert mean_of(part, "reference", "same").interval is None
+    assert mean_of(part, "reference", "part").interval is not None
+    assert mean_of(part, "a", "same").interval is not None
+
+
 def test_a_task_may_have_agreement_alone() -> None:
     task = replace(a_task(), score=None, agree=lambda ours, theirs, target: {"error": float(target)})
     outputs = [np.ones((1, 2), np.float32)]

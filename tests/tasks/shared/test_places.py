@@ -252,7 +252,7 @@ def test_a_place_without_flags_of_its_own_has_those_of_this_run(tmp_path: Path) 
         merged(place_elsewhere(tmp_path, None), identity=OF_HERE)
     said = str(caught.value)
     assert "--external_delegate_path was /data/lib.so, now it is lib.so" in said
-    assert "--label_check was false, now it is not there" in said
+    assert "--label_check was false, now it is left out" in said
     assert "the library /data/lib.so was 456, now it is not there" in said
     assert "the model" not in said
 
@@ -261,8 +261,8 @@ def test_a_place_without_flags_of_its_own_has_those_of_this_run(tmp_path: Path) 
     ("flags", "message"),
     [
         ({**FLAGS_THERE, "--num_threads": "8"}, "--num_threads was 4, now it is 8; restore that"),
-        ({**FLAGS_THERE, "--seed": "3"}, "--seed was not there, now it is 3"),
-        ({"--num_threads": "4"}, "--external_delegate_path was /data/lib.so, now it is not there"),
+        ({**FLAGS_THERE, "--seed": "3"}, "--seed was left out, now it is 3"),
+        ({"--num_threads": "4"}, "--external_delegate_path was /data/lib.so, now it is left out"),
     ],
 )
 def test_flags_that_a_place_was_to_repeat_and_did_not_are_named(
@@ -312,7 +312,7 @@ def test_parts_of_one_run_do_not_differ(tmp_path: Path) -> None:
             Part(4, described=(DESCRIBED[0], replace(DESCRIBED[1], status="not measured", reason="no GPU"))),
             "configuration test, its status was measured, now it is not measured (no GPU)",
         ),
-        (Part(4, identity=replace(IDENTITY, options={"--seed": "3"})), "--seed was not there, now it is 3"),
+        (Part(4, identity=replace(IDENTITY, options={"--seed": "3"})), "--seed was left out, now it is 3"),
         (
             Part(4, identity=replace(IDENTITY, libraries={"/data/l.so": "1"})),
             "the library /data/l.so was not there, now",

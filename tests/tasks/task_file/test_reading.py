@@ -10,9 +10,13 @@ import pytest
 import yaml
 
 from evaltools.errors import UsageError
+from evaltools.model import read_model
+from evaltools.tasks.own.loading import load_task
+from evaltools.tasks.own.task import build
 from evaltools.tasks.task_file import schema
 from evaltools.tasks.task_file.function import task_in
 from evaltools.tasks.task_file.reading import read_task_file
+from tests import tiny_models
 
 ROOT = Path(__file__).resolve().parents[3]
 TASK = """\
@@ -56,6 +60,13 @@ def test_a_few_lines_that_stand_for_very_much_are_told_in_a_few(old: str, tmp_pa
     assert len(str(caught.value)) < 2000
 
 
+def test_a_model_without_the_output_is_refused_at_its_line_before_any_example_is_made(tmp_path: Path) -> None:
+    (tmp_path / "model.tflite").write_bytes(tiny_models.vector_input(length=4))
+    task = written(tmp_path, TASK.replace("kind: scores", "kind: scores\n  index: 1"))
+    with pytest.raises(UsageError, match=r"task\.yaml, line 12: output\.index: there is no output 1; the model"):
+        build(load_task(str(task)), {}, read_model(tmp_path / "model.tflite"))
+
+
 def test_editors_take_the_file_for_right_by_its_schema_and_one_with_another_key_for_wrong() -> None:
     content = json.loads((ROOT / "tasks" / "task_file" / "task.schema.json").read_text())
     jsonschema.validate(yaml.safe_load(TASK), content)
@@ -78,6 +89,9 @@ def test_editors_take_the_file_for_right_by_its_schema_and_one_with_another_key_
         ("crop: 0.875", "normalization: units", "preprocess.normalization: normalization 'units' is not understood"),
         ("crop: 0.875", "crop: 0.5\n    letterbox: center", "line 7: inputs.preprocess.letterbox: a picture is crop"),
         ("  kind: scores", "  scores", "line 10: output: expected `object`, got `str`, not 'scores'"),
+        ("path: images", 'path: "im\\0ages"', "line 4: inputs.path: 'im\\x00ages' holds a null byte, which no path"),
+        ("path: images", "7: images", "line 2: inputs: the key 7 is no text; write a key that docs/own-tasks.md names"),
+        ("summary:", "true:", "line 1: the key True is no text"),
         ("kind: scores", "kind: scores\n  index: -1", "line 12: output.index: expected `int` >= 0, not -1"),
         ("output:\n  kind: scores\n", "", "line 1: 'output' is missing; its keys are inputs, output, truth, metrics"),
         ("metrics", "metric", "line 12: metric: there is no such key. Did you mean metrics?"),

@@ -181,8 +181,8 @@ def _models(group: Group[ModelRow]) -> list[Block]:
     found = ModelRows.of_rows([measured.row for measured in group.rows])
     front = found.on_front or [False] * len(found.rows)
     rows = [
-        _model_row(found, measured, _model_name(measured, group.rows), is_on)
-        for measured, is_on in zip(group.rows, front, strict=True)
+        _model_row(found, measured, model, is_on)
+        for measured, model, is_on in zip(group.rows, _model_names(group.rows), front, strict=True)
     ]
     columns = (
         "result", "model", "configuration", found.heading or "figure", "verdict", "p50", "speed", "delegated",
@@ -197,13 +197,17 @@ def _models(group: Group[ModelRow]) -> list[Block]:
     return [*blocks, *(chart for chart in drawn if chart is not None)]
 
 
-def _model_name(measured: Measured[Row], others: Sequence[Measured[Row]]) -> str:
-    """The model's file where the result is not called so, with its checksum where others of that name differ."""
-    stem = Path(measured.model.file).stem
-    contents = {other.model.sha256 for other in others if Path(other.model.file).stem == stem}
-    if len(contents) > 1:
-        return f"{stem} ({measured.model.sha256[:6]})"
-    return "" if all(Path(other.model.file).stem == other.source for other in others) else stem
+def _model_names(rows: Sequence[Measured[Row]]) -> list[str]:
+    """The files of models where results are not called so, with a checksum where others of that name differ."""
+    stems = [Path(measured.model.file).stem for measured in rows]
+    contents: dict[str, set[str]] = {}
+    for stem, measured in zip(stems, rows, strict=True):
+        contents.setdefault(stem, set()).add(measured.model.sha256)
+    are_sources = all(stem == measured.source for stem, measured in zip(stems, rows, strict=True))
+    return [
+        f"{stem} ({measured.model.sha256[:6]})" if len(contents[stem]) > 1 else "" if are_sources else stem
+        for stem, measured in zip(stems, rows, strict=True)
+    ]
 
 
 def _model_row(found: ModelRows, measured: Measured[ModelRow], model: str, is_on: bool) -> Sequence[Cell]:
