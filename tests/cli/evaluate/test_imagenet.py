@@ -158,6 +158,17 @@ def test_fewer_than_ten_classes_print_fewer_lines(copied: EvaluationSet) -> None
     assert evaltools_here(*copied.flags("--compat=native")).code == 2
 
 
+@pytest.mark.once
+def test_a_run_imports_nothing_that_only_pages_baselines_or_other_tasks_need(evaluation: EvaluationSet) -> None:
+    """So that a short run is short: each of these takes as long to import as some pictures to evaluate."""
+    completed = evaltools(*evaluation.flags("--num_images=2"), environment={"PYTHONPROFILEIMPORTTIME": "1"})
+    imported = {line.rpartition("|")[2].strip() for line in completed.err.splitlines() if line.startswith("import")}
+    assert "evaltools.tasks.imagenet.result" in imported
+    unneeded = {"report.page.make", "report.files.plots.models", "gates.baseline", "result.benchmark", "result.locate"}
+    unneeded |= {"metrics.output_difference", "tasks.coco.result", "tasks.imagenet.page", "tasks.imagenet.drawn"}
+    assert not {f"evaltools.{name}" for name in unneeded} & imported
+
+
 def test_labels_may_come_from_a_pipe(evaluation: EvaluationSet, tmp_path: Path) -> None:
     output = tmp_path / "result.json"
     flags = [flag for flag in evaluation.flags("--use_xnnpack=false") if "ground_truth_labels" not in flag]
