@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from statsmodels.stats.proportion import proportion_confint
 
 from evaltools.result_file import read_result
 from tests.command import evaltools, evaltools_here
@@ -20,6 +19,8 @@ from tests.evaluation_set import EvaluationSet, make_evaluation_set
 
 
 def test_the_native_lines_are_all_that_stdout_holds(evaluation: EvaluationSet) -> None:
+    from statsmodels.stats.proportion import proportion_confint
+
     completed = evaltools(*evaluation.flags("--use_xnnpack=false"))
     assert completed.code == 0, completed.err
     lines = completed.out.splitlines()
