@@ -41,10 +41,11 @@ lint: $(VENV)/ready
 # mypy resolves evaltools.tasks and evaltools.datasets only where they lie inside the package, as in a wheel. What it found
 # is kept in .mypy_cache there, for each environment: the next time it reads what has changed.
 TYPES = build/types/$(VENV)
+TYPED ?= evaltools tests benchmarks scripts/generate.py scripts/sample/draw_*.py scripts/sample/screenshot.py
 types: $(VENV)/ready
 	@mkdir -p $(TYPES) && cd $(TYPES) && rm -rf evaltools tests scripts benchmarks
 	@cp -Rp evaltools tests scripts benchmarks pyproject.toml $(TYPES)/ && cp -Rp tasks datasets $(TYPES)/evaltools/
-	cd $(TYPES) && MYPYPATH=scripts/sample $(CURDIR)/$(VENV)/bin/mypy evaltools tests benchmarks scripts/generate.py scripts/sample/draw_*.py scripts/sample/screenshot.py
+	cd $(TYPES) && MYPYPATH=scripts/sample $(CURDIR)/$(VENV)/bin/mypy $(TYPED)
 
 # The site has the tree's folders, so that links between pages are the same there as here; one that leads nowhere is an error.
 docs: $(DOCS_VENV)/ready

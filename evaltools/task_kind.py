@@ -11,6 +11,7 @@ import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
@@ -274,9 +275,20 @@ def all_metrics() -> dict[str, Metric]:
     return {metric.name: metric for metric in other_metrics().usable.values()} | known
 
 
+def metric_named(name: str) -> Metric | None:
+    """That of :func:`all_metrics`; of tasks it imports no more than those before the one that has it."""
+    from evaltools.result.metrics import METRICS
+
+    of_tasks = (metric for kind in usable_kinds() for metric in kind.metrics)
+    found = next((metric for metric in chain(METRICS, of_tasks) if metric.name == name), None)
+    return found or other_metrics().usable.get(name)
+
+
 @cache
 def other_metrics() -> Installed[Metric]:
     """The metrics of other packages, without those whose names are taken."""
+    if not entries(OTHER_METRICS):
+        return Installed({}, ())
     from evaltools.metrics.metric import Metric
     from evaltools.result.metrics import METRICS
 

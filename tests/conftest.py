@@ -20,7 +20,7 @@ from tests.example_delegate import CompilerMissing, build_delegate
 
 pytest_plugins = "pytester"
 _SECONDS_TO_OPEN: Final = 60.0
-_REALDATA: Final = Path(__file__).parent / "realdata"
+_REALDATA: Final = f"{Path(__file__).parent / 'realdata'}{os.sep}"
 
 
 @atexit.register
@@ -38,7 +38,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whole runs and real models come first: what takes long does not begin when the other processes have ended."""
-    items.sort(key=lambda item: item.get_closest_marker("once") is None and _REALDATA not in item.path.parents)
+    items.sort(key=lambda item: item.get_closest_marker("once") is None and not str(item.path).startswith(_REALDATA))
 
 
 def pytest_collection() -> None:
@@ -49,7 +49,6 @@ def pytest_collection() -> None:
 def pytest_collection_finish() -> None:
     """Closing a session collects garbage, which must not look through all tests and libraries each time: 0.2 s."""
     gc.enable()
-    gc.collect()
     gc.freeze()
 
 

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,9 @@ import pytest
 
 from evaltools.commands.names import command_names
 from evaltools.delegates import PARAMETERS
+from evaltools.gates.gate_file import RunSource
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.runs.gate_runs import Run, result_of
 from evaltools.task_kind import kind_names
 from evaltools.tasks.shared.kind import evaluation_kind
 from tests.command import Completed, evaltools_here
@@ -54,6 +58,22 @@ def shown_commands() -> list[Shown]:
                 lines = [line for line in output.splitlines() if line.startswith("INFO: ")]
                 found.setdefault(command, shown).native_lines.extend(lines)
     return list(found.values())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def the_same_run_of_gates_is_carried_out_once() -> Iterator[None]:
+    """Several commands hold the same limits in the same runs, and say so in other words."""
+    found: dict[tuple[RunSource, Path], EvaluationResult] = {}
+
+    def once(run: Run, output: Path) -> EvaluationResult:
+        asked = (run.source, run.folder.resolve())
+        if asked not in found:
+            found[asked] = result_of(run, output)
+        return found[asked]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("evaltools.cli.judge.gate_run.result_of", once)
+        yield
 
 
 @pytest.mark.once

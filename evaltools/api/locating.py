@@ -21,7 +21,7 @@ from evaltools.locate.run import expected_parts
 from evaltools.locate.run import locate as search
 from evaltools.parameter import did_you_mean
 from evaltools.report.files.output_file import write_file
-from evaltools.report.page.make import Sources
+from evaltools.report.page.content.sources import Sources
 from evaltools.report.words.locate import answer_lines, culprit_lines
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from evaltools.report.files.output_file import write_file
+from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import page_file, require_page_file
-from evaltools.report.page.make import Sources
 
 
 def write_page(sources: Sources, path: str | Path, images: str | Path | None = None) -> None:

@@ -10,7 +10,7 @@ from evaltools.api.locating import Located
 from evaltools.api.shown import Entries, Entry
 from evaltools.gates.hold import evidence_of
 from evaltools.metrics.latency import Latency
-from evaltools.report.page.make import Sources
+from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.report.words.gates import obstacle_in_words
 from evaltools.report.words.verdicts import verdict_in_words

@@ -13,7 +13,7 @@ from evaltools.api.pages import write_page
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
 from evaltools.report.files.output_file import write_file
-from evaltools.report.page.make import Sources
+from evaltools.report.page.content.sources import Sources
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, DelegationProof, EvaluationResult
 from evaltools.result.json_file import encode_json

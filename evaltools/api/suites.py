@@ -17,7 +17,7 @@ from evaltools.gates.suite_diff import compare_suites
 from evaltools.gates.suite_result import SuiteChanges, SuiteEntry, SuiteResult
 from evaltools.parameter import did_you_mean
 from evaltools.report.files.output_file import write_file
-from evaltools.report.page.make import Sources
+from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.suite import lines_of, summary_of
 from evaltools.result.json_file import encode_json
 from evaltools.suite.kind import request_of_flags

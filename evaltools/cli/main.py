@@ -30,13 +30,18 @@ _OBJECTS_PER_COLLECTION: Final = 10_000
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
-    gc.set_threshold(_OBJECTS_PER_COLLECTION)
+    collect_garbage_less_often()
     _open_standard_descriptors()
     arguments = _with_plain_switches(sys.argv[1:] if argv is None else argv)
     if _DEBUG in arguments:
         arguments.remove(_DEBUG)
         os.environ[DEBUG] = "1"
     return exit_code_of(lambda: _dispatch(arguments), _interrupted(arguments))
+
+
+def collect_garbage_less_often() -> None:
+    """What every process does first that carries a command or a request out."""
+    gc.set_threshold(_OBJECTS_PER_COLLECTION)
 
 
 def _with_plain_switches(words: Sequence[str]) -> list[str]:

@@ -20,7 +20,7 @@ from evaltools.stats.changes import Change, CountedChange
 from evaltools.stats.latency_ratio import LatencyRatio, latency_ratio
 from evaltools.stats.means import mean_change
 from evaltools.stats.resampled import resampled_change
-from evaltools.task_kind import all_metrics
+from evaltools.task_kind import metric_named
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _change(figure: str, old: BaselineConfiguration, new: BaselineConfiguration,
     before, now = old.figures[figure], new.figures[figure]
     if before is None or now is None:
         return None
-    metric, mean, earlier = all_metrics().get(figure), new.means.get(figure), old.means.get(figure)
+    metric, mean, earlier = metric_named(figure), new.means.get(figure), old.means.get(figure)
     sign = -1.0 if mean is not None and mean.better == "lower" else 1.0
     if is_paired and metric is not None and metric.ranked and new.ranks and len(old.ranks) == len(new.ranks):
         return CountedChange(flips_of(old.ranks, new.ranks, metric.ranked))

@@ -16,8 +16,8 @@ from evaltools.gates.hold import hold_gates
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.pytest_plugin.session_runs import session_runs
 from evaltools.report.files.output_file import require_output_file, write_file
+from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import page_file, require_page_file
-from evaltools.report.page.make import Sources
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
 

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.coco.native_lines import fill, lines
-from evaltools.tasks.coco.page import sections
 from evaltools.tasks.coco.table import print_figures
 from evaltools.tasks.shared.next_step import to_the_outputs as next_step
 
+if TYPE_CHECKING:
+    from evaltools.result.section import Section
+
 __all__ = ["fill", "lines", "next_step", "print_figures", "sections"]
+
+
+def sections(result: EvaluationResult) -> list[Section]:
+    """Those of a page; what draws them is imported for a page only."""
+    from evaltools.tasks.coco import page
+
+    return page.sections(result)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,12 +10,21 @@ from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.native.lines.latency import fill_latency
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.tasks.imagenet.page import sections
 from evaltools.tasks.imagenet.result import ImagenetPart
 from evaltools.tasks.imagenet.table import print_figures
 from evaltools.tasks.shared.next_step import to_the_outputs as next_step
 
+if TYPE_CHECKING:
+    from evaltools.result.section import Section
+
 __all__ = ["fill", "lines", "next_step", "print_figures", "sections"]
+
+
+def sections(result: EvaluationResult) -> list[Section]:
+    """Those of a page; what draws them is imported for a page only."""
+    from evaltools.tasks.imagenet import page
+
+    return page.sections(result)
 
 
 def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.metrics.native_error import NativeError
@@ -12,12 +12,21 @@ from evaltools.metrics.shortest import widened
 from evaltools.native.lines.latency import fill_latency
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
-from evaltools.tasks.inference_diff.page import sections
 from evaltools.tasks.inference_diff.result import InferenceDiff
 from evaltools.tasks.inference_diff.table import print_figures
 from evaltools.tasks.shared.next_step import to_the_answers as next_step
 
+if TYPE_CHECKING:
+    from evaltools.result.section import Section
+
 __all__ = ["fill", "lines", "next_step", "print_figures", "sections"]
+
+
+def sections(result: EvaluationResult) -> list[Section]:
+    """Those of a page; what draws them is imported for a page only."""
+    from evaltools.tasks.inference_diff import page
+
+    return page.sections(result)
 
 
 def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:

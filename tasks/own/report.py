@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -11,11 +11,20 @@ from evaltools.report.tables.figures import NAMES, speed_columns
 from evaltools.report.words.verdicts import score_change_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.task_kind import Detail
-from evaltools.tasks.own.page import sections
 from evaltools.tasks.own.result import MetricMean, OwnPart
 from evaltools.tasks.shared.next_step import to_the_outputs as next_step
 
+if TYPE_CHECKING:
+    from evaltools.result.section import Section
+
 __all__ = ["fill", "lines", "next_step", "print_figures", "sections"]
+
+
+def sections(result: EvaluationResult) -> list[Section]:
+    """Those of a page; what draws them is imported for a page only."""
+    from evaltools.tasks.own import page
+
+    return page.sections(result)
 
 
 def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:

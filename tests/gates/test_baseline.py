@@ -12,9 +12,8 @@ from scipy import stats
 from evaltools.errors import DataError
 from evaltools.gates.baseline import Baseline, BaselineConfiguration, make_baseline, read_baseline
 from evaltools.gates.baseline_diff import BaselineComparison, compare_with_baseline
-from evaltools.report.words.baseline import baseline_decisions
+from evaltools.report.words.baseline import baseline_change_in_words, baseline_decisions
 from evaltools.report.words.gates import decision_in_words
-from evaltools.report.words.verdicts import baseline_change_in_words
 from evaltools.result.evaluation import ExecutionUsed
 from evaltools.result.json_file import encode_json
 from evaltools.tasks.imagenet.result import ExampleAnswer, ExampleRecord

@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import optimize, stats
-from statsmodels.stats.proportion import proportion_confint
 
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import GATE_VERDICTS, Decision, Found, GateVerdict, decide, worst_verdict
@@ -117,6 +116,8 @@ def test_without_a_reference_only_what_needs_none_is_decided() -> None:
 @pytest.mark.parametrize(("successes", "count"), [(180, 200), (9, 10), (450, 500), (0, 20), (20, 20), (35_800, 50_000)])
 @pytest.mark.parametrize("confidence", [90, 95, 99.5])
 def test_the_bounds_of_a_share_are_those_of_statsmodels(successes: int, count: int, confidence: float) -> None:
+    from statsmodels.stats.proportion import proportion_confint
+
     alpha = 2 * (1 - confidence / 100)
     low, high = proportion_confint(successes, count, alpha=alpha, method="beta")
     evidence = share(successes, count)

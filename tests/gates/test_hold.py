@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision, decide
@@ -318,6 +317,8 @@ def test_the_drop_of_a_result_is_that_of_its_counts() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_of_several_limits_those_are_broken_that_holm_rejects(seed: int) -> None:
     """Shares of which some are below their limit, by the exact test of each; one limit without a confidence."""
+    from statsmodels.stats.multitest import multipletests
+
     successes = np.random.default_rng(seed).binomial(200, [0.9, 0.85, 0.86, 0.84, 0.8, 0.83]).tolist()
     evidence = [
         Evidence(str(place), figures={"top1": number / 200}, shares={"top1": Share(number, 200)})

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from junitparser import Error, Failure, JUnitXml, Skipped
 from scipy import stats
-from statsmodels.stats.proportion import proportion_confint
 
 from tests.command import evaltools_here
 
@@ -77,6 +76,8 @@ def test_flips_and_p_are_those_of_the_recorded_answers(result: Path) -> None:
 
 
 def test_intervals_of_accuracies(result: Path) -> None:
+    from statsmodels.stats.proportion import proportion_confint
+
     for entry in json.loads(result.read_text())["part"]["classified"].values():
         for share, interval in zip(entry["metrics"]["topk"]["accuracies"], entry["topk_intervals"], strict=True):
             low, high = proportion_confint(round(share * 200), 200, method="wilson")

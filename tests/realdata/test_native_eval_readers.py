@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Final
@@ -30,19 +29,21 @@ ONLY_ON_DEVICES: Final = {"hexagon", "coreml", "gpu_", "ynnpack", "stable_delega
 """Flags that the recorded Linux build of the tools lacks."""
 
 
-def recorded(*status: int, file: str = "rc.txt") -> list[str]:
+def recorded(shared: Path, *status: int, file: str = "rc.txt") -> list[str]:
     """The runs of the three tools that have a file and ended with one of these exit codes, as paths in the oracle."""
-    oracle = Path(os.environ.get("EVALTOOLS_REALDATA", "")) / "oracle"
+    oracle = shared / "oracle"
     folders = [
         found.parent
         for room in ("imagenet", "coco", "inference_diff", "errors")
         for found in (oracle / room).rglob("rc.txt")
     ]
-    return sorted(
+    found = sorted(
         str(folder.relative_to(oracle))
         for folder in folders
         if int((folder / "rc.txt").read_text()) in status and (folder / file).is_file()
     )
+    assert found
+    return found
 
 
 def text_of(shared: Path, case: str, *names: str) -> str:
@@ -73,63 +74,66 @@ def figures_of(log: NativeEvaluationLog) -> list[float]:
     return found + [value for difference in log.differences.values() for value in difference]
 
 
-@pytest.mark.parametrize("case", recorded(0))
-def test_the_text_of_a_success_is_complete_and_of_its_task(shared: Path, case: str) -> None:
-    log = parse_evaluation_log(text_of(shared, case))
-    assert log.is_complete
-    assert log.task == task_of_case(case)
+def test_the_text_of_a_success_is_complete_and_of_its_task(shared: Path) -> None:
+    for case in recorded(shared, 0):
+        log = parse_evaluation_log(text_of(shared, case))
+        assert log.is_complete, case
+        assert log.task == task_of_case(case), case
 
 
-@pytest.mark.parametrize("case", recorded(0))
-def test_the_figures_are_those_of_the_text(shared: Path, case: str) -> None:
-    text = text_of(shared, case)
-    expected = figures_in(text)
-    assert expected
-    assert [f"{value:g}" for value in figures_of(parse_evaluation_log(text))] == [f"{float(n):g}" for n in expected]
+def test_the_figures_are_those_of_the_text(shared: Path) -> None:
+    for case in recorded(shared, 0):
+        text = text_of(shared, case)
+        expected = figures_in(text)
+        assert expected, case
+        found = figures_of(parse_evaluation_log(text))
+        assert [f"{value:g}" for value in found] == [f"{float(number):g}" for number in expected], case
 
 
-@pytest.mark.parametrize("case", recorded(0))
-def test_what_was_read_gives_the_same_lines_again(shared: Path, case: str) -> None:
-    text = text_of(shared, case, "stdout")
-    expected = "".join(line for line in text.splitlines(keepends=True) if not OTHER_LINES.fullmatch(line.rstrip("\n")))
-    assert "".join(f"{line}\n" for line in rendered(parse_evaluation_log(text))) == expected
+def test_what_was_read_gives_the_same_lines_again(shared: Path) -> None:
+    for case in recorded(shared, 0):
+        text = text_of(shared, case, "stdout")
+        lines = text.splitlines(keepends=True)
+        expected = "".join(line for line in lines if not OTHER_LINES.fullmatch(line.rstrip("\n")))
+        assert "".join(f"{line}\n" for line in rendered(parse_evaluation_log(text))) == expected, case
 
 
-@pytest.mark.parametrize("case", recorded(1, 134))
-def test_a_failure_is_not_complete_and_says_why(shared: Path, case: str) -> None:
-    log = parse_evaluation_log(text_of(shared, case))
-    assert not log.is_complete
-    assert log.failure
-    quoted = log.failure.split("; ")[-1]
-    assert quoted in text_of(shared, case, "stderr")
+def test_a_failure_is_not_complete_and_says_why(shared: Path) -> None:
+    for case in recorded(shared, 1, 134):
+        log = parse_evaluation_log(text_of(shared, case))
+        assert not log.is_complete, case
+        assert log.failure, case
+        quoted = log.failure.split("; ")[-1]
+        assert quoted in text_of(shared, case, "stderr"), case
 
 
-@pytest.mark.parametrize("case", recorded(0, file="out.pb"))
-def test_text_and_result_file_agree(shared: Path, case: str) -> None:
-    log = parse_evaluation_log(text_of(shared, case))
-    figures = read_evaluation_proto((shared / "oracle" / case / "out.pb").read_bytes())
-    assert task_of(figures) == task_of_case(case)
-    require_agreement(figures, log)
+def test_text_and_result_file_agree(shared: Path) -> None:
+    for case in recorded(shared, 0, file="out.pb"):
+        log = parse_evaluation_log(text_of(shared, case))
+        figures = read_evaluation_proto((shared / "oracle" / case / "out.pb").read_bytes())
+        assert task_of(figures) == task_of_case(case), case
+        require_agreement(figures, log)
 
 
-@pytest.mark.parametrize("case", recorded(0, file="out.textproto"))
-def test_the_result_file_is_read_as_its_text_form_says(shared: Path, case: str) -> None:
-    text = (shared / "oracle" / case / "out.textproto").read_text()
-    figures = read_evaluation_proto((shared / "oracle" / case / "out.pb").read_bytes())
-    stated = {
-        name: [float(value) for value in re.findall(rf"\b{name}: (\S+)", text)] for name in ("sum_us", "max_value")
-    }
-    assert figures.runs == int(re.findall(r"num_runs: (\d+)", text)[0])
-    latencies = (
-        (figures.reference, figures.test)
-        if isinstance(figures, DiffFigures)
-        else (figures.preprocessing, figures.inference)
-    )
-    assert [latency.sum_us for latency in latencies] == stated["sum_us"]
-    if isinstance(figures, DiffFigures) and figures.runs:
-        assert [found.max_error for found in figures.differences] == [np.float32(v) for v in stated["max_value"]]
-    if isinstance(figures, ClassifierFigures) and figures.runs:
-        assert len(figures.accuracies) == 10
+def test_the_result_file_is_read_as_its_text_form_says(shared: Path) -> None:
+    for case in recorded(shared, 0, file="out.textproto"):
+        text = (shared / "oracle" / case / "out.textproto").read_text()
+        figures = read_evaluation_proto((shared / "oracle" / case / "out.pb").read_bytes())
+        stated = {
+            name: [float(value) for value in re.findall(rf"\b{name}: (\S+)", text)] for name in ("sum_us", "max_value")
+        }
+        assert figures.runs == int(re.findall(r"num_runs: (\d+)", text)[0]), case
+        latencies = (
+            (figures.reference, figures.test)
+            if isinstance(figures, DiffFigures)
+            else (figures.preprocessing, figures.inference)
+        )
+        assert [latency.sum_us for latency in latencies] == stated["sum_us"], case
+        if isinstance(figures, DiffFigures) and figures.runs:
+            largest = [np.float32(value) for value in stated["max_value"]]
+            assert [found.max_error for found in figures.differences] == largest, case
+        if isinstance(figures, ClassifierFigures) and figures.runs:
+            assert len(figures.accuracies) == 10, case
 
 
 def test_text_and_result_file_of_different_runs_contradict_each_other(shared: Path) -> None:

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-from statsmodels.stats.proportion import proportion_confint
 
 from evaltools.stats.means import MeanChange, mean_change, mean_interval
 
@@ -69,6 +68,8 @@ def test_as_many_examples_as_are_needed_decide() -> None:
 
 
 def test_a_mean_of_scores_that_are_0_or_1_has_the_interval_of_a_share() -> None:
+    from statsmodels.stats.proportion import proportion_confint
+
     scores = np.array([1.0] * 13 + [0.0] * 7)
     found = mean_interval(float(scores.mean()), float(scores.std(ddof=1)), 20)
     expected = proportion_confint(13, 20, method="wilson")

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from scipy import stats
-from statsmodels.stats.contingency_tables import mcnemar
 
 from evaltools.stats.interval import Interval
 from evaltools.stats.power import (
@@ -27,6 +26,8 @@ from evaltools.stats.proportions import PairedCounts, change_bound, change_inter
 def test_power_is_the_share_of_simulated_evaluations_that_see_the_drop(
     count: int, drop: float, flip_rate: float
 ) -> None:
+    from statsmodels.stats.contingency_tables import mcnemar
+
     generator = np.random.default_rng(11)
     lost, gained = (flip_rate + drop) / 2, (flip_rate - drop) / 2
     drawn = generator.multinomial(count, [lost, gained, 1 - flip_rate], 4000)

@@ -5,9 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import optimize
-from statsmodels.stats.contingency_tables import mcnemar
-from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.proportion import proportion_confint
 
 from evaltools.stats.multiple import holm
 from evaltools.stats.proportions import (
@@ -23,6 +20,8 @@ from evaltools.stats.proportions import (
 @pytest.mark.parametrize(("successes", "count"), [(0, 1), (1, 1), (0, 50), (50, 50), (7, 10), (35_800, 50_000)])
 @pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
 def test_wilson_as_statsmodels(successes: int, count: int, confidence: float) -> None:
+    from statsmodels.stats.proportion import proportion_confint
+
     found = wilson_interval(successes, count, confidence)
     low, high = proportion_confint(successes, count, alpha=1 - confidence, method="wilson")
     assert (found.low, found.high) == pytest.approx((low, high), abs=1e-12)
@@ -37,6 +36,8 @@ def test_what_is_no_share(successes: int, count: int) -> None:
 
 @pytest.mark.parametrize(("lost", "gained"), [(0, 0), (0, 5), (5, 5), (41, 32), (1, 30), (700, 801)])
 def test_mcnemar_as_statsmodels(lost: int, gained: int) -> None:
+    from statsmodels.stats.contingency_tables import mcnemar
+
     expected = mcnemar([[100, lost], [gained, 100]], exact=True).pvalue
     assert mcnemar_p(PairedCounts(200 + lost + gained, lost, gained)) == pytest.approx(min(1.0, expected), abs=1e-12)
 
@@ -78,6 +79,8 @@ def test_the_interval_ends_where_the_score_is_the_quantile() -> None:
 
 
 def test_the_square_of_the_score_without_change_is_mcnemars_statistic() -> None:
+    from statsmodels.stats.contingency_tables import mcnemar
+
     expected = mcnemar([[100, 41], [32, 100]], exact=False, correction=False).statistic
     assert change_z(PairedCounts(5000, 41, 32), 0.0) ** 2 == pytest.approx(expected)
 
@@ -106,5 +109,7 @@ def test_the_interval_of_the_change_holds_the_truth_in_95_of_100_samples(rates: 
 
 @pytest.mark.parametrize("p_values", [[0.01], [0.01, 0.04, 0.03], [0.5, 0.5], [0.001, 0.2, 0.02, 0.02, 1.0], []])
 def test_holm_as_statsmodels(p_values: list[float]) -> None:
+    from statsmodels.stats.multitest import multipletests
+
     expected = multipletests(p_values, method="holm")[1].tolist() if p_values else []
     assert holm(p_values) == pytest.approx(expected)

@@ -20,8 +20,8 @@ from evaltools.report.files.benchmark_trace import trace_json
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.files.plots.benchmark import plot_benchmark
 from evaltools.report.files.plots.drawing import require_plot
+from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import measured_page, require_page_file
-from evaltools.report.page.make import Sources
 from evaltools.report.tables.benchmark import print_benchmark
 from evaltools.report.tables.device_run import print_device_run
 from evaltools.request import Request

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evaltools import exit_codes
 from evaltools.cli.evaluate.output import (
@@ -21,14 +22,16 @@ from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.terminal import make_console
 from evaltools.locate.after import searches_after
 from evaltools.report.files.planned import planned_files, planned_report
-from evaltools.report.page.make import Sources
+from evaltools.report.page.content.sources import Sources
 from evaltools.request import Options, Request
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
-from evaltools.result.locate import LocateResult
 from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.measure import measure
 from evaltools.tasks.shared.kind import evaluation_kind
+
+if TYPE_CHECKING:
+    from evaltools.result.locate import LocateResult
 
 
 @dataclass(frozen=True)

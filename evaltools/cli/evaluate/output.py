@@ -19,8 +19,7 @@ from evaltools.errors import OutputError
 from evaltools.native.lines.evaluation import native_lines
 from evaltools.report.files.evaluation import rendered
 from evaltools.report.files.output_file import write_file, write_measured
-from evaltools.report.page.file import measured_page
-from evaltools.report.page.make import Sources
+from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.evaluation import print_configurations, print_result
 from evaltools.request import Options
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
@@ -85,6 +84,8 @@ def write_report(path: Path | None, sources: Sources) -> list[OutputError]:
     """Write the page, if one is asked for; returns what could not be written."""
     if path is None:
         return []
+    from evaltools.report.page.file import measured_page
+
     try:
         write_file(path, measured_page(sources, path))
     except OutputError as error:

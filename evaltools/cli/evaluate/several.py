@@ -19,7 +19,7 @@ from evaltools.report.files.output_file import require_output_file, write_measur
 from evaltools.report.files.planned import files_read, require_report
 from evaltools.report.files.plots.drawing import require_plot
 from evaltools.report.files.plots.models import plot_models
-from evaltools.report.page.make import Sources
+from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.benchmark import model_names
 from evaltools.report.tables.models import print_models
 from evaltools.request import Request

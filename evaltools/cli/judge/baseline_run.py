@@ -24,11 +24,10 @@ from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.hold import GateDecisions, seconds_of
 from evaltools.gates.outcome import outcome_of
 from evaltools.report.files.output_file import require_writable, write_file
-from evaltools.report.page.make import Sources
+from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.tables.gates import print_gates
-from evaltools.report.words.baseline import baseline_decisions, figure_name
-from evaltools.report.words.verdicts import baseline_change_in_words
+from evaltools.report.words.baseline import baseline_change_in_words, baseline_decisions, figure_name
 from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json

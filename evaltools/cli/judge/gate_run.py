@@ -25,7 +25,7 @@ from evaltools.gates.decide import worst_verdict
 from evaltools.gates.gate_file import GateFile, RunSource, read_gate_file
 from evaltools.gates.hold import hold_gates, report_unjudged
 from evaltools.gates.outcome import outcome_of
-from evaltools.report.page.make import Sources
+from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.gates import print_gates
 from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import EvaluationResult

@@ -15,8 +15,8 @@ from evaltools.report.files.gates.badge import badge_json
 from evaltools.report.files.gates.junit import junit_xml
 from evaltools.report.files.gates.markdown import markdown_summary
 from evaltools.report.files.output_file import require_output_file, write_file
+from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import measured_page, require_page_file
-from evaltools.report.page.make import Sources
 from evaltools.request.flags import GivenFlags
 from evaltools.result.json_file import encode_json
 

@@ -22,8 +22,8 @@ from evaltools.locate.run import expected_parts, locate
 from evaltools.report.files.evaluation import file_per_configuration
 from evaltools.report.files.output_file import require_output_file, write_file, write_measured
 from evaltools.report.files.planned import require_report
+from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import measured_page
-from evaltools.report.page.make import Sources
 from evaltools.report.tables.device_run import print_device_run
 from evaltools.report.tables.locate import print_answer, print_operators
 from evaltools.request import Options, Request

@@ -9,8 +9,9 @@ from evaltools.cli.shared.streams import complain
 from evaltools.errors import UsageError
 from evaltools.exit_codes import OK
 from evaltools.report.files.output_file import require_output_file, write_file
+from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import page_file, require_page_file
-from evaltools.report.page.make import Sources
+from evaltools.report.page.make import histories_in
 from evaltools.report.page.sources import read_sources
 
 
@@ -31,7 +32,7 @@ def report(results: Sequence[str], output: Path, images: Path | None) -> int:
 
 def _require_content(sources: Sources) -> None:
     """Raise :class:`UsageError` for baselines that have nothing of the same model and examples beside them."""
-    if sources.count or not sources.baselines or any(len(history.releases) > 1 for history in sources.histories):
+    if sources.count or not sources.baselines or any(len(history.releases) > 1 for history in histories_in(sources)):
         return
     raise UsageError(
         "a baseline alone is no page; give a result beside it, or another baseline of "

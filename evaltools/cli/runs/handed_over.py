@@ -13,19 +13,21 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from evaltools.cli.main import exit_code_of
-from evaltools.documents import json_values
+from evaltools.cli.main import collect_garbage_less_often, exit_code_of
 from evaltools.errors import DataError
 from evaltools.exit_codes import INTERRUPTED
-from evaltools.request import Request
-from evaltools.runs.handing_over import WITH_STDIN
+
+if TYPE_CHECKING:
+    from evaltools.request import Request
 
 
 def main(arguments: Sequence[str]) -> int:
     """Carry out the request; returns the exit code."""
+    collect_garbage_less_often()
     file, *more = arguments
-    if WITH_STDIN in more:
+    if more:
         threading.Thread(target=_end_with_stdin, daemon=True).start()
     return exit_code_of(
         lambda: carry_out(replace(read_request(Path(file)), folder=Path.cwd())), "interrupted before there was a result"
@@ -69,6 +71,7 @@ def carry_out(request: Request) -> int:
 def read_request(file: Path) -> Request:
     """The request in a file that another process wrote; raises :class:`DataError` where it holds none."""
     from evaltools.device.run.flags import BY_NAME
+    from evaltools.documents import json_values
     from evaltools.request.plain import from_plain
 
     try:

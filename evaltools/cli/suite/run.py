@@ -22,8 +22,8 @@ from evaltools.gates.suite_diff import compare_suites
 from evaltools.gates.suite_result import SuiteChanges, SuiteResult, read_suite
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.files.planned import require_report
+from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import measured_page
-from evaltools.report.page.make import Sources
 from evaltools.report.tables.suite import print_suite
 from evaltools.request import Request
 from evaltools.result.json_file import encode_json

@@ -11,7 +11,6 @@ from typing import Final
 from evaltools.errors import UsageError
 from evaltools.native.lines.evaluation import measured_tests
 from evaltools.report.files.formats import format_of
-from evaltools.report.files.plots.models import plot_models
 from evaltools.result.evaluation import EvaluationResult
 
 _WHOLE_RESULT: Final = "the result"
@@ -51,6 +50,8 @@ def file_per_configuration(output: Path, configurations: Sequence[str]) -> dict[
 def rendered(result: EvaluationResult, files: Mapping[str, Path], stated: str = "") -> dict[str, bytes]:
     """The content of each planned file; there is none for configurations that were not measured."""
     if PLOT in files:
+        from evaltools.report.files.plots.models import plot_models
+
         others = {name: path for name, path in files.items() if name != PLOT}
         name = Path(result.model.file).name
         return rendered(result, others, stated) | {PLOT: plot_models({name: result}, files[PLOT])}

@@ -9,9 +9,6 @@ from evaltools.errors import UsageError
 from evaltools.report.files.evaluation import PLOT, plan_files
 from evaltools.report.files.formats import require_format
 from evaltools.report.files.output_file import require_output_file
-from evaltools.report.files.plots.drawing import require_plot
-from evaltools.report.page.file import require_page_file
-from evaltools.report.page.rendering.html import require_page
 from evaltools.request import Request, require_apart
 
 
@@ -31,6 +28,8 @@ def planned_report(request: Request, inputs: Iterable[Path | None]) -> Path | No
 
 def require_report(path: Path, read: Iterable[Path]) -> None:
     """Refuse a page that cannot be made or written, or would replace what is read."""
+    from evaltools.report.page.file import require_page_file
+
     require_page_file(path, "--report")
     require_output_file(path, "--report", read)
 
@@ -47,6 +46,8 @@ def planned_files(request: Request, inputs: Iterable[Path | None]) -> dict[str, 
         require_output_file(trace, "--trace", read)
     plot = options.path("plot")
     if plot is not None:
+        from evaltools.report.files.plots.drawing import require_plot
+
         require_plot(plot)
         require_output_file(plot, "--plot", read)
     flags = {"--trace": trace, "--plot": plot, "--report": options.path("report")}
@@ -60,6 +61,8 @@ def planned_files(request: Request, inputs: Iterable[Path | None]) -> dict[str, 
     if output is None:
         return drawn
     if (stated or output.suffix.lower().removeprefix(".")) == "html":
+        from evaltools.report.page.rendering.html import require_page
+
         require_page()
     files = plan_files(output, [configuration.name for configuration in request.tests], stated)
     for path in set(files.values()):

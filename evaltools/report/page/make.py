@@ -6,17 +6,17 @@ import gzip
 import io
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from evaltools.gates.baseline import Baseline, is_whole, make_baseline
+from evaltools.gates.baseline import is_whole, make_baseline
 from evaltools.gates.history import History, histories_of
 from evaltools.gates.outcome import GateOutcome
 from evaltools.gates.suite_result import SuiteResult
 from evaltools.report.page.content.bounds import bounded, bounded_section
 from evaltools.report.page.content.page import Download, Page, Part, each_step_once
+from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.sections import benchmarks, first, gates, layers, suite, traces
 from evaltools.report.page.sections.accuracy import accuracy
 from evaltools.report.page.sections.devices import devices
@@ -41,43 +41,10 @@ _LARGEST_DOWNLOAD: Final = 1_000_000
 """In bytes, as gzip; larger ones are left out of the page."""
 
 
-@dataclass(frozen=True)
-class Sources:
-    """What a page is about, each by its name.
-
-    ``located`` are what was found in the model of an evaluation, by that one's name; ``searches`` stand alone.
-    ``saved`` is what stands in the result files that there are, and ``folders`` where these lie.
-    """
-
-    evaluations: Mapping[str, EvaluationResult] = field(default_factory=dict)
-    benchmarks: Mapping[str, BenchmarkResult] = field(default_factory=dict)
-    searches: Mapping[str, LocateResult] = field(default_factory=dict)
-    located: Mapping[str, Sequence[LocateResult]] = field(default_factory=dict)
-    saved: Mapping[str, bytes] = field(default_factory=dict)
-    folders: Mapping[str, Path] = field(default_factory=dict)
-    captures: Mapping[str, RunCapture | ModelsCapture] = field(default_factory=dict)
-    outcomes: Mapping[str, GateOutcome] = field(default_factory=dict)
-    suites: Mapping[str, SuiteResult] = field(default_factory=dict)
-    baselines: Sequence[Baseline] = ()
-
-    @property
-    def count(self) -> int:
-        """How many results there are, baselines apart."""
-        kinds = (self.evaluations, self.benchmarks, self.searches, self.captures, self.outcomes, self.suites)
-        return sum(map(len, kinds))
-
-    @property
-    def histories(self) -> list[History]:
-        """Baselines, with the results that are of the same model and examples as later releases."""
-        results = [make_baseline(result) for result in self.evaluations.values() if is_whole(result)]
-        found = histories_of([*self.baselines, *results])
-        return [history for history in found if any(baseline in history.releases for baseline in self.baselines)]
-
-
 def page_of(sources: Sources) -> Page:
     """All that a page says; sections without data are left out."""
     parts = [_of_gates(name, outcome, sources) for name, outcome in sources.outcomes.items()]
-    histories = sources.histories
+    histories = histories_in(sources)
     parts += [releases(history) for history in histories if len(history.releases) > 1]
     parts += [_of_suite(name, result, sources) for name, result in sources.suites.items()]
     parts += [_of_evaluation(name, result, sources) for name, result in sources.evaluations.items()]
@@ -86,6 +53,13 @@ def page_of(sources: Sources) -> Page:
     parts += [_of_capture(name, captured, sources) for name, captured in sources.captures.items()]
     sections = [*together(sources.evaluations, sources.benchmarks), *alone(histories)]
     return Page(_title(parts), tuple(map(bounded, parts)), tuple(map(bounded_section, sections)), _below(sources))
+
+
+def histories_in(sources: Sources) -> list[History]:
+    """Baselines, with the results that are of the same model and examples as later releases."""
+    results = [make_baseline(result) for result in sources.evaluations.values() if is_whole(result)]
+    found = histories_of([*sources.baselines, *results])
+    return [history for history in found if any(baseline in history.releases for baseline in sources.baselines)]
 
 
 def _below(sources: Sources) -> str:

@@ -12,7 +12,7 @@ from evaltools.errors import DataError, UsageError
 from evaltools.gates.baseline import Baseline
 from evaltools.gates.outcome import GateOutcome
 from evaltools.gates.suite_result import SuiteResult
-from evaltools.report.page.make import Sources
+from evaltools.report.page.content.sources import Sources
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.capture import ModelsCapture, RunCapture
 from evaltools.result.evaluation import EvaluationResult

@@ -21,7 +21,7 @@ from evaltools.report.words.verdicts import (
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import BLIND, WEAK, Verdict
-from evaltools.task_kind import all_metrics, kind_of
+from evaltools.task_kind import kind_of, metric_named
 from evaltools.text import printable
 
 _BAD: Final = ("worse", "diverged", "not measured")
@@ -130,7 +130,7 @@ def judged_in_words(verdict: Verdict) -> str:
             return f"{kind_in_words(verdict.kind)}: {BLIND_IN_WORDS}"
         weak = [weak_in_words(reason) for reason in verdict.reasons if reason.kind == WEAK]
         return ", but ".join([kind_in_words(verdict.kind), *weak])
-    metric = all_metrics().get(verdict.metric)
+    metric = metric_named(verdict.metric)
     if metric is None or metric.is_of_own_task:
         return f"{verdict.metric} {score_change_in_words(verdict)}"
     return f"{metric.heading or metric.name} {change_in_words(verdict)}"

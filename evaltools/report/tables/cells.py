@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
 from evaltools.metrics.latency import Latency
-from evaltools.result.benchmark import BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, LatencyComparison
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import is_clear
 from evaltools.text import printable
+
+if TYPE_CHECKING:
+    from evaltools.result.benchmark import BenchmarkRow
 
 _SMALLEST_P: Final = 1e-9
 _WIDEST_INTERVAL: Final = 3.0

@@ -18,7 +18,7 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import ScoreMean
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import IDENTICAL_ANSWERS, UNCHANGED_ANSWERS
-from evaltools.task_kind import all_metrics, kind_of
+from evaltools.task_kind import kind_of, metric_named
 
 _OF_OUTPUTS: Final = "outputs"
 _WORDS: Final = {IDENTICAL_ANSWERS: "identical", UNCHANGED_ANSWERS: "unchanged"}
@@ -74,7 +74,7 @@ class ModelRows:
     @property
     def metric(self) -> Metric | None:
         """The metric of the figure; None for a figure of a task of one's own."""
-        return None if self.figure is None else all_metrics().get(self.figure)
+        return None if self.figure is None else metric_named(self.figure)
 
     @property
     def heading(self) -> str:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from evaltools.gates.baseline_diff import TOLERANCE_OF_ERRORS, BaselineComparison, FigureChange, HeldTo
+from evaltools.gates.baseline_diff import (
+    FISHER,
+    NO_NUMBER,
+    TOLERANCE_OF_ERRORS,
+    UNTESTED,
+    BaselineComparison,
+    FigureChange,
+    HeldTo,
+)
 from evaltools.gates.decide import Decision, Found, GateVerdict
+from evaltools.gates.mean_verdict import WELCH
 from evaltools.report.words.gates import in_unit, unit_of
-from evaltools.report.words.verdicts import baseline_change_in_words
+from evaltools.report.words.verdicts import change_in_words, in_points, score_change_in_words
 from evaltools.result.verdict import Reason
+from evaltools.task_kind import metric_named
 from evaltools.text import printable
 
 
@@ -20,6 +30,31 @@ def baseline_decisions(compared: BaselineComparison) -> tuple[Decision, ...]:
     gone = Reason.of_text("it was not measured now")
     found += [Decision(name, "measured again", "not measured", reason=gone) for name in compared.missing]
     return tuple(found)
+
+
+def baseline_change_in_words(change: FigureChange) -> str:
+    """The verdict on a figure that a baseline has, empty where there is none."""
+    verdict = change.verdict
+    if verdict is None:
+        return ""
+    kinds = [reason.kind for reason in verdict.reasons]
+    if NO_NUMBER in kinds:
+        return "WORSE: there is no number any more"
+    if UNTESTED in kinds:
+        return "WORSE: a drop beyond --margin, and nothing to test it by"
+    if FISHER in kinds:
+        word = "WORSE" if verdict.kind == "worse" else verdict.kind
+        return (
+            f"{word}: {in_points(verdict.change)} points, p {verdict.p_value:.2g} "
+            "(Fisher's exact test: answers are not paired)"
+        )
+    if WELCH in kinds:
+        return f"{score_change_in_words(verdict)}, p {verdict.p_value:.2g} (Welch's t test: scores are not paired)"
+    metric = metric_named(change.figure)
+    if metric is None or metric.is_of_own_task:
+        return score_change_in_words(verdict)
+    tested = "" if verdict.p_value is None else f", McNemar p {verdict.p_value:.2g}"
+    return f"{change_in_words(verdict)}{tested}"
 
 
 def _decision(change: FigureChange, margin: float) -> Decision:

@@ -11,7 +11,7 @@ from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.outcome import GateOutcome
 from evaltools.result.verdict import TEXT, Reason
 from evaltools.stats.power import POWER
-from evaltools.task_kind import all_metrics
+from evaltools.task_kind import metric_named
 from evaltools.text import printable
 
 _ANY: Final = "*"
@@ -141,7 +141,7 @@ def in_unit(value: float | None, unit: str) -> str:
 
 def unit_of(figure: str) -> str:
     """The unit of a figure where a limit names none: that of its metric, ``%`` of a share."""
-    metric = all_metrics().get(figure)
+    metric = metric_named(figure)
     return "" if metric is None else "%" if metric.is_share else metric.unit
 
 

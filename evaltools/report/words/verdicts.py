@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from evaltools.gates.baseline_diff import FISHER, NO_NUMBER, UNTESTED, FigureChange
-from evaltools.gates.mean_verdict import WELCH
-from evaltools.metrics.output_difference import BEST_CLASS, LARGEST, OutputDifference
 from evaltools.result.verdict import (
     BLIND,
     DRAWN_EXAMPLES,
@@ -20,7 +17,10 @@ from evaltools.result.verdict import (
     Verdict,
 )
 from evaltools.stats.power import POWER
-from evaltools.task_kind import all_metrics
+from evaltools.task_kind import metric_named
+
+if TYPE_CHECKING:
+    from evaltools.metrics.output_difference import OutputDifference
 
 _PRECISIONS: Final = ("fp16", "bf16", "int8")
 BLIND_IN_WORDS: Final = (
@@ -57,7 +57,7 @@ def change_in_words(verdict: Verdict) -> str:
         return _of_drawn(verdict, verdict.reasons[0])
     if verdict.reasons and (verdict.low is None or verdict.high is None):
         return _without_interval(verdict)
-    change, span = 100 * (verdict.change or 0.0), f"[{_points(verdict.low)}, {_points(verdict.high)}]"
+    change, span = 100 * (verdict.change or 0.0), f"[{in_points(verdict.low)}, {in_points(verdict.high)}]"
     within = "" if verdict.margin is None else f" within {100 * verdict.margin:g} points"
     if verdict.kind == "equivalent":
         return f"equivalent{within}: {change:+.2f} points {span}"
@@ -70,7 +70,7 @@ def _of_drawn(verdict: Verdict, reason: Reason) -> str:
     """The answer on a limit, after how many of the drawn examples it was known, and the change with its bounds."""
     names, numbers = reason.names, reason.numbers
     answer = limit_in_words(names["answer"], names["limit"], numbers["run"], numbers["examples"])
-    change = f"{100 * (verdict.change or 0.0):+.2f} points [{_points(verdict.low)}, {_points(verdict.high)}]"
+    change = f"{100 * (verdict.change or 0.0):+.2f} points [{in_points(verdict.low)}, {in_points(verdict.high)}]"
     return f"{answer}: {change}"
 
 
@@ -126,14 +126,15 @@ def verdict_in_words(verdict: Verdict) -> str:
     >>> verdict_in_words(Verdict("worse", "top1", change=-0.0272, low=-0.0332, high=-0.0216, margin=0.005))
     'top1 WORSE by 2.72 points [-3.32, -2.16]'
     """
-    metric = all_metrics().get(verdict.metric)
+    metric = metric_named(verdict.metric)
     if verdict.change is None and metric is None:
         return outputs_in_words(verdict)
     is_share = metric is not None and not metric.is_of_own_task
     return f"{verdict.metric} {change_in_words(verdict) if is_share else score_change_in_words(verdict)}"
 
 
-def _points(share: float | None) -> str:
+def in_points(share: float | None) -> str:
+    """A change of a share in points, with its sign, as text."""
     return "no number" if share is None else f"{100 * share:+.2f}"
 
 
@@ -172,31 +173,6 @@ def reasons_in_words(reasons: Sequence[Reason]) -> str:
         found = _WORDS.get(reason.kind, _any_reason)(reason)
         text += found if not text or reason.kind == _SAMPLED else f"; {found}"
     return text
-
-
-def baseline_change_in_words(change: FigureChange) -> str:
-    """The verdict on a figure that a baseline has, empty where there is none."""
-    verdict = change.verdict
-    if verdict is None:
-        return ""
-    kinds = [reason.kind for reason in verdict.reasons]
-    if NO_NUMBER in kinds:
-        return "WORSE: there is no number any more"
-    if UNTESTED in kinds:
-        return "WORSE: a drop beyond --margin, and nothing to test it by"
-    if FISHER in kinds:
-        word = "WORSE" if verdict.kind == "worse" else verdict.kind
-        return (
-            f"{word}: {_points(verdict.change)} points, p {verdict.p_value:.2g} (Fisher's exact test: answers are not "
-            "paired)"
-        )
-    if WELCH in kinds:
-        return f"{score_change_in_words(verdict)}, p {verdict.p_value:.2g} (Welch's t test: scores are not paired)"
-    metric = all_metrics().get(change.figure)
-    if metric is None or metric.is_of_own_task:
-        return score_change_in_words(verdict)
-    tested = "" if verdict.p_value is None else f", McNemar p {verdict.p_value:.2g}"
-    return f"{change_in_words(verdict)}{tested}"
 
 
 def size_in_words(found: OutputDifference) -> str:
@@ -260,8 +236,14 @@ def _too_few_pictures(reason: Reason) -> str:
 
 def _figure(reason: Reason) -> str:
     """A share in percent, with the number that it is of."""
+    from evaltools.metrics.output_difference import BEST_CLASS, LARGEST
+
+    known = {
+        BEST_CLASS: "another best class (ties apart) in",
+        LARGEST: "another largest element (ties apart) in",
+    }
     name, value, of = reason.names["figure"], reason.numbers["value"] or 0.0, reason.numbers["of"]
-    words = _FIGURES.get(name, name.replace("_", " "))
+    words = known.get(name, name.replace("_", " "))
     size = f"{value:.2g}" if of is None else f"{100 * value:.3g} % of {of}"
     return f"{words} {size}, {_held(reason)}"
 
@@ -351,10 +333,6 @@ def _two_digits(value: float | None) -> str:
     return "no number" if value is None else f"{value:.2g}"
 
 
-_FIGURES: Final = {
-    BEST_CLASS: "another best class (ties apart) in",
-    LARGEST: "another largest element (ties apart) in",
-}
 _SAMPLED: Final = "sampled_runs"
 _WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
     TEXT: lambda reason: reason.names["text"],

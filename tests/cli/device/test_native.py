@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -22,30 +21,23 @@ from tests.device.real_device import Network, RealDevice
 pytestmark = pytest.mark.once
 PICTURES = 20
 BENCHMARK = (f"--graph={sample.model_file('int8')}", "--num_runs=5", "--min_secs=0.01", "--warmup_min_secs=0.01")
-_BENCHMARK_MODEL = f"""#!/bin/sh
-# As benchmark_model on a device without a GPU.
-kept=
-for word in "$@"; do
-  case $word in
-  --use_gpu=*) echo "WARN: GPU acceleration is unsupported on this platform." ;;
-  *) kept="$kept $word" ;;
-  esac
-done
-exec {sys.executable} -m evaltools.cli.main benchmark $kept
-"""
-
-
-_LOGGING_BENCHMARK_MODEL = """#!/bin/sh
-# As benchmark_model on Android, where all that it prints stands in the log as well.
-say() { echo "INFO: $1"; echo "01-02 03:04:05.678  100  100 I tflite  : $1" >>/data/local/tmp/log; }
-echo "INFO: Created TensorFlow Lite XNNPACK delegate for CPU." >&2
-: >/data/local/tmp/log
-say "STARTING!"
+_TIMES = """say "STARTING!"
 say "count=9 first=9 curr=8 min=7 max=9 avg=8 std=1 p5=7 median=8 p95=9"
 say "count=50 first=9 curr=8 min=7 max=9 avg=8 std=1 p5=7 median=8 p95=9"
 say "Inference timings in us: Init: 100, First inference: 9, Warmup (avg): 8, Inference (avg): 8"
-echo "01-02 03:04:05.678  100  100 I tflite  : Replacing 3 out of 19 node(s) with delegate (TfLiteXNNPackDelegate) \
-node, yielding 2 partitions for subgraph 0." >>/data/local/tmp/log
+"""
+_BENCHMARK_MODEL = f"""#!/bin/sh
+# As benchmark_model on a device without a GPU.
+say() {{ echo "INFO: $1"; }}
+case "$*" in *--use_gpu=*) echo "WARN: GPU acceleration is unsupported on this platform." ;; esac
+{_TIMES}"""
+_LOGGING_BENCHMARK_MODEL = f"""#!/bin/sh
+# As benchmark_model on Android, where all that it prints stands in the log as well.
+say() {{ echo "INFO: $1"; echo "01-02 03:04:05.678  100  100 I tflite  : $1" >>/data/local/tmp/log; }}
+echo "INFO: Created TensorFlow Lite XNNPACK delegate for CPU." >&2
+: >/data/local/tmp/log
+{_TIMES}echo "01-02 03:04:05.678  100  100 I tflite  : Replacing 3 out of 19 node(s) with delegate \
+(TfLiteXNNPackDelegate) node, yielding 2 partitions for subgraph 0." >>/data/local/tmp/log
 """
 _OF_ANOTHER_PROCESSOR = bytes.fromhex("7f454c4602010100") + bytes(8) + bytes.fromhex("0200b70001000000") + bytes(440)
 """The head of a program for 64 bit ARM."""

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from statsmodels.stats.proportion import proportion_confint
 
 from evaltools.result_file import read_result
 from tests.command import evaltools, evaltools_here
@@ -20,6 +19,8 @@ from tests.evaluation_set import EvaluationSet, make_evaluation_set
 
 
 def test_the_native_lines_are_all_that_stdout_holds(evaluation: EvaluationSet) -> None:
+    from statsmodels.stats.proportion import proportion_confint
+
     completed = evaltools(*evaluation.flags("--use_xnnpack=false"))
     assert completed.code == 0, completed.err
     lines = completed.out.splitlines()
@@ -156,6 +157,17 @@ def test_fewer_than_ten_classes_print_fewer_lines(copied: EvaluationSet) -> None
     assert len([line for line in completed.out.splitlines() if "Accuracy" in line]) == 3
     assert "Top-3 Accuracy: 1\n" in completed.out
     assert evaltools_here(*copied.flags("--compat=native")).code == 2
+
+
+@pytest.mark.once
+def test_a_run_imports_nothing_that_only_pages_baselines_or_other_tasks_need(evaluation: EvaluationSet) -> None:
+    """So that a short run is short: each of these takes as long to import as some pictures to evaluate."""
+    completed = evaltools(*evaluation.flags("--num_images=2"), environment={"PYTHONPROFILEIMPORTTIME": "1"})
+    imported = {line.rpartition("|")[2].strip() for line in completed.err.splitlines() if line.startswith("import")}
+    assert "evaltools.tasks.imagenet.result" in imported
+    unneeded = {"report.page.make", "report.files.plots.models", "gates.baseline", "result.benchmark", "result.locate"}
+    unneeded |= {"metrics.output_difference", "tasks.coco.result", "tasks.imagenet.page", "tasks.imagenet.drawn"}
+    assert not {f"evaltools.{name}" for name in unneeded} & imported
 
 
 def test_labels_may_come_from_a_pipe(evaluation: EvaluationSet, tmp_path: Path) -> None:

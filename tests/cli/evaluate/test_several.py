@@ -19,7 +19,7 @@ from evaltools.cli.shared.terminal import make_console
 from evaltools.datasets import sample
 from evaltools.errors import DataError
 from evaltools.metrics.latency import summarise_latency
-from evaltools.report.page.make import Sources
+from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.models import print_models
 from evaltools.request import Request
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult

@@ -12,7 +12,8 @@ from PIL import Image
 from evaltools.gates.suite_result import SuiteChange, SuiteChanges, SuiteEntry, SuiteResult, SuiteRow
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.latency import summarise_latency
-from evaltools.report.page.make import Sources, page_of
+from evaltools.report.page.content.sources import Sources
+from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.html import html_of
 from evaltools.result.drawing import Drawing, Panel
 from evaltools.result.evaluation import EvaluationResult, LatencyComparison

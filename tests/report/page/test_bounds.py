@@ -14,7 +14,7 @@ from evaltools.report.page.content.bounds import (
     bounded_section,
 )
 from evaltools.report.page.content.page import Part, Saying
-from evaltools.report.page.make import Sources
+from evaltools.report.page.content.sources import Sources
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Frame, Gallery, Lines, Picture, Section, Table
 from tests.report.page.samples import classifier, read

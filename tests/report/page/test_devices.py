@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evaltools.report.page.make import Sources
+from evaltools.report.page.content.sources import Sources
 from evaltools.result.device_run import DeviceConditions
 from tests.report.page.samples import classifier, read
 from tests.report.tables.test_device_run import BOARD, PHONE, lost, part, run_of, timed

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 import pytest
 from PIL import Image
 
+from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import page_file
-from evaltools.report.page.make import Sources
 from evaltools.report.page.rendering.other_files import linked
 from evaltools.report.page.sources import read_sources
 from evaltools.result.capture import ProcessUse, RunCapture

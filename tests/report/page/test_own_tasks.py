@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from evaltools.report.page.make import Sources, page_of
+from evaltools.report.page.content.sources import Sources
+from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.markdown import markdown_of
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.own.definition import Better

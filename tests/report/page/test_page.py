@@ -20,7 +20,8 @@ from evaltools.gates.hold import GateDecisions
 from evaltools.gates.outcome import outcome_of
 from evaltools.gates.verdict import Grade
 from evaltools.metrics.latency import summarise_latency
-from evaltools.report.page.make import Sources, page_of
+from evaltools.report.page.content.sources import Sources
+from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.markdown import markdown_of
 from evaltools.report.tables.answer import answers_of
 from evaltools.result.benchmark import Phase

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evaltools.report.page.make import Sources
+from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.sections.first import overview
 from evaltools.report.page.sections.pipeline import pipeline
 from evaltools.result.evaluation import EvaluationResult, ExecutionUsed, InferenceSeconds, ProcessMemory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evaltools.report.page.make import Sources
+from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.sections.suite import sayings
 from tests.report.page.samples import read, suite
 

@@ -12,7 +12,8 @@ from evaltools.gates.decide import Decision, Found
 from evaltools.gates.hold import GateDecisions
 from evaltools.gates.outcome import outcome_of
 from evaltools.metrics.latency import summarise_latency
-from evaltools.report.page.make import Sources, page_of
+from evaltools.report.page.content.sources import Sources
+from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.markdown import markdown_of
 from evaltools.result.benchmark import Phase
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed

@@ -34,10 +34,10 @@ def test_a_fitting_list_is_left_alone(accuracy: float) -> None:
     assert diagnose(answers, truths, CLASSES_12, 12, 0) is None
 
 
-@pytest.mark.parametrize("seed", range(200))
-def test_a_model_at_chance_on_few_classes_is_no_label_problem(seed: int) -> None:
-    answers, truths = simulated(CLASSES_12, 0.0, 5, 12, seed)
-    assert diagnose(answers, truths, CLASSES_12, 12, 0) is None
+def test_a_model_at_chance_on_few_classes_is_no_label_problem() -> None:
+    for seed in range(200):
+        answers, truths = simulated(CLASSES_12, 0.0, 5, 12, seed)
+        assert diagnose(answers, truths, CLASSES_12, 12, 0) is None, seed
 
 
 def test_a_model_that_always_gives_the_same_class_is_no_label_problem() -> None:
@@ -100,11 +100,11 @@ def test_a_list_whose_second_half_is_reversed_is_named() -> None:
     assert "permuted" in diagnosis.finding
 
 
-@pytest.mark.parametrize("seed", range(100))
-def test_a_binary_model_at_chance_is_no_label_problem(seed: int) -> None:
-    chance = random.Random(seed)
-    answers = [chance.randrange(2) for _ in range(40)]
-    assert diagnose(answers, ["no", "yes"] * 20, ["no", "yes"], 2, 0) is None
+def test_a_binary_model_at_chance_is_no_label_problem() -> None:
+    for seed in range(100):
+        chance = random.Random(seed)
+        answers = [chance.randrange(2) for _ in range(40)]
+        assert diagnose(answers, ["no", "yes"] * 20, ["no", "yes"], 2, 0) is None, seed
 
 
 def test_two_swapped_labels_of_a_binary_model_are_named() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from evaltools.datasets import sample
-from evaltools.report.page.make import Sources
+from evaltools.report.page.content.sources import Sources
 from evaltools.result.section import Number, Table
 from evaltools.result_file import read_result
 from evaltools.task_kind import kind_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from evaltools.report.page.make import Sources, page_of
+from evaltools.report.page.content.sources import Sources
+from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.markdown import markdown_of
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 

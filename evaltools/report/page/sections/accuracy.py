@@ -14,7 +14,7 @@ from evaltools.report.words.verdicts import verdict_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, path_to
 from evaltools.result.verdict import Verdict
-from evaltools.task_kind import all_metrics, kind_of
+from evaltools.task_kind import all_metrics, kind_of, metric_named
 
 _MOST_FIGURES: Final = 24
 _MOST_INTERVALS: Final = 24
@@ -110,7 +110,7 @@ def _verdicts(judged: Iterable[tuple[int, int, ConfigurationResult, Verdict]]) -
 
 
 def _is_share(verdict: Verdict) -> bool:
-    metric = all_metrics().get(verdict.metric)
+    metric = metric_named(verdict.metric)
     return metric is not None and metric.is_share
 
 

@@ -12,7 +12,7 @@ from evaltools.report.page.charts.tradeoff import Release, releases_chart
 from evaltools.report.page.content.page import Part, Saying, first_few
 from evaltools.report.page.sections.accuracy import figure_in_words
 from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table
-from evaltools.task_kind import all_metrics
+from evaltools.task_kind import all_metrics, metric_named
 
 _LATENCY: Final = "latency_ms"
 _MOST_RELEASES: Final = 40
@@ -98,7 +98,7 @@ def _saying(history: History, configuration: str, names: Sequence[str]) -> Sayin
 
 
 def _from_to(name: str, first: float | None, last: float | None) -> str:
-    metric = all_metrics().get(name)
+    metric = metric_named(name)
     heading = (metric.heading if metric is not None else "") or name
     return f"{heading} {_from_first_to_last(figure_in_words(first, metric), figure_in_words(last, metric))}"
 
@@ -151,7 +151,7 @@ def _charts(baselines: Sequence[Baseline], names: Sequence[str]) -> list[Block]:
 
 def _history(baselines: Sequence[Baseline], name: str) -> Chart:
     """A line for each configuration, of a latency for each machine as well."""
-    metric = all_metrics().get(name)
+    metric = metric_named(name)
     is_share = metric is not None and metric.is_share
     several = name == _LATENCY and len(_machines(baselines)) > 1
     found, told = [], []

@@ -1,0 +1,43 @@
+"""What a page is about; the modules of all that it may hold are imported where there is such a thing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evaltools.gates.baseline import Baseline
+    from evaltools.gates.outcome import GateOutcome
+    from evaltools.gates.suite_result import SuiteResult
+    from evaltools.result.benchmark import BenchmarkResult
+    from evaltools.result.capture import ModelsCapture, RunCapture
+    from evaltools.result.evaluation import EvaluationResult
+    from evaltools.result.locate import LocateResult
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a page is about, each by its name.
+
+    ``located`` are what was found in the model of an evaluation, by that one's name; ``searches`` stand alone.
+    ``saved`` is what stands in the result files that there are, and ``folders`` where these lie.
+    """
+
+    evaluations: Mapping[str, EvaluationResult] = field(default_factory=dict)
+    benchmarks: Mapping[str, BenchmarkResult] = field(default_factory=dict)
+    searches: Mapping[str, LocateResult] = field(default_factory=dict)
+    located: Mapping[str, Sequence[LocateResult]] = field(default_factory=dict)
+    saved: Mapping[str, bytes] = field(default_factory=dict)
+    folders: Mapping[str, Path] = field(default_factory=dict)
+    captures: Mapping[str, RunCapture | ModelsCapture] = field(default_factory=dict)
+    outcomes: Mapping[str, GateOutcome] = field(default_factory=dict)
+    suites: Mapping[str, SuiteResult] = field(default_factory=dict)
+    baselines: Sequence[Baseline] = ()
+
+    @property
+    def count(self) -> int:
+        """How many results there are, baselines apart."""
+        kinds = (self.evaluations, self.benchmarks, self.searches, self.captures, self.outcomes, self.suites)
+        return sum(map(len, kinds))
