@@ -5,6 +5,6 @@ from __future__ import annotations
 from evaltools.tasks.coco.native_lines import fill, lines
 from evaltools.tasks.coco.page import sections
 from evaltools.tasks.coco.table import print_figures
-from evaltools.tasks.shared.next_step import to_the_outputs as next_step
+from evaltools.tasks.shared.next_steps import to_the_outputs as next_steps
 
-__all__ = ["fill", "lines", "next_step", "print_figures", "sections"]
+__all__ = ["fill", "lines", "next_steps", "print_figures", "sections"]

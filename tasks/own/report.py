@@ -13,9 +13,9 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.task_kind import Detail
 from evaltools.tasks.own.page import sections
 from evaltools.tasks.own.result import MetricMean, OwnPart
-from evaltools.tasks.shared.next_step import to_the_outputs as next_step
+from evaltools.tasks.shared.next_steps import to_the_outputs as next_steps
 
-__all__ = ["fill", "lines", "next_step", "print_figures", "sections"]
+__all__ = ["fill", "lines", "next_steps", "print_figures", "sections"]
 
 
 def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
