@@ -63,8 +63,8 @@ class TaskReport(Protocol):
     def sections(self, result: EvaluationResult) -> Sequence[Section]:
         """What a page has besides the figures of all tasks."""
 
-    def next_step(self, result: EvaluationResult, configuration: ConfigurationResult) -> str:
-        """The command that answers the question which a bad or open verdict leaves; empty for nothing."""
+    def next_steps(self, result: EvaluationResult, configuration: ConfigurationResult) -> Sequence[str]:
+        """Commands that answer the question which a bad or open verdict leaves, or sentences about them."""
 
 
 class TaskEvidence(Protocol):

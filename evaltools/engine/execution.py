@@ -49,7 +49,8 @@ class Execution:
 
     ``workers`` None: one per core. ``run_dir`` None: nothing is kept for a later run. ``latency_examples`` None: a
     tenth of the examples, at most 100. A trace is written to ``trace``. Inputs made of pictures are kept in the folder
-    ``input_cache``, at most about ``input_cache_bytes`` of them.
+    ``input_cache``, at most about ``input_cache_bytes`` of them. After the run, flags that
+    would make it faster are tried on ``try_advice`` examples, 0: on none.
     """
 
     workers: int | None = 1
@@ -61,6 +62,7 @@ class Execution:
     trace: Path | None = None
     input_cache: Path | None = None
     input_cache_bytes: int = 10**10
+    try_advice: int = 0
 
 
 def worker_count(execution: Execution, configurations: Sequence[Configuration], one_only: bool, examples: int) -> int:

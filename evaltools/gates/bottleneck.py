@@ -1,7 +1,9 @@
-"""What bounds a pass: which work takes most of its time, and which flags would have more of it done at once."""
+"""What bounds a pass: which work takes most of its time, and which flags would make it faster."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -9,15 +11,28 @@ from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
 
 Kind = Literal["input", "inference", "metrics", "journal"]
 _INPUT_STAGES: Final = ("read", "decode", "resize", "cache", "prepare")
+_SAVED_BY_A_CACHE: Final = ("decode", "resize")
 
 
 @dataclass(frozen=True)
 class Help:
-    """A flag that has more work done at once: at most ``at_most`` times as much, where every core helps fully."""
+    """A flag that makes a run at most ``at_most`` times as fast, where every core helps fully.
+
+    It has more work done at once, or, as ``input_cache``, work of a run left out in the next one.
+    """
 
     flag: str
-    value: int
+    value: int | str
     at_most: float
+
+    @property
+    def typed(self) -> str:
+        """The flag as it is typed.
+
+        >>> Help("workers", 4, 4.0).typed
+        '--workers=4'
+        """
+        return f"--{self.flag}={self.value}"
 
 
 @dataclass(frozen=True)
@@ -29,8 +44,8 @@ class Bottleneck:
     itself. ``shares`` are those of every stage, with inference as one.
 
     ``configuration`` is the one with most of the inference, and ``configuration_share`` its part of that; null where
-    the result does not say. ``idle_cores`` of the ``cores`` were left over by workers and their threads, and ``helps``
-    are flags that would use them; none where there are none, and where such a flag would not help.
+    the result does not say. ``idle_cores`` of the ``cores`` were left over by workers and their threads. ``helps`` are
+    flags that would use them, and those that save work; none where no such flag would help.
     """
 
     bound: Kind
@@ -51,8 +66,16 @@ def bottleneck_of(result: EvaluationResult) -> Bottleneck | None:
         return None
     cores = result.environment.cpu_count
     asked = [entry.num_threads for entry in result.configurations if entry.status == "measured"]
-    threads = max((cores if threads < 0 else threads for threads in asked), default=1)
-    return bottleneck(execution, cores, max(1, threads))
+    return bottleneck(execution, cores, most_threads(asked, cores))
+
+
+def most_threads(asked: Iterable[int], cores: int) -> int:
+    """The most threads that a configuration has; -1 lets the runtime take all cores.
+
+    >>> most_threads([1, 2], cores=8), most_threads([1, -1], cores=8), most_threads([], cores=8)
+    (2, 8, 1)
+    """
+    return max([1, *(cores if threads < 0 else threads for threads in asked)])
 
 
 def bottleneck(execution: ExecutionUsed, cores: int, threads: int) -> Bottleneck | None:
@@ -62,8 +85,10 @@ def bottleneck(execution: ExecutionUsed, cores: int, threads: int) -> Bottleneck
 
     >>> seconds = {"decode": 3.0, "inference": 1.0}
     >>> found = bottleneck(ExecutionUsed(1, 9, None, 0, None, {}, {}, seconds, "input"), cores=4, threads=1)
-    >>> found.bound, found.share, found.stage, found.helps
-    ('input', 0.75, 'decode', (Help(flag='workers', value=4, at_most=4.0),))
+    >>> found.bound, found.share, found.stage
+    ('input', 0.75, 'decode')
+    >>> found.helps
+    (Help(flag='workers', value=4, at_most=4.0), Help(flag='input_cache', value='FOLDER', at_most=4.0))
     """
     seconds = execution.stage_seconds
     total = sum(seconds.values())
@@ -114,4 +139,13 @@ def _helps(execution: ExecutionUsed, bound: Kind, cores: int, threads: int) -> t
     more_threads = cores // workers
     if bound == "inference" and more_threads > threads:
         found.append(Help("num_threads", more_threads, more_threads / threads))
-    return tuple(found)
+    return (*found, *(_cached(execution) if bound == "input" else ()))
+
+
+def _cached(execution: ExecutionUsed) -> Iterator[Help]:
+    """A folder for inputs that were made of pictures, where none was in use: the next run need not make them."""
+    seconds = execution.stage_seconds
+    saved = sum(seconds.get(stage, 0.0) for stage in _SAVED_BY_A_CACHE)
+    total = sum(seconds.values())
+    if saved and not execution.keeps_inputs and _stage(execution, "input") in _SAVED_BY_A_CACHE:
+        yield Help("input_cache", "FOLDER", total / (total - saved) if total > saved else math.inf)

@@ -9,12 +9,10 @@ from evaltools.locate.kind import search_request
 from evaltools.locate.options import PARAMETERS
 from evaltools.request import Options, Request
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.tasks.inference_diff.options import GIVEN_TO_A_SEARCH
 
 _NOTHING_TO_FIND: Final = ("equivalent", "better", "not measured", "not judged")
-_TAKEN_OVER: Final = (
-    "model_file", "signature", "seed", "input_range", "input_files", "inputs", "input_images", "normalization",
-    "input_shape", "reference_model_file", "example_timeout",
-)  # fmt: skip
+_TAKEN_OVER: Final = ("model_file", *GIVEN_TO_A_SEARCH, "example_timeout")
 
 
 def searches_after(request: Request, result: EvaluationResult, devices: Options | None = None) -> dict[str, Request]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.coco.native_lines import fill, lines
 from evaltools.tasks.coco.table import print_figures
-from evaltools.tasks.shared.next_step import to_the_outputs as next_step
+from evaltools.tasks.shared.next_steps import to_the_outputs as next_steps
 
 if TYPE_CHECKING:
     from evaltools.result.section import Section
 
-__all__ = ["fill", "lines", "next_step", "print_figures", "sections"]
+__all__ = ["fill", "lines", "next_steps", "print_figures", "sections"]
 
 
 def sections(result: EvaluationResult) -> list[Section]:

@@ -12,12 +12,12 @@ from evaltools.native.lines.latency import fill_latency
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.tasks.imagenet.result import ImagenetPart
 from evaltools.tasks.imagenet.table import print_figures
-from evaltools.tasks.shared.next_step import to_the_outputs as next_step
+from evaltools.tasks.shared.next_steps import to_the_outputs as next_steps
 
 if TYPE_CHECKING:
     from evaltools.result.section import Section
 
-__all__ = ["fill", "lines", "next_step", "print_figures", "sections"]
+__all__ = ["fill", "lines", "next_steps", "print_figures", "sections"]
 
 
 def sections(result: EvaluationResult) -> list[Section]:

@@ -10,6 +10,12 @@ from evaltools.tasks.shared.options.pictures import ENDS_AT_FAILURE
 
 INPUT_KINDS: Final = ("auto", "noise", "photos", "both")
 """What ``--inputs`` may ask for."""
+GIVEN_TO_A_SEARCH: Final = (
+    "signature", "seed", "input_range", "input_files", "inputs", "input_images", "normalization", "input_shape",
+    "reference_model_file",
+)  # fmt: skip
+"""What a search for the operator takes over: the inputs and what else decides what is run."""
+LOCATE: Final = "locate"
 _OWN_INPUTS: Final = NotNative("the native tool makes random inputs of its own")
 _OWN_REFERENCE: Final = NotNative("the native tool runs its own reference")
 _AVG_ERROR_ALONE: Final = NotNative("the native tool gives avg_error alone; --max_avg_error limits that")
@@ -146,7 +152,7 @@ _JUDGEMENT: Final = (
     ),
 )
 _LOCATE: Final = Parameter(
-    "locate",
+    LOCATE,
     "Where a configuration is not equivalent, look for the operator at fault, as evaltools locate does; with a JSON "
     "result file, what is found is written beside it, as NAME.locate.json.",
     default=False,

@@ -12,14 +12,14 @@ from evaltools.metrics.shortest import widened
 from evaltools.native.lines.latency import fill_latency
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
+from evaltools.tasks.inference_diff.next_steps import next_steps
 from evaltools.tasks.inference_diff.result import InferenceDiff
 from evaltools.tasks.inference_diff.table import print_figures
-from evaltools.tasks.shared.next_step import to_the_answers as next_step
 
 if TYPE_CHECKING:
     from evaltools.result.section import Section
 
-__all__ = ["fill", "lines", "next_step", "print_figures", "sections"]
+__all__ = ["fill", "lines", "next_steps", "print_figures", "sections"]
 
 
 def sections(result: EvaluationResult) -> list[Section]:

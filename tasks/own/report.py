@@ -12,12 +12,12 @@ from evaltools.report.words.verdicts import score_change_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.task_kind import Detail
 from evaltools.tasks.own.result import MetricMean, OwnPart
-from evaltools.tasks.shared.next_step import to_the_outputs as next_step
+from evaltools.tasks.shared.next_steps import to_the_outputs as next_steps
 
 if TYPE_CHECKING:
     from evaltools.result.section import Section
 
-__all__ = ["fill", "lines", "next_step", "print_figures", "sections"]
+__all__ = ["fill", "lines", "next_steps", "print_figures", "sections"]
 
 
 def sections(result: EvaluationResult) -> list[Section]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evaltools.engine import Execution, PassOutcome, QuietTimes
-from evaltools.result.evaluation import ExecutionUsed, ProcessMemory, Restarted
+from evaltools.result.evaluation import ExecutionUsed, ProcessMemory, Restarted, TriedFlag
 from evaltools.result.sampling import Sampling
 from evaltools.runtime.process.restarting import Restarts
 
@@ -23,6 +23,7 @@ class MeasuredPass:
     ``startup_seconds`` are the phases before the pass. ``not_traced`` says why the trace could not be written, None if
     it was or none was wanted. ``memory`` is that of the processes during the pass. ``one_worker``: more are refused.
     ``sampling`` says what a pass over drawn examples tells of all of them, None where all were run in order.
+    ``tried`` are flags that would make the run faster, tried after it; ``not_tried`` says why none was.
     """
 
     outcome: PassOutcome[Any]
@@ -37,6 +38,8 @@ class MeasuredPass:
     memory: Sequence[ProcessMemory] = ()
     not_clean: Mapping[str, str] = field(default_factory=dict)
     sampling: Sampling | None = None
+    tried: Sequence[TriedFlag] = ()
+    not_tried: str = ""
 
 
 def nothing_measured(configurations: Mapping[str, object]) -> MeasuredPass:
@@ -63,4 +66,7 @@ def describe_execution(execution: Execution, measured: MeasuredPass) -> Executio
         inference_seconds=dict(stages.inference),
         memory=list(measured.memory),
         cached_inputs=stages.cached_inputs,
+        keeps_inputs=execution.input_cache is not None,
+        tried=list(measured.tried),
+        not_tried=measured.not_tried,
     )

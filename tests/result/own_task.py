@@ -32,8 +32,8 @@ class _Report:
     def sections(self, result: EvaluationResult) -> list[Section]:
         return []
 
-    def next_step(self, result: EvaluationResult, configuration: ConfigurationResult) -> str:
-        return ""
+    def next_steps(self, result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
+        return []
 
     def print_figures(self, result: EvaluationResult, console: Console, detail: Detail) -> None:
         console.print(f"right: {result.part.right}")

@@ -132,8 +132,8 @@ class Report:
     def sections(self, result: EvaluationResult) -> list[Section]:
         return no_sections(result)
 
-    def next_step(self, result: EvaluationResult, configuration: ConfigurationResult) -> str:
-        return ""
+    def next_steps(self, result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
+        return []
 
 
 class Evidence:

@@ -20,7 +20,6 @@ from evaltools.cli.evaluate.output import (
 )
 from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.terminal import make_console
-from evaltools.locate.after import searches_after
 from evaltools.report.files.planned import planned_files, planned_report
 from evaltools.report.page.content.sources import Sources
 from evaltools.request import Options, Request
@@ -75,8 +74,6 @@ def carry_out(
 
         located, errors = locate_after(request, result, files.values(), console, devices)
         not_written += errors
-    elif "locate" in kind.parameters and searches_after(request, result):
-        console.print("next: --locate looks for the operator that makes the difference")
     name = Path(result.model.file).stem
     as_saved = {name: encode_json(saved)} if page is not None or not is_one_model else {}
     sources = Sources({name: result}, located={name: located}, saved=as_saved)

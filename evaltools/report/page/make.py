@@ -111,7 +111,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
         source=name,
         folders=_folders(name, result.environment.folder, sources),
         about=f"{Path(result.model.file).name}: {kind.evidence.subject(result)}",
-        sayings=each_step_once([*first.sayings(result), *layers.faults(searches)]),
+        sayings=each_step_once([*first.sayings(result, is_located=bool(searches)), *layers.faults(searches)]),
         sections=tuple(sections),
         overview=chart,
         advice=advice,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from rich.console import Console
 
-from evaltools.report.tables.cells import Said, device_text, print_said, speed
+from evaltools.report.tables.cells import Said, device_text, print_said, print_steps, speed
+from evaltools.report.tables.next_steps import after_evaluation
 from evaltools.report.words.verdicts import (
     BLIND_IN_WORDS,
     change_in_words,
@@ -21,8 +21,7 @@ from evaltools.report.words.verdicts import (
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import BLIND, WEAK, Verdict
-from evaltools.task_kind import kind_of, metric_named
-from evaltools.text import printable
+from evaltools.task_kind import metric_named
 
 _BAD: Final = ("worse", "diverged", "not measured")
 _OF_OUTPUTS: Final = "outputs"
@@ -61,8 +60,7 @@ def print_answers(result: EvaluationResult, console: Console, with_reasons: bool
     if answers:
         console.print()
     print_said([Said(answer.configuration.name, answer.sentence, _style(answer)) for answer in answers], console)
-    for step in dict.fromkeys(step for answer in answers for step in answer.next_steps):
-        console.print(printable(f"next: {step}"))
+    print_steps((step for answer in answers for step in answer.next_steps), console)
 
 
 def _style(answer: Answer) -> str:
@@ -87,7 +85,7 @@ def _is_asked_for(result: EvaluationResult, configuration: ConfigurationResult) 
 
 
 def _answer(result: EvaluationResult, configuration: ConfigurationResult, with_reason: bool) -> Answer:
-    steps = tuple(_next(result, configuration))
+    steps = tuple(after_evaluation(result, configuration))
     if configuration.status == "not measured":
         is_known = configuration.runtime is None and not with_reason
         if is_known:
@@ -145,15 +143,3 @@ def ran_in_words(configuration: ConfigurationResult) -> str:
         return "its outputs were loaded" if proof is None else "on the CPU without delegates"
     names = ", ".join(f"{entry.name}{device_text(entry.device, entry.is_cpu)}" for entry in configuration.delegates)
     return f"{names} ({'nodes not told' if proof is None else f'{proof.delegated_nodes} of {proof.total_nodes} nodes'})"
-
-
-def _next(result: EvaluationResult, configuration: ConfigurationResult) -> Iterator[str]:
-    """The command that answers the question left open."""
-    verdict = configuration.verdict
-    if configuration.status == "not measured":
-        if configuration.runtime is None:
-            yield "evaltools doctor says what runs on this machine, and what is missing for the rest"
-    elif verdict is not None and verdict.kind not in ("equivalent", "better", "not measured"):
-        step = kind_of(result.task).report.next_step(result, configuration)
-        if step:
-            yield step

@@ -9,8 +9,17 @@ from typing import Final
 from rich.console import Console
 
 from evaltools.metrics.op_profile import OpProfile, explained_share, slowdown, top_on_cpu, total_us
-from evaltools.report.tables.cells import Said, delegated, milliseconds, print_said, says_something, three_digits
+from evaltools.report.tables.cells import (
+    Said,
+    delegated,
+    milliseconds,
+    print_said,
+    print_steps,
+    says_something,
+    three_digits,
+)
 from evaltools.report.tables.columns import Column, print_columns
+from evaltools.report.tables.next_steps import after_benchmark
 from evaltools.report.tables.shown import Shown, shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.stats.series import FEWEST_PROCESSES
@@ -26,7 +35,7 @@ _ALL_IN_THE_FILE: Final = "--output_file_path=result.json lists all"
 
 
 def print_benchmark(result: BenchmarkResult, console: Console, is_quiet: bool = False) -> None:
-    """Print measured rows by latency, failed ones with their reasons, disturbances, and operators left on the CPU.
+    """Print measured rows by latency, failed ones with reasons, disturbances, operators left on the CPU, what next.
 
     ``is_quiet``: print only which configuration is the fastest, instead of the table and what follows it.
     """
@@ -47,6 +56,7 @@ def print_benchmark(result: BenchmarkResult, console: Console, is_quiet: bool = 
         _print_disturbances_of_several(result, measured, console)
     for row in measured:
         _print_operators(label(result, row), row, console)
+    print_steps((step for row in result.rows for step in after_benchmark(result, row)), console)
 
 
 def _fastest(result: BenchmarkResult, by_latency: Sequence[BenchmarkRow]) -> str:

@@ -59,6 +59,12 @@ def print_said(found: Iterable[Said], console: Console) -> None:
         console.print(printable(f"{', '.join(of)}: {text}"), style=style)
 
 
+def print_steps(steps: Iterable[str], console: Console) -> None:
+    """Print what to do next, each step once."""
+    for step in dict.fromkeys(steps):
+        console.print(printable(f"next: {step}"))
+
+
 def median(latency: Latency) -> str:
     """The p50, the average where no single times are known, ``-`` where nothing was timed."""
     if not latency.count:

@@ -120,7 +120,7 @@ def print_result(result: EvaluationResult, console: Console, detail: Detail = "f
         console.print(printable(f"failed: {failure.example}{where}: {failure.reason}"))
     if len(failed) > _MOST_FAILURES:
         console.print(f"... and {len(failed) - _MOST_FAILURES} more failures, listed in the JSON result")
-    print_execution(result, console, with_times=detail == "all")
+    print_execution(result, console, detail)
     if result.device_run is not None:
         print_device_run(result.device_run, console)
     if detail != "answer":

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from rich.console import Console
 
 from evaltools.gates.bottleneck import bottleneck_of
-from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
+from evaltools.report.tables.cells import says_something
+from evaltools.result.evaluation import EvaluationResult, ExecutionUsed, TriedFlag
+from evaltools.task_kind import Detail
 from evaltools.text import printable
 
 _SMALLEST_SHARE: Final = 0.005
+_CACHE: Final = "input_cache"
 _INPUT_ADVICE: Final = {
     "read": "the files come slowly: put them on a disk of this machine",
     "decode": "more cores and workers help, and so do smaller pictures",
@@ -26,16 +29,19 @@ _ADVICE: Final = {
 }
 
 
-def print_execution(result: EvaluationResult, console: Console, with_times: bool = True) -> None:
+def print_execution(result: EvaluationResult, console: Console, detail: Detail = "all") -> None:
     """What went wrong; before it the conditions of the latencies, and the shares of time with the advice that follows.
 
-    Those only ``with_times``.
+    Those only with ``all`` details; with ``figures`` the flags that were tried.
     """
     execution = result.execution
     if execution is None:
         return
-    if with_times:
+    if detail == "all":
         _print_times(result, execution, console)
+    elif detail == "figures":
+        for text in tried_in_words(execution):
+            console.print(printable(text))
     for name, restarted in execution.restarts.items():
         times = f"{restarted.count} time{'s' * (restarted.count != 1)}"
         line = f"{name}: its process ended {times} and was started again, at first because {restarted.first_reason}"
@@ -81,16 +87,45 @@ def verdict(execution: ExecutionUsed) -> str:
 
 
 def advice_in_words(result: EvaluationResult, execution: ExecutionUsed) -> str:
-    """What bounds the run, and which flags would use cores that were idle; empty where neither is known."""
-    return "; ".join(filter(None, (verdict(execution), _idle_in_words(result))))
+    """What bounds the run, and which flags would make it faster, by how much where they were tried."""
+    flags = list(tried_in_words(execution)) or list(_flags_in_words(result))
+    return "; ".join(filter(None, (verdict(execution), *flags)))
 
 
-def _idle_in_words(result: EvaluationResult) -> str:
+def tried_in_words(execution: ExecutionUsed) -> Iterator[str]:
+    """What came of each flag that was tried, or why none was; nothing where none was to be."""
+    if execution.not_tried:
+        yield f"no flag was tried: {execution.not_tried}"
+    for tried in execution.tried:
+        yield f"{tried.flag}: {_speed_in_words(tried)}"
+
+
+def _speed_in_words(tried: TriedFlag) -> str:
+    if tried.speed is None:
+        return f"could not be tried: {tried.reason}"
+    rounds = min(len(tried.seconds), len(tried.seconds_without))
+    where = f"tried on {rounds} x {tried.examples} examples"
+    if tried.interval is None:
+        return f"{tried.speed:.2f} times as fast, {where}: too few rounds to say how sure that is"
+    span = f"{tried.interval.low:.2f} to {tried.interval.high:.2f}"
+    if not says_something(tried.interval):
+        return f"rounds differ too much to say ({span} times as fast), {where}"
+    if tried.interval.low <= 1 <= tried.interval.high:
+        return f"no clear gain ({span} times as fast), {where}"
+    return f"{tried.speed:.2f} times as fast ({span}), {where}"
+
+
+def _flags_in_words(result: EvaluationResult) -> Iterator[str]:
+    """Flags that would use idle cores, then those that save work."""
     found = bottleneck_of(result)
-    if found is None or not found.helps:
-        return ""
-    flags = " or ".join(f"--{each.flag}={each.value}" for each in found.helps)
-    return f"{found.idle_cores} of {found.cores} cores were idle: {flags}"
+    if found is None:
+        return
+    more_at_once = [each.typed for each in found.helps if each.flag != _CACHE]
+    if more_at_once:
+        yield f"{found.idle_cores} of {found.cores} cores were idle: {' or '.join(more_at_once)}"
+    for each in found.helps:
+        if each.flag == _CACHE:
+            yield f"{each.typed} keeps the inputs for the next run"
 
 
 def conditions_in_words(result: EvaluationResult, execution: ExecutionUsed) -> str:

@@ -47,6 +47,10 @@ def test_the_number_of_workers_changes_no_figure(command: list[str], tmp_path: P
         ["--shard_count=2"],
         ["--max_crashes=0"],
         ["--latency_examples=-2"],
+        ["--try_advice=-1"],
+        ["--shard_count=2", "--run_dir=run", "--try_advice=5"],
+        ["--sample=informed", "--try_advice=5"],
+        ["--executor=ray", "--try_advice=5"],
         ["--example_timeout=0"],
         ["--example_timeout=nan"],
         ["--progress=loud"],
@@ -153,3 +157,14 @@ def test_intervals_of_speeds_allow_for_what_three_processes_differ_by(
     interval = compared["interval"]  # none where the machine is so busy that times resemble their neighbours
     assert interval is None or interval["low"] < compared["ratio"] < interval["high"]
     assert ("3 processes of each" in done.err) == (processes == 3 and interval is not None)
+
+
+def test_flags_that_would_help_are_tried_after_the_run_and_change_no_figure(tmp_path: Path) -> None:
+    command = imagenet(XNNPACK, "--workers=1", pictures=20)
+    plain = figures_here(command, tmp_path / "plain.json")
+    assert figures_here([*command, "--try_advice=5"], tmp_path / "tried.json") == plain
+    found = json.loads((tmp_path / "tried.json").read_text())["execution"]
+    assert bool(found["tried"]) != bool(found["not_tried"])
+    for each in found["tried"]:
+        assert (each["reason"], each["examples"], len(each["seconds"])) == ("", 5, 4)
+        assert each["interval"]["low"] <= each["speed"] <= each["interval"]["high"]

@@ -23,11 +23,13 @@ from evaltools.metrics.latency import summarise_latency
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.markdown import markdown_of
+from evaltools.report.page.sections.first import sayings
 from evaltools.report.tables.answer import answers_of
 from evaltools.result.benchmark import Phase
 from evaltools.result.evaluation import EvaluationResult, ExecutionUsed, InferenceSeconds
 from evaltools.result.json_file import encode_json
 from evaltools.result.locate import Errors, LocateResult, Verdict
+from evaltools.result.verdict import Verdict as JudgedVerdict
 from evaltools.tasks.inference_diff.result import PlantedFault, Sensitivity
 from tests import results
 from tests.report.benchmark_samples import PROFILE, a_round, benchmark, row
@@ -405,6 +407,19 @@ def test_times_of_a_single_run_are_drawn_where_they_are_known() -> None:
     assert any("start 1.0 MB, opened 1.5 MB, after the runs 1.6 MB, peak 1.8 MB" in label for label in labels)
     assert any("CONV_2D (node 0) 0.065 ms" in label for label in labels)
     assert page.of_class("saying")[0].text.split()[:2] == ["b", "fastest:"]
+    step = "the same command with --rounds=8 may tell the two fastest apart, whose intervals overlap"
+    assert [each.text.split(maxsplit=1)[1] for each in page.of_class("next")] == [step]
+
+
+def test_the_search_for_an_operator_is_no_next_step_where_it_is_on_the_page() -> None:
+    diverged = JudgedVerdict("diverged", "outputs", "reference")
+    made = stored("inference_diff")
+    tests = [replace(entry, verdicts=[diverged]) if entry.role == "test" else entry for entry in made.configurations]
+    differing = replace(made, configurations=tests)
+    searches = [step for said in sayings(differing) for step in said.next_steps if "evaltools locate" in step]
+    assert searches
+    page = read(Sources({"r": differing}, located={"r": [search()]}))
+    assert not [each.text for each in page.of_class("next") if "evaltools locate" in each.text]
 
 
 def test_the_first_screen_in_markdown_is_that_of_the_page() -> None:

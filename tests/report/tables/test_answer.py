@@ -16,6 +16,7 @@ from evaltools.result.verdict import TOO_FEW_PICTURES, WEAK, Reason, Verdict, Ve
 from evaltools.stats.interval import Interval
 from tests.results import configuration, result
 
+SEARCH = "next: evaltools locate m.tflite"[:30]
 REFERENCE = configuration("reference", "reference")
 
 
@@ -39,25 +40,43 @@ def test_a_change_with_its_speed_its_proof_and_the_command_that_looks_closer() -
         "",
         "gpu: top-1 WORSE by 3.00 points [-5.00, -1.00]; 2.00x [1.25, 2.50] the speed of reference; "
         "XNNPACK (9 of 10 nodes)",
-        "next: evaltools diff m.tflite '--config=gpu: use_gpu=true gpu_backend=cl' says how far the outputs themselves "
-        "are apart",
+        "next: evaltools diff m.tflite --use_gpu=true --gpu_backend=cl says how far the outputs themselves are apart",
     ]
 
 
 @pytest.mark.parametrize(
-    ("kind", "words", "next_step"),
+    ("kind", "words", "next_steps"),
     [
         ("equivalent", "equivalent", []),
-        ("fp16", "within expected precision of fp16", ["next: imagenet, coco or a task"]),
-        ("not decided", "not decided", ["next: inputs of the model's ow"]),
-        ("diverged", "diverged", ["next: imagenet, coco or a task"]),
+        ("fp16", "within expected precision of fp16", [SEARCH, "next: imagenet, coco or a task"]),
+        ("not decided", "not decided", [SEARCH, "next: inputs of the model's ow"]),
+        ("diverged", "diverged", [SEARCH, "next: imagenet, coco or a task"]),
+        ("not judged", "not judged", ["next: imagenet, coco or a task"]),
     ],
 )
-def test_outputs_without_the_reasons_that_stand_above(kind: VerdictKind, words: str, next_step: list[str]) -> None:
+def test_outputs_without_the_reasons_that_stand_above(kind: VerdictKind, words: str, next_steps: list[str]) -> None:
     """The two take as long as each other."""
     _, answer, *steps = answers(replace(result(REFERENCE, judged("a", kind)), task="inference_diff"))
     assert answer == f"a: {words}; 1.00x the speed of reference; XNNPACK (9 of 10 nodes)"
-    assert [step[:30] for step in steps] == next_step
+    assert [step[:30] for step in steps] == next_steps
+
+
+@pytest.mark.parametrize(
+    ("command", "search"),
+    [
+        (["evaltools", "diff", "m.tflite"], "evaltools locate m.tflite --use_gpu=true --gpu_backend=cl looks for"),
+        (
+            ["evaltools", "diff", "m.tflite", "--input-images=my pictures", "--seed=2", "--num_runs=3"],
+            "evaltools locate m.tflite --use_gpu=true --gpu_backend=cl '--input-images=my pictures' --seed=2 looks for",
+        ),
+        (["evaltools", "diff", "m.tflite", "--locate"], "imagenet, coco"),
+    ],
+    ids=["random inputs", "stated inputs", "it searches itself"],
+)
+def test_a_search_for_the_operator_has_the_inputs_of_the_diff(command: list[str], search: str) -> None:
+    made = replace(result(REFERENCE, judged("gpu", "diverged")), task="inference_diff")
+    asked = replace(made, environment=replace(made.environment, command=command))
+    assert answers(asked)[2].startswith(f"next: {search}")
 
 
 def test_an_equivalence_that_much_noise_would_get_says_so() -> None:
@@ -78,6 +97,7 @@ def test_what_ran_where_no_delegate_did() -> None:
         "fallen: equivalent; FALLBACK to the CPU",
         "loaded: equivalent; its outputs were loaded",
         "native: equivalent; XNNPACK (nodes not told)",
+        "next: evaltools inspect m.tflite says what delegates take of the model, and what not",
     ]
 
 

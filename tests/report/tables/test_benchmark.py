@@ -12,7 +12,7 @@ from evaltools.cli.shared.terminal import make_console
 from evaltools.metrics.op_profile import OpProfile, OpTimes
 from evaltools.report.tables.benchmark import print_benchmark
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Phase
-from evaltools.result.evaluation import DelegateUsed, DelegationProof
+from evaltools.result.evaluation import DelegateUsed, DelegationProof, RuntimeUsed
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import LatencyRatio
 from tests.report.benchmark_samples import PROFILE, a_round, benchmark, on_front, row
@@ -21,6 +21,7 @@ ROUND = a_round(Phase([90]), Phase([100], [1], [0]))
 TWICE_AS_FAST = LatencyRatio(3, 0.5, Interval(0.4, 0.625))
 HINT = "a wider terminal also shows"
 WIDE = 300
+DOCTOR = "next: evaltools doctor says what runs on this machine, and what is missing for the rest"
 
 
 def printed(made: BenchmarkResult, width: int = WIDE) -> list[str]:
@@ -55,11 +56,12 @@ def test_rows_stand_by_latency_and_failed_ones_below_with_their_reasons() -> Non
 
 def test_where_nothing_was_measured_only_the_reasons_are_printed() -> None:
     made = benchmark(failed("a", "first"), failed("b", "second"), failed("c", "first"))
-    assert printed(made) == ["a, c: not measured: first", "b: not measured: second"]
+    assert printed(made) == ["a, c: not measured: first", "b: not measured: second", DOCTOR]
 
 
 def test_a_row_that_failed_after_some_rounds_has_figures() -> None:
-    made = benchmark(replace(row("a", 1000), status="failed", reason="it died"))
+    ran = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")
+    made = benchmark(replace(row("a", 1000), status="failed", reason="it died", runtime=ran))
     assert printed(made) == ["a: failed: it died"]
 
 
@@ -102,7 +104,11 @@ def test_the_cpu_in_place_of_an_accelerator_is_marked() -> None:
         ["plain", "9/10"],
         ["fallen [FALLBACK]", "-"],
     ]
-    assert lines[4:] == ["fallen: FALLBACK: no such library"]
+    assert lines[4:] == [
+        "fallen: FALLBACK: no such library",
+        "next: evaltools diff models/a.tflite says whether its outputs are still those of the CPU",
+        "next: evaltools inspect models/a.tflite says what delegates take of the model, and what not",
+    ]
 
 
 def test_versus_first_is_how_many_times_as_fast() -> None:
@@ -172,7 +178,7 @@ def test_models_are_named_with_their_folders_where_their_names_are_equal() -> No
         ["n", "0.00", "x"],
     ]
     gone = replace(named, rows=[named.rows[0], replace(failed("x", "why"), model=1)])
-    assert printed(gone)[-1] == "x of new/m.tflite: not measured: why"
+    assert printed(gone)[-2:] == ["x of new/m.tflite: not measured: why", DOCTOR]
 
 
 def test_accuracy_and_the_front_stand_in_the_table() -> None:
@@ -196,8 +202,8 @@ def test_disturbances_stand_once_each_and_the_rest_is_counted() -> None:
         f"a, b: not quiet: hot (and 3 more{more}"
     ]
     noisy = [disturbed(row(name, 1000), ("hot",)) for name in "abc"]
-    assert printed(benchmark(*noisy, row("quiet", 2000)))[5:] == ["3 of 4 configurations: not quiet: hot"]
-    assert printed(benchmark(*noisy))[4:] == ["all 3 configurations: not quiet: hot"]
+    assert printed(benchmark(*noisy, row("quiet", 2000)))[5] == "3 of 4 configurations: not quiet: hot"
+    assert printed(benchmark(*noisy))[4] == "all 3 configurations: not quiet: hot"
 
 
 def test_operators_left_on_the_cpu_stand_by_time() -> None:
@@ -222,3 +228,39 @@ def test_doubts_about_the_profile_are_said() -> None:
     assert lines[3] == "a: profiled runs took 2.0 times as long as others: trust shares, not times"
     without = replace(row("a", 1000), profile_failure="no profiler here")
     assert printed(benchmark(without))[2:] == ["a: operators are not profiled: no profiler here"]
+
+
+def rounds_of(made: BenchmarkRow, count: int, low: float | None, high: float = 0.0) -> BenchmarkRow:
+    """So many rounds, and an interval of the median in milliseconds, None: no interval."""
+    assert made.figures is not None
+    interval = None if low is None else Interval(1000 * low, 1000 * high)
+    return replace(made, rounds=[ROUND] * count, figures=replace(made.figures, median_interval=interval))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "step"),
+    [
+        (rounds_of(row("a", 1000), 2, None), rounds_of(row("b", 2000), 2, None), "says how sure the medians are"),
+        (rounds_of(row("a", 1000), 3, 0.8, 1.2), rounds_of(row("b", 1100), 3, 1.1, 1.3), "may tell the two fastest"),
+        (rounds_of(row("a", 1000), 3, 0.9, 1.1), rounds_of(row("b", 2000), 3, 1.8, 2.2), ""),
+        (rounds_of(row("a", 1000), 8, 0.8, 1.2), rounds_of(row("b", 1100), 8, 1.1, 1.3), ""),
+        (rounds_of(row("a", 1000), 1, None), rounds_of(row("b", 2000), 1, 1.8, 2.2), "says how sure the medians are"),
+    ],
+    ids=["too few", "overlap", "apart", "many rounds", "one round"],
+)
+def test_more_rounds_are_asked_for_where_they_may_tell_more(
+    first: BenchmarkRow, second: BenchmarkRow, step: str
+) -> None:
+    steps = [line for line in printed(benchmark(second, first)) if line.startswith("next: ")]
+    assert len(steps) == bool(step)
+    assert all(line.startswith(f"next: the same command with --rounds=8 {step}") for line in steps)
+
+
+def test_the_fastest_delegate_is_to_be_checked_unless_its_accuracy_is_known() -> None:
+    gpu = replace(row("a", 1000), delegates=[DelegateUsed("GPU", True, {}, 9, 1)], flags=["--use_gpu=true"])
+    others = row("b", 9000), replace(gpu, name="c", figures=row("c", 8000).figures)
+    assert printed(benchmark(gpu, *others))[-1] == (
+        "next: evaltools diff models/a.tflite --use_gpu=true says whether its outputs are still those of the CPU"
+    )
+    known = replace(row("a", 1000, accuracy=0.5), delegates=gpu.delegates)
+    assert not [line for line in printed(benchmark(known, *others)) if "evaltools diff" in line]

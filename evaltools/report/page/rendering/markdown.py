@@ -35,6 +35,8 @@ def _part(part: Part) -> Iterator[str]:
     steps = dict.fromkeys(step for said in part.sayings for step in said.next_steps)
     if steps:
         yield "\n".join(f"* next: {escape(step)}" for step in steps)
+    if part.advice:
+        yield f"* what takes the time: {escape(part.advice)}"
     if part.warnings:
         yield "\n".join(f"* warning: {escape(warning)}" for warning in part.warnings)
 

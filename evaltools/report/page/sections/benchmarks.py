@@ -8,11 +8,12 @@ from typing import Final
 from evaltools.metrics.op_profile import explained_share, op_figures
 from evaltools.report.page.charts.intervals import Spread, intervals_chart
 from evaltools.report.page.charts.times import bars_chart, moments_chart
-from evaltools.report.page.content.page import Saying, first_few, sentences, some_of
+from evaltools.report.page.content.page import Saying, each_step_once, first_few, sentences, some_of
 from evaltools.report.page.sections.each_run import each_run
 from evaltools.report.tables.benchmark import label
 from evaltools.report.tables.cells import milliseconds, three_digits
 from evaltools.report.tables.evaluation import describe_configuration
+from evaltools.report.tables.next_steps import after_benchmark, rows_by_latency
 from evaltools.report.tables.shown import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Conditions
 from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table
@@ -29,14 +30,14 @@ def sayings(result: BenchmarkResult) -> tuple[Saying, ...]:
     """The measured rows by latency, the fastest first, then those that failed; where there is no row, why."""
     if not result.rows:
         return (Saying("nothing", "bad", f"nothing was measured: {result.stopped or 'the result has no rows'}"),)
-    measured = sorted(_timed(result), key=lambda row: shown_figures(row).latency_us or 0.0)
+    measured = rows_by_latency(result)
     found = [_measured(result, row, place) for place, row in enumerate(measured)]
     for row in result.rows:
         if row not in measured:
             word = "not measured" if row.status == "failed" else "without a time"
             why = (("why", row.reason or "no run was timed"),)
-            found.append(Saying(label(result, row), "bad", word, why))
-    return tuple(found)
+            found.append(Saying(label(result, row), "bad", word, why, tuple(after_benchmark(result, row))))
+    return each_step_once(found)
 
 
 def not_quiet(result: BenchmarkResult) -> list[str]:
@@ -44,18 +45,15 @@ def not_quiet(result: BenchmarkResult) -> list[str]:
     disturbed = [row for row in result.rows if any(each.disturbances for each in row.rounds)]
     if not disturbed:
         return []
-    who = "all rows" if len(disturbed) == len(_timed(result)) else ", ".join(label(result, row) for row in disturbed)
+    is_all = len(disturbed) == len(rows_by_latency(result))
+    who = "all rows" if is_all else ", ".join(label(result, row) for row in disturbed)
     return [f"the machine was not quiet while {who} ran: small differences of times say nothing; see Speed for more"]
-
-
-def _timed(result: BenchmarkResult) -> list[BenchmarkRow]:
-    return [row for row in result.rows if row.status == "measured" and shown_figures(row).latency_us is not None]
 
 
 def _measured(result: BenchmarkResult, row: BenchmarkRow, place: int) -> Saying:
     shown = shown_figures(row)
     word = "median" if shown.median_us is not None else "average"
-    fastest = "fastest: " if place == 0 and len(_timed(result)) > 1 else ""
+    fastest = "fastest: " if place == 0 and len(rows_by_latency(result)) > 1 else ""
     said = f"{fastest}{word} {milliseconds(shown.latency_us or 0.0)}"
     facts = []
     if shown.interval is not None:
@@ -70,12 +68,13 @@ def _measured(result: BenchmarkResult, row: BenchmarkRow, place: int) -> Saying:
     needs += [f"first run {milliseconds(shown.first_run_us)}"] if shown.first_run_us is not None else []
     facts += [("what it needs", ", ".join(needs))] if needs else []
     facts.append(("did it run", describe_configuration(row)))
-    return Saying(label(result, row), "bad" if row.fallback else "", said, tuple(facts))
+    steps = tuple(after_benchmark(result, row))
+    return Saying(label(result, row), "bad" if row.fallback else "", said, tuple(facts), steps)
 
 
 def speed(result: BenchmarkResult) -> list[Section]:
     """Times, what each row needs, operators, what disturbed."""
-    timed = _timed(result)
+    timed = [row for row in result.rows if row in rows_by_latency(result)]
     if not timed:
         return []
     blocks: list[Block] = [_times(result, timed)]

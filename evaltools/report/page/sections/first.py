@@ -14,17 +14,21 @@ from evaltools.report.tables.cells import median, p_value
 from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.report.tables.execution import advice_in_words, shares_in_words
 from evaltools.report.tables.models import ModelRows
+from evaltools.report.tables.next_steps import SEARCH
 from evaltools.report.words.verdicts import why_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
 from evaltools.result.section import Chart
 
 
-def sayings(result: EvaluationResult) -> tuple[Saying, ...]:
-    """One for each configuration that was compared or was not measured; of a lone one, what it is; of none, why."""
+def sayings(result: EvaluationResult, is_located: bool = False) -> tuple[Saying, ...]:
+    """One for each configuration that was compared or was not measured; of a lone one, what it is; of none, why.
+
+    ``is_located``: the search for an operator is on the page, and no next step any more.
+    """
     found = [
         Saying(answer.configuration.name, tone_of(answer.configuration), _said(answer), _facts(result, answer),
-               answer.next_steps)
+               tuple(step for step in answer.next_steps if not (is_located and step.startswith(SEARCH))))
         for answer in answers_of(result)
     ]  # fmt: skip
     if found:

@@ -1,24 +1,22 @@
-"""The next question to ask where a verdict leaves one open."""
+"""The next questions to ask where a verdict leaves one open."""
 
 from __future__ import annotations
 
-import shlex
-
+from evaltools.report.tables.next_steps import diff_command
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.verdict import DRAWN_EXAMPLES, TEXT, TOO_FEW_PICTURES, Verdict
 from evaltools.stats.power import POWER
 from evaltools.task_kind import kind_of
 
 
-def to_the_outputs(result: EvaluationResult, configuration: ConfigurationResult) -> str:
+def to_the_outputs(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
     """How far the outputs are apart of a configuration whose answers are worse; what decides an open verdict."""
     if configuration.verdict is None:
-        return ""
+        return []
     if configuration.verdict.kind == "not decided":
-        return _to_a_decision(result, configuration, configuration.verdict)
-    flags = " ".join(flag.removeprefix("--") for flag in configuration.flags)
-    command = ["evaltools", "diff", result.model.file, f"--config={configuration.name}: {flags}"]
-    return f"{shlex.join(command)} says how far the outputs themselves are apart"
+        decision = _to_a_decision(result, configuration, configuration.verdict)
+        return [decision] if decision else []
+    return [f"{diff_command(result.model.file, configuration.flags)} says how far the outputs themselves are apart"]
 
 
 def _to_a_decision(result: EvaluationResult, configuration: ConfigurationResult, verdict: Verdict) -> str:
@@ -34,13 +32,3 @@ def _to_a_decision(result: EvaluationResult, configuration: ConfigurationResult,
     if fewest:
         return f"give it {more}: {fewest[0]} are the fewest, {finished}"
     return "no number of such examples is known to decide it; a wider --margin may, and so may a limit (evaltools gate)"
-
-
-def to_the_answers(_result: EvaluationResult, configuration: ConfigurationResult) -> str:
-    """Of a configuration whose outputs differ, or may: what they mean on real data."""
-    if configuration.verdict is not None and configuration.verdict.kind == "not decided":
-        return (
-            "inputs of the model's own kind may decide (--input_images=FOLDER, --input_files=...), and so may its "
-            "accuracy: imagenet, coco or a task of your own (evaltools run)"
-        )
-    return "imagenet, coco or a task of your own (evaltools run) say whether answers on real data change with it"
