@@ -12,6 +12,7 @@ from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.request import Request
 from evaltools.tasks.own.loading import Loaded
 from evaltools.tasks.own.options import Option, values_of
+from evaltools.tasks.shared.options.sampling import SamplingAsked, read_sampling
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
 
 
@@ -20,13 +21,14 @@ class OwnRequest(TaskRequest):
     """What to evaluate with which configurations.
 
     ``options`` are what the task's function is called with. ``margin`` is the change of a metric that counts as none
-    in verdicts.
+    in verdicts. ``sampling``: examples are drawn.
     """
 
     loaded: Loaded
     options: Mapping[str, Any] = field(default_factory=dict)
     record_examples: bool = False
     margin: float = DEFAULT_MARGIN
+    sampling: SamplingAsked | None = None
 
 
 def read_request(request: Request, loaded: Loaded, options: Sequence[Option]) -> OwnRequest:
@@ -53,4 +55,5 @@ def read_request(request: Request, loaded: Loaded, options: Sequence[Option]) ->
         options=values_of(tuple(options), {name: given.stated[name] for name in names if name in given}, loaded.name),
         record_examples=given.is_on("record_examples"),
         margin=margin,
+        sampling=read_sampling(request),
     )

@@ -22,9 +22,9 @@ from evaltools.stats.sampled.course import Course, bounds_of_total, looks_at
 from evaltools.stats.sampled.drawing import Block
 from evaltools.stats.sampled.evidence import estimated_total
 from evaltools.stats.sampled.strata import strata_of
+from evaltools.tasks.shared.drawn_figure import DrawnFigure, OfReference
 from evaltools.tasks.shared.options.sampling import SamplingAsked
 
-Score = Callable[[Observation, Observation], float]
 Numbers = npt.NDArray[np.float64]
 Sessions = Mapping[str, Session]
 Progress = Callable[[str, int], Any]
@@ -36,13 +36,15 @@ class SamplingSetup(Generic[Observation]):
     """What a task says of examples that are drawn.
 
     ``lead`` takes what was observed of the reference, and says how sure it is: the smaller, the sooner another
-    configuration may answer otherwise. ``scores`` takes what was observed of the reference and of a configuration, and
-    says what that scores, 0 or 1; the mean over the examples is the figure of that name.
+    configuration may answer otherwise. ``figures`` are those that can be known by some of the examples, by name.
+    ``beside_reference``: what is observed of a configuration depends on the reference's outputs, so that the reference
+    runs beside it once more.
     """
 
     asked: SamplingAsked
     lead: Callable[[Observation], float]
-    scores: Mapping[str, Score[Observation]]
+    figures: Mapping[str, DrawnFigure[Observation]]
+    beside_reference: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def run_sampled(
 
 
 class _SampledRun(Generic[Observation]):
-    """One pass; ``_own`` has what the reference itself scores by figure, ``(N,)`` for the examples that it answered."""
+    """One pass; ``_own`` has what the reference itself scores, by figure, of the examples that it answered."""
 
     def __init__(
         self,
@@ -103,7 +105,7 @@ class _SampledRun(Generic[Observation]):
         self._examples_run = 0
         self._population: list[Example] = []
         self._leads: list[float] = []
-        self._own: dict[str, Numbers] = {}
+        self._own: dict[str, OfReference] = {}
         self._blocks: list[Block] = []
         self._values: dict[str, list[dict[str, Numbers]]] = {name: [] for name in self._tests}
         self._courses: dict[str, Course] = {}
@@ -137,18 +139,20 @@ class _SampledRun(Generic[Observation]):
         self, names: Sequence[str], examples: Sequence[Example], on_progress: Callable[[Tally], None]
     ) -> PassOutcome[Observation]:
         """Run those of the examples that have no record yet."""
-        workers = [{name: sessions[name] for name in names} for sessions in self._workers]
-        reference = self._reference if self._reference in names else None
+        is_first = self._reference in names
+        beside = [] if is_first or not self._setup.beside_reference else [self._reference]
+        workers = [{name: sessions[name] for name in (*beside, *names)} for sessions in self._workers]
         outcome = run_pass(
             self._task,
             workers,
             self._journal,
-            reference,
+            self._reference if is_first or beside else None,
             self._options,
             examples,
             on_progress,
             self._on_spans,
             self._makers,
+            frozenset(beside),
         )
         self._stages.merge(outcome.stages)
         self._elapsed_s += outcome.elapsed_s
@@ -168,15 +172,13 @@ class _SampledRun(Generic[Observation]):
                 "the reference has no answer to any example, and --sample=informed draws by these; leave --sample out"
             )
         self._leads = [_number(self._setup.lead(each)) for each in observed]
-        self._own = {
-            name: np.array([score(each, each) for each in observed], np.float64)
-            for name, score in self._setup.scores.items()
-        }
+        self._own = {name: figure.of_reference(observed) for name, figure in self._setup.figures.items()}
         limit = self._setup.asked.limit
-        own = self._own[limit.figure]
-        limits = limit.value if limit.kind == "drop" else own - limit.value
-        strata = strata_of(self._leads, own - 1, own)
-        self._courses = {name: Course(strata, limits, self._setup.asked.seed) for name in self._tests}
+        figure, own = self._setup.figures[limit.figure], self._own[limit.figure]
+        strata = strata_of(self._leads, *figure.bounds(own))
+        limits = figure.limits(own, limit)
+        seed = self._setup.asked.seed
+        self._courses = {name: Course(strata, limits, seed, whole=figure.whole) for name in self._tests}
 
     def _leading(self) -> Course | None:
         """The course that draws the next block, None at the end."""
@@ -195,15 +197,16 @@ class _SampledRun(Generic[Observation]):
             course.add(block, values[self._setup.asked.limit.figure])
 
     def _values_of(self, name: str, block: Block) -> dict[str, Numbers]:
-        """By how much a configuration scores less than the reference, by figure; NaN where it has no answer."""
+        """By how much a configuration scores worse than the reference, by figure; NaN where it has no score."""
         values = {figure: np.full(len(block.examples), math.nan) for figure in self._own}
         for place, number in enumerate(block.examples):
             example = self._population[number].index
             baseline, other = (self._records.record(each, example) for each in (self._reference, name))
             if baseline is None or baseline.observation is None or other is None or other.observation is None:
                 continue
-            for figure, score in self._setup.scores.items():
-                values[figure][place] = self._own[figure][number] - score(baseline.observation, other.observation)
+            for name_of_figure, figure in self._setup.figures.items():
+                score = figure.score(baseline.observation, other.observation)
+                values[name_of_figure][place] = figure.loss(self._own[name_of_figure], number, score)
         return values
 
     def _ended(self, last: PassOutcome[Any], drawn: Sequence[Example]) -> SampledPass:
@@ -247,16 +250,15 @@ class _SampledRun(Generic[Observation]):
         return {figure: self._figure(name, figure, course) for figure in self._own}
 
     def _figure(self, name: str, figure: str, course: Course) -> SampledFigure:
-        own, population = self._own[figure], len(self._population)
-        strata = course.strata.with_bounds(own - 1, own)
+        read, own, population = self._setup.figures[figure], self._own[figure], len(self._population)
+        strata = course.strata.with_bounds(*read.bounds(own))
         looks = looks_at(strata, self._blocks, [np.nan_to_num(values[figure]) for values in self._values[name]])
-        low, high = bounds_of_total(strata, looks)
+        low, high = bounds_of_total(strata, looks, read.whole)
         if figure == self._setup.asked.limit.figure:
             interval = course.interval()
             low, high = interval.low * population, interval.high * population
-        reference = float(own.mean())
         mean = min(max(estimated_total(population, looks), low), high) / population
-        return SampledFigure(reference, reference - mean, reference - high / population, reference - low / population)
+        return read.known(own, mean, low / population, high / population)
 
 
 def _each_once(on_progress: Callable[[Tally], None]) -> Callable[[Tally], None]:
