@@ -10,7 +10,8 @@ independently of the leads, or only among the fifth with the largest ones. Two r
 ``outside``: runs in which the true drop left either bound, each of which may err in 5 %, at any look.
 
 The last rows are of scores that are any numbers from 0 to 1, of which a third change: a limit a little above and below
-the mean of the losses, whose size falls with the lead (``tell``) or rises with it (``mislead``).
+the mean of the losses, whose size falls with the lead (``tell``) or rises with it (``mislead``). Of ``unequal`` weights
+are the examples of a share over all of them, such as the objects in pictures.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ PARAMETERS: Final = (
 FLIPS: Final = (0.0, 0.005, 0.01, 0.02, 0.05)
 LEADS: Final = {"100 %": 1.0, "92 %": 0.92, "67 %": 0.67, "tell nothing": 0.1, "mislead": 0.1}
 MISLEAD: Final = "mislead"
+UNEQUAL: Final = "unequal"
 _SURE: Final = 0.8
 _CHANGED: Final = 1 / 3
 
@@ -83,7 +85,7 @@ def rows(trials: int, population: int, limit: float) -> Iterator[Row]:
             yield row_of(leads, Expected(population, flips / 2, flips / 2, share), trials, limit)
     for leads in ("92 %", MISLEAD):
         yield row_of(leads, Expected(population, 0.045, 0.005, LEADS[leads]), trials, limit)
-    for leads in ("tell", MISLEAD):
+    for leads in ("tell", MISLEAD, UNEQUAL):
         for away in (limit, -limit):
             yield row_of_scores(leads, population, trials, away)
 
@@ -127,8 +129,10 @@ def row_of_scores(leads: str, population: int, trials: int, away: float) -> Row:
         leads_of_all, own = chance.random(population), chance.beta(8, 2, population)
         size = chance.exponential(np.exp(-4 * (leads_of_all if leads != MISLEAD else 1 - leads_of_all)) / 2, population)
         losses = np.where(chance.random(population) < _CHANGED, size * chance.choice([1, 1, 1, -1], population), 0.0)
-        losses = np.clip(losses, own - 1, own)
-        strata = strata_of(leads_of_all, own - 1, own)
+        weights = chance.exponential(1.0, population) ** 2 if leads == UNEQUAL else np.ones(population)
+        weights /= weights.mean()
+        losses = weights * np.clip(losses, own - 1, own)
+        strata = strata_of(leads_of_all, weights * (own - 1), weights * own)
         drops.append(float(losses.mean()))
         for even in (True, False):
             course, left_bounds = _run(strata, losses, drops[-1] + away, trial, even, whole=False)

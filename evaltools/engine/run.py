@@ -124,16 +124,20 @@ def settle(
     journal: Journal,
     reference: str | None,
     options: PassOptions,
+    examples: Sequence[Example] | None = None,
 ) -> PassOutcome[Observation]:
-    """The outcome of the records in a journal; nothing is run.
+    """The outcome of the records in a journal; nothing is run. ``examples`` are those that count, None for all.
 
     A configuration that has no record of an example counts as given up before it.
     """
+    wanted = task.examples if examples is None else examples
     records = TaskJournal(journal, task.examples, task.observation_type)
     tests = [name for name in configurations if name != reference]
-    ledger = Ledger(task.examples, configurations, tests, options.max_crashes, options.max_failed_examples)
+    ledger = Ledger(wanted, configurations, tests, options.max_crashes, options.max_failed_examples)
+    numbers = {example.index for example in wanted}
     for example, fates in records.fates():
-        ledger.add(example, fates)
+        if example in numbers:
+            ledger.add(example, {name: fate for name, fate in fates.items() if name in configurations})
     return _outcome(records, ledger, configurations)
 
 

@@ -91,7 +91,7 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
 
     def _sampling(self) -> SamplingSetup[TopKObservation] | None:
         asked = self.request.sampling
-        return None if asked is None else SamplingSetup(asked, lead, drawn_figures(self.task.top_k))
+        return None if asked is None else SamplingSetup(asked, lead, lambda *_all: drawn_figures(self.task.top_k))
 
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[TopKObservation]:
         """The task; labels are not tried again. Raises :class:`UsageError` where examples were drawn."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from evaltools.engine import Example
 from evaltools.metrics.topk import TopKAccuracy
 from evaltools.result.sampling import Sampling
 from evaltools.tasks.imagenet.result import ImagenetPart
@@ -18,10 +19,10 @@ FIGURES: Final = frozenset({*(f"top{k}" for k in range(1, TOP_K + 1)), AGREEMENT
 """Those that can be limited where examples are drawn."""
 
 
-def lead(answer: TopKObservation) -> float:
+def lead(_example: Example, answer: TopKObservation) -> float:
     """The distance of the two best raw scores; NaN where one of them is.
 
-    >>> lead(TopKObservation((3, 1), (0.75, 0.25), 0, 0))
+    >>> lead(Example(0, "a.jpg"), TopKObservation((3, 1), (0.75, 0.25), 0, 0))
     0.5
     """
     return answer.scores[0] - answer.scores[1]
@@ -33,11 +34,11 @@ def drawn_figures(top_k: int) -> Mapping[str, DrawnFigure[TopKObservation]]:
     return {**right, AGREEMENT: DrawnFigure(_is_same, whole=True)}
 
 
-def _is_right(k: int, _baseline: TopKObservation, other: TopKObservation) -> float:
+def _is_right(k: int, _example: Example, _baseline: TopKObservation, other: TopKObservation) -> float:
     return float(other.rank is not None and other.rank < k)
 
 
-def _is_same(baseline: TopKObservation, other: TopKObservation) -> float:
+def _is_same(_example: Example, baseline: TopKObservation, other: TopKObservation) -> float:
     return float(baseline.top1 == other.top1)
 
 

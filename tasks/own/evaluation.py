@@ -46,6 +46,11 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         """The number of examples of the task."""
         return len(self.task.examples)
 
+    @property
+    def beside_reference(self) -> bool:
+        """Whether scores depend on the reference's outputs."""
+        return self.task.task.agree is not None
+
     def identity(self) -> RunIdentity:
         """The identity of a run: the task's file, its options and the files that they name, its examples, the model."""
         loaded = self.request.loaded
@@ -84,10 +89,10 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         return ReadyTask(self.task, setup, runs=opened.runnable)
 
     def _sampling(self) -> SamplingSetup[ObservedScores] | None:
-        asked, task = self.request.sampling, self.task.task
+        asked = self.request.sampling
         if asked is None:
             return None
-        return SamplingSetup(asked, lead, drawn_figures(task), beside_reference=task.agree is not None)
+        return SamplingSetup(asked, lead, lambda *_all: drawn_figures(self.task.task), self.beside_reference)
 
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[ObservedScores]:
         """The task; its examples are not tried again. Raises :class:`UsageError` where examples were drawn."""

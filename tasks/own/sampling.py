@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from evaltools.engine import Example
 from evaltools.errors import UsageError
 from evaltools.gates.criteria import Criterion
 from evaltools.result.sampling import Sampling
@@ -14,10 +15,10 @@ from evaltools.tasks.own.task import ObservedScores
 from evaltools.tasks.shared.drawn_figure import DrawnFigure
 from evaltools.tasks.shared.options.sampling import require_decidable
 
-Score = Callable[[ObservedScores, ObservedScores], float | None]
+Score = Callable[[Example, ObservedScores, ObservedScores], float | None]
 
 
-def lead(observed: ObservedScores) -> float:
+def lead(_example: Example, observed: ObservedScores) -> float:
     """Minus the uncertainty; 0, which tells nothing, where that is not known."""
     return 0.0 if observed.uncertainty is None else -observed.uncertainty
 
@@ -42,15 +43,15 @@ def _counts(metric: Mean) -> bool:
 
 
 def _score(place: int) -> Score:
-    def score(_reference: ObservedScores, own: ObservedScores) -> float | None:
+    def score(_example: Example, _reference: ObservedScores, own: ObservedScores) -> float | None:
         value = own.values[place]
         return None if value is None else float(value)
 
     return score
 
 
-def _whole(place: int) -> Callable[[ObservedScores], float]:
-    def whole(reference: ObservedScores) -> float:
+def _whole(place: int) -> Callable[[Example, ObservedScores], float]:
+    def whole(_example: Example, reference: ObservedScores) -> float:
         value = reference.values[place]
         return 0.0 if value is None else float(value[1])
 
@@ -60,13 +61,13 @@ def _whole(place: int) -> Callable[[ObservedScores], float]:
 def _share(name: str, place: int) -> Score:
     """The share of an example; raises :class:`UsageError` where its whole is not that of the reference."""
 
-    def share(reference: ObservedScores, own: ObservedScores) -> float | None:
+    def share(example: Example, reference: ObservedScores, own: ObservedScores) -> float | None:
         base, value = reference.values[place], own.values[place]
         if base is None or value is None:
             return None
         if base[1] != value[1]:
             raise UsageError(
-                f"{name}: an example has the whole {base[1]:g} with the reference and {value[1]:g} with another, so "
+                f"{name}: {example.id!r} has the whole {base[1]:g} with the reference, {value[1]:g} with another, so "
                 "that drawn examples say nothing of all; take pooled() in the place of share(), or leave --sample out"
             )
         return float(value[0]) / float(value[1]) if value[1] else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
-from evaltools.engine.task import Observation
+from evaltools.engine.task import Example, Observation
 from evaltools.result.sampling import SampledFigure
 
 if TYPE_CHECKING:
@@ -37,23 +37,23 @@ class OfReference:
 class DrawnFigure(Generic[Observation]):
     """A mean over examples of a score from ``lowest`` to ``highest``, and how it is read of what was observed.
 
-    ``score`` takes what was observed of the reference and of a configuration, and gives None where there is no score.
-    ``size`` says by what was observed of the reference how much an example counts, None: all alike. ``whole``: scores
-    and sizes are whole numbers. ``lower_is_better``: a larger score is a loss.
+    ``score`` takes an example and what was observed of the reference and of a configuration, and gives None where there
+    is no score. ``size`` says by what was observed of the reference how much an example counts, None: all alike.
+    ``whole``: losses are whole numbers. ``lower_is_better``: a larger score is a loss.
 
     The loss of an example is the reference's score less that of the configuration, as a share of the span from lowest
     to highest, times its weight; so the mean loss over all examples is the change of the figure by that span.
 
-    >>> figure = DrawnFigure(lambda _reference, own: own, lowest=0.0, highest=10.0, size=lambda own: own)
-    >>> own = figure.of_reference([2.0, 6.0])
+    >>> figure = DrawnFigure(lambda _example, _reference, own: own, highest=10.0, size=lambda _example, own: own)
+    >>> own = figure.of_reference([(Example(0, "a"), 2.0), (Example(1, "b"), 6.0)])
     >>> own.mean, own.weights.tolist(), figure.loss(own, 1, 5.0)
     (5.0, [0.5, 1.5], 0.15)
     """
 
-    score: Callable[[Observation, Observation], float | None]
+    score: Callable[[Example, Observation, Observation], float | None]
     lowest: float = 0.0
     highest: float = 1.0
-    size: Callable[[Observation], float] | None = None
+    size: Callable[[Example, Observation], float] | None = None
     whole: bool = False
     lower_is_better: bool = False
 
@@ -63,10 +63,10 @@ class DrawnFigure(Generic[Observation]):
         span = self.highest - self.lowest
         return -span if self.lower_is_better else span
 
-    def of_reference(self, observed: Sequence[Observation]) -> OfReference:
-        """What the reference scores; one without a score counts nothing."""
-        scores = [self.score(each, each) for each in observed]
-        sizes = [1.0 if self.size is None else self.size(each) for each in observed]
+    def of_reference(self, observed: Sequence[tuple[Example, Observation]]) -> OfReference:
+        """What the reference scores in each example; one without a score counts nothing."""
+        scores = [self.score(example, each, each) for example, each in observed]
+        sizes = [1.0 if self.size is None else self.size(example, each) for example, each in observed]
         sizes = [0.0 if score is None else size for score, size in zip(scores, sizes, strict=True)]
         mean = sum(sizes) / len(sizes)
         return OfReference(

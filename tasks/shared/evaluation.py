@@ -22,6 +22,7 @@ from evaltools.result.verdict import Verdict
 from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.task_kind import with_task_figures
+from evaltools.tasks.shared.elsewhere import OtherMachines
 from evaltools.tasks.shared.measured import MeasuredPass, describe_execution, nothing_measured
 from evaltools.tasks.shared.measuring import Observer, OpenConfigurations, PassSetup, carry_out
 from evaltools.tasks.shared.one_pass import RunSums, latency_comparisons, with_conditions
@@ -97,6 +98,11 @@ class Evaluation(ABC, Generic[Observation]):
         return ()
 
     @property
+    def beside_reference(self) -> bool:
+        """Whether what is observed of a test depends on the reference's outputs for the same example."""
+        return False
+
+    @property
     def pass_options(self) -> PassOptions:
         """When the pass stops, and how often it runs each example."""
         return PassOptions(self.request.max_failed_examples, max_crashes=self.request.execution.max_crashes)
@@ -162,12 +168,14 @@ def evaluate(
     asked: Asked,
     observer: Observer,
     open_with: Open | None = None,
+    elsewhere: OtherMachines | None = None,
 ) -> EvaluationResult:
     """Check everything, open the configurations, run the pass, compute the figures.
 
     ``prepare`` raises :class:`~evaltools.errors.UsageError` before any long work for a model or data that are wrong.
     Configurations that cannot run are ``not measured`` in the result. If no test configuration can run, the pass is not
-    run. ``open_with`` opens a session; None opens each in a process of its own.
+    run. ``open_with`` opens a session; None opens each in a process of its own. With ``elsewhere`` the reference alone
+    runs here, and the tests there.
     """
     started_at = _now()
     startup = Startup()
@@ -178,8 +186,13 @@ def evaluate(
         identity = evaluation.identity()
         require_same_inputs(journal, identity, request.execution.shard)
         startup.mark(CHECKS)
-        with open_all(evaluation.wanted, opener, request.allow_fallback) as entries:
+        wanted = evaluation.wanted
+        if elsewhere is not None:
+            wanted = [(model, configuration) for model, configuration in wanted if configuration is request.reference]
+        with open_all(wanted, opener, request.allow_fallback) as entries:
             opened = OpenConfigurations.of(entries.values(), request.reference)
+            if elsewhere is not None:
+                opened = opened.with_tests(elsewhere, elsewhere.describe(evaluation.beside_reference, journal))
             observer.opened(opened.described)
             evaluation.check_sessions(opened)
             startup.mark(OPENING)

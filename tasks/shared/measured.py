@@ -23,6 +23,7 @@ class MeasuredPass:
     ``startup_seconds`` are the phases before the pass. ``not_traced`` says why the trace could not be written, None if
     it was or none was wanted. ``memory`` is that of the processes during the pass. ``one_worker``: more are refused.
     ``sampling`` says what a pass over drawn examples tells of all of them, None where all were run in order.
+    ``reference_apart``: the reference ran on another machine than the tests, so that their times are not compared.
     """
 
     outcome: PassOutcome[Any]
@@ -37,6 +38,7 @@ class MeasuredPass:
     memory: Sequence[ProcessMemory] = ()
     not_clean: Mapping[str, str] = field(default_factory=dict)
     sampling: Sampling | None = None
+    reference_apart: bool = False
 
 
 def nothing_measured(configurations: Mapping[str, object]) -> MeasuredPass:

@@ -173,7 +173,7 @@ def test_answers_and_bounds_err_in_at_most_5_percent_of_runs_whatever_the_leads(
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("leads", ["tell", "mislead"])
+@pytest.mark.parametrize("leads", ["tell", "mislead", "unequal"])
 def test_bounds_of_scores_that_are_any_numbers_hold_at_every_look(leads: str) -> None:
     """A limit a little above or below the mean; 12 of 100 are more than 5 % would make by chance."""
     for away in (0.002, -0.002):

@@ -82,7 +82,7 @@ class Course:
         strata, towards, missing = self.strata, rates, self._broken_from - so_far
         if so_far + float((left * rates.mean).sum()) > (self._most + self._broken_from) / 2:
             strata, towards, missing = strata.mirrored(), rates.mirrored(), so_far - self._most
-        candidates = [leaning_weights(rates, left, even) for even in EVEN]
+        candidates = [leaning_weights(rates, left, even, strata.reach) for even in EVEN]
         promised = [float(growth(strata, left, weights, towards, [missing])[1][0]) for weights in candidates]
         return candidates[int(np.argmax(promised))]
 

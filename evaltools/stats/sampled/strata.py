@@ -13,6 +13,7 @@ Ints = npt.NDArray[np.int64]
 _UP_TO: Final = (0.025, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 """Groups end at these shares of the examples in ascending order of their leads: the smallest ones are told apart."""
 _MOST_LADDERS: Final = 4
+_LEAST_REACH: Final = 0.01
 _PRIOR_RATE: Final = 0.005
 _PRIOR_EXAMPLES: Final = 20.0
 _SMOOTHING_EXAMPLES: Final = 30.0
@@ -36,6 +37,14 @@ class Strata:
     def population(self) -> int:
         """The number of examples."""
         return len(self.of_example)
+
+    @property
+    def reach(self) -> Numbers:
+        """The largest distance of a value of each group from 0, ``(K,)``, as a share of the largest one, above 0."""
+        reach = np.maximum(self.high, -self.low)
+        largest = float(reach.max())
+        shares: Numbers = np.maximum(reach / largest, _LEAST_REACH) if largest else np.ones(len(reach))
+        return shares
 
     @property
     def sizes(self) -> Ints:
@@ -62,7 +71,8 @@ def strata_of(leads: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike) -> 
     """Groups of examples, a ladder of those that have the same bounds, cut by their leads; all ``(N,)``.
 
     A lead says how sure the reference is: of any unit, only their order counts. Where more than 4 pairs of bounds
-    differ, as with scores that are any numbers, all examples are one ladder, and a group has the widest bounds in it.
+    differ, as with scores that are any numbers, ladders are of examples with bounds of like width, each half as wide as
+    the one before it, at most 4; a group has the widest bounds in it.
 
     >>> strata = strata_of([0.9, 0.1, 0.5, 0.4], [0, 0, 0, -1], [1, 1, 1, 0])
     >>> strata.of_example.tolist(), strata.low.tolist(), strata.ladder.tolist()
@@ -72,17 +82,24 @@ def strata_of(leads: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike) -> 
     of_example = np.zeros(len(all_leads), np.int64)
     ladder: list[int] = []
     pairs, of_pair = np.unique(np.stack([lows, highs]), axis=1, return_inverse=True)
-    of_pair = of_pair.ravel() if pairs.shape[1] <= _MOST_LADDERS else np.zeros(len(all_leads), np.int64)
+    of_pair = of_pair.ravel() if pairs.shape[1] <= _MOST_LADDERS else _halvings(highs - lows)
     for number in range(int(of_pair.max()) + 1):
         members = np.flatnonzero(of_pair == number)
         members = members[np.argsort(all_leads[members], kind="stable")]
-        ends = sorted({int(np.ceil(share * len(members))) for share in _UP_TO})
+        ends = sorted({int(np.ceil(share * len(members))) for share in _UP_TO} - {0})
         for start, end in zip([0, *ends], ends, strict=False):
             of_example[members[start:end]] = len(ladder)
             ladder.append(number)
     groups = np.array(ladder, np.int64)
     bounds = np.zeros(len(groups))
     return Strata(of_example, bounds, bounds, groups).with_bounds(lows, highs)
+
+
+def _halvings(widths: Numbers) -> Ints:
+    """How often the largest width is to be halved to be next to each of them, 0..3."""
+    shares = np.maximum(widths / widths.max(), 0.5**_MOST_LADDERS)
+    halvings: Ints = np.minimum(np.rint(-np.log2(shares)), _MOST_LADDERS - 1).astype(np.int64)
+    return halvings
 
 
 @dataclass(frozen=True)
@@ -127,17 +144,18 @@ def expected_rates(strata: Strata, drawn: Ints, values: Numbers) -> Rates:
         for ladder in np.unique(strata.ladder):
             members = np.flatnonzero((strata.ladder == ladder) & (most > 0))
             if len(members):
-                rates[members] = _smoothed(seen[members], count[members], sizes[members])
+                guess = _PRIOR_RATE * float(most[members].max())
+                rates[members] = _smoothed(seen[members], count[members], sizes[members], guess)
         sides.append(rates)
     guess, seen_in_all = _PRIOR_EXAMPLES * _PRIOR_RATE, float(np.abs(values).sum())
     return Rates(sides[0], sides[1], (guess + float((values**2).sum())) / (guess + seen_in_all))
 
 
-def _smoothed(seen: Numbers, count: Numbers, sizes: Ints) -> Numbers:
+def _smoothed(seen: Numbers, count: Numbers, sizes: Ints, guess: float) -> Numbers:
     from scipy.optimize import isotonic_regression
 
     prior = _PRIOR_EXAMPLES * sizes / sizes.sum()
-    of_all = float(((seen + prior * _PRIOR_RATE) / (count + prior) * sizes).sum() / sizes.sum())
+    of_all = float(((seen + prior * guess) / (count + prior) * sizes).sum() / sizes.sum())
     weights = count + _SMOOTHING_EXAMPLES * sizes / sizes.sum()
     rates = (seen + (weights - count) * of_all) / weights
     smoothed: Numbers = isotonic_regression(rates, weights=weights, increasing=False).x

@@ -14,7 +14,6 @@ from evaltools.request import Request
 if TYPE_CHECKING:
     from evaltools.gates.criteria import Criterion
 
-_HERE: Final = "the next examples are drawn by the answers of those before, which the devices do not send meanwhile"
 _IN_ORDER: Final = NotNative("the native tool runs all examples in order", ("",))
 SAMPLE: Final = "sample"
 SAMPLING: Final = (
@@ -24,7 +23,7 @@ SAMPLING: Final = (
         "chances (docs/sampling.md).",
         choices=("", "informed"),
         only_with=("executor=local",),
-        refused_on_devices=_HERE,
+        in_parts="",
         not_native=_IN_ORDER,
     ),
     Parameter(
@@ -32,7 +31,7 @@ SAMPLING: Final = (
         "decided: end as soon as --limit is known to be kept or broken for every configuration.",
         choices=("", "decided"),
         only_with=(f"{SAMPLE}=informed",),
-        refused_on_devices=_HERE,
+        in_parts="",
         not_native=_IN_ORDER,
     ),
     Parameter(
@@ -40,7 +39,7 @@ SAMPLING: Final = (
         "The limit of --stop=decided, on a figure of all examples, such as 'top1 drop <= 0.5 points'; a drop by "
         "--margin unless stated.",
         only_with=(f"{SAMPLE}=informed",),
-        refused_on_devices=_HERE,
+        in_parts="",
         not_native=_IN_ORDER,
     ),
     Parameter(
@@ -48,7 +47,7 @@ SAMPLING: Final = (
         "Seed of the drawn order.",
         default=1,
         only_with=(f"{SAMPLE}=informed",),
-        refused_on_devices=_HERE,
+        in_parts=1,
         not_native=NotNative("the native tool runs all examples in order", (1,)),
     ),
     Parameter(
@@ -57,7 +56,7 @@ SAMPLING: Final = (
         role="machine_path",
         about="execution",
         only_with=(f"{SAMPLE}=informed",),
-        refused_on_devices=_HERE,
+        in_parts="",
         not_native=_IN_ORDER,
     ),
 )
