@@ -8,6 +8,10 @@ independently of the leads, or only among the fifth with the largest ones. Two r
 ``fixed``: the number of examples planned beforehand, without a look meanwhile. ``even``: drawn with equal chances,
 ``informed``: by leads; the means of those until the limit is decided. ``wrong``: answers that the whole set refutes;
 ``outside``: runs in which the true drop left either bound, each of which may err in 5 %, at any look.
+
+The last rows are of scores that are any numbers from 0 to 1, of which a third change: a limit a little above and below
+the mean of the losses, whose size falls with the lead (``tell``) or rises with it (``mislead``). Of ``unequal`` weights
+are the examples of a share over all of them, such as the objects in pictures.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from evaltools.stats.proportions import PairedCounts
 from evaltools.stats.sampled.course import CONFIDENCE, Course
 from evaltools.stats.sampled.evidence import Wealth
 from evaltools.stats.sampled.plan import Drawn, Expected, draw_examples
-from evaltools.stats.sampled.strata import strata_of
+from evaltools.stats.sampled.strata import Numbers, Strata, strata_of
 
 PARAMETERS: Final = (
     Parameter("trials", "Sets of examples per row.", default=30),
@@ -36,7 +40,9 @@ PARAMETERS: Final = (
 FLIPS: Final = (0.0, 0.005, 0.01, 0.02, 0.05)
 LEADS: Final = {"100 %": 1.0, "92 %": 0.92, "67 %": 0.67, "tell nothing": 0.1, "mislead": 0.1}
 MISLEAD: Final = "mislead"
+UNEQUAL: Final = "unequal"
 _SURE: Final = 0.8
+_CHANGED: Final = 1 / 3
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,9 @@ def rows(trials: int, population: int, limit: float) -> Iterator[Row]:
             yield row_of(leads, Expected(population, flips / 2, flips / 2, share), trials, limit)
     for leads in ("92 %", MISLEAD):
         yield row_of(leads, Expected(population, 0.045, 0.005, LEADS[leads]), trials, limit)
+    for leads in ("tell", MISLEAD, UNEQUAL):
+        for away in (limit, -limit):
+            yield row_of_scores(leads, population, trials, away)
 
 
 def row_of(leads: str, expected: Expected, trials: int, limit: float) -> Row:
@@ -90,7 +99,8 @@ def row_of(leads: str, expected: Expected, trials: int, limit: float) -> Row:
         drawn = _misled(drawn, trial) if leads == MISLEAD else drawn
         lost, gained = int((drawn.values > 0).sum()), int((drawn.values < 0).sum())
         for even in (True, False):
-            course, left_bounds = _run(drawn, limit, trial, even)
+            strata = strata_of(drawn.leads, drawn.right - 1, drawn.right)
+            course, left_bounds = _run(strata, drawn.values, limit, trial, even)
             used[even].append(course.decided_after)
             if not even:
                 wrong += (course.answer == "kept") != (drawn.values.mean() <= limit + 1e-9)
@@ -109,6 +119,39 @@ def row_of(leads: str, expected: Expected, trials: int, limit: float) -> Row:
     )
 
 
+def row_of_scores(leads: str, population: int, trials: int, away: float) -> Row:
+    """Simulate sets of scores that are any numbers, with a limit so far above the mean of the losses."""
+    used: dict[bool, list[int]] = {True: [], False: []}
+    wrong = outside = 0
+    drops = []
+    for trial in range(trials):
+        chance = np.random.default_rng((trial, 2))
+        leads_of_all, own = chance.random(population), chance.beta(8, 2, population)
+        size = chance.exponential(np.exp(-4 * (leads_of_all if leads != MISLEAD else 1 - leads_of_all)) / 2, population)
+        losses = np.where(chance.random(population) < _CHANGED, size * chance.choice([1, 1, 1, -1], population), 0.0)
+        weights = chance.exponential(1.0, population) ** 2 if leads == UNEQUAL else np.ones(population)
+        weights /= weights.mean()
+        losses = weights * np.clip(losses, own - 1, own)
+        strata = strata_of(leads_of_all, weights * (own - 1), weights * own)
+        drops.append(float(losses.mean()))
+        for even in (True, False):
+            course, left_bounds = _run(strata, losses, drops[-1] + away, trial, even, whole=False)
+            used[even].append(course.decided_after)
+            if not even:
+                wrong += course.answer != ("kept" if away > 0 else "broken")
+                outside += left_bounds
+    return Row(
+        f"scores: {leads}",
+        _CHANGED,
+        float(np.mean(drops)),
+        None,
+        float(np.mean(used[True])),
+        float(np.mean(used[False])),
+        wrong / trials,
+        outside / trials,
+    )
+
+
 def _misled(drawn: Drawn, seed: int) -> Drawn:
     """The same flips, all of them among the fifth of the examples with the largest leads."""
     chance = np.random.default_rng((seed, 1))
@@ -120,14 +163,15 @@ def _misled(drawn: Drawn, seed: int) -> Drawn:
     return replace(drawn, values=values)
 
 
-def _run(drawn: Drawn, limit: float, seed: int, even: bool) -> tuple[Course, bool]:
+def _run(
+    strata: Strata, values: Numbers, limit: float, seed: int, even: bool, whole: bool = True
+) -> tuple[Course, bool]:
     """A course to its end, and whether the true drop left its bounds at any look."""
-    strata = strata_of(drawn.leads, drawn.right - 1, drawn.right)
-    course, total = Course(strata, limit, seed, even), float(drawn.values.sum())
+    course, total = Course(strata, limit, seed, even, whole), float(values.sum())
     above, below = Wealth(strata, [total]), Wealth(strata.mirrored(), [-total])
     while course.answer == "open":
         block = course.next_block()
-        course.add(block, drawn.values[block.examples])
+        course.add(block, values[block.examples])
         above.add(course.looks[-1])
         below.add(course.looks[-1].mirrored())
     needed = -np.log(1 - CONFIDENCE)

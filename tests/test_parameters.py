@@ -103,7 +103,8 @@ def test_devices_are_told_of_a_flag_or_it_says_why_not(task: str) -> None:
         if each.role in ("output_file", "output_folder"):
             assert not each.is_sent, f"{each.name}: a file is written here"
         elif each.is_path:
-            is_for_none = each.refused_on_devices or each.about in ("result", "configurations")
+            is_for_none = each.refused_on_devices or each.in_parts is not None
+            is_for_none = is_for_none or each.about in ("result", "configurations")
             assert each.is_sent or is_for_none, f"{each.name}: devices read it"
         assert re.match("[a-z].{15}|$", each.refused_on_devices), each.name
 

@@ -24,20 +24,27 @@ Stamp = tuple[int, int, int] | None
 class Shard:
     """Every ``count``-th example from ``index`` on: the part of one of ``count`` hosts.
 
+    ``drawn`` are the numbers of the examples where they were drawn instead.
+
     >>> Shard(1, 3).of([Example(index, str(index)) for index in range(7)])
     [Example(index=1, id='1'), Example(index=4, id='4')]
     """
 
     index: int = 0
     count: int = 1
+    drawn: tuple[int, ...] | None = None
 
     def of(self, examples: Sequence[Example]) -> list[Example]:
         """The examples of this shard."""
-        return list(examples[self.index :: self.count])
+        return [examples[number] for number in self.numbers_of(len(examples))]
+
+    def numbers_of(self, examples: int) -> Sequence[int]:
+        """The numbers of those of so many examples that belong to this shard."""
+        return range(self.index, examples, self.count) if self.drawn is None else self.drawn
 
     def size_of(self, examples: int) -> int:
-        """How many of ``count`` examples belong to this shard."""
-        return len(range(self.index, examples, self.count))
+        """How many of so many examples belong to this shard."""
+        return len(self.numbers_of(examples))
 
     def __str__(self) -> str:
         return f"{self.index}/{self.count}"

@@ -130,6 +130,11 @@ class Journal:
             self._connection.executemany("INSERT OR IGNORE INTO inputs VALUES (?, ?)", inputs)
             self._connection.executemany("INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?)", records)
 
+    def examples_of(self, configuration: str) -> set[int]:
+        """The numbers of the examples of which there is a record of a configuration."""
+        rows = self._rows("SELECT example FROM records WHERE configuration = ?", (configuration,))
+        return {int(row[0]) for row in rows}
+
     def examples(self) -> set[int]:
         """The numbers of the examples that have rows."""
         return {int(row[0]) for row in self._rows("SELECT example FROM inputs")}

@@ -97,6 +97,7 @@ def run_pass(
     on_progress: OnProgress = lambda _tally: None,
     on_spans: Callable[[Sequence[Span]], None] = lambda _spans: None,
     makers: Sequence[Preparer] = (),
+    unrecorded: frozenset[str] = frozenset(),
 ) -> PassOutcome[Observation]:
     """Run examples on all configurations, and write their records to the journal.
 
@@ -104,14 +105,17 @@ def run_pass(
     by configuration, ``makers`` the preparer of each worker's inputs; without ``makers`` this process prepares them.
     ``examples`` are those to run, None for all; those with records in the journal are not run again. An example that
     fails is recorded, and the pass goes on. Ctrl-C ends the pass; turns that end within a second are still recorded.
+    ``unrecorded`` configurations run for their outputs alone: what they gave is known.
     """
     wanted = task.examples if examples is None else examples
     records = TaskJournal(journal, task.examples, task.observation_type)
-    names = list(workers[0])
+    names = [name for name in workers[0] if name not in unrecorded]
     tests = [name for name in names if name != reference]
     ledger = Ledger(wanted, names, tests, options.max_crashes, options.max_failed_examples)
     makers = makers or [InThisProcess(task) for _ in workers]
-    return _Pass(task, workers, makers, records, reference, options, wanted, ledger, on_progress, on_spans).run()
+    return _Pass(
+        task, workers, makers, records, reference, options, wanted, ledger, on_progress, on_spans, unrecorded
+    ).run()
 
 
 def settle(
@@ -120,16 +124,20 @@ def settle(
     journal: Journal,
     reference: str | None,
     options: PassOptions,
+    examples: Sequence[Example] | None = None,
 ) -> PassOutcome[Observation]:
-    """The outcome of the records in a journal; nothing is run.
+    """The outcome of the records in a journal; nothing is run. ``examples`` are those that count, None for all.
 
     A configuration that has no record of an example counts as given up before it.
     """
+    wanted = task.examples if examples is None else examples
     records = TaskJournal(journal, task.examples, task.observation_type)
     tests = [name for name in configurations if name != reference]
-    ledger = Ledger(task.examples, configurations, tests, options.max_crashes, options.max_failed_examples)
+    ledger = Ledger(wanted, configurations, tests, options.max_crashes, options.max_failed_examples)
+    numbers = {example.index for example in wanted}
     for example, fates in records.fates():
-        ledger.add(example, fates)
+        if example in numbers:
+            ledger.add(example, {name: fate for name, fate in fates.items() if name in configurations})
     return _outcome(records, ledger, configurations)
 
 
@@ -148,16 +156,18 @@ class _Pass(Generic[Observation]):
         ledger: Ledger,
         on_progress: OnProgress,
         on_spans: Callable[[Sequence[Span]], None],
+        unrecorded: frozenset[str],
     ) -> None:
         self._task = task
         self._sessions = sessions
+        self._names = [name for name in sessions[0] if name not in unrecorded]
         self._makers = makers
         self._journal = journal
         self._examples = examples
         self._ledger = ledger
         self._on_progress = on_progress
         self._on_spans = on_spans
-        self._tally = Tally(failed=dict.fromkeys(sessions[0], 0))
+        self._tally = Tally(failed=dict.fromkeys(self._names, 0))
         self._stages = StageTimes()
         self._todo: list[Example] = []
         self._known = 0
@@ -167,7 +177,7 @@ class _Pass(Generic[Observation]):
         self._ended = False
         self._results: queue.Queue[FinishedBlock[Observation] | BaseException | None] = queue.Queue(_BLOCKS_WAITING)
         self._workers = [
-            Worker(number, task, own, reference, options.invocations, ledger.given_up)
+            Worker(number, task, own, reference, options.invocations, ledger.given_up, unrecorded)
             for number, own in enumerate(sessions)
         ]
 
@@ -185,7 +195,7 @@ class _Pass(Generic[Observation]):
         outcome = _outcome(
             self._journal,
             self._ledger,
-            self._sessions[0],
+            self._names,
             examples_run=self._tally.done - self._known,
             elapsed_s=time.perf_counter() - start,
             stages=self._stages,
@@ -194,7 +204,7 @@ class _Pass(Generic[Observation]):
 
     def _take_from_journal(self) -> None:
         """Count the examples that the journal has from an earlier part of the run; the others are to be run."""
-        names, known = set(self._sessions[0]), set()
+        names, known = set(self._names), set()
         written = dict(self._journal.fates())
         if self._task.keeps_state and len(written) < len(self._examples):
             written = {}

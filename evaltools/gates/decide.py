@@ -127,7 +127,9 @@ def _decide_sampled(criterion: Criterion, evidence: Evidence, sampled: SampledAn
     value, low, high = figure.value, figure.low, figure.high
     if criterion.kind == "drop":
         value, low, high = (figure.reference - each for each in (value, high, low))
-    name = f"{criterion.figure} drop" if criterion.kind == "drop" else criterion.figure
+    elif criterion.kind == "rise":
+        value, low, high = (each - figure.reference for each in (value, low, high))
+    name = f"{criterion.figure} {criterion.kind}" if criterion.kind in ("drop", "rise") else criterion.figure
     found = Found(name, value, low, high, unit=criterion.unit or criterion.metric.unit)
     if high <= criterion.value + _ROUNDING if criterion.at_most else low >= criterion.value - _ROUNDING:
         return decision("pass", found=found)

@@ -20,7 +20,7 @@ def sampled_verdicts(sampling: Sampling, reference: str) -> dict[str, list[Verdi
 
 
 def _verdict(sampling: Sampling, answer: SampledAnswer, reference: str) -> Verdict:
-    name = parse_criterion(sampling.limit).figure
+    name = parse_criterion(sampling.limit, of_own_task=True).figure
     figure = answer.figures[name]
     numbers = {"run": answer.decided_after, "examples": sampling.examples}
     return Verdict(

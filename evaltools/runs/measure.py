@@ -7,20 +7,29 @@ from functools import partial
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runs.finished_shards import FinishedShards, merge_shards
+from evaltools.tasks.shared.elsewhere import OtherMachines
 from evaltools.tasks.shared.evaluation import evaluate
 from evaltools.tasks.shared.kind import EvaluationKind
 from evaltools.tasks.shared.measuring import Observer
 
 
 def measure(
-    kind: EvaluationKind, request: Request, observer: Observer, shards: FinishedShards | None = None
+    kind: EvaluationKind,
+    request: Request,
+    observer: Observer,
+    shards: FinishedShards | None = None,
+    elsewhere: OtherMachines | None = None,
 ) -> EvaluationResult:
     """Evaluate here or on a cluster, as the request says, or take the records from finished ``shards``.
+
+    With ``elsewhere`` the tests run there, and the reference here.
 
     Raises :class:`~evaltools.errors.UsageError` and its kinds before any long work for what is wrong.
     """
     if shards is not None:
         return merge_shards(kind, kind.read(request), shards, observer)
+    if elsewhere is not None:
+        return elsewhere.complete(evaluate(kind.prepare, kind.read(request), observer, elsewhere=elsewhere))
     if request.options.text("executor") == "ray":
         from evaltools.runs.on_ray import shards_on_ray
 

@@ -13,6 +13,7 @@ from evaltools.engine import Journal, PassOutcome, Record
 from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.run_folder import RunIdentity, encode
 from evaltools.errors import DataError, InferenceError
+from evaltools.gates.sampled_verdict import sampled_verdicts
 from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import read_model
@@ -33,6 +34,7 @@ from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map, stat
 from evaltools.tasks.coco.reading import CocoMaterial, Reading, reading_of
 from evaltools.tasks.coco.request import CocoRequest
 from evaltools.tasks.coco.result import CocoDetection, HeadUsed, OutputMap
+from evaltools.tasks.coco.sampling import drawn_figures, lead, of_all_examples
 from evaltools.tasks.coco.task import (
     CocoOptions,
     CocoTask,
@@ -51,7 +53,9 @@ from evaltools.tasks.shared.measuring import (
     require_stated,
 )
 from evaltools.tasks.shared.one_pass import Accumulator, Pair, judge_records, sum_up
+from evaltools.tasks.shared.options.sampling import require_no_parts
 from evaltools.tasks.shared.run_identity import RunAtPlace, fact_in, with_files
+from evaltools.tasks.shared.sampled import SamplingSetup
 
 _OUTPUTS = "how the outputs are read"
 _HEAD = "how the raw head is read"
@@ -118,16 +122,24 @@ class DetectionEvaluation(Evaluation[FoundObjects]):
         return self._ready(notes)
 
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[FoundObjects]:
-        """The task, which reads outputs as the shards did."""
+        """The task, which reads outputs as the shards did. Raises :class:`UsageError` where examples were drawn."""
+        require_no_parts(self.request.sampling)
         folder = places[0].folders[0]
         outputs: OutputMap | None = fact_in(folder, _OUTPUTS, OutputMap | None)
         return self._ready(_Notes(outputs or fact_in(folder, _HEAD, HeadUsed | None)))
 
     def _ready(self, notes: _Notes) -> ReadyTask[FoundObjects]:
         task = _task(self.request, self.material, notes.reading)
-        return ReadyTask(
-            task, PassSetup(self.request.reference_name, self.pass_options), notes, notes.reading is not None
-        )
+        setup = PassSetup(self.request.reference_name, self.pass_options, sampling=self._sampling())
+        return ReadyTask(task, setup, notes, notes.reading is not None)
+
+    def _sampling(self) -> SamplingSetup[FoundObjects] | None:
+        asked, material = self.request.sampling, self.material
+        if asked is None:
+            return None
+        truth = material.pictures.truth
+        figures = partial(drawn_figures, truth, material.mapping, material.category_ids)
+        return SamplingSetup(asked, partial(lead, truth), figures)
 
     def findings(
         self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[FoundObjects]
@@ -147,11 +159,15 @@ class DetectionEvaluation(Evaluation[FoundObjects]):
         records = {name: outcome.records[name] for name in names}
         reading, preprocessing_us = ready.notes.reading, outcome.preprocessing_us
         detection = _detection(self.request, material, reading, records, objects, boxes, preprocessing_us)
+        verdicts = verdicts_on_map(detection.comparisons, detection.figures, self.request.margin)
+        if measured.sampling is not None and measured.sampling.is_part:
+            detection = of_all_examples(detection, measured.sampling)
+            verdicts = sampled_verdicts(measured.sampling, str(self.request.reference_name))
         return Findings(
             configurations=[sums.with_figures(entry) for entry in judged],
             sums=sums,
             part=detection,
-            verdicts=verdicts_on_map(detection.comparisons, detection.figures, self.request.margin),
+            verdicts=verdicts,
             warnings=general_warnings(material.model, material.pictures, material.labels, detection, odd),
         )
 

@@ -11,10 +11,12 @@ from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Block, Cell, Frame, Gallery, Number, Picture, Section, Table, Tone
 from evaltools.tasks.coco.disagreements import DRAWN_SCORE, Disagreement, worst_disagreements
 from evaltools.tasks.coco.result import BoxComparison, CocoDetection
+from evaltools.tasks.shared.drawn_page import drawn_section
 
 _MOST_PICTURES: Final = 16
 """Of each configuration."""
 _MOST_CATEGORIES: Final = 12
+_SHOWN_DRAWN: Final = ("ar_1", "ar_10", "ar_100", "matched_boxes")
 _ABOUT_THE_PICTURES: Final = (
     f"Boxes with a score of {DRAWN_SCORE} or more that only one side has: red are those that the reference alone has. "
     "Those that the other alone has may be right or wrong, and have no colour of a verdict."
@@ -29,6 +31,7 @@ def sections(result: EvaluationResult) -> list[Section]:
     tables += [_boxes(coco)] if coco.comparisons else []
     tables += [_categories(entry, place) for place, entry in enumerate(coco.comparisons) if entry.categories]
     return [
+        drawn_section(result.sampling, _SHOWN_DRAWN),
         Section("Boxes and categories", tables, "accuracy"),
         Section("What changed", _galleries(coco), "changes", _ABOUT_THE_PICTURES),
     ]

@@ -92,7 +92,12 @@ def general_warnings(
 
 
 def _unequal_pictures(detection: CocoDetection) -> list[str]:
-    counts = {figures.configuration: figures.pictures for figures in detection.figures}
+    """Where mAP is that of other pictures; without one, as where pictures were drawn, there is nothing to compare."""
+    counts = {
+        figures.configuration: figures.pictures
+        for figures in detection.figures
+        if figures.evaluation is not None and figures.evaluation.stats.ap is not None
+    }
     if len(set(counts.values())) < 2:
         return []
     listed = ", ".join(f"{name} {count}" for name, count in counts.items())

@@ -11,7 +11,7 @@ from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, labels_beside, read_labels
 from evaltools.engine import Journal, Opened, PassOutcome, open_all
 from evaltools.engine.run_folder import RunIdentity, digest
-from evaltools.errors import DataError, UsageError
+from evaltools.errors import DataError
 from evaltools.gates.sampled_verdict import sampled_verdicts
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import summarise_latency
@@ -25,7 +25,7 @@ from evaltools.tasks.imagenet.label_probe import explain_label_count, require_fi
 from evaltools.tasks.imagenet.paired import topk_verdicts
 from evaltools.tasks.imagenet.request import ImagenetRequest
 from evaltools.tasks.imagenet.result import Data, ExampleAnswer, ExampleRecord, ImagenetPart
-from evaltools.tasks.imagenet.sampling import lead, of_all_examples, scores
+from evaltools.tasks.imagenet.sampling import drawn_figures, lead, of_all_examples
 from evaltools.tasks.imagenet.task import (
     ImagenetOptions,
     ImagenetTask,
@@ -41,6 +41,7 @@ from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
 from evaltools.tasks.shared.image_input import describe_normalization
 from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup
+from evaltools.tasks.shared.options.sampling import require_no_parts
 from evaltools.tasks.shared.run_identity import RunAtPlace, with_files
 from evaltools.tasks.shared.sampled import SamplingSetup
 
@@ -88,19 +89,13 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
         setup = PassSetup(self.request.reference_name, self.pass_options, sampling=self._sampling())
         return ReadyTask(self.task, setup, runs=opened.runnable)
 
-    @property
-    def reference_run(self) -> Path | None:
-        """The folder that ``--reference_run`` names."""
-        return None if self.request.sampling is None else self.request.sampling.reference_run
-
     def _sampling(self) -> SamplingSetup[TopKObservation] | None:
         asked = self.request.sampling
-        return None if asked is None else SamplingSetup(asked, lead, scores(self.task.top_k))
+        return None if asked is None else SamplingSetup(asked, lead, lambda *_all: drawn_figures(self.task.top_k))
 
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[TopKObservation]:
         """The task; labels are not tried again. Raises :class:`UsageError` where examples were drawn."""
-        if self.request.sampling is not None:
-            raise UsageError("a run with --sample=informed has no shards; evaltools resume FOLDER shows its result")
+        require_no_parts(self.request.sampling)
         return ReadyTask(self.task, PassSetup(self.request.reference_name, self.pass_options))
 
     def check_labels_on_host(self, open_with: Open = open_isolated) -> None:

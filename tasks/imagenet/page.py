@@ -8,8 +8,7 @@ from typing import Final
 from evaltools.report.page.content.page import some_of
 from evaltools.report.tables.cells import p_value
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.sampling import Sampling
-from evaltools.result.section import Block, Cell, Gallery, Number, Picture, Section, Table, Tone, path_to
+from evaltools.result.section import Block, Cell, Gallery, Number, Picture, Section, Table, Tone
 from evaltools.tasks.imagenet.changes import (
     against_the_first,
     answer_in_words,
@@ -17,6 +16,7 @@ from evaltools.tasks.imagenet.changes import (
     worst_first,
 )
 from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, ImagenetPart
+from evaltools.tasks.shared.drawn_page import drawn_section
 
 _MOST_SHOWN: Final = 24
 _SHOWN_K: Final = (1, 5)
@@ -29,32 +29,11 @@ def sections(result: EvaluationResult) -> list[Section]:
     part: ImagenetPart = result.part
     galleries: list[Block] = [_gallery(part, comparison) for comparison in against_the_first(part)]
     paired: list[Block] = [_paired(part)] if part.comparisons else []
-    drawn: list[Block] = [_drawn(result.sampling)] if result.sampling is not None else []
     return [
-        Section("Which examples were run", drawn, "accuracy"),
+        drawn_section(result.sampling, _SHOWN_DRAWN),
         Section("Lost and gained", paired, "accuracy"),
         Section("What changed", galleries, "changes"),
     ]
-
-
-def _drawn(sampling: Sampling) -> Table:
-    """What is known of all examples by those that were drawn."""
-    rows: list[Sequence[Cell]] = []
-    for name, answer in sampling.answers.items():
-        after = Number(
-            str(answer.decided_after), answer.decided_after, path_to("sampling", "answers", name, "decided_after")
-        )
-        told = [
-            f"{figure} {100 * of.value:.2f} [{100 * of.low:.2f}, {100 * of.high:.2f}]"
-            for figure, of in answer.figures.items()
-            if figure in _SHOWN_DRAWN
-        ]
-        untold = "nothing is known" if sampling.is_part else "all were run"
-        rows.append([name, answer.answer, after, "; ".join(told) or untold])
-    run = f"{len(sampling.drawn)} of {sampling.examples} examples were run"
-    below = f"{run}, drawn by the leads of the reference with seed {sampling.seed}; sampling/drawn lists them in order"
-    columns = ("configuration", "limit", "known after", "of all examples, in % with bounds of 95 % each")
-    return Table(f"Limit: {sampling.limit}", columns, rows, below)
 
 
 def _paired(part: ImagenetPart) -> Table:

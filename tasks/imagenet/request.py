@@ -10,7 +10,7 @@ from evaltools.request import Request
 from evaltools.tasks.imagenet.sampling import FIGURES
 from evaltools.tasks.imagenet.task import ImagenetOptions
 from evaltools.tasks.shared.options.pictures import read_margin
-from evaltools.tasks.shared.options.sampling import SamplingAsked, read_sampling
+from evaltools.tasks.shared.options.sampling import read_sampling, require_decidable
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
 
 
@@ -18,14 +18,13 @@ from evaltools.tasks.shared.request import TaskRequest, shared_fields
 class ImagenetRequest(TaskRequest):
     """What to evaluate with which configurations.
 
-    ``margin`` is the change of accuracy, 0..1, that counts as none in verdicts. ``sampling``: examples are drawn.
+    ``margin`` is the change of accuracy, 0..1, that counts as none in verdicts.
     """
 
     options: ImagenetOptions
     label_check: bool = True
     record_examples: bool = False
     margin: float = DEFAULT_MARGIN
-    sampling: SamplingAsked | None = None
 
 
 def read_request(request: Request) -> ImagenetRequest:
@@ -42,11 +41,14 @@ def read_request(request: Request) -> ImagenetRequest:
         native=request.is_native,
     )
     margin = read_margin(given)
+    sampling = read_sampling(request, f"top1 drop <= {100 * margin:g} points")
+    if sampling is not None:
+        require_decidable(sampling.limit, dict.fromkeys(FIGURES, False))
     return ImagenetRequest(
         **shared_fields(request),
         options=options,
         label_check=given.is_on("label_check"),
         record_examples=given.is_on("record_examples"),
         margin=margin,
-        sampling=read_sampling(request, f"top1 drop <= {100 * margin:g} points", FIGURES),
+        sampling=sampling,
     )

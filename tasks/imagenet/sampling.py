@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from evaltools.engine import Example
 from evaltools.metrics.topk import TopKAccuracy
 from evaltools.result.sampling import Sampling
 from evaltools.tasks.imagenet.result import ImagenetPart
 from evaltools.tasks.imagenet.task import TOP_K, TopKObservation
+from evaltools.tasks.shared.drawn_figure import DrawnFigure
 
 AGREEMENT: Final = "agreement"
 FIGURES: Final = frozenset({*(f"top{k}" for k in range(1, TOP_K + 1)), AGREEMENT})
 """Those that can be limited where examples are drawn."""
 
 
-def lead(answer: TopKObservation) -> float:
+def lead(_example: Example, answer: TopKObservation) -> float:
     """The distance of the two best raw scores; NaN where one of them is.
 
-    >>> lead(TopKObservation((3, 1), (0.75, 0.25), 0, 0))
+    >>> lead(Example(0, "a.jpg"), TopKObservation((3, 1), (0.75, 0.25), 0, 0))
     0.5
     """
     return answer.scores[0] - answer.scores[1]
 
 
-def scores(top_k: int) -> Mapping[str, Callable[[TopKObservation, TopKObservation], float]]:
-    """What an answer scores beside the reference's, by figure: 1 where it is right, or the same, else 0."""
-    return {**{f"top{k}": partial(_is_right, k) for k in range(1, top_k + 1)}, AGREEMENT: _is_same}
+def drawn_figures(top_k: int) -> Mapping[str, DrawnFigure[TopKObservation]]:
+    """An answer scores 1 where it is right, or the reference's, else 0."""
+    right = {f"top{k}": DrawnFigure(partial(_is_right, k), whole=True) for k in range(1, top_k + 1)}
+    return {**right, AGREEMENT: DrawnFigure(_is_same, whole=True)}
 
 
-def _is_right(k: int, _baseline: TopKObservation, other: TopKObservation) -> float:
+def _is_right(k: int, _example: Example, _baseline: TopKObservation, other: TopKObservation) -> float:
     return float(other.rank is not None and other.rank < k)
 
 
-def _is_same(baseline: TopKObservation, other: TopKObservation) -> float:
+def _is_same(_example: Example, baseline: TopKObservation, other: TopKObservation) -> float:
     return float(baseline.top1 == other.top1)
 
 

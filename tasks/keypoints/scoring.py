@@ -42,6 +42,11 @@ def agree(outputs: Outputs, reference: Outputs, _truth: object) -> dict[str, flo
     return {"same_keypoints": float((moved <= _ELSEWHERE).mean()), "keypoint_shift": float(moved.mean())}
 
 
+def uncertainty(outputs: Outputs) -> float:
+    """Minus the mean score of the keypoints."""
+    return -float(located(outputs)[:, 2].mean())
+
+
 def located(outputs: Outputs) -> Floats:
     """X and y in shares of the input, and the score, of each keypoint (17, 3); raises :class:`TaskError`."""
     for number, values in enumerate(outputs):
@@ -155,9 +160,3 @@ def _precisions(rows: Sequence[npt.NDArray[Any]]) -> Floats:
     precision = np.vstack([precision, np.zeros(_THRESHOLDS)])
     recall = right / people
     return np.array([precision[np.searchsorted(recall[:, each], _RECALLS), each].mean() for each in range(_THRESHOLDS)])
-
-
-def pck(rows: Sequence[npt.NDArray[Any]]) -> float:
-    """The keypoints of all pictures that are near, by all that are annotated; NaN where none is."""
-    near, annotated = np.sum(rows, axis=0)
-    return float(near / annotated) if annotated else float("nan")

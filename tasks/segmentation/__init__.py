@@ -40,6 +40,7 @@ def segmentation(
         agree=pixels.agree,
         metrics=pixels.metrics(has_truth=masks is not None),
         draw=partial(drawn.draw, mask_values, class_offset),
+        uncertainty=pixels.share_of_borders,
     )
 
 

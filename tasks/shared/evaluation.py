@@ -23,6 +23,7 @@ from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.task_kind import with_task_figures
 from evaltools.tasks.shared.advice import with_tried_advice
+from evaltools.tasks.shared.elsewhere import OtherMachines
 from evaltools.tasks.shared.measured import MeasuredPass, describe_execution, nothing_measured
 from evaltools.tasks.shared.measuring import Observer, OpenConfigurations, PassSetup, carry_out
 from evaltools.tasks.shared.one_pass import RunSums, latency_comparisons, with_conditions
@@ -101,7 +102,12 @@ class Evaluation(ABC, Generic[Observation]):
     @property
     def reference_run(self) -> Path | None:
         """The folder of the run from which the reference's answers are taken, None: the reference is run."""
-        return None
+        return None if self.request.sampling is None else self.request.sampling.reference_run
+
+    @property
+    def beside_reference(self) -> bool:
+        """Whether what is observed of a test depends on the reference's outputs for the same example."""
+        return False
 
     @property
     def pass_options(self) -> PassOptions:
@@ -169,12 +175,14 @@ def evaluate(
     asked: Asked,
     observer: Observer,
     open_with: Open | None = None,
+    elsewhere: OtherMachines | None = None,
 ) -> EvaluationResult:
     """Check everything, open the configurations, run the pass, compute the figures.
 
     ``prepare`` raises :class:`~evaltools.errors.UsageError` before any long work for a model or data that are wrong.
     Configurations that cannot run are ``not measured`` in the result. If no test configuration can run, the pass is not
-    run. ``open_with`` opens a session; None opens each in a process of its own.
+    run. ``open_with`` opens a session; None opens each in a process of its own. With ``elsewhere`` the reference alone
+    runs here, and the tests there.
     """
     started_at = _now()
     startup = Startup()
@@ -187,8 +195,13 @@ def evaluate(
         if evaluation.reference_run is not None:
             require_reference_run(evaluation.reference_run, identity, NO_MATTER_TO_THE_REFERENCE)
         startup.mark(CHECKS)
-        with open_all(evaluation.wanted, opener, request.allow_fallback) as entries:
+        wanted = evaluation.wanted
+        if elsewhere is not None:
+            wanted = [(model, configuration) for model, configuration in wanted if configuration is request.reference]
+        with open_all(wanted, opener, request.allow_fallback) as entries:
             opened = OpenConfigurations.of(entries.values(), request.reference)
+            if elsewhere is not None:
+                opened = opened.with_tests(elsewhere, elsewhere.describe(evaluation.beside_reference, journal))
             observer.opened(opened.described)
             evaluation.check_sessions(opened)
             startup.mark(OPENING)

@@ -50,7 +50,7 @@ class PartsOfTask:
     def pictures_of(self, option: str, shard: Shard) -> tuple[Path, ...]:
         """The pictures that a part needs, in the order of their names."""
         paths = self.pictures[option]
-        needed = {number % len(paths) for number in range(shard.index, self.count, shard.count)}
+        needed = {number % len(paths) for number in shard.numbers_of(self.count)}
         needed |= set(range(min(self.shared, len(paths))))
         return tuple(dict.fromkeys(paths[number] for number in sorted(needed)))
 

@@ -24,6 +24,7 @@ class MeasuredPass:
     it was or none was wanted. ``memory`` is that of the processes during the pass. ``one_worker``: more are refused.
     ``sampling`` says what a pass over drawn examples tells of all of them, None where all were run in order.
     ``tried`` are flags that would make the run faster, tried after it; ``not_tried`` says why none was.
+    ``reference_apart``: the reference ran on another machine than the tests, so that their times are not compared.
     """
 
     outcome: PassOutcome[Any]
@@ -40,6 +41,7 @@ class MeasuredPass:
     sampling: Sampling | None = None
     tried: Sequence[TriedFlag] = ()
     not_tried: str = ""
+    reference_apart: bool = False
 
 
 def nothing_measured(configurations: Mapping[str, object]) -> MeasuredPass:

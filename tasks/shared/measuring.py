@@ -38,13 +38,15 @@ from evaltools.engine.trace import Trace
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import InputCache, using_input_cache
+from evaltools.result.device_run import HOST
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Open, Session, TensorSpec, WatchedSession
 from evaltools.runtime.process.restarting import RestartingSession, Restarts
 from evaltools.stats.series import FEWEST_PROCESSES
+from evaltools.tasks.shared.elsewhere import OtherMachines
 from evaltools.tasks.shared.measured import MeasuredPass
-from evaltools.tasks.shared.run_identity import QUIET
-from evaltools.tasks.shared.sampled import SampledPass, SamplingSetup, run_sampled
+from evaltools.tasks.shared.run_identity import QUIET, times_of_pass
+from evaltools.tasks.shared.sampled import Elsewhere, SampledPass, SamplingSetup, run_sampled
 from evaltools.tasks.shared.startup import FIRST_TURN, PROBING, Startup
 
 _WORKERS: Final = "workers"
@@ -80,10 +82,14 @@ class Observer:
 
 @dataclass(frozen=True)
 class OpenConfigurations:
-    """The configurations of an evaluation, reference first: ``described`` are all, ``entries`` those that can run."""
+    """The configurations of an evaluation, reference first: ``described`` are all, ``entries`` those that can run.
+
+    ``elsewhere`` are the tests that run on other machines, None where all run here.
+    """
 
     described: list[ConfigurationResult]
     entries: Sequence[Opened]
+    elsewhere: Elsewhere | None = None
 
     @classmethod
     def of(cls, entries: Collection[Opened | NotMeasured], reference: Configuration | None) -> OpenConfigurations:
@@ -92,6 +98,12 @@ class OpenConfigurations:
             describe_entry(entry, "reference" if entry.configuration is reference else "test") for entry in entries
         ]
         return cls(described, [entry for entry in entries if isinstance(entry, Opened)])
+
+    def with_tests(self, tests: OtherMachines, described: Sequence[ConfigurationResult]) -> OpenConfigurations:
+        """The same with tests that run on other machines."""
+        names = [entry.name for entry in described if entry.status == "measured"]
+        here = [replace(entry, place=HOST) for entry in self.described]
+        return OpenConfigurations([*here, *described], self.entries, Elsewhere(tests, names))
 
     @property
     def sessions(self) -> dict[str, Session]:
@@ -110,6 +122,8 @@ class OpenConfigurations:
     @property
     def runnable(self) -> bool:
         """Whether a test configuration can run; with the reference alone nothing is measured."""
+        if self.elsewhere is not None:
+            return bool(self.elsewhere.names) and bool(self.sessions)
         return any(entry.role == "test" and entry.name in self.sessions for entry in self.described)
 
 
@@ -188,7 +202,16 @@ def carry_out(
                 sampled: SampledPass | None = None
                 if setup.sampling is not None:
                     sampled = run_sampled(
-                        task, workers, journal, setup.reference, setup.sampling, options, progress, write, makers
+                        task,
+                        workers,
+                        journal,
+                        setup.reference,
+                        setup.sampling,
+                        options,
+                        progress,
+                        write,
+                        makers,
+                        opened.elsewhere,
                     )
                     outcome, examples = sampled.outcome, list(sampled.drawn)
                 else:
@@ -209,6 +232,9 @@ def carry_out(
                 )
                 outcome = outcome.interrupted() if quiet.interrupted else outcome
                 quiet = quiet if quiet.examples else None
+                if opened.elsewhere is not None and quiet is not None:
+                    for name in opened.elsewhere.names:
+                        quiet.taken[name] = times_of_pass(outcome.records[name])
                 journal.state({QUIET: encode(quiet)})
         measured = MeasuredPass(
             outcome,
@@ -221,6 +247,7 @@ def carry_out(
             peak_memory_kb=_peak_memory_kb(restarting or [opened.sessions]),
             memory=memory.by_process,
             sampling=None if sampled is None else sampled.sampling,
+            reference_apart=opened.elsewhere is not None,
         )
     finally:
         for sessions in restarting or [opened.sessions]:

@@ -97,7 +97,12 @@ class RunSums:
         return self.configurations[configuration].run_and_read_us
 
     def latency_ratio(self, pair: Pair) -> LatencyRatio | None:
-        """How many times as long the second configuration of a pair takes, None where no example was timed on both."""
+        """How many times as long the second configuration of a pair takes.
+
+        None where no example was timed on both, or not on the same machine.
+        """
+        if self.measured.reference_apart:
+            return None
         times = self.pairs[pair]
         return latency_ratio(times.baseline_us, times.other_us, times.processes)
 

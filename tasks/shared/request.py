@@ -11,6 +11,7 @@ from evaltools.configuration import Configuration
 from evaltools.engine import Execution
 from evaltools.request import Request
 from evaltools.tasks.shared.options.execution import flags_to_repeat, read_execution
+from evaltools.tasks.shared.options.sampling import SamplingAsked
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,8 @@ class TaskRequest:
     """What every evaluation is asked for, checked.
 
     ``max_failed_examples`` None: no limit. ``flags`` are those that a resumed run must repeat. ``command`` is only
-    recorded. ``source`` is the request that a run folder keeps, None for a program of its own.
+    recorded. ``source`` is the request that a run folder keeps, None for a program of its own. ``sampling`` says
+    which examples are drawn, None: all are run.
     """
 
     model_file: Path
@@ -30,6 +32,7 @@ class TaskRequest:
     flags: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     command: tuple[str, ...] = field(default=(), kw_only=True)
     source: Request | None = field(default=None, kw_only=True)
+    sampling: SamplingAsked | None = field(default=None, kw_only=True)
 
     @property
     def configurations(self) -> tuple[Configuration, ...]:

@@ -305,7 +305,7 @@ def merged_run(
     if quiet:
         apart = replace(pooled(quiet), examples=quiet_examples)
         for name in names if len(places) > 1 else ():
-            apart.taken.setdefault(name, _times_of_pass(outcome.records[name]))
+            apart.taken.setdefault(name, times_of_pass(outcome.records[name]))
         measured = replace(measured, quiet=apart)
     return MergedRun(described, measured)
 
@@ -372,7 +372,7 @@ def _at_place(quiet: QuietTimes, place: RunAtPlace) -> QuietTimes:
     return QuietTimes(quiet.examples, {name + place.suffix: times for name, times in quiet.taken.items()})
 
 
-def _times_of_pass(records: Iterable[Record[Any]]) -> list[QuietTime]:
+def times_of_pass(records: Iterable[Record[Any]]) -> list[QuietTime]:
     """The times of a pass with one worker, which is as quiet as a quiet phase."""
     return [
         QuietTime(record.example.index, record.invokes_us, record.invokes_us[-1] + record.read_us)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from evaltools.engine import Example, Journal, PassOptions, PassOutcome, StageTimes, Tally, Task, run_pass
 from evaltools.engine.journal import TaskJournal
 from evaltools.engine.preparation import Preparer
+from evaltools.engine.run import settle
 from evaltools.engine.stages import Span
 from evaltools.engine.task import Observation
 from evaltools.errors import UsageError
@@ -22,9 +24,10 @@ from evaltools.stats.sampled.course import Course, bounds_of_total, looks_at
 from evaltools.stats.sampled.drawing import Block
 from evaltools.stats.sampled.evidence import estimated_total
 from evaltools.stats.sampled.strata import strata_of
+from evaltools.tasks.shared.drawn_figure import DrawnFigure, OfReference
+from evaltools.tasks.shared.elsewhere import OtherMachines
 from evaltools.tasks.shared.options.sampling import SamplingAsked
 
-Score = Callable[[Observation, Observation], float]
 Numbers = npt.NDArray[np.float64]
 Sessions = Mapping[str, Session]
 Progress = Callable[[str, int], Any]
@@ -35,14 +38,25 @@ REFERENCE_PHASE: Final = "reference"
 class SamplingSetup(Generic[Observation]):
     """What a task says of examples that are drawn.
 
-    ``lead`` takes what was observed of the reference, and says how sure it is: the smaller, the sooner another
-    configuration may answer otherwise. ``scores`` takes what was observed of the reference and of a configuration, and
-    says what that scores, 0 or 1; the mean over the examples is the figure of that name.
+    ``lead`` takes an example and what was observed of the reference, and says how sure it is: the smaller, the sooner
+    another configuration may answer otherwise. ``figures`` takes all examples with what was observed of the reference,
+    and gives those that can be known by some of the examples, by name.
+    ``beside_reference``: what is observed of a configuration depends on the reference's outputs, so that the reference
+    runs beside it once more.
     """
 
     asked: SamplingAsked
-    lead: Callable[[Observation], float]
-    scores: Mapping[str, Score[Observation]]
+    lead: Callable[[Example, Observation], float]
+    figures: Callable[[Sequence[Example], Sequence[Observation]], Mapping[str, DrawnFigure[Observation]]]
+    beside_reference: bool = False
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """The tests that run on other machines, and the ``names`` of those that can."""
+
+    tests: OtherMachines
+    names: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -64,8 +78,9 @@ def run_sampled(
     progress: Progress,
     on_spans: Callable[[Sequence[Span]], None],
     makers: Sequence[Preparer],
+    elsewhere: Elsewhere | None = None,
 ) -> SampledPass:
-    """Run the reference on all examples, then the tests on blocks of drawn ones.
+    """Run the reference on all examples, then the tests on blocks of drawn ones, here or ``elsewhere``.
 
     What the journal has is not run again: blocks are drawn by the seed and by recorded answers alone. ``progress`` is a
     context that is entered with a phase and its number of examples. Raises :class:`UsageError` where the reference has
@@ -75,11 +90,13 @@ def run_sampled(
         raise UsageError(
             "--sample=informed draws by the reference's answers, and the reference cannot run here; leave --sample out"
         )
-    return _SampledRun(task, workers, journal, str(reference), setup, options, progress, on_spans, makers).run()
+    return _SampledRun(
+        task, workers, journal, str(reference), setup, options, progress, on_spans, makers, elsewhere
+    ).run()
 
 
 class _SampledRun(Generic[Observation]):
-    """One pass; ``_own`` has what the reference itself scores by figure, ``(N,)`` for the examples that it answered."""
+    """One pass; ``_own`` has what the reference itself scores, by figure, of the examples that it answered."""
 
     def __init__(
         self,
@@ -92,18 +109,22 @@ class _SampledRun(Generic[Observation]):
         progress: Progress,
         on_spans: Callable[[Sequence[Span]], None],
         makers: Sequence[Preparer],
+        elsewhere: Elsewhere | None,
     ) -> None:
         self._task, self._workers, self._journal = task, workers, journal
         self._reference, self._setup, self._options = reference, setup, options
         self._progress, self._on_spans, self._makers = progress, on_spans, makers
+        self._elsewhere = elsewhere
         self._tests = [name for name in workers[0] if name != reference]
+        self._tests += elsewhere.names if elsewhere is not None else []
         self._records = TaskJournal(journal, task.examples, task.observation_type)
         self._stages = StageTimes()
         self._elapsed_s = 0.0
         self._examples_run = 0
         self._population: list[Example] = []
         self._leads: list[float] = []
-        self._own: dict[str, Numbers] = {}
+        self._figures: Mapping[str, DrawnFigure[Observation]] = {}
+        self._own: dict[str, OfReference] = {}
         self._blocks: list[Block] = []
         self._values: dict[str, list[dict[str, Numbers]]] = {name: [] for name in self._tests}
         self._courses: dict[str, Course] = {}
@@ -125,7 +146,7 @@ class _SampledRun(Generic[Observation]):
                 while (leading := self._leading()) is not None:
                     block = leading.next_block()
                     drawn += [self._population[number] for number in block.examples]
-                    last = self._pass(self._tests, drawn, tell)
+                    last = self._pass_of_tests(drawn, tell)
                     if last.stopped is not None:
                         break
                     self._take(block)
@@ -137,23 +158,40 @@ class _SampledRun(Generic[Observation]):
         self, names: Sequence[str], examples: Sequence[Example], on_progress: Callable[[Tally], None]
     ) -> PassOutcome[Observation]:
         """Run those of the examples that have no record yet."""
-        workers = [{name: sessions[name] for name in names} for sessions in self._workers]
-        reference = self._reference if self._reference in names else None
+        is_first = self._reference in names
+        beside = [] if is_first or not self._setup.beside_reference else [self._reference]
+        workers = [{name: sessions[name] for name in (*beside, *names)} for sessions in self._workers]
         outcome = run_pass(
             self._task,
             workers,
             self._journal,
-            reference,
+            self._reference if is_first or beside else None,
             self._options,
             examples,
             on_progress,
             self._on_spans,
             self._makers,
+            frozenset(beside),
         )
         self._stages.merge(outcome.stages)
         self._elapsed_s += outcome.elapsed_s
         self._examples_run += outcome.examples_run
         self._given_up |= set(outcome.given_up)
+        return outcome
+
+    def _pass_of_tests(
+        self, drawn: Sequence[Example], on_progress: Callable[[Tally], None]
+    ) -> PassOutcome[Observation]:
+        """Run the tests on those of the examples that have no record yet, wherever that is."""
+        if self._elsewhere is None:
+            return self._pass(self._tests, drawn, on_progress)
+        start = time.perf_counter()
+        self._elsewhere.tests.run(drawn, self._journal)
+        outcome = settle(self._task, self._tests, self._journal, None, self._options, drawn)
+        self._elapsed_s += time.perf_counter() - start
+        self._examples_run = outcome.examples_done
+        self._given_up |= set(outcome.given_up)
+        on_progress(Tally(outcome.examples_done, outcome.failed_examples, dict.fromkeys(self._tests, 0)))
         return outcome
 
     def _read_reference(self) -> None:
@@ -167,16 +205,21 @@ class _SampledRun(Generic[Observation]):
             raise UsageError(
                 "the reference has no answer to any example, and --sample=informed draws by these; leave --sample out"
             )
-        self._leads = [_number(self._setup.lead(each)) for each in observed]
-        self._own = {
-            name: np.array([score(each, each) for each in observed], np.float64)
-            for name, score in self._setup.scores.items()
-        }
+        pairs = list(zip(self._population, observed, strict=True))
+        self._leads = [_number(self._setup.lead(example, each)) for example, each in pairs]
+        self._figures = self._setup.figures(self._population, observed)
+        self._own = {name: figure.of_reference(pairs) for name, figure in self._figures.items()}
         limit = self._setup.asked.limit
-        own = self._own[limit.figure]
-        limits = limit.value if limit.kind == "drop" else own - limit.value
-        strata = strata_of(self._leads, own - 1, own)
-        self._courses = {name: Course(strata, limits, self._setup.asked.seed) for name in self._tests}
+        if limit.figure not in self._figures:
+            raise UsageError(
+                f"--limit={limit.text!r}: the examples have nothing that {limit.figure} counts, so that it cannot be "
+                "limited; limit another figure"
+            )
+        figure, own = self._figures[limit.figure], self._own[limit.figure]
+        strata = strata_of(self._leads, *figure.bounds(own))
+        limits = figure.limits(own, limit)
+        seed = self._setup.asked.seed
+        self._courses = {name: Course(strata, limits, seed, whole=figure.whole) for name in self._tests}
 
     def _leading(self) -> Course | None:
         """The course that draws the next block, None at the end."""
@@ -195,22 +238,23 @@ class _SampledRun(Generic[Observation]):
             course.add(block, values[self._setup.asked.limit.figure])
 
     def _values_of(self, name: str, block: Block) -> dict[str, Numbers]:
-        """By how much a configuration scores less than the reference, by figure; NaN where it has no answer."""
+        """By how much a configuration scores worse than the reference, by figure; NaN where it has no score."""
         values = {figure: np.full(len(block.examples), math.nan) for figure in self._own}
         for place, number in enumerate(block.examples):
-            example = self._population[number].index
-            baseline, other = (self._records.record(each, example) for each in (self._reference, name))
+            example = self._population[number]
+            baseline, other = (self._records.record(each, example.index) for each in (self._reference, name))
             if baseline is None or baseline.observation is None or other is None or other.observation is None:
                 continue
-            for figure, score in self._setup.scores.items():
-                values[figure][place] = self._own[figure][number] - score(baseline.observation, other.observation)
+            for name_of_figure, figure in self._figures.items():
+                score = figure.score(example, baseline.observation, other.observation)
+                values[name_of_figure][place] = figure.loss(self._own[name_of_figure], number, score)
         return values
 
     def _ended(self, last: PassOutcome[Any], drawn: Sequence[Example]) -> SampledPass:
         everything = len(self._task.examples)
         outcome = replace(
             last,
-            records={name: self._records.records(name, everything) for name in self._workers[0]},
+            records={name: self._records.records(name, everything) for name in (self._reference, *self._tests)},
             preprocessing_us=self._records.preprocessing_us(everything),
             examples_run=self._examples_run,
             elapsed_s=self._elapsed_s,
@@ -238,25 +282,34 @@ class _SampledRun(Generic[Observation]):
         """What is known of a configuration: nothing where it was given up or has no answer at all."""
         if name in self._given_up or not course.has_answers:
             return SampledAnswer("open", course.decided_after, {})
-        return SampledAnswer(course.answer, course.decided_after, self._figures(name, course))
+        return SampledAnswer(course.answer, course.decided_after, self._known(name, course))
 
-    def _figures(self, name: str, course: Course) -> dict[str, SampledFigure]:
+    def _known(self, name: str, course: Course) -> dict[str, SampledFigure]:
         """Of all examples, as the drawn ones suggest; none where all were run, so that the figures are known."""
         if course.is_whole or not self._blocks:
             return {}
         return {figure: self._figure(name, figure, course) for figure in self._own}
 
     def _figure(self, name: str, figure: str, course: Course) -> SampledFigure:
-        own, population = self._own[figure], len(self._population)
-        strata = course.strata.with_bounds(own - 1, own)
+        read, own, population = self._figures[figure], self._own[figure], len(self._population)
+        strata = course.strata.with_bounds(*read.bounds(own))
         looks = looks_at(strata, self._blocks, [np.nan_to_num(values[figure]) for values in self._values[name]])
-        low, high = bounds_of_total(strata, looks)
+        low, high = bounds_of_total(strata, looks, read.whole)
         if figure == self._setup.asked.limit.figure:
             interval = course.interval()
             low, high = interval.low * population, interval.high * population
-        reference = float(own.mean())
+        low, high = self._possible(name, figure, low, high)
         mean = min(max(estimated_total(population, looks), low), high) / population
-        return SampledFigure(reference, reference - mean, reference - high / population, reference - low / population)
+        return read.known(own, mean, low / population, high / population)
+
+    def _possible(self, name: str, figure: str, low: float, high: float) -> tuple[float, float]:
+        """Bounds of a sum of losses, no farther than the examples that were not drawn can take it."""
+        lows, highs = (ends.copy() for ends in self._figures[figure].bounds(self._own[figure]))
+        for block, values in zip(self._blocks, self._values[name], strict=True):
+            answered = np.isfinite(values[figure])
+            lows[block.examples[answered]] = highs[block.examples[answered]] = values[figure][answered]
+        low = min(max(low, float(lows.sum())), high)
+        return low, max(low, min(high, float(highs.sum())))
 
 
 def _each_once(on_progress: Callable[[Tally], None]) -> Callable[[Tally], None]:

@@ -35,6 +35,7 @@ def text(
         score=answers.score if label else None,
         agree=answers.agree,
         metrics=answers.metrics(has_truth=bool(label)),
+        uncertainty=label_scores.uncertainty if answer == "label" else None,
     )
 
 

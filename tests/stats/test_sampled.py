@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from benchmarks.sampled import row_of
+from benchmarks.sampled import row_of, row_of_scores
 from evaltools.stats.sampled.course import Course, bounds_of_total, looks_at
 from evaltools.stats.sampled.drawing import Block, draw_block, shuffled
 from evaltools.stats.sampled.evidence import Look, Wealth, estimated_total
@@ -18,17 +19,18 @@ from evaltools.stats.sampled.strata import Numbers, Rates, Strata, strata_of
 
 STRATA = Strata(np.array([0, 0, 1, 1, 1]), np.array([0.0, -1.0]), np.array([1.0, 0.0]), np.array([0, 1]))
 VALUES = np.array([1.0, 0.0, -1.0, 0.0, -1.0])
+SCORES = np.array([0.75, 0.125, -0.5, 0.0, -0.0625])
 WEIGHTS = np.array([2.0, 1.0])
 RATES = Rates(np.array([0.3, 0.0]), np.array([0.0, 0.4]))
 
 
-def all_draws(count: int) -> Iterator[tuple[float, Look]]:
+def all_draws(count: int, values: Numbers = VALUES, rates: Rates = RATES) -> Iterator[tuple[float, Look]]:
     """Every order in which so many examples can be drawn, with its probability, worked out one draw at a time."""
 
     def more(drawn: list[int], chances: list[float]) -> Iterator[tuple[float, Look]]:
         if len(drawn) == count:
             block = Block(np.array(drawn), np.array(chances), WEIGHTS)
-            yield math.prod(chances), Look(block, VALUES[drawn], RATES)
+            yield math.prod(chances), Look(block, values[drawn], rates)
             return
         left = [example for example in range(len(VALUES)) if example not in drawn]
         of_all = sum(WEIGHTS[STRATA.of_example[example]] for example in left)
@@ -38,19 +40,23 @@ def all_draws(count: int) -> Iterator[tuple[float, Look]]:
     return more([], [])
 
 
-def test_the_estimate_has_no_bias_and_is_the_sum_itself_at_the_end() -> None:
+@pytest.mark.parametrize("values", [VALUES, SCORES])
+def test_the_estimate_has_no_bias_and_is_the_sum_itself_at_the_end(values: Numbers) -> None:
     for count in (1, 3, 4):
-        mean = sum(probability * estimated_total(5, [look]) for probability, look in all_draws(count))
-        assert mean == pytest.approx(VALUES.sum())
-    assert {estimated_total(5, [look]) for _, look in all_draws(5)} == {VALUES.sum()}
+        mean = sum(probability * estimated_total(5, [look]) for probability, look in all_draws(count, values))
+        assert mean == pytest.approx(values.sum())
+    assert {estimated_total(5, [look]) for _, look in all_draws(5, values)} == {values.sum()}
 
 
+@pytest.mark.parametrize(("values", "size"), [(VALUES, 1.0), (SCORES, 0.25)])
 @pytest.mark.parametrize("count", [1, 2, 4])
-def test_bets_against_the_true_sum_are_fair_and_those_against_a_smaller_claim_do_not_win(count: int) -> None:
+def test_bets_against_the_true_sum_are_fair_and_those_against_a_smaller_claim_do_not_win(
+    count: int, values: Numbers, size: float
+) -> None:
     means = []
-    for total in (VALUES.sum(), VALUES.sum() - 1):
+    for total in (values.sum(), values.sum() - 1):
         mean = 0.0
-        for probability, look in all_draws(count):
+        for probability, look in all_draws(count, values, replace(RATES, size=size)):
             wealth = Wealth(STRATA, [total])
             wealth.add(look)
             mean += probability * float(np.exp(wealth.log[0]))
@@ -114,6 +120,17 @@ def drawn_to_the_end(values: Numbers, limit: npt.ArrayLike, seed: int) -> Course
     return course
 
 
+def test_a_sum_of_any_numbers_that_is_the_limit_is_known_to_keep_it_by_all_examples_alone() -> None:
+    values = np.linspace(0.0, 0.5, 60)
+    course = Course(strata_of(np.zeros(60), np.zeros(60), np.ones(60)), values.mean(), seed=1, whole=False)
+    while not course.is_whole:
+        assert course.answer == "open"
+        block = course.next_block()
+        course.add(block, values[block.examples])
+    assert course.answer == "kept"
+    assert course.interval().low == pytest.approx(course.interval().high) == pytest.approx(values.mean())
+
+
 def test_without_any_value_nothing_is_decided() -> None:
     course = drawn_to_the_end(np.full(60, math.nan), 0.5, seed=1)
     assert (course.answer, course.has_answers) == ("open", False)
@@ -152,6 +169,15 @@ def test_answers_and_bounds_err_in_at_most_5_percent_of_runs_whatever_the_leads(
     share = {"92 %": 0.92}.get(leads, 0.1)
     for lost in (0.03, 0.032):
         row = row_of(leads, Expected(500, lost, 0.01, share), 100, 0.02)
+        assert max(row.wrong, row.outside / 2) <= 0.11, row
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("leads", ["tell", "mislead", "unequal"])
+def test_bounds_of_scores_that_are_any_numbers_hold_at_every_look(leads: str) -> None:
+    """A limit a little above or below the mean; 12 of 100 are more than 5 % would make by chance."""
+    for away in (0.002, -0.002):
+        row = row_of_scores(leads, 300, 100, away)
         assert max(row.wrong, row.outside / 2) <= 0.11, row
 
 

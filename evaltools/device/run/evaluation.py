@@ -180,7 +180,7 @@ def _carry_out(
     journal: Journal,
     console: Console,
     observer: Observer,
-) -> tuple[_DeviceEvaluation, _RunState]:
+) -> tuple[DeviceEvaluation, _RunState]:
     """Start the run, or resume it: do its missing parts. Where none is missing, no device is looked at."""
     is_each = flags.split == SPLIT_EACH
     identity = identity_of(flags, sent)
@@ -199,7 +199,7 @@ def _carry_out(
         if against_host is not None:
             request, sent = against_host, device_request(against_host, flags.root)
         manifests = sent.manifests(Path(temporary))
-        plan = _DeviceEvaluation(kind, request, sent, examples, run.count, manifests, is_each, against_host is not None)
+        plan = DeviceEvaluation(kind, request, sent, examples, run.count, manifests, is_each, against_host is not None)
         host = (plan.run_on_host(folder, console),) if flags.include_host else ()
         state = _RunState(run.jobs(flags.split), PartsFolder(folder, run.count), PoolOutcome(), host)
         if devices is None:
@@ -263,7 +263,7 @@ def _require_sense(kind: EvaluationKind, request: Request, flags: DeviceFlags, e
 
 
 @dataclass(frozen=True)
-class _DeviceEvaluation:
+class DeviceEvaluation:
     """What is sent to devices, and how the host makes a result of their parts.
 
     ``is_each``: every device does everything. ``is_against_host``: it is compared with outputs of the host.
@@ -334,6 +334,8 @@ class _DeviceEvaluation:
         request = self.on_devices
         if shard.count > 1:
             request = request.stating(shard_index=shard.index, shard_count=shard.count)
+        if shard.drawn is not None:
+            request = request.stating(drawn_examples=",".join(map(str, shard.drawn)) or "none")
         return PartWork(
             index=shard.index,
             count=shard.count,

@@ -53,8 +53,9 @@ def change_in_words(verdict: Verdict) -> str:
     """
     if unchanged := _unchanged(verdict):
         return unchanged
-    if verdict.reasons and verdict.reasons[0].kind == DRAWN_EXAMPLES:
-        return _of_drawn(verdict, verdict.reasons[0])
+    if _is_of_drawn(verdict):
+        bounds = f"[{in_points(verdict.low)}, {in_points(verdict.high)}]"
+        return f"{_of_drawn(verdict.reasons[0])}: {in_points(verdict.change)} points {bounds}"
     if verdict.reasons and (verdict.low is None or verdict.high is None):
         return _without_interval(verdict)
     change, span = 100 * (verdict.change or 0.0), f"[{in_points(verdict.low)}, {in_points(verdict.high)}]"
@@ -66,12 +67,14 @@ def change_in_words(verdict: Verdict) -> str:
     return f"not decided: {change:+.2f} points {span}{_needed(verdict, within)}"
 
 
-def _of_drawn(verdict: Verdict, reason: Reason) -> str:
-    """The answer on a limit, after how many of the drawn examples it was known, and the change with its bounds."""
+def _is_of_drawn(verdict: Verdict) -> bool:
+    return bool(verdict.reasons) and verdict.reasons[0].kind == DRAWN_EXAMPLES
+
+
+def _of_drawn(reason: Reason) -> str:
+    """The answer on a limit, and after how many of the drawn examples it was known."""
     names, numbers = reason.names, reason.numbers
-    answer = limit_in_words(names["answer"], names["limit"], numbers["run"], numbers["examples"])
-    change = f"{100 * (verdict.change or 0.0):+.2f} points [{in_points(verdict.low)}, {in_points(verdict.high)}]"
-    return f"{answer}: {change}"
+    return limit_in_words(names["answer"], names["limit"], numbers["run"], numbers["examples"])
 
 
 def limit_in_words(answer: str, limit: str, run: float | None, examples: float | None) -> str:
@@ -117,7 +120,8 @@ def score_change_in_words(verdict: Verdict) -> str:
     words = {"worse": "WORSE", "equivalent": f"equivalent{within}"}
     span = "" if verdict.low is None or verdict.high is None else f" [{verdict.low:+.3g}, {verdict.high:+.3g}]"
     needed = _needed(verdict, within) if within else ""
-    return f"{words.get(verdict.kind, verdict.kind)}: {verdict.change:+.3g}{span}{needed}"
+    said = _of_drawn(verdict.reasons[0]) if _is_of_drawn(verdict) else words.get(verdict.kind, verdict.kind)
+    return f"{said}: {verdict.change:+.3g}{span}{needed}"
 
 
 def verdict_in_words(verdict: Verdict) -> str:

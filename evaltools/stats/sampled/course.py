@@ -23,12 +23,13 @@ _SMALL: Final = 1e-9
 
 
 class Course:
-    """A sampled run over ``strata`` that asks whether the mean of all values, whole numbers, is at most ``limit``.
+    """A sampled run over ``strata`` that asks whether the mean of all values is at most ``limit``.
 
     A limit for each example, ``(N,)``, is one on their mean: over the examples that have a value where some have none.
-    ``even``: every example has the same chance. The same ``seed`` and the same values give the same course. ``answer``
-    is ``kept`` or ``broken`` as soon as that is known, with an error of at most 5 % each, however often one looks;
-    without error where all examples were drawn, whatever it was before. It stays ``open`` where none has a value.
+    ``whole``: all values are whole numbers, which decides sooner. ``even``: every example has the same chance. The same
+    ``seed`` and the same values give the same course. ``answer`` is ``kept`` or ``broken`` as soon as that is known,
+    with an error of at most 5 % each, however often one looks; without error where all examples were drawn, whatever it
+    was before. It stays ``open`` where none has a value.
 
     >>> from evaltools.stats.sampled.strata import strata_of
     >>> course = Course(strata_of(np.zeros(2000), np.zeros(2000), np.ones(2000)), limit=0.01, seed=1)
@@ -39,20 +40,22 @@ class Course:
     ('kept', True)
     """
 
-    def __init__(self, strata: Strata, limit: npt.ArrayLike, seed: int, even: bool = False) -> None:
+    def __init__(self, strata: Strata, limit: npt.ArrayLike, seed: int, even: bool = False, whole: bool = True) -> None:
         self.strata: Final = strata
         self.drawn: Ints = np.zeros(0, np.int64)
         self.answer: Answer = "open"
         self.decided_after = 0
         self._limits: Final = np.broadcast_to(np.asarray(limit, np.float64), strata.population)
-        self._seed, self._even = seed, even
-        self._most = math.floor(float(self._limits.sum()) + _SMALL)
+        self._seed, self._even, self._whole = seed, even, whole
+        most = float(self._limits.sum())
+        self._most: Final = math.floor(most + _SMALL) if whole else most
+        self._broken_from: Final = self._most + 1 if whole else most
         self.looks: Final[list[Look]] = []
         self._values: Numbers = np.zeros(0)
         self._answered = np.zeros(0, np.bool_)
         self._queue = shuffled(strata, seed)
         self._rates = expected_rates(strata, self.drawn, self._values)
-        self._above = Wealth(strata, [self._most + 1])
+        self._above = Wealth(strata, [self._broken_from])
         self._below = Wealth(strata.mirrored(), [-self._most])
 
     @property
@@ -76,10 +79,10 @@ class Course:
             return np.ones(len(self.strata.low))
         left, rates = self.strata.sizes - self.strata.count(self.drawn), self._rates
         so_far = float(self._values.sum())
-        strata, towards, missing = self.strata, rates, self._most + 1 - so_far
-        if so_far + float((left * rates.mean).sum()) > self._most + 0.5:
+        strata, towards, missing = self.strata, rates, self._broken_from - so_far
+        if so_far + float((left * rates.mean).sum()) > (self._most + self._broken_from) / 2:
             strata, towards, missing = strata.mirrored(), rates.mirrored(), so_far - self._most
-        candidates = [leaning_weights(rates, left, even) for even in EVEN]
+        candidates = [leaning_weights(rates, left, even, strata.reach) for even in EVEN]
         promised = [float(growth(strata, left, weights, towards, [missing])[1][0]) for weights in candidates]
         return candidates[int(np.argmax(promised))]
 
@@ -121,11 +124,11 @@ class Course:
         None is beyond the answer, unless the other bound is: the lower one is never above the upper one.
         """
         population = self.strata.population
-        low, high = bounds_of_total(self.strata, self.looks)
+        low, high = bounds_of_total(self.strata, self.looks, self._whole)
         if self.answer == "kept":
             high = max(low, min(high, self._most))
         elif self.answer == "broken":
-            low = min(high, max(low, self._most + 1))
+            low = min(high, max(low, self._broken_from))
         return Interval(low / population, high / population, 2 * CONFIDENCE - 1)
 
 
@@ -138,17 +141,19 @@ def looks_at(strata: Strata, blocks: Sequence[Block], values: Sequence[Numbers])
     return looks
 
 
-def bounds_of_total(strata: Strata, looks: Sequence[Look], confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Bounds of the sum of all values, whole numbers; each holds with this confidence, however often one looks.
+def bounds_of_total(
+    strata: Strata, looks: Sequence[Look], whole: bool = True, confidence: float = CONFIDENCE
+) -> tuple[float, float]:
+    """Bounds of the sum of all values; each holds with this confidence, however often one looks.
 
-    Those sums remain against which there is too little evidence. Where both bounds err so that they would cross, both
-    are the lower one.
+    Those sums remain against which there is too little evidence. ``whole``: all values are whole numbers. Where both
+    bounds err so that they would cross, both are the lower one.
     """
-    low = 0 - _most_of_total(strata.mirrored(), [look.mirrored() for look in looks], confidence)
-    return low, max(low, _most_of_total(strata, looks, confidence))
+    low = 0 - _most_of_total(strata.mirrored(), [look.mirrored() for look in looks], whole, confidence)
+    return low, max(low, _most_of_total(strata, looks, whole, confidence))
 
 
-def _most_of_total(strata: Strata, looks: Sequence[Look], confidence: float) -> float:
+def _most_of_total(strata: Strata, looks: Sequence[Look], whole: bool, confidence: float) -> float:
     sizes = strata.sizes.astype(np.float64)
     least, most = float((strata.low * sizes).sum()), float((strata.high * sizes).sum())
     for look in looks:
@@ -165,4 +170,4 @@ def _most_of_total(strata: Strata, looks: Sequence[Look], confidence: float) -> 
         if last == len(totals) - 1:
             break
         least, most = float(totals[last]), float(totals[last + 1])
-    return float(math.floor(most + _SMALL))
+    return float(math.floor(most + _SMALL)) if whole else most

@@ -31,19 +31,19 @@ class Block:
     weights: Numbers
 
 
-def leaning_weights(rates: Rates, left: Ints, even: float) -> Numbers:
-    """The weight of an example of each group: ``even`` for all, and the rest as the root of the expected square.
+def leaning_weights(rates: Rates, left: Ints, even: float, reach: Numbers) -> Numbers:
+    """The weight of an example of each group: ``even`` by reach alone, and the rest as the root of the expected square.
 
     Of all chances those of that root give the least variance (J. Neyman 1934). ``left`` are the examples of each group
-    that were not drawn yet; the mean over them is 1.
+    that were not drawn yet, ``reach`` the largest values that one can have; of equal ones the mean weight is 1.
 
     >>> rates = Rates(np.array([0.04, 0.01]), np.array([0.0, 0.0]))
-    >>> leaning_weights(rates, np.array([50, 50]), even=0.4).round(2).tolist()
+    >>> leaning_weights(rates, np.array([50, 50]), 0.4, np.ones(2)).round(2).tolist()
     [1.2, 0.8]
     """
-    spread = np.sqrt(rates.up + rates.down)
+    spread = np.sqrt((rates.up + rates.down) / reach)
     mean = float((left * spread).sum() / max(1, int(left.sum())))
-    lean: Numbers = even + (1 - even) * (spread / mean if mean > 0 else np.ones(len(spread)))
+    lean: Numbers = reach * (even + (1 - even) * (spread / mean if mean > 0 else np.ones(len(spread))))
     return lean
 
 

@@ -53,13 +53,23 @@ def growth(
     absent = np.asarray(missing, np.float64)
     stakes = _BOLDNESS[:, None] / np.maximum(_largest(strata, chances, some) - absent, _SURE)
     of_group = np.where(some, sums / sums.sum(), 0.0)
-    shares = np.concatenate((of_group * rates.up, of_group * rates.down, [0.0]))
-    shares[-1] = 1 - shares.sum()
-    drawn = np.concatenate((1 / chances, -1 / chances, [0.0]))
+    up, down = (
+        _expected_values(rates.up, rates.size, strata.high),
+        _expected_values(rates.down, rates.size, -strata.low),
+    )
+    shares = np.concatenate((of_group * rates.up / up, of_group * rates.down / down, [0.0]))
+    shares[-1] = max(0.0, 1 - shares.sum())
+    drawn = np.concatenate((up / chances, -down / chances, [0.0]))
     factors = 1 + stakes[:, None, :] * (absent - drawn[:, None])
     promised = np.einsum("bog,o->bg", np.log(np.maximum(factors, _NONE)), shares)
     best = promised.argmax(axis=0)
     return _BOLDNESS[best], promised[best, np.arange(len(best))]
+
+
+def _expected_values(rates: Numbers, size: float, most: Numbers) -> Numbers:
+    """The value of each group that is not 0, ``(K,)``: of the expected size, as far as that can be."""
+    values: Numbers = np.minimum(np.maximum(rates, size), np.where(most > 0, most, size))
+    return values
 
 
 def _largest(strata: Strata, chances: Numbers, some: npt.NDArray[np.bool_]) -> float:

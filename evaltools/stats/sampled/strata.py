@@ -12,6 +12,8 @@ Numbers = np.ndarray[Any, np.dtype[np.float64]]
 Ints = npt.NDArray[np.int64]
 _UP_TO: Final = (0.025, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 """Groups end at these shares of the examples in ascending order of their leads: the smallest ones are told apart."""
+_MOST_LADDERS: Final = 4
+_LEAST_REACH: Final = 0.01
 _PRIOR_RATE: Final = 0.005
 _PRIOR_EXAMPLES: Final = 20.0
 _SMOOTHING_EXAMPLES: Final = 30.0
@@ -22,8 +24,8 @@ class Strata:
     """``N`` examples in ``K`` groups.
 
     ``of_example`` ``(N,)`` has the number of each example's group. A value of an example of group ``k`` lies from
-    ``low[k]`` to ``high[k]``, each ``(K,)``, -1..1. ``ladder`` ``(K,)`` numbers what a group is part of: the groups of
-    one ladder stand together, those of smaller leads first.
+    ``low[k]`` to ``high[k]``, each ``(K,)``, -1..1 where all examples count alike. ``ladder`` ``(K,)`` numbers what a
+    group is part of: the groups of one ladder stand together, those of smaller leads first.
     """
 
     of_example: Ints
@@ -35,6 +37,14 @@ class Strata:
     def population(self) -> int:
         """The number of examples."""
         return len(self.of_example)
+
+    @property
+    def reach(self) -> Numbers:
+        """The largest distance of a value of each group from 0, ``(K,)``, as a share of the largest one, above 0."""
+        reach = np.maximum(self.high, -self.low)
+        largest = float(reach.max())
+        shares: Numbers = np.maximum(reach / largest, _LEAST_REACH) if largest else np.ones(len(reach))
+        return shares
 
     @property
     def sizes(self) -> Ints:
@@ -60,7 +70,9 @@ class Strata:
 def strata_of(leads: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike) -> Strata:
     """Groups of examples, a ladder of those that have the same bounds, cut by their leads; all ``(N,)``.
 
-    A lead says how sure the reference is: of any unit, only their order counts.
+    A lead says how sure the reference is: of any unit, only their order counts. Where more than 4 pairs of bounds
+    differ, as with scores that are any numbers, ladders are of examples with bounds of like width, each half as wide as
+    the one before it, at most 4; a group has the widest bounds in it.
 
     >>> strata = strata_of([0.9, 0.1, 0.5, 0.4], [0, 0, 0, -1], [1, 1, 1, 0])
     >>> strata.of_example.tolist(), strata.low.tolist(), strata.ladder.tolist()
@@ -69,11 +81,12 @@ def strata_of(leads: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike) -> 
     all_leads, lows, highs = (np.asarray(values, np.float64) for values in (leads, low, high))
     of_example = np.zeros(len(all_leads), np.int64)
     ladder: list[int] = []
-    pairs = sorted(set(zip(lows.tolist(), highs.tolist(), strict=True)))
-    for number, pair in enumerate(pairs):
-        members = np.flatnonzero((lows == pair[0]) & (highs == pair[1]))
+    pairs, of_pair = np.unique(np.stack([lows, highs]), axis=1, return_inverse=True)
+    of_pair = of_pair.ravel() if pairs.shape[1] <= _MOST_LADDERS else _halvings(highs - lows)
+    for number in range(int(of_pair.max()) + 1):
+        members = np.flatnonzero(of_pair == number)
         members = members[np.argsort(all_leads[members], kind="stable")]
-        ends = sorted({int(np.ceil(share * len(members))) for share in _UP_TO})
+        ends = sorted({int(np.ceil(share * len(members))) for share in _UP_TO} - {0})
         for start, end in zip([0, *ends], ends, strict=False):
             of_example[members[start:end]] = len(ladder)
             ladder.append(number)
@@ -82,15 +95,23 @@ def strata_of(leads: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike) -> 
     return Strata(of_example, bounds, bounds, groups).with_bounds(lows, highs)
 
 
+def _halvings(widths: Numbers) -> Ints:
+    """How often the largest width is to be halved to be next to each of them, 0..3."""
+    shares = np.maximum(widths / widths.max(), 0.5**_MOST_LADDERS)
+    halvings: Ints = np.minimum(np.rint(-np.log2(shares)), _MOST_LADDERS - 1).astype(np.int64)
+    return halvings
+
+
 @dataclass(frozen=True)
 class Rates:
-    """What is expected of an example of each group, ``(K,)``: ``up`` is the share with a value of 1, ``down`` of -1.
+    """What is expected of each group, ``(K,)``: the mean ``up`` and ``down``, of values above and below 0.
 
-    A value between counts as the same sum of values of 1 or -1.
+    ``size`` is that of a value that is not 0: of values of 1 and -1 it is 1, and ``up`` and ``down`` are their shares.
     """
 
     up: Numbers
     down: Numbers
+    size: float = 1.0
 
     @property
     def mean(self) -> Numbers:
@@ -99,7 +120,7 @@ class Rates:
 
     def mirrored(self) -> Rates:
         """The same for values of the opposite sign."""
-        return Rates(self.down, self.up)
+        return Rates(self.down, self.up, self.size)
 
 
 def expected_rates(strata: Strata, drawn: Ints, values: Numbers) -> Rates:
@@ -107,7 +128,8 @@ def expected_rates(strata: Strata, drawn: Ints, values: Numbers) -> Rates:
 
     Groups of few draws are drawn towards the rate of their ladder, and a group of larger leads is expected to have
     no higher rate than one before it (isotonic regression, R. E. Barlow and others 1972). So leads
-    that tell nothing, or mislead, make all rates alike. They steer where is looked, and no conclusion rests on them.
+    that tell nothing, or mislead, make all rates alike. The size is the mean of the values, each weighted with itself.
+    They steer where is looked, and no conclusion rests on them.
 
     >>> strata = strata_of(range(100), [0] * 100, [1] * 100)
     >>> rates = expected_rates(strata, np.arange(30), np.array([1.0] * 3 + [0.0] * 27))
@@ -122,16 +144,18 @@ def expected_rates(strata: Strata, drawn: Ints, values: Numbers) -> Rates:
         for ladder in np.unique(strata.ladder):
             members = np.flatnonzero((strata.ladder == ladder) & (most > 0))
             if len(members):
-                rates[members] = _smoothed(seen[members], count[members], sizes[members])
+                guess = _PRIOR_RATE * float(most[members].max())
+                rates[members] = _smoothed(seen[members], count[members], sizes[members], guess)
         sides.append(rates)
-    return Rates(*sides)
+    guess, seen_in_all = _PRIOR_EXAMPLES * _PRIOR_RATE, float(np.abs(values).sum())
+    return Rates(sides[0], sides[1], (guess + float((values**2).sum())) / (guess + seen_in_all))
 
 
-def _smoothed(seen: Numbers, count: Numbers, sizes: Ints) -> Numbers:
+def _smoothed(seen: Numbers, count: Numbers, sizes: Ints, guess: float) -> Numbers:
     from scipy.optimize import isotonic_regression
 
     prior = _PRIOR_EXAMPLES * sizes / sizes.sum()
-    of_all = float(((seen + prior * _PRIOR_RATE) / (count + prior) * sizes).sum() / sizes.sum())
+    of_all = float(((seen + prior * guess) / (count + prior) * sizes).sum() / sizes.sum())
     weights = count + _SMOOTHING_EXAMPLES * sizes / sizes.sum()
     rates = (seen + (weights - count) * of_all) / weights
     smoothed: Numbers = isotonic_regression(rates, weights=weights, increasing=False).x

@@ -55,6 +55,14 @@ _SHARED: Final = (
         refused_on_devices=_PARTS,
     ),
     Parameter(
+        "drawn_examples",
+        "Numbers of the examples of this part, from 0, with commas between, or none; --sample=informed on devices "
+        "states them.",
+        about="run",
+        only_with=("shard_count",),
+        refused_on_devices=_PARTS,
+    ),
+    Parameter(
         "executor",
         "Where the work is done: local, or ray: as shards on a Ray cluster (pip install 'evaltools[ray]').",
         default="local",
@@ -247,4 +255,14 @@ def read_shard(flags: Options) -> Shard:
         raise UsageError(f"--shard_index={index} --shard_count={count}: use an index from 0 to one less than the count")
     if count > 1 and flags.path("run_dir") is None:
         raise UsageError("a shard is of use only with a journal to merge; add --run_dir=FOLDER")
-    return Shard(index, count)
+    return Shard(index, count, _drawn(flags.text("drawn_examples")))
+
+
+def _drawn(text: str) -> tuple[int, ...] | None:
+    """The numbers of drawn examples, None where the flag is left out."""
+    if not text:
+        return None
+    numbers = [] if text == "none" else text.split(",")
+    if not all(number.isdecimal() for number in numbers):
+        raise UsageError(f"--drawn_examples={text}: use numbers with commas between, such as 0,7, or none")
+    return tuple(map(int, numbers))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,7 +14,6 @@ from evaltools.request import Request
 if TYPE_CHECKING:
     from evaltools.gates.criteria import Criterion
 
-_HERE: Final = "the next examples are drawn by the answers of those before, which the devices do not send meanwhile"
 _IN_ORDER: Final = NotNative("the native tool runs all examples in order", ("",))
 SAMPLE: Final = "sample"
 SAMPLING: Final = (
@@ -23,7 +23,7 @@ SAMPLING: Final = (
         "chances (docs/sampling.md).",
         choices=("", "informed"),
         only_with=("executor=local",),
-        refused_on_devices=_HERE,
+        in_parts="",
         not_native=_IN_ORDER,
     ),
     Parameter(
@@ -31,7 +31,7 @@ SAMPLING: Final = (
         "decided: end as soon as --limit is known to be kept or broken for every configuration.",
         choices=("", "decided"),
         only_with=(f"{SAMPLE}=informed",),
-        refused_on_devices=_HERE,
+        in_parts="",
         not_native=_IN_ORDER,
     ),
     Parameter(
@@ -39,7 +39,7 @@ SAMPLING: Final = (
         "The limit of --stop=decided, on a figure of all examples, such as 'top1 drop <= 0.5 points'; a drop by "
         "--margin unless stated.",
         only_with=(f"{SAMPLE}=informed",),
-        refused_on_devices=_HERE,
+        in_parts="",
         not_native=_IN_ORDER,
     ),
     Parameter(
@@ -47,7 +47,7 @@ SAMPLING: Final = (
         "Seed of the drawn order.",
         default=1,
         only_with=(f"{SAMPLE}=informed",),
-        refused_on_devices=_HERE,
+        in_parts=1,
         not_native=NotNative("the native tool runs all examples in order", (1,)),
     ),
     Parameter(
@@ -56,7 +56,7 @@ SAMPLING: Final = (
         role="machine_path",
         about="execution",
         only_with=(f"{SAMPLE}=informed",),
-        refused_on_devices=_HERE,
+        in_parts="",
         not_native=_IN_ORDER,
     ),
 )
@@ -79,10 +79,11 @@ class SamplingAsked:
     reference_run: Path | None = None
 
 
-def read_sampling(request: Request, default_limit: str, figures: frozenset[str]) -> SamplingAsked | None:
+def read_sampling(request: Request, default_limit: str = "") -> SamplingAsked | None:
     """The sampling that a request asks for, None for a run of all examples in order.
 
-    ``figures`` are those that can be limited. Raises :class:`UsageError` for what makes no sense.
+    Without a ``default_limit`` one must be stated. :func:`require_decidable` says whether a task has what it is about.
+    Raises :class:`UsageError` for what makes no sense.
     """
     options = request.options
     if not options.text(SAMPLE):
@@ -99,7 +100,7 @@ def read_sampling(request: Request, default_limit: str, figures: frozenset[str])
     if seed < 0:
         raise UsageError(f"--sample_seed={seed}: use a whole number of 0 or more")
     return SamplingAsked(
-        limit=_limit(options.text("limit") or default_limit, figures),
+        limit=_limit(options.text("limit") or default_limit),
         stops=options.text("stop") == "decided",
         seed=seed,
         reference_run=options.path("reference_run"),
@@ -115,21 +116,41 @@ def _require_two_folders(run_dir: Path | None, reference_run: Path | None) -> No
         )
 
 
-def _limit(text: str, figures: frozenset[str]) -> Criterion:
-    """The limit; raises :class:`UsageError` for one that a part of the examples cannot decide."""
+def _limit(text: str) -> Criterion:
+    """The limit; raises :class:`UsageError` for one that takes all examples."""
     from evaltools.gates.criteria import parse_criterion
 
-    criterion = parse_criterion(text)
+    if not text:
+        raise UsageError("--sample=informed needs a limit to decide, such as --limit='pixel_accuracy >= 0.9'")
+    criterion = parse_criterion(text, of_own_task=True)
     if criterion.confidence is not None:
         raise UsageError(
             f"--limit={text!r}: 'at ... %' is about examples like these, all of which it takes; leave it out, for a "
             "limit on the figure of these examples, which is decided with 95 % confidence"
         )
-    is_drop = criterion.kind == "drop"
-    if criterion.figure not in figures or criterion.kind not in ("drop", "value") or is_drop != criterion.at_most:
-        listed = ", ".join(sorted(figures))
-        raise UsageError(
-            f"--limit={text!r}: a part of the examples decides limits such as 'top1 drop <= 0.5 points' and 'agreement "
-            f">= 99 %', on one of {listed}"
-        )
     return criterion
+
+
+def require_decidable(limit: Criterion, figures: Mapping[str, bool]) -> None:
+    """Raise :class:`UsageError` for a limit that a part of the examples cannot decide.
+
+    ``figures`` are those that can be limited, with whether a lower one is better.
+    """
+    lower = figures.get(limit.figure)
+    kind, at_most = ("rise", True) if lower else ("drop", False)
+    if lower is not None and (limit.kind == kind or (limit.kind == "value" and limit.at_most == at_most)):
+        return
+    names = sorted(figures)
+    if not names:
+        raise UsageError(f"--limit={limit.text!r}: a part of the examples decides no limit of this task")
+    such = limit.figure if lower is not None else names[0]
+    limits = f"'{such} rise <= 0.01' and '{such} <= 0.01'" if figures[such] else f"'{such} drop <= 0.005'"
+    raise UsageError(
+        f"--limit={limit.text!r}: a part of the examples decides limits such as {limits}, on one of {', '.join(names)}"
+    )
+
+
+def require_no_parts(sampling: SamplingAsked | None) -> None:
+    """Raise :class:`UsageError` where run folders with drawn examples are to be merged."""
+    if sampling is not None:
+        raise UsageError("a run with --sample=informed has no shards; evaltools resume FOLDER shows its result")

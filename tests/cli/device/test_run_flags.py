@@ -190,10 +190,12 @@ def test_the_tasks_are_listed_and_an_unknown_one_is_refused_with_the_nearest(
 
 
 TASKS = ("imagenet", "coco", "inference-diff", "diff", "benchmark", "locate")
-OF_EXECUTORS = {"executor", "ray_address", "ray_tasks", "shard_index", "shard_count", "input_cache", "input_cache_gb"}
-OF_SAMPLING = {"sample", "stop", "limit", "sample_seed", "reference_run"}
+OF_EXECUTORS = {
+    "executor", "ray_address", "ray_tasks", "shard_index", "shard_count", "drawn_examples", "input_cache",
+    "input_cache_gb",
+}  # fmt: skip
 WITHOUT_EFFECT = {
-    "imagenet": {*OF_EXECUTORS, *OF_SAMPLING, "trace"},
+    "imagenet": {*OF_EXECUTORS, "trace"},
     "coco": {*OF_EXECUTORS, "trace"},
     "inference-diff": {*OF_EXECUTORS, "trace", "save_outputs"},
     "diff": {*OF_EXECUTORS, "trace", "save_outputs"},
@@ -210,9 +212,9 @@ BESIDE = {
     "op_profiling_output_file": ["--enable_op_profiling"],
     "profiling_output_csv_file": ["--enable_op_profiling"],
     "input_cache_gb": ["--input_cache=folder"],
-    **{name: ["--sample=informed"] for name in OF_SAMPLING - {"sample"}},
+    "drawn_examples": ["--shard_count=2"],
 }
-CHOSEN = {"executor": "ray", "sample": "informed", "stop": "decided"}
+CHOSEN = {"executor": "ray"}
 
 
 def flags_of(task: str) -> set[str]:
