@@ -189,6 +189,9 @@ def _normalise(word: str, parameters: Mapping[str, Parameter]) -> str:
     if not word.startswith("--") or word in ("--help", "--"):
         return word
     head, equals, text = word.partition("=")
+    if text == "--":
+        # Before Python 3.13 argparse drops such a value.
+        raise UsageError(f"{word}: -- is no value; give {head} one, or leave it out")
     name = head.removeprefix("--").replace("-", "_")
     if equals or name in parameters:
         return f"--{name}{equals}{text}"

@@ -56,6 +56,12 @@ def test_a_value_may_hold_anything() -> None:
     assert parsed("--config=a-b: --use-gpu=x=y").texts("config") == ["a-b: --use-gpu=x=y"]
 
 
+@pytest.mark.parametrize("name", ["config", "num_runs", "use_gpu"])
+def test_two_dashes_are_no_value(name: str) -> None:
+    with pytest.raises(UsageError, match=f"^--{name}=--: -- is no value; give --{name} one"):
+        parsed(f"--{name}=--")
+
+
 def test_order_is_kept_across_flags() -> None:
     assert [name for name, _ in parsed("--config=a", "--use_gpu", "--config=b").given] == [
         "config",
