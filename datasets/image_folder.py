@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from evaltools.preprocess import IMAGE_EXTENSIONS
 
 
 class FolderPaths(Sequence[Path]):
-    """Paths of files in one folder, of which only the names are kept: there may be a million.
+    """Paths of files in one folder, of which only the names are kept, each once in memory: there may be a million.
 
     >>> FolderPaths(Path("val"), ("1.jpg", "2.jpg"))[1]
     PosixPath('val/2.jpg')
@@ -21,7 +22,7 @@ class FolderPaths(Sequence[Path]):
 
     def __init__(self, folder: Path, names: Sequence[str]) -> None:
         self.folder: Final = folder
-        self.names: Final = tuple(names)
+        self.names: Final = tuple(map(sys.intern, names))
 
     @overload
     def __getitem__(self, place: int) -> Path: ...
@@ -76,7 +77,8 @@ def printable_name(path: Path) -> str:
     >>> printable_name(Path("val/1.jpg"))
     '1.jpg'
     """
-    return os.fsencode(path.name).decode("utf-8", errors="backslashreplace")
+    text = os.fsencode(path.name).decode("utf-8", errors="backslashreplace")
+    return path.name if text == path.name else text
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

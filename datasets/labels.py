@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import sys
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -26,9 +27,10 @@ class LabelFile:
 def read_labels(path: Path, flag: str, keep_carriage_return: bool = False) -> LabelFile:
     r"""Read one label per line; blank lines count, a last line without a line end too.
 
-    Lines are UTF-8; other bytes are kept as they are (surrogates), so that equal bytes stay equal labels. A byte order
-    mark is dropped, and the ``\r`` of Windows line ends, unless ``keep_carriage_return`` (what the native tools do:
-    such labels then never match). Of a model they are those in its metadata.
+    Lines are UTF-8; other bytes are kept as they are (surrogates), so that equal bytes stay equal labels, which are one
+    string in memory. A byte order mark is dropped, and the ``\r`` of Windows line ends, unless
+    ``keep_carriage_return`` (what the native tools do: such labels then never match). Of a model they are those in its
+    metadata.
 
     Raises :class:`DataError` for a missing, empty or non-text file, and for a model without labels.
     """
@@ -43,7 +45,7 @@ def read_labels(path: Path, flag: str, keep_carriage_return: bool = False) -> La
         lines.pop()
     if not lines:
         raise DataError(f"{flag}={path} is empty; it must have one label per line")
-    return LabelFile(path, tuple(lines), hashlib.sha256(content).hexdigest())
+    return LabelFile(path, tuple(map(sys.intern, lines)), hashlib.sha256(content).hexdigest())
 
 
 def _packed_labels(model: bytes, where: str) -> bytes:
