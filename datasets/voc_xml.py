@@ -9,6 +9,9 @@ from xml.etree import ElementTree
 from evaltools.datasets.picture_files import finite_number
 from evaltools.documents import xml_root
 from evaltools.errors import DataError
+from evaltools.text import shortened
+
+_LONGEST_QUOTE: Final = 40
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ def _coordinate(element: ElementTree.Element, field: str, where: str) -> float:
     text = _text(element, f"bndbox/{field}")
     number = finite_number(text)
     if number is None:
-        got = repr(text) if text else "nothing"
+        got = repr(shortened(text, _LONGEST_QUOTE)) if text else "nothing"
         raise DataError(
             f"{where}: <bndbox> has {got} for <{field}>; it needs xmin, ymin, xmax and ymax as numbers of pixels. "
             "Correct it, or take the object out"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 
 _MOST_KEY_PARTS: Final = 64
-_LONG_KEY: Final = re.compile(rf"""(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){{{_MOST_KEY_PARTS}}}""")
+_LONG_KEY: Final = re.compile(rf"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){{{_MOST_KEY_PARTS}}}""")
 """The time that TOML's reader takes for ``a.a.a...`` grows with the square of its length."""
 
 

@@ -56,6 +56,11 @@ def test_a_key_of_many_parts_is_refused_before_it_takes_minutes(tmp_path: Path) 
         read_gate_file(path)
 
 
+def test_a_long_word_does_not_take_time_by_its_square() -> None:
+    long = "x" * 1_000_000
+    assert toml_values(f"a = '{long}'") == {"a": long}
+
+
 @pytest.mark.parametrize(
     "text", ["a.b.c = 1", "a = '" + "a text. " * 200 + "'", "a = '" + "b/c.d " * 200 + "'", 'a."b.c".d = 2']
 )

@@ -148,6 +148,11 @@ def _run(name: str, run: _RunEntry, path: Path) -> RunSource:
         raise UsageError(f"{path}: runs.{name}: {run.command!r} cannot be split into words: {error}") from None
     if words[:1] == ("evaltools",):
         words = words[1:]
+    if words[:1] == ("gate",):
+        raise UsageError(
+            f"{path}: runs.{name}: {run.command!r} gives verdicts and no result, and may read this file again; write a "
+            "command that gives a result, such as 'imagenet --model_file=...'"
+        )
     if run.command and not words:
         raise UsageError(
             f"{path}: runs.{name}: {run.command!r} is no command; write such as 'imagenet --model_file=...'"

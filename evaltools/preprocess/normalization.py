@@ -30,8 +30,12 @@ class Normalization:
         for name, values in (("mean", self.mean), ("std", self.std)):
             if len(values) not in (1, 3):
                 raise UsageError(f"normalization {name} has {len(values)} values; give one, or three in RGB order")
-        if not np.isfinite(self.mean).all() or not all(_SMALLEST_STD <= abs(value) < np.inf for value in self.std):
-            raise UsageError(f"normalization needs finite numbers and a std of at least {_SMALLEST_STD}, got {self}")
+        largest = float(np.finfo(np.float32).max)
+        are_numbers = all(abs(value) <= largest for value in (*self.mean, *self.std))
+        if not are_numbers or min(map(abs, self.std)) < _SMALLEST_STD:
+            raise UsageError(
+                f"normalization needs numbers that float32 has and a std of at least {_SMALLEST_STD}, got {self}"
+            )
 
     def apply(self, pixels: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Normalise ``(..., 3)`` float32 pixels; returns a new float32 array."""

@@ -20,11 +20,11 @@ from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Open, Session
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.tasks.imagenet.figures import imagenet_figures
-from evaltools.tasks.imagenet.label_check import shifted
+from evaltools.tasks.imagenet.label_check import knows_nothing, shifted
 from evaltools.tasks.imagenet.label_probe import explain_label_count, require_fitting_labels
 from evaltools.tasks.imagenet.paired import topk_verdicts
 from evaltools.tasks.imagenet.request import ImagenetRequest
-from evaltools.tasks.imagenet.result import Data, ExampleAnswer, ExampleRecord, ImagenetPart
+from evaltools.tasks.imagenet.result import Classified, Data, ExampleAnswer, ExampleRecord, ImagenetPart
 from evaltools.tasks.imagenet.sampling import drawn_figures, lead, of_all_examples
 from evaltools.tasks.imagenet.task import (
     ImagenetOptions,
@@ -180,7 +180,8 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
             found.append(f"ground truth labels that are not in the label list: {len(unknown)}, {example}")
         for name, answered in part.classified.items():
             found.extend(_signs_of_damage(name, answered.metrics))
-        return found
+        first = next(iter(part.classified.items()), None)
+        return found if first is None else found + _signs_of_other_truths(*first, self.images.truths)
 
 
 def prepare(request: ImagenetRequest) -> ImagenetEvaluation:
@@ -228,6 +229,18 @@ def _signs_of_damage(name: str, metrics: ClassificationMetrics) -> list[str]:
     if metrics.distinct_answers == 1 and metrics.topk.example_count >= _FEWEST_FOR_CONSTANT:
         found.append(f"{name}: the same class came first for every picture")
     return found
+
+
+def _signs_of_other_truths(name: str, answered: Classified, truths: Sequence[str]) -> list[str]:
+    topk = answered.metrics.topk
+    hits = round(topk.accuracies[0] * topk.example_count) if topk.accuracies else 0
+    if not knows_nothing(hits, topk.example_count, truths):
+        return []
+    return [
+        f"{name}: {hits} of {topk.example_count} first answers are right, no more than of answers that know nothing of "
+        "the pictures; see that line i of the ground truth is the label of the i-th picture by name, and that the "
+        "labels are those of this model"
+    ]
 
 
 def _example_records(task: ImagenetTask, outcome: PassOutcome[TopKObservation]) -> list[ExampleRecord]:

@@ -15,6 +15,9 @@ from typing import Final, TypeVar
 _MOST_PROBES: Final = 64
 _FEWEST_PROBES: Final = 20
 _SIGNIFICANCE: Final = 1e-4
+_FEWEST_TO_KNOW: Final = 30
+_LARGEST_SHARE: Final = 0.5
+_ONE_SIDED_95: Final = 1.645
 _WEAK_SIGNIFICANCE: Final = 1e-3
 _MANY_CLASSES: Final = 100
 _MANY_LABELS: Final = 10
@@ -187,6 +190,23 @@ def clearly_better(hits: int, as_given: int, truths: Sequence[str]) -> bool:
         return False
     chance = max(Counter(truths).values()) / len(truths)
     return _binomial_tail(hits, len(truths), chance) < _SIGNIFICANCE
+
+
+def knows_nothing(hits: int, answers: int, truths: Sequence[str]) -> bool:
+    """Whether so many answers are right as where they know nothing of the pictures.
+
+    These are right at most as often as the most frequent label occurs: above the one-sided bound of 95 % of that
+    (normal approximation) a model knows something. False for fewer than 30 answers, and where one label is that of half
+    of the pictures.
+
+    >>> truths = ["cat", "dog", "owl", "ant"] * 25
+    >>> knows_nothing(31, 100, truths), knows_nothing(33, 100, truths)
+    (True, False)
+    """
+    share = max(Counter(truths).values()) / len(truths)
+    if answers < _FEWEST_TO_KNOW or share >= _LARGEST_SHARE:
+        return False
+    return hits <= answers * share + _ONE_SIDED_95 * math.sqrt(answers * share * (1 - share))
 
 
 def _binomial_tail(least: int, trials: int, probability: float) -> float:

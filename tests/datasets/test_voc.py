@@ -239,6 +239,7 @@ def test_boxes_that_count_from_zero_are_remarked(tmp_path: Path) -> None:
         (one_object(box=(5, 1, 4, 5)), r"object 1 \(cat\) has the box xmin 5, ymin 1, xmax 4, ymax 5; the maxima"),
         (one_object(box=(1, 5, 5, 4)), "the maxima must not be less than the minima"),
         (one_object(box=("x", 1, 5, 5)), "<bndbox> has 'x' for <xmin>"),
+        (one_object(box=("1" * 400, 1, 5, 5)), "<bndbox> has '111"),
         (one_object(box=("inf", 1, 5, 5)), "<bndbox> has 'inf' for <xmin>"),
         (one_object().replace("<ymax>5</ymax>", ""), "<bndbox> has nothing for <ymax>"),
         (one_object(name=" "), "object 1 has no <name>"),

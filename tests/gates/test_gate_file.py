@@ -117,6 +117,10 @@ GATE = '[[gates]]\nlimits = ["top1 >= 0.7"]\n'
             ': runs.a: "imagenet --config=\'a" cannot be split into words: No closing quotation',
         ),
         (GATE + "[runs.a]\ncommand = 'evaltools'", ": runs.a: 'evaltools' is no command; write such as"),
+        (
+            GATE + "[runs.a]\ncommand = 'evaltools gate --gates=gates.toml'",
+            "gives verdicts and no result",
+        ),
         (GATE + "[runs.a]\ncommand = '  '", ": runs.a: '  ' is no command"),
         (GATE + '[runs.a]\nresult = "a\\u0000b"', ": runs.a: a NUL character can be in no command and no file name"),
         (GATE + "[runs]\na = 3", "Expected `object`, got `int` - at `$.runs[...]`"),

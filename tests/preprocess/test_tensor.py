@@ -70,7 +70,8 @@ def test_per_channel_values_apply_in_rgb_order() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "minus", "mean=1", "mean=1;std=0", "mean=1,2;std=1", "mean=x;std=1", "mean=inf;std=1"]
+    "text",
+    ["", "minus", "mean=1", "mean=1;std=0", "mean=1,2;std=1", "mean=x;std=1", "mean=inf;std=1", "mean=1e300;std=1"],
 )
 def test_a_normalisation_that_means_nothing_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="normalization"):

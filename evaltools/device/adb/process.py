@@ -9,9 +9,9 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import IO, Final
 
 from evaltools.device.adb.answer import last_line
 from evaltools.device.adb.errors import AdbMissing
@@ -19,6 +19,9 @@ from evaltools.errors import UsageError
 
 ADB_VARIABLE: Final = "ADB"
 _STOP_LOOK_S: Final = 0.2
+_MOST_PRINTED: Final = 64 << 20
+"""Bytes that are read of what adb prints; files of devices do not come that way."""
+_TOO_MUCH: Final = f"more than {_MOST_PRINTED >> 20} MB were printed, so it was ended".encode()
 _INSTALL: Final = (
     "install Android's platform tools (Debian and Ubuntu: apt install adb), or give --adb=PATH or the variable ADB"
 )
@@ -68,8 +71,8 @@ def run_adb(
 ) -> AdbRun:
     """Run adb to its end, or end its process group after ``timeout_s`` seconds, and where ``stop`` is set.
 
-    It writes into files: a server that it starts would keep a pipe open. Raises :class:`AdbMissing` where the binary
-    cannot be run.
+    It writes into files: a server that it starts would keep a pipe open. One that prints more than 64 MB is ended too,
+    and has failed. Raises :class:`AdbMissing` where the binary cannot be run.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
@@ -84,20 +87,30 @@ def run_adb(
         except OSError as error:
             raise AdbMissing(f"{command[0]} cannot be run: {error.strerror}; {_INSTALL}") from error
         try:
-            code = _wait(process, timeout_s, stop)
+            code = _wait(process, timeout_s, lambda: _is_set(stop) or _is_too_much(out, err))
         finally:
             end_group(process)
         out.seek(0)
         err.seek(0)
+        if _is_too_much(out, err):
+            return AdbRun(1, out.read(_MOST_PRINTED), _TOO_MUCH)
         return AdbRun(code, out.read(), err.read())
 
 
-def _wait(process: subprocess.Popen[bytes], timeout_s: float, stop: threading.Event | None) -> int | None:
+def _is_set(stop: threading.Event | None) -> bool:
+    return stop is not None and stop.is_set()
+
+
+def _is_too_much(*files: IO[bytes]) -> bool:
+    return any(os.fstat(file.fileno()).st_size > _MOST_PRINTED for file in files)
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float, must_end: Callable[[], bool]) -> int | None:
     """The exit code of a process, None where it did not end by itself."""
     limit = time.monotonic() + timeout_s
-    while (left := limit - time.monotonic()) > 0 and not (stop is not None and stop.is_set()):
+    while (left := limit - time.monotonic()) > 0 and not must_end():
         try:
-            return process.wait(left if stop is None else min(left, _STOP_LOOK_S))
+            return process.wait(min(left, _STOP_LOOK_S))
         except subprocess.TimeoutExpired:
             continue
     return process.poll()

@@ -51,6 +51,16 @@ def test_hidden_files_and_others_are_left_out_with_a_count(copied: EvaluationSet
     assert "2 files that are no pictures were left out, such as '.DS_Store'" in completed.err
 
 
+def test_a_truth_that_is_shifted_by_a_line_is_no_mere_low_figure(copied: EvaluationSet) -> None:
+    lines = copied.truths.read_text().splitlines()
+    copied.truths.write_text("\n".join([*lines[1:], lines[0]]) + "\n")
+    completed = evaltools_here(*copied.flags("--use_xnnpack=false", "--label_check=false"))
+    assert completed.code == 0, completed.err
+    assert (
+        "of 30 first answers are right, no more than of answers that know nothing of the pictures; see" in completed.err
+    )
+
+
 def test_a_label_list_without_the_background_line(copied: EvaluationSet) -> None:
     lines = copied.labels.read_text().splitlines()
     copied.labels.write_text("\n".join(lines[1:]) + "\n")
