@@ -113,7 +113,8 @@ def test_a_model_that_ruins_its_memory_takes_its_own_process_only(zoo: Path, tmp
 @pytest.mark.parametrize("model", ["vww_96_int8", "ad01_int8", "tf2_mobilenet_v2_1.0_224_ptq"])
 def test_int8_kernels_differ_by_few_quanta_beside_a_noise_floor(zoo: Path, tmp_path: Path, model: str) -> None:
     output = tmp_path / "result.json"
-    assert run_diff(zoo, model, output, "--use_xnnpack=true", "--reference=runtime=litert").code == 0
+    flags = ("--use_xnnpack=true", "--reference=runtime=litert", "--num_runs=10", "--noise_floor_runs=4")
+    assert run_diff(zoo, model, output, *flags).code == 0
     difference = comparison(output, "test").outputs[0].difference
     assert difference.quanta is not None
     assert difference.quanta.off_by_0 > difference.quanta.off_by_1 > difference.quanta.off_by_more
