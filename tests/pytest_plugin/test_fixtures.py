@@ -56,13 +56,10 @@ def test_a_delegate_is_held_against_a_grade(pytester: pytest.Pytester, rounding_
         @pytest.mark.parametrize("within", ["equivalent", "fp16", "bf16", "int8"])
         def test_rounded(within, assert_equivalent):
             assert_equivalent({FLOAT32!r}, BF16, num_runs=5, within=within)
-
-        def test_xnnpack(assert_equivalent):
-            assert_equivalent({FLOAT32!r}, "use_xnnpack=true", num_runs=5)
         """
     )
     result = plain_pytest(pytester, "-v")
-    result.assert_outcomes(passed=3, failed=2)
+    result.assert_outcomes(passed=2, failed=2)
     result.stdout.fnmatch_lines(
         [
             "*test_rounded[[]equivalent] FAILED*",
@@ -102,22 +99,19 @@ def test_a_delegate_that_did_not_run_is_not_equivalent(pytester: pytest.Pytester
 
 
 @pytest.mark.once
-def test_inputs_may_be_files_or_pictures(pytester: pytest.Pytester) -> None:
+def test_inputs_may_be_files(pytester: pytest.Pytester) -> None:
     np.save(pytester.path / "input.npy", np.zeros((3, 64, 64, 3), np.float32))
     pytester.makepyfile(
         f"""
-        import pytest
-
-        @pytest.mark.parametrize(("inputs", "num_runs"), [("input.npy", None), ({str(sample.images_dir())!r}, 3)])
-        def test_inputs(inputs, num_runs, assert_equivalent):
-            assert_equivalent({FLOAT32!r}, "xnnpack: use_xnnpack=true", inputs=inputs, num_runs=num_runs)
+        def test_file(assert_equivalent):
+            assert_equivalent({FLOAT32!r}, "use_xnnpack=true", inputs="input.npy")
 
         def test_file_that_is_not_there(assert_equivalent):
             assert_equivalent({FLOAT32!r}, "xnnpack: use_xnnpack=true", inputs="nowhere.npy")
         """
     )
     result = plain_pytest(pytester)
-    result.assert_outcomes(passed=2, failed=1)
+    result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["E*nowhere.npy*"])
 
 

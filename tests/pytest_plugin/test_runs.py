@@ -38,22 +38,14 @@ def run_source(source: RunSource, folder: Path, output: Path) -> EvaluationResul
 
 
 @pytest.mark.once
-def test_a_run_is_carried_out_once_for_all_its_limits(
+def test_a_run_is_carried_out_once_for_all_its_limits_and_all_workers(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = count_runs(pytester, monkeypatch)
     gates = [gate("sample", "xnnpack", *FIVE_LIMITS), gate("s*", "xnnpack", "failed_examples <= 0")]
     write_gates(pytester, command_run("sample", sample_command(XNNPACK)), *gates)
-    run_pytest(pytester).assert_outcomes(passed=6)
-    assert len(runs.started()) == 1
-
-
-@pytest.mark.once
-def test_a_run_is_carried_out_once_for_all_workers(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = count_runs(pytester, monkeypatch)
-    write_gates(pytester, command_run("sample", sample_command(XNNPACK)), gate("sample", "xnnpack", *FIVE_LIMITS))
     result = run_pytest(pytester, "-n", "2", "--dist", "each", "-v")
-    result.assert_outcomes(passed=10)
+    result.assert_outcomes(passed=12)
     assert "[gw0]" in result.stdout.str()
     assert "[gw1]" in result.stdout.str()
     assert len(runs.started()) == 1

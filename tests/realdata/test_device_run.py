@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Final
 
 from evaltools.model.cut import CuttableModel
 from tests.cli.device import runs as device_runs
 from tests.cli.evaluate.sample_runs import figures, figures_here
 from tests.device.fixtures import Devices
 from tests.device.real_device import Network
+
+PHOTOS: Final = 60
 
 
 def serials(devices: Devices) -> list[str]:
@@ -23,11 +26,12 @@ def imagenet(photos: Path, zoo: Path) -> list[str]:
         f"--ground_truth_images_path={photos / 'images'}",
         f"--ground_truth_labels={photos / 'validation_labels_wnid.txt'}",
         f"--model_output_labels={photos / 'model_labels_1001_wnid.txt'}",
+        f"--num_images={PHOTOS}",
         "--record_examples=true",
     ]
 
 
-def test_200_photos_on_two_devices_give_the_result_of_this_computer(
+def test_photos_on_two_devices_give_the_result_of_this_computer(
     network: Network, devices: Devices, photos: Path, zoo: Path, tmp_path: Path
 ) -> None:
     expected = figures_here(imagenet(photos, zoo), tmp_path / "here.json")
@@ -36,11 +40,11 @@ def test_200_photos_on_two_devices_give_the_result_of_this_computer(
     done = device_runs.run([*command, "--parts=2"])
     assert done.code == 0, done.err
     found = figures(output)
-    assert found["examples_done"] == 200
+    assert found["examples_done"] == PHOTOS
     assert found == expected
     parts = device_runs.device_run(output)["parts"]
     assert {part["serial"] for part in parts} == set(serials(devices))
-    assert sum(part["examples"] for part in parts) == 200
+    assert sum(part["examples"] for part in parts) == PHOTOS
 
 
 def test_a_search_in_a_real_model_on_photos_names_the_planted_operator_on_a_device(

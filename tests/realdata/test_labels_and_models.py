@@ -61,7 +61,9 @@ def test_a_shuffled_list_is_named(zoo: Path, photos: Path, tmp_path: Path, label
 
 
 def test_names_work_and_the_double_name_is_mentioned(zoo: Path, photos: Path) -> None:
-    code, text = run_with_labels(zoo, photos, photos / "model_labels_1001.txt", "validation_labels.txt")
+    code, text = run_with_labels(
+        zoo, photos, photos / "model_labels_1001.txt", "validation_labels.txt", "--num_images=40"
+    )
     assert code == 0
     assert "such as 'crane'" in text
 

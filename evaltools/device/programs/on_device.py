@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import os
 import sys
 import tarfile
 from collections.abc import Iterable, Sequence
@@ -21,7 +20,7 @@ _CARRY_OUT: Final = "evaltools.cli.runs.handed_over"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Lay out the files, then carry out the request in the place of this process.
+    """Lay out the files, then carry out the request; returns its exit code.
 
     ``--check MODULE...`` only imports modules, and returns 0.
     """
@@ -39,7 +38,8 @@ def main(arguments: Sequence[str]) -> int:
     for folder, *archives in given.folder:
         Path(folder).mkdir()
         _unpack(map(Path, archives), Path(folder))
-    os.execv(sys.executable, [sys.executable, "-m", _CARRY_OUT, given.request])
+    carried_out: int = importlib.import_module(_CARRY_OUT).main([given.request])
+    return carried_out
 
 
 def describe_installation(modules: Iterable[str]) -> dict[str, object]:

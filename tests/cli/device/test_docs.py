@@ -44,6 +44,8 @@ def test_a_command_of_the_page_runs(
     assert words[0] == "evaltools"
     if "--serials=all" in words and "--split=each" not in words:
         words.append("--parts=1")
+    if "imagenet" in words and not any(word.startswith("--num_images=") for word in words):
+        words.append("--num_images=20")
     monkeypatch.setenv("ADB", str(network.adb))
     monkeypatch.setenv("ANDROID_SERIAL", serial)
     done = evaltools_here(*words[1:], cwd=tmp_path)

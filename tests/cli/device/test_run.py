@@ -70,8 +70,10 @@ def test_a_task_without_code_travels_with_the_files_that_it_names(
     options = [f"--model_file={tmp_path / 'model.tflite'}"]
     expected = figures_here(["run", str(file), *options], tmp_path / "here.json")
     output = tmp_path / "devices.json"
-    command = device_runs.on_devices(network, serials(devices), [str(file), *options], f"--output_file_path={output}")
-    done = device_runs.run([*command, "--parts=2"])
+    command = device_runs.on_devices(
+        network, serials(devices)[:1], [str(file), *options], f"--output_file_path={output}"
+    )
+    done = device_runs.run(command)
     assert done.code == 0, done.err
     assert figures(output) == expected
 
@@ -89,8 +91,8 @@ def test_a_task_of_ones_own_travels_with_its_file_and_the_modules_beside_it(
     options = [f"--model_file={tmp_path / 'model.tflite'}", f"--values={write_values(tmp_path, 40)}", "--times=2"]
     expected = figures_here(["run", task, *options], tmp_path / "here.json")
     output = tmp_path / "devices.json"
-    command = device_runs.on_devices(network, serials(devices), [task, *options], f"--output_file_path={output}")
-    done = device_runs.run([*command, "--parts=2"])
+    command = device_runs.on_devices(network, serials(devices)[:1], [task, *options], f"--output_file_path={output}")
+    done = device_runs.run(command)
     assert done.code == 0, done.err
     assert figures(output) == expected
 
@@ -258,16 +260,6 @@ def test_configurations_in_a_file_may_not_change_meanwhile(network: Network, dev
     assert resumed.code == 0, "it goes on with the configurations that it began with"
 
 
-def test_clean_deletes_what_runs_have_kept(network: Network, devices: Devices, tmp_path: Path) -> None:
-    command = device_runs.on_devices(network, serials(devices)[:1], imagenet(pictures=4))
-    assert device_runs.run(command).code == 0
-    assert list((devices[0].folder / device_runs.ROOT / "store").iterdir())
-    done = device_runs.run(["device", "clean", f"--adb={network.adb}", f"--serials={devices[0].serial}"])
-    assert done.code == 0, done.err
-    assert "deleted" in done.out
-    assert not (devices[0].folder / device_runs.ROOT).exists()
-
-
 def test_a_device_without_python_says_so(network: Network, devices: Devices) -> None:
     flags = ["--device_folder=/data/local/tmp/x"]
     arguments = imagenet(pictures=4)
@@ -327,3 +319,13 @@ def test_clean_touches_no_folder_that_evaltools_has_not_made(network: Network, d
     assert refused.code == 3
     assert "holds files that are not evaltools'" in refused.err
     assert (own / "results.csv").read_text() == "mine"
+
+
+def test_clean_deletes_what_runs_have_kept(network: Network, devices: Devices, tmp_path: Path) -> None:
+    command = device_runs.on_devices(network, serials(devices)[:1], imagenet(pictures=4))
+    assert device_runs.run(command).code == 0
+    assert list((devices[0].folder / device_runs.ROOT / "store").iterdir())
+    done = device_runs.run(["device", "clean", f"--adb={network.adb}", f"--serials={devices[0].serial}"])
+    assert done.code == 0, done.err
+    assert "deleted" in done.out
+    assert not (devices[0].folder / device_runs.ROOT).exists()

@@ -259,7 +259,7 @@ def on_device(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_files_are_laid_out_and_the_command_takes_the_place_of_the_process(tmp_path: Path) -> None:
+def test_files_are_laid_out_and_the_request_is_carried_out(tmp_path: Path) -> None:
     pictures, whole = tmp_path / "pictures", tmp_path / "whole"
     files = write(pictures, ODD_NAMES)
     manifest, archives = packed(pictures, tmp_path / "sent", files[:4], most_bytes=10)
