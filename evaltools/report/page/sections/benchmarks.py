@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from evaltools.metrics.op_profile import explained_share, op_figures
+from evaltools.metrics.op_profile import OpProfile, explained_share, op_figures, total_us
 from evaltools.report.page.charts.intervals import Spread, intervals_chart
 from evaltools.report.page.charts.times import bars_chart, moments_chart
 from evaltools.report.page.content.page import Saying, each_step_once, first_few, sentences, some_of
@@ -23,6 +24,7 @@ _MOST_INTERVALS: Final = 24
 _MOST_CLOUDS: Final = 4
 _MOST_OPERATORS: Final = 12
 _MOST_DISTURBANCES: Final = 4
+_MOST_KINDS: Final = 3
 _MB: Final = 1024
 _WIDE: Final = 8
 
@@ -68,6 +70,15 @@ def _slower(others: Sequence[BenchmarkRow]) -> str:
     return f"{len(others)} more configuration{'s' * (len(others) != 1)}, {span}: see Speed"
 
 
+def _longest(profile: OpProfile) -> str:
+    """The kinds of operators that take longest, with their shares of all operators' time."""
+    spent: Counter[str] = Counter()
+    for each in op_figures(profile.ops):
+        spent[each.op.type] += each.sum_us
+    whole = total_us(profile)
+    return ", ".join(f"{name} {100 * us / whole:.0f} %" for name, us in spent.most_common(_MOST_KINDS))
+
+
 def _measured(
     result: BenchmarkResult, row: BenchmarkRow, is_fastest: bool, others: Sequence[BenchmarkRow] = ()
 ) -> Saying:
@@ -79,13 +90,14 @@ def _measured(
     if shown.interval is not None:
         span = f"{milliseconds(shown.interval.low)} to {milliseconds(shown.interval.high)} (95 %)"
         facts.append(("how sure", f"{span}; {shown.runs} runs in {shown.rounds} rounds"))
-    if row.versus_first is not None:
+    if row.versus_first is not None and row.versus_first.ratio:
         first = next(each for each in result.rows if each.model == row.model and each.status == "measured")
         facts.append(("how fast", f"{versus_first(row)} the speed of {first.name}"))
     needs = [f"peak memory {shown.peak_mb:.0f} MB"] if shown.peak_mb is not None else []
     needs += [f"load {milliseconds(shown.load_us)}"] if shown.load_us is not None else []
     needs += [f"first run {milliseconds(shown.first_run_us)}"] if shown.first_run_us is not None else []
     facts += [("what it needs", ", ".join(needs))] if needs else []
+    facts += [("operators", _longest(row.profile))] if row.profile is not None and total_us(row.profile) else []
     facts.append(("did it run", describe_configuration(row)))
     facts += [("the others", _slower(others))] if others else []
     steps = tuple(after_benchmark(result, row))
