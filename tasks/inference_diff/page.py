@@ -16,6 +16,7 @@ from evaltools.result.section import Block, Cell, Chart, Number, Section, Table,
 from evaltools.tasks.inference_diff.output_kinds import KINDS
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, JudgedOutput
 
+_TOLERANCE: Final = "As a tolerance the largest would do, absolute, or relative to the reference"
 _MOST_OUTPUTS: Final = 12
 
 
@@ -52,8 +53,11 @@ def _outputs(compared: Sequence[tuple[int, DiffComparison]]) -> Table:
             [comparison.configuration, *_output(each, f"part/comparisons/{place}/outputs/{number}/difference")]
             for number, each in sorted(worst, key=lambda entry: entry[0])
         ]
-    columns = ("configuration", "output", "verdict", "relative RMS", "largest", "p99", "SNR", "what it means")
-    below = some_of(len(rows), total, "differences")
+    columns = (
+        "configuration", "output", "verdict", "relative RMS", "largest", "largest relative", "p99", "SNR",
+        "what it means",
+    )  # fmt: skip
+    below = sentences(_TOLERANCE, some_of(len(rows), total, "differences")) if rows else ""
     return Table("Difference of each output from the reference", columns, rows, below)
 
 
@@ -65,6 +69,7 @@ def _output(judged: JudgedOutput, path: str) -> list[Cell]:
         kind_in_words(judged.verdict.grade),
         _number(found.relative_rms, f"{path}/relative_rms"),
         _number(found.max, f"{path}/max"),
+        _number(found.max_relative, f"{path}/max_relative"),
         _number(found.p99, f"{path}/p99"),
         "-" if found.snr_db is None else Number(f"{found.snr_db:.1f} dB", found.snr_db, f"{path}/snr_db"),
         meaning,

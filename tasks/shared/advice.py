@@ -38,7 +38,7 @@ ROUNDS: Final = 4
 PHASE: Final = "trying advice"
 _DEPENDENT: Final = "the runs depend on those before them, so that none can be tried again"
 _NOT_KNOWN: Final = "no example was run this time, so that it is not known where the time goes"
-_NO_FLAG: Final = "no flag is known that would make this run faster"
+_NO_FLAG: Final = "none is known that would make this run faster on this computer"
 _MICROSECONDS: Final = 1e6
 
 

@@ -28,6 +28,7 @@ from evaltools.report.page.sections.releases import alone, releases
 from evaltools.report.page.sections.speed import speed
 from evaltools.report.page.sections.together import benchmark_tradeoff, together
 from evaltools.report.tables.benchmark import label
+from evaltools.report.words.moments import moments_in_words
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.capture import ModelsCapture, RunCapture
 from evaltools.result.evaluation import EvaluationResult
@@ -35,7 +36,7 @@ from evaltools.result.json_file import encode_json
 from evaltools.result.locate import LocateResult
 from evaltools.result.places import machine_of
 from evaltools.result.section import Place, Section
-from evaltools.task_kind import kind_of
+from evaltools.task_kind import TaskKind, kind_of
 
 _LARGEST_DOWNLOAD: Final = 1_000_000
 """In bytes, as gzip; larger ones are left out of the page."""
@@ -52,7 +53,8 @@ def page_of(sources: Sources) -> Page:
     parts += [_of_search(name, result, sources) for name, result in sources.searches.items()]
     parts += [_of_capture(name, captured, sources) for name, captured in sources.captures.items()]
     sections = [*together(sources.evaluations, sources.benchmarks), *alone(histories)]
-    return Page(_title(parts), tuple(map(bounded, parts)), tuple(map(bounded_section, sections)), _below(sources))
+    shown = tuple(map(bounded_section, sections))
+    return Page(_title(parts, sources), tuple(map(bounded, parts)), shown, _below(sources))
 
 
 def histories_in(sources: Sources) -> list[History]:
@@ -74,14 +76,13 @@ def _below(sources: Sources) -> str:
         return ""
     versions = dict.fromkeys(environment.evaltools for environment, _ in found)
     machines = dict.fromkeys(machine_of(environment, run) for environment, run in found)
-    days = sorted(environment.started_at for environment, _ in found)
-    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    when = moments_in_words([environment.started_at for environment, _ in found])
     return f"evaltools {' and '.join(versions)}; {'; '.join(machines)}; {when}"
 
 
-def _title(parts: Sequence[Part]) -> str:
-    """What the only result is of, else how many there are of what."""
-    if len(parts) == 1:
+def _title(parts: Sequence[Part], sources: Sources) -> str:
+    """What the only result is of, or the gates that the others were held against; else how many there are of what."""
+    if len(parts) == 1 or sources.outcomes:
         return parts[0].about
     kinds = Counter(part.about.rpartition(": ")[2] for part in parts)
     return ", ".join(f"{count} x {kind}" if count > 1 else kind for kind, count in kinds.items())
@@ -110,7 +111,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
     return Part(
         source=name,
         folders=_folders(name, result.environment.folder, sources),
-        about=f"{Path(result.model.file).name}: {kind.evidence.subject(result)}",
+        about=f"{Path(result.model.file).name}: {_subject(kind, result)}",
         sayings=each_step_once([*first.sayings(result, is_located=bool(searches)), *layers.faults(searches)]),
         sections=tuple(sections),
         overview=chart,
@@ -122,6 +123,12 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
             *(_download(source, search, sources) for source, search in located.items()),
         ),
     )
+
+
+def _subject(kind: TaskKind, result: EvaluationResult) -> str:
+    """The task, as it is typed."""
+    subject = kind.evidence.subject(result)
+    return kind.command if subject == kind.name else subject
 
 
 def _at(sections: Sequence[Section], place: Place) -> list[Section]:
@@ -163,7 +170,7 @@ def _of_benchmark(name: str, result: BenchmarkResult, sources: Sources) -> Part:
         source=name,
         folders=_folders(name, result.environment.folder, sources),
         about=f"{about}: benchmark",
-        sayings=benchmarks.sayings(result),
+        sayings=benchmarks.sayings(result, is_brief=sources.count > 1),
         sections=(
             proof(result.rows, names, [f"rows/{place}" for place in range(len(names))], result.models),
             *benchmark_tradeoff(result),

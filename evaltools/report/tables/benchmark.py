@@ -117,7 +117,7 @@ def _columns(rows: Sequence[BenchmarkRow]) -> list[Column[BenchmarkRow]]:
     columns = [
         Column[BenchmarkRow]("delegated", delegated, 3),
         of_shown("median [95 %]", _median, 0),
-        Column("vs first", _versus, 4),
+        Column("vs first", versus_first, 4),
         of_shown("runs", _runs, 9),
         of_shown("average", lambda shown: _time(shown.average_us), 10),
         of_shown("p95", lambda shown: _time(shown.p95_us), 8),
@@ -157,7 +157,7 @@ def _median(shown: Shown) -> str:
     return milliseconds(shown.median_us) + interval
 
 
-def _versus(row: BenchmarkRow) -> str:
+def versus_first(row: BenchmarkRow) -> str:
     """How many times as fast as the first row."""
     found = row.versus_first
     if found is None:

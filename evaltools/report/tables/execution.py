@@ -87,8 +87,10 @@ def verdict(execution: ExecutionUsed) -> str:
 
 
 def advice_in_words(result: EvaluationResult, execution: ExecutionUsed) -> str:
-    """What bounds the run, and which flags would make it faster, by how much where they were tried."""
-    flags = list(tried_in_words(execution)) or list(_flags_in_words(result))
+    """What bounds the run, and which flags would make it faster; of those that were tried alone, by how much."""
+    if execution.tried:
+        return "; ".join((f"{execution.bound}-bound", *tried_in_words(execution)))
+    flags = tried_in_words(execution) if execution.not_tried else _flags_in_words(result)
     return "; ".join(filter(None, (verdict(execution), *flags)))
 
 

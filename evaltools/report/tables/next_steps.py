@@ -35,8 +35,8 @@ def after_benchmark(result: BenchmarkResult, row: BenchmarkRow) -> list[str]:
     """Of the fastest row how sure that is, and whether its outputs are right; of others only why they did not run."""
     model = result.models[row.model].file
     steps = list(_where_it_did_not_run(row, model))
-    ranked = rows_by_latency(result)
-    if ranked and row is ranked[0] and not row.fallback:
+    ranked = [each for each in rows_by_latency(result) if not each.fallback]
+    if ranked and row is ranked[0]:
         steps += _whether_it_is_sure(ranked)
         if row.delegates and row.accuracy is None:
             steps.append(f"{diff_command(model, row.flags)} says whether its outputs are still those of the CPU")

@@ -84,5 +84,5 @@ def test_a_capture_is_told_with_its_trace(tmp_path: Path) -> None:
     (tmp_path / "trace.json").write_text("{}")
     page = page_in(tmp_path, tmp_path / "summary.json")
     assert "2.0 s of a run: 20.0 examples/s, 40 done" in page.source
-    assert "work: decode 75 %, inference 25 %" in page.source
+    assert "work: decode 75 %, inference 25 %" in [line.text for line in page.all("li")]
     assert [each.attributes["href"] for each in page.all("a") if each.text == "trace.json"] == ["./trace.json"]

@@ -30,6 +30,8 @@ from evaltools.result.evaluation import EvaluationResult, ExecutionUsed, Inferen
 from evaltools.result.json_file import encode_json
 from evaltools.result.locate import Errors, LocateResult, Verdict
 from evaltools.result.verdict import Verdict as JudgedVerdict
+from evaltools.stats.interval import Interval
+from evaltools.stats.latency_ratio import LatencyRatio
 from evaltools.tasks.inference_diff.result import PlantedFault, Sensitivity
 from tests import results
 from tests.report.benchmark_samples import PROFILE, a_round, benchmark, row
@@ -154,8 +156,9 @@ def test_what_a_result_lacks_has_no_heading_and_a_hint() -> None:
         "Command and environment",
     ]
     assert "--config=" in page.source
-    assert "evaltools diff m.tflite --report=FILE.html" in page.source
-    assert "evaltools benchmark m.tflite --report=FILE.html" in page.source
+    hints = " ".join(line.text for line in page.all("li"))
+    assert "evaltools diff m.tflite --report=FILE.html" in hints
+    assert "evaltools benchmark m.tflite --report=FILE.html" in hints
     assert all(table.text.strip() for table in page.all("table"))
 
 
@@ -407,6 +410,8 @@ def test_times_of_a_single_run_are_drawn_where_they_are_known() -> None:
     assert any("start 1.0 MB, opened 1.5 MB, after the runs 1.6 MB, peak 1.8 MB" in label for label in labels)
     assert any("CONV_2D (node 0) 0.065 ms" in label for label in labels)
     assert page.of_class("saying")[0].text.split()[:2] == ["b", "fastest:"]
+    facts = dict(page_of(measured_benchmark()).parts[0].sayings[0].facts)
+    assert facts["operators"] == "CONV_2D 96 %, SOFTMAX 4 %"  # 130 and 5 us
     step = "the same command with --rounds=8 may tell the two fastest apart, whose intervals overlap"
     assert [each.text.split(maxsplit=1)[1] for each in page.of_class("next")] == [step]
 
@@ -420,6 +425,43 @@ def test_the_search_for_an_operator_is_no_next_step_where_it_is_on_the_page() ->
     assert searches
     page = read(Sources({"r": differing}, located={"r": [search()]}))
     assert not [each.text for each in page.of_class("next") if "evaltools locate" in each.text]
+
+
+def test_beside_others_a_benchmark_says_its_fastest_row_and_what_did_not_run_as_asked() -> None:
+    fallen = replace(row("fallen", 70), fallback="no GPU")
+    gone = replace(row("gone", 1), status="failed", reason="no driver", figures=None)
+    many = benchmark(row("slow", 3000), row("fast", 500), fallen, row("middle", 1000), gone)
+    page = read(Sources(benchmarks={"a": many, "b": benchmark(row("only", 90))}))
+    said = [each.text for each in page.of_class("saying")]
+    assert [text.split(":")[1].split()[0] for text in said] == ["fallen", "fast", "gone", "only"]
+    assert [text.count("fastest: ") for text in said] == [0, 1, 0, 0]
+    first = page_of(Sources(benchmarks={"a": many, "b": many})).parts[0].sayings[1]
+    assert dict(first.facts)["the others"] == "2 more configurations, 1 ms to 3 ms: see Speed"
+    assert len(page_of(Sources(benchmarks={"a": many})).parts[0].sayings) == 5
+
+
+def test_a_speed_is_against_a_row_that_is_named_with_the_digits_that_it_needs() -> None:
+    slow = replace(row("slow", 90000), versus_first=LatencyRatio(3, 2000.0, Interval(1000.0, 2500.0)))
+    said = page_of(Sources(benchmarks={"a": benchmark(row("first", 45), slow)})).parts[0].sayings[1]
+    assert dict(said.facts)["how fast"] == "0.0005x [0.0004, 0.001] the speed of first"
+
+
+def test_a_warning_that_several_results_share_is_said_once() -> None:
+    made = replace(timed(), warnings=["mind the labels", "mind <b>this</b>"])
+    shown = read(Sources({"a": made, "b": made})).of_class("warnings")
+    assert [each.text for each in shown] == ["a, b: mind the labelsa, b: mind <b>this</b>"]
+    assert page_of(Sources({"a": made, "b": made})).warnings == ["a, b: mind the labels", "a, b: mind <b>this</b>"]
+    assert page_of(Sources({"a": made})).warnings == ["mind the labels", "mind <b>this</b>"]
+
+
+def test_no_line_ends_within_a_flag_or_between_a_number_and_its_unit() -> None:
+    made = replace(timed(), warnings=["--use_gpu=<b>, 12.5 % of 3 ms; 4 msec"])
+    page = read(Sources({"r": made}))
+    assert "--use_gpu=<b>, 12.5 % of 3 ms; 4 msec" in [line.text for line in page.all("li")]
+    kept = [each.text for each in page.of_class("kept")]
+    assert [text for text in kept if text in ("--use_gpu=<b>", "12.5 %", "3 ms", "4 ms")] == [
+        "--use_gpu=<b>", "12.5 %", "3 ms"
+    ]  # fmt: skip
 
 
 def test_the_first_screen_in_markdown_is_that_of_the_page() -> None:

@@ -16,11 +16,23 @@ def test_the_first_screen_says_what_was_found_how_fast_what_ran_and_where_to_loo
     assert found.facts == (
         ("how fast", "1.25x to 2.00x the speed of the reference"),
         ("did it run", "8 of 10 nodes on delegates; 1 of 3 not measured"),
+        ("why not", "xnnpack"),
     )
     assert found.next_steps == (
         "evaltools report RUN_DIR/entries/1/r.json --output=FILE.html tells all about xnnpack1",
     )
-    assert (failed.of, failed.said, failed.facts) == ("all", "1 failed", (("did it run", "1 of 1 not measured"),))
+    assert (failed.of, failed.said) == ("all", "1 failed")
+    assert failed.facts == (("did it run", "1 of 1 not measured"), ("why not", "xnnpack"))
+
+
+def test_the_run_folder_is_that_of_the_command_and_long_reasons_are_cut() -> None:
+    made = suite("xnnpack " * 60)
+    asked = replace(made, environment=replace(made.environment, command=["evaltools", "suite", "--run_dir=my runs"]))
+    _, found, _ = sayings(asked)
+    assert found.next_steps[0].startswith("evaltools report 'my runs/entries/1/r.json' --output=FILE.html tells all")
+    (why,) = (answer for question, answer in found.facts if question == "why not")
+    assert why.endswith("xnnpack ...")
+    assert len(why) <= 200
 
 
 def test_a_suite_in_which_all_is_right_asks_for_nothing() -> None:

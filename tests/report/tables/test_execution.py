@@ -91,7 +91,7 @@ def test_what_came_of_a_flag_takes_the_place_of_the_advice(
 ) -> None:
     tried = TriedFlag("--workers=2", 50, [1.0] * 4, [2.0] * 4, speed, interval, reason)
     line = printed(replace(used(decode=3, inference=1), tried=[tried]))[1]
-    assert f"a faster delegate would not; --workers=2: {words}" in line
+    assert f": input-bound; --workers=2: {words}" in line
     assert "--input_cache" not in line
 
 

@@ -128,7 +128,11 @@ def of(bound_by: str, stopped: Any = None) -> MeasuredPass:
 @pytest.mark.parametrize(
     ("measured", "setup", "why"),
     [
-        (of("metrics"), PassSetup(None, PassOptions()), "no flag is known that would make this run faster"),
+        (
+            of("metrics"),
+            PassSetup(None, PassOptions()),
+            "none is known that would make this run faster",
+        ),
         (MeasuredPass(PassOutcome({})), PassSetup(None, PassOptions()), "no example was run this time"),
         (of("decode"), PassSetup(None, PassOptions(), one_worker=True), "the runs depend on those before them"),
         (of("decode", "interrupted"), PassSetup(None, PassOptions()), ""),

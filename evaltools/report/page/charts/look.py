@@ -17,8 +17,16 @@ COLOURS: Final = ("#2f7fd6", "#e07b39", "#2ca089", "#a15cc4", "#ad8620", "#d6557
 """For what is told apart by name; each can be seen on white and on black."""
 TONES: Final[Mapping[str, str]] = {"good": "#2e9e5b", "bad": "#d64545", "open": "#c98a1b", "": REFERENCE}
 _TEXT: Final = "currentColor"
-_LABEL: Final = "length(datum.label) > 26 ? slice(datum.label, 0, 10) + '…' + slice(datum.label, -15) : datum.label"
-"""The beginning and the end of a long name, which tell names apart."""
+_LINE: Final = 26
+"""Characters of a line of a name."""
+_BLANK: Final = "lastindexof(datum.label, ' ')"
+_ONE_LINE: Final = "slice(datum.label, 0, 10) + '…' + slice(datum.label, -15)"
+_TWO_LINES: Final = f"[slice(datum.label, 0, {_BLANK}), slice(datum.label, {_BLANK} + 1)]"
+_LABEL: Final = (
+    f"length(datum.label) <= {_LINE} ? datum.label : "
+    f"{_BLANK} > 0 && {_BLANK} <= {_LINE} && length(datum.label) - {_BLANK} <= {_LINE} ? {_TWO_LINES} : {_ONE_LINE}"
+)
+"""A long name in two lines, where it has a blank; else its beginning and its end, which tell names apart."""
 _LONGEST_OF_TWO: Final = 18
 """Characters of a name that has another one beside it."""
 _CONFIG: Final[Spec] = {
@@ -29,7 +37,7 @@ _CONFIG: Final[Spec] = {
     "axis": {
         "labelColor": _TEXT, "titleColor": _TEXT, "tickColor": _TEXT, "domainColor": _TEXT, "gridColor": _TEXT,
         "gridOpacity": 0.15, "domainOpacity": 0.4, "tickOpacity": 0.4, "labelFontSize": 12, "titleFontSize": 12,
-        "titleFontWeight": "normal", "labelLimit": 200, "titlePadding": 9,
+        "titleFontWeight": "normal", "labelLimit": 200, "labelLineHeight": 12, "titlePadding": 9,
     },
     "axisX": {"tickCount": 5, "labelSeparation": 10, "labelFlush": True},
     "legend": {

@@ -63,6 +63,17 @@ class Page:
     together: tuple[Section, ...] = ()
     below: str = ""
 
+    @property
+    def warnings(self) -> list[str]:
+        """Each warning once, of several parts with the names of those that it is about."""
+        found: dict[str, list[str]] = {}
+        for part in self.parts:
+            for warning in part.warnings:
+                found.setdefault(warning, []).append(part.source)
+        if len(self.parts) == 1:
+            return list(found)
+        return [f"{', '.join(of)}: {warning}" for warning, of in found.items()]
+
 
 def compact(table: Table) -> Table:
     """The table without columns in which all cells are empty.

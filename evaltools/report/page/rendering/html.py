@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _NEEDED: Final = ("jinja2", "vl_convert")
 _UNSEEN: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Characters that command a terminal, or turn the direction of what follows them."""
+_TOGETHER: Final = re.compile(r"\(?--\w[^\s,;:)]*|[\d.]*\d (?:%|ms|MB|dB|points?)(?!\w)")
+"""A flag, or a number with its unit: what a line must not end within."""
 
 
 def require_page() -> None:
@@ -53,13 +55,31 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         finalize=_seen,
     )
-    environment.filters |= {"svg": _svg, "address": _address, "shown": _shown, "number": _as_number, "compact": compact}
+    environment.filters |= {
+        "svg": _svg,
+        "address": _address,
+        "shown": _shown,
+        "number": _as_number,
+        "compact": compact,
+        "kept": _kept,
+    }
     return environment
 
 
 def _seen(value: Any) -> Any:
     """A text without characters that no reader sees and that change what others look like."""
     return type(value)(_UNSEEN.sub("\N{REPLACEMENT CHARACTER}", value)) if isinstance(value, str) else value
+
+
+def _kept(text: str) -> Any:
+    """The text, in which no line ends within a flag, or between a number and its unit."""
+    from markupsafe import Markup, escape
+
+    found, end = Markup(), 0
+    for match in _TOGETHER.finditer(text):
+        found += escape(text[end : match.start()]) + Markup('<span class="kept">{}</span>').format(match.group())
+        end = match.end()
+    return found + escape(text[end:])
 
 
 def _svg(chart: Chart) -> Any:

@@ -7,7 +7,7 @@ from typing import Final
 
 from evaltools.metrics.metric import Metric
 from evaltools.report.page.charts.intervals import Spread, intervals_chart
-from evaltools.report.page.content.page import sentences, some_of
+from evaltools.report.page.content.page import first_few, sentences, some_of
 from evaltools.report.page.sections.tones import tone_of_verdict
 from evaltools.report.tables.cells import p_value
 from evaltools.report.words.verdicts import verdict_in_words
@@ -123,6 +123,8 @@ def _change(value: float | None, is_share: bool, path: str) -> Cell:
 def _changes(judged: Sequence[tuple[ConfigurationResult, Verdict]]) -> Chart | None:
     """The changes of the figure that decides, of each configuration against the reference."""
     main = judged[0][1].metric
+    known = all_metrics().get(main)
+    heading = (known.heading if known is not None else "") or main
     factor, unit = (100, "points") if _is_share(judged[0][1]) else (1, "")
     every = [(entry, verdict) for entry, verdict in judged if verdict is entry.verdict and verdict.metric == main]
     shown = every[:_MOST_INTERVALS]
@@ -139,9 +141,22 @@ def _changes(judged: Sequence[tuple[ConfigurationResult, Verdict]]) -> Chart | N
     if not spreads:
         return None
     margin = shown[0][1].margin
-    axis = f"change of {main} in {unit}" if unit else f"change of {main}"
+    axis = f"change of {heading} in {unit}" if unit else f"change of {heading}"
     spec = intervals_chart(spreads, axis, 0.0, factor * (margin or 0.0))
-    told = "; ".join(f"{entry.name}: {verdict_in_words(verdict)}" for entry, verdict in shown)
+    told = first_few([f"{entry.name} {_change_told(verdict)}" for entry, verdict in shown])
     band = "" if margin is None else f"The band is what counts as no change: ±{factor * margin:g} {unit}".rstrip()
     said = sentences(told, band, some_of(len(shown), len(every), "configurations"))
-    return Chart(f"Change of {main} against {shown[0][1].against}", spec, said)
+    return Chart(f"Change of {heading} against {shown[0][1].against}", spec, said)
+
+
+def _change_told(verdict: Verdict) -> str:
+    """The change with its interval, without what the table says of it."""
+    factor, unit = (100, " points") if _is_share(verdict) else (1, "")
+    if verdict.change is None:
+        return "without a number"
+    span = (
+        ""
+        if verdict.low is None or verdict.high is None
+        else (f" [{factor * verdict.low:+.3g}, {factor * verdict.high:+.3g}]")
+    )
+    return f"{factor * verdict.change:+.3g}{unit}{span}"

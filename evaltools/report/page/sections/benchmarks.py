@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from evaltools.metrics.op_profile import explained_share, op_figures
+from evaltools.metrics.op_profile import OpProfile, explained_share, op_figures, total_us
 from evaltools.report.page.charts.intervals import Spread, intervals_chart
 from evaltools.report.page.charts.times import bars_chart, moments_chart
 from evaltools.report.page.content.page import Saying, each_step_once, first_few, sentences, some_of
 from evaltools.report.page.sections.each_run import each_run
-from evaltools.report.tables.benchmark import label
+from evaltools.report.tables.benchmark import label, versus_first
 from evaltools.report.tables.cells import milliseconds, three_digits
 from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.report.tables.next_steps import after_benchmark, rows_by_latency
@@ -22,16 +23,28 @@ _MOST_DRAWN: Final = 8
 _MOST_INTERVALS: Final = 24
 _MOST_CLOUDS: Final = 4
 _MOST_OPERATORS: Final = 12
+_MOST_DISTURBANCES: Final = 4
+_MOST_KINDS: Final = 3
 _MB: Final = 1024
 _WIDE: Final = 8
 
 
-def sayings(result: BenchmarkResult) -> tuple[Saying, ...]:
-    """The measured rows by latency, the fastest first, then those that failed; where there is no row, why."""
+def sayings(result: BenchmarkResult, is_brief: bool = False) -> tuple[Saying, ...]:
+    """The measured rows by latency, the fastest first, then those that failed; where there is no row, why.
+
+    ``is_brief``: beside other results, of rows that ran as asked for the fastest alone.
+    """
     if not result.rows:
         return (Saying("nothing", "bad", f"nothing was measured: {result.stopped or 'the result has no rows'}"),)
     measured = rows_by_latency(result)
-    found = [_measured(result, row, place) for place, row in enumerate(measured)]
+    as_asked = [row for row in measured if not row.fallback]
+    fastest = as_asked[0] if len(measured) > 1 and as_asked else None
+    found = []
+    for row in measured:
+        if not is_brief:
+            found.append(_measured(result, row, row is fastest))
+        elif row.fallback or row is as_asked[0]:
+            found.append(_measured(result, row, row is fastest, () if row.fallback else as_asked[1:]))
     for row in result.rows:
         if row not in measured:
             word = "not measured" if row.status == "failed" else "without a time"
@@ -50,43 +63,70 @@ def not_quiet(result: BenchmarkResult) -> list[str]:
     return [f"the machine was not quiet while {who} ran: small differences of times say nothing; see Speed for more"]
 
 
-def _measured(result: BenchmarkResult, row: BenchmarkRow, place: int) -> Saying:
+def _slower(others: Sequence[BenchmarkRow]) -> str:
+    """How many other rows there are, by latency, and from how fast to how slow."""
+    times = [shown_figures(row).latency_us or 0.0 for row in others]
+    span = " to ".join(dict.fromkeys((milliseconds(times[0]), milliseconds(times[-1]))))
+    return f"{len(others)} more configuration{'s' * (len(others) != 1)}, {span}: see Speed"
+
+
+def _longest(profile: OpProfile) -> str:
+    """The kinds of operators that take longest, with their shares of all operators' time."""
+    spent: Counter[str] = Counter()
+    for each in op_figures(profile.ops):
+        spent[each.op.type] += each.sum_us
+    whole = total_us(profile)
+    return ", ".join(f"{name} {100 * us / whole:.0f} %" for name, us in spent.most_common(_MOST_KINDS))
+
+
+def _measured(
+    result: BenchmarkResult, row: BenchmarkRow, is_fastest: bool, others: Sequence[BenchmarkRow] = ()
+) -> Saying:
+    """What is said of a row, and in a word of ``others`` that are not shown."""
     shown = shown_figures(row)
     word = "median" if shown.median_us is not None else "average"
-    fastest = "fastest: " if place == 0 and len(rows_by_latency(result)) > 1 else ""
-    said = f"{fastest}{word} {milliseconds(shown.latency_us or 0.0)}"
+    said = f"{'fastest: ' if is_fastest else ''}{word} {milliseconds(shown.latency_us or 0.0)}"
     facts = []
     if shown.interval is not None:
         span = f"{milliseconds(shown.interval.low)} to {milliseconds(shown.interval.high)} (95 %)"
         facts.append(("how sure", f"{span}; {shown.runs} runs in {shown.rounds} rounds"))
     if row.versus_first is not None and row.versus_first.ratio:
-        low_high = row.versus_first.interval
-        span = "" if low_high is None else f" [{1 / low_high.high:.2f}, {1 / low_high.low:.2f}]"
-        facts.append(("how fast", f"{1 / row.versus_first.ratio:.2f}x{span} the speed of the first row of its model"))
+        first = next(each for each in result.rows if each.model == row.model and each.status == "measured")
+        facts.append(("how fast", f"{versus_first(row)} the speed of {first.name}"))
     needs = [f"peak memory {shown.peak_mb:.0f} MB"] if shown.peak_mb is not None else []
     needs += [f"load {milliseconds(shown.load_us)}"] if shown.load_us is not None else []
     needs += [f"first run {milliseconds(shown.first_run_us)}"] if shown.first_run_us is not None else []
     facts += [("what it needs", ", ".join(needs))] if needs else []
+    facts += [("operators", _longest(row.profile))] if row.profile is not None and total_us(row.profile) else []
     facts.append(("did it run", describe_configuration(row)))
+    facts += [("the others", _slower(others))] if others else []
     steps = tuple(after_benchmark(result, row))
     return Saying(label(result, row), "bad" if row.fallback else "", said, tuple(facts), steps)
 
 
 def speed(result: BenchmarkResult) -> list[Section]:
     """Times, what each row needs, operators, what disturbed."""
-    timed = [row for row in result.rows if row in rows_by_latency(result)]
+    ranked = rows_by_latency(result)
+    timed = [row for row in result.rows if any(row is each for each in ranked)]
     if not timed:
         return []
     blocks: list[Block] = [_times(result, timed)]
     for drawn in (_medians(result, timed), _runs(result, timed), _memory(result, timed), _warmth(result, timed)):
         blocks += [] if drawn is None else [drawn]
     disturbed = list(dict.fromkeys(text for row in result.rows for each in row.rounds for text in each.disturbances))
-    blocks += [Lines([f"not quiet: {text}" for text in disturbed])] if disturbed else []
+    blocks += [_disturbed(disturbed)] if disturbed else []
     profiled = [chart for row in timed for chart in _operators(result, row)]
     operators: list[Block] = [*profiled[:_MOST_DRAWN]]
     left = some_of(len(operators), len(profiled), "configurations")
     operators += [Lines([left])] if left else []
     return [Section("Speed", blocks), *([Section("Operators", operators)] if operators else [])]
+
+
+def _disturbed(disturbances: Sequence[str]) -> Lines:
+    """The first few, as later ones differ in their numbers alone."""
+    shown = [f"not quiet: {text}" for text in disturbances[:_MOST_DISTURBANCES]]
+    left = some_of(len(shown), len(disturbances), "disturbances")
+    return Lines([*shown, *([left] if left else [])])
 
 
 def _times(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Table:

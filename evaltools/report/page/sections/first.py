@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from evaltools.report.page.charts.shares import colours_of, shares_chart
@@ -19,6 +20,7 @@ from evaltools.report.words.verdicts import why_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
 from evaltools.result.section import Chart
+from evaltools.result.verdict import BLIND, WEAK
 
 
 def sayings(result: EvaluationResult, is_located: bool = False) -> tuple[Saying, ...]:
@@ -70,12 +72,14 @@ def _facts(result: EvaluationResult, answer: Answer) -> tuple[tuple[str, str], .
 
 
 def _how_sure(configuration: ConfigurationResult) -> str:
+    """The evidence, without what the verdict itself says in its sentence."""
     found = configuration.verdict
     if found is None or found.kind == "not measured":
         return ""
     said = [f"{configuration.finished_examples} examples"]
     said += [] if found.p_value is None else [p_value(found.p_value)]
-    said += [why_in_words(found)] if found.reasons and found.change is None else []
+    reasons = [reason for reason in found.reasons if reason.kind not in (WEAK, BLIND)]
+    said += [why_in_words(replace(found, reasons=reasons))] if reasons and found.change is None else []
     return "; ".join(said)
 
 

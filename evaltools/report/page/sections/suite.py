@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
@@ -22,6 +24,8 @@ from evaltools.report.tables.suite import (
 )
 from evaltools.result.section import Block, Cell, Lines, Number, Section, Table, Tone, path_to
 
+_RUN_DIR: Final = ("--run_dir=", "--run-dir=")
+_LONGEST_REASON: Final = 200
 _BAD: Final = ("worse", "diverged")
 _OPEN: Final = ("not decided", "not judged")
 _TONES: Final[tuple[Tone, ...]] = ("bad", "open", "good")
@@ -33,19 +37,26 @@ def sayings(result: SuiteResult) -> tuple[Saying, ...]:
     by_name: dict[str, list[SuiteLine]] = {}
     for line in lines_of(result):
         by_name.setdefault(line.configuration, []).append(line)
-    found = [_saying(name, lines) for name, lines in by_name.items()]
+    folder = _run_folder(result)
+    found = [_saying(name, lines, folder) for name, lines in by_name.items()]
     if result.changes is not None:
         tone: Tone = "bad" if result.changes.regressions else "good"
         found.insert(0, Saying("what changed", tone, changes_in_words(result.changes)))
     return tuple(found)
 
 
-def _saying(name: str, lines: Sequence[SuiteLine]) -> Saying:
+def _run_folder(result: SuiteResult) -> str:
+    """The run folder as the command names it."""
+    stated = [word.partition("=")[2] for word in result.environment.command if word.startswith(_RUN_DIR)]
+    return stated[-1] if stated else "RUN_DIR"
+
+
+def _saying(name: str, lines: Sequence[SuiteLine], folder: str) -> Saying:
     counts = Counter(line.found for line in lines)
     said = ", ".join(f"{count} {found}" for found, count in counts.most_common())
-    facts = (("how fast", _how_fast(lines)), ("did it run", _what_ran(lines)))
+    facts = (("how fast", _how_fast(lines)), ("did it run", _what_ran(lines)), ("why not", _why_not(lines)))
     known = tuple((question, answer) for question, answer in facts if answer)
-    return Saying(name, min(map(_tone, lines), key=_TONES.index), said, known, _where_next(lines))
+    return Saying(name, min(map(_tone, lines), key=_TONES.index), said, known, _where_next(lines, folder))
 
 
 def _how_fast(lines: Sequence[SuiteLine]) -> str:
@@ -66,12 +77,23 @@ def _what_ran(lines: Sequence[SuiteLine]) -> str:
     return "; ".join([*said, *([f"{missing} of {len(lines)} not measured"] if missing else [])])
 
 
-def _where_next(lines: Sequence[SuiteLine]) -> tuple[str, ...]:
+def _why_not(lines: Sequence[SuiteLine]) -> str:
+    """The reason for which most models were not measured, and how many other reasons there are."""
+    reasons = Counter(line.why for line in lines if line.why)
+    if not reasons:
+        return ""
+    first, *others = (reason for reason, _ in reasons.most_common())
+    more = f" (and {len(others)} other reason{'s' * (len(others) != 1)}, see Models)" if others else ""
+    return textwrap.shorten(first, _LONGEST_REASON, placeholder=" ...") + more
+
+
+def _where_next(lines: Sequence[SuiteLine], folder: str) -> tuple[str, ...]:
     """The page of the first entry that is not as it should be."""
     bad = next((line for line in lines if line.entry.result and _tone(line) != "good"), None)
     if bad is None:
         return ()
-    return (f"evaltools report RUN_DIR/{bad.entry.result} --output=FILE.html tells all about {bad.entry.model}",)
+    command = shlex.join(["evaltools", "report", f"{folder}/{bad.entry.result}", "--output=FILE.html"])
+    return (f"{command} tells all about {bad.entry.model}",)
 
 
 def _tone(line: SuiteLine) -> Tone:

@@ -68,7 +68,7 @@ def test_a_page_in_markdown_says_what_was_measured_and_what_would_have_been_noti
     assert told.code == 3
     text = page.read_text()
     html = MarkdownIt("commonmark").enable("table").render(text)
-    assert "<h1>a|b*c*.tflite: inference_diff</h1>" in html
+    assert "<h1>a|b*c*.tflite: inference-diff</h1>" in html
     headings = [line.strip("# ") for line in text.splitlines() if line.startswith("## ")]
     assert headings == ["Figures", "Outputs", "What would have been noticed"]
     assert html.count("<table>") == 3
