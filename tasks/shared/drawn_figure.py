@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OfReference:
-    """What the reference scores of each example, and how much that counts, each ``(N,)``; the mean weight is 1."""
+    """What the reference scores of each example, and how much that counts, each ``(N,)``.
+
+    The mean weight is 1, or each is 0 where there is nothing to count.
+    """
 
     scores: Numbers
     weights: Numbers
@@ -71,7 +74,7 @@ class DrawnFigure(Generic[Observation]):
         mean = sum(sizes) / len(sizes)
         return OfReference(
             np.array([self.lowest if score is None else score for score in scores], np.float64),
-            np.array(sizes, np.float64) / mean if mean else np.ones(len(sizes)),
+            np.array(sizes, np.float64) / (mean or 1.0),
         )
 
     def loss(self, own: OfReference, number: int, score: float | None) -> float:

@@ -15,6 +15,7 @@ from evaltools.engine import Journal, Opened, PassOptions, Task, open_all, run_j
 from evaltools.engine.describe import describe_model
 from evaltools.engine.run_folder import RunIdentity, digest
 from evaltools.engine.task import Observation
+from evaltools.errors import UsageError
 from evaltools.model import ModelFile
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
@@ -201,6 +202,7 @@ def evaluate(
         with open_all(wanted, opener, request.allow_fallback) as entries:
             opened = OpenConfigurations.of(entries.values(), request.reference)
             if elsewhere is not None:
+                _require_reference(opened)
                 opened = opened.with_tests(elsewhere, elsewhere.describe(evaluation.beside_reference, journal))
             observer.opened(opened.described)
             evaluation.check_sessions(opened)
@@ -221,6 +223,15 @@ def evaluate(
         result = _assemble(evaluation, opened.described, measured, ready, started_at, observer)
         changed = changed_meanwhile(journal, identity, evaluation.identity())
         return replace(result, warnings=[*opened.warnings, *result.warnings, *changed])
+
+
+def _require_reference(opened: OpenConfigurations) -> None:
+    """Raise :class:`UsageError` where the reference cannot run here, while the tests run elsewhere."""
+    if not opened.entries:
+        raise UsageError(
+            "--sample=informed runs the reference on this computer, where it cannot run: "
+            f"{opened.described[0].reason}; give another reference, or leave --sample out"
+        )
 
 
 def _take_reference(

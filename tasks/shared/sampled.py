@@ -208,9 +208,10 @@ class _SampledRun(Generic[Observation]):
         pairs = list(zip(self._population, observed, strict=True))
         self._leads = [_number(self._setup.lead(example, each)) for example, each in pairs]
         self._figures = self._setup.figures(self._population, observed)
-        self._own = {name: figure.of_reference(pairs) for name, figure in self._figures.items()}
+        known = {name: figure.of_reference(pairs) for name, figure in self._figures.items()}
+        self._own = {name: own for name, own in known.items() if own.weights.any()}
         limit = self._setup.asked.limit
-        if limit.figure not in self._figures:
+        if limit.figure not in self._own:
             raise UsageError(
                 f"--limit={limit.text!r}: the examples have nothing that {limit.figure} counts, so that it cannot be "
                 "limited; limit another figure"
@@ -245,9 +246,10 @@ class _SampledRun(Generic[Observation]):
             baseline, other = (self._records.record(each, example.index) for each in (self._reference, name))
             if baseline is None or baseline.observation is None or other is None or other.observation is None:
                 continue
-            for name_of_figure, figure in self._figures.items():
-                score = figure.score(example, baseline.observation, other.observation)
-                values[name_of_figure][place] = figure.loss(self._own[name_of_figure], number, score)
+            for figure, own in self._own.items():
+                read = self._figures[figure]
+                score = read.score(example, baseline.observation, other.observation)
+                values[figure][place] = read.loss(own, number, score)
         return values
 
     def _ended(self, last: PassOutcome[Any], drawn: Sequence[Example]) -> SampledPass:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,11 +32,13 @@ def test_devices_get_the_drawn_pictures_alone_and_decide_as_this_computer_does(
     network: Network, devices: Devices, tmp_path: Path
 ) -> None:
     arguments = imagenet("--use_xnnpack=true", pictures=PICTURES)
-    expected = here([*arguments, *LIMIT], tmp_path / "here.json").sampling
-    assert expected is not None
+    before = here([*arguments, *LIMIT, f"--run_dir={tmp_path / 'before'}"], tmp_path / "here.json").sampling
+    assert before is not None
+    expected = replace(before, reference_run=str(tmp_path / "before"))
     output = tmp_path / "devices.json"
     serials = [device.serial for device in devices]
-    command = device_runs.on_devices(network, serials, [*arguments, *LIMIT], f"--output_file_path={output}")
+    arguments += [*LIMIT, f"--reference_run={tmp_path / 'before'}"]
+    command = device_runs.on_devices(network, serials, arguments, f"--output_file_path={output}")
     done = device_runs.run([*command, f"--run_dir={tmp_path / 'run'}"])
     assert done.code == 0, done.err
     result = read_result(output)

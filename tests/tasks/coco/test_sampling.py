@@ -99,6 +99,13 @@ def test_a_picture_is_unsure_where_scores_are_low_or_objects_near_a_threshold() 
     assert lead(None, example, found([], [], [])) == 1.0
 
 
+def test_where_the_reference_finds_nothing_there_is_no_share_of_its_boxes() -> None:
+    examples = [Example(number, f"{number}.jpg") for number in range(3)]
+    nothing = [found([], [], [])] * 3
+    figure = drawn_figures(None, None, (), examples, nothing)["matched_boxes"]
+    assert not figure.of_reference(list(zip(examples, nothing, strict=True))).weights.any()
+
+
 def run(**options: Any) -> EvaluationResult:
     return et.coco(
         sample.detection_model_file("int8"),
