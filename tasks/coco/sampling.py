@@ -125,8 +125,9 @@ class _Recalls:
                 return nothing, nothing
             matches = matches_of(replace(evaluated, categories=categories), detections)
             weights = self._weights[:, [self._places[number] for number, _ in categories]]
-            added = ((weights * objects(matches)).sum(axis=1) for objects in (objects_found, objects_there))
-            self._last = (found, *added)
+            added = (weights * objects_found(matches)).sum(axis=1)
+            possible = (weights * objects_there(matches)).sum(axis=1)
+            self._last = (found, added, possible)
         return self._last[1], self._last[2]
 
 
