@@ -156,11 +156,13 @@ class _Runs:
     def run(self, entries: Sequence[Entry], workers: int, on_entry: OnEntry) -> str:
         """Run what is not done, ``workers`` at a time; benchmarks alone where others are not. Says why it stopped."""
         waiting = [entry for entry in entries if not self._is_done(entry)]
-        alone = [entry for entry in waiting if entry.request.task == BENCHMARK.name and workers > 1]
+        apart = workers > 1
+        alone = [entry for entry in waiting if apart and entry.request.task == BENCHMARK.name]
+        others = [entry for entry in waiting if not (apart and entry.request.task == BENCHMARK.name)]
         done = len(entries) - len(waiting)
         on_entry(done, len(entries))
         try:
-            for _ in chain(self._each([each for each in waiting if each not in alone], workers), self._each(alone, 1)):
+            for _ in chain(self._each(others, workers), self._each(alone, 1)):
                 done += 1
                 on_entry(done, len(entries))
         except KeyboardInterrupt:
