@@ -42,11 +42,15 @@ def read_request(request: Request) -> ImagenetRequest:
         native=request.is_native,
     )
     margin = read_margin(given)
+    sampling = read_sampling(request, f"top1 drop <= {100 * margin:g} points", FIGURES)
+    shared = shared_fields(request)
+    if sampling is not None:  # a run goes on with its limit, also where that is the margin's
+        shared["flags"] = {**shared["flags"], "--limit": sampling.limit.text}
     return ImagenetRequest(
-        **shared_fields(request),
+        **shared,
         options=options,
         label_check=given.is_on("label_check"),
         record_examples=given.is_on("record_examples"),
         margin=margin,
-        sampling=read_sampling(request, f"top1 drop <= {100 * margin:g} points", FIGURES),
+        sampling=sampling,
     )
