@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -90,7 +91,7 @@ def _read(suite: Request) -> tuple[list[Path], list[Configuration], list[Job]]:
         paths = [path for path in paths if run_dir.resolve() not in path.resolve().parents]
     if not paths:
         raise UsageError(f"no .tflite file is below {', '.join(options.texts('model_paths'))}; give where models are")
-    twice = next((path for place, path in enumerate(paths) if path in paths[:place]), None)
+    twice = next((path for path, count in Counter(paths).items() if count > 1), None)
     if twice is not None:
         raise UsageError(f"{twice} is given twice; give each model once")
     jobs += [_job(text, options.path("job_folder") or Path()) for text in options.texts("job")]

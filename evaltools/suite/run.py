@@ -160,7 +160,7 @@ def _of_shard(suite: Request, entries: Sequence[Entry]) -> list[Entry]:
     paths = list(dict.fromkeys(entry.path for entry in entries))
     if shard.count > len(paths):
         raise UsageError(f"--shard_count={shard.count}: there are {len(paths)} models; use at most so many parts")
-    own = paths[shard.index :: shard.count]
+    own = set(paths[shard.index :: shard.count])
     return [entry for entry in entries if entry.path in own]
 
 
@@ -194,12 +194,11 @@ def _facts_of(configuration: Configuration) -> dict[str, str]:
 
 def _run_here(runs: Runs, waiting: Sequence[Entry], workers: int) -> Iterator[Entry]:
     """Run entries, ``workers`` at a time; benchmarks alone, after the others."""
-    alone = [entry for entry in waiting if entry.request.task == BENCHMARK.name and workers > 1]
-    together = [entry for entry in waiting if entry not in alone]
-    return chain(
-        run_here(runs, together, workers, is_timed=workers == 1),
-        run_here(runs, alone, 1, is_timed=True),
-    )
+    if workers == 1:
+        return run_here(runs, waiting, 1, is_timed=True)
+    alone = [entry for entry in waiting if entry.request.task == BENCHMARK.name]
+    together = [entry for entry in waiting if entry.request.task != BENCHMARK.name]
+    return chain(run_here(runs, together, workers, is_timed=False), run_here(runs, alone, 1, is_timed=True))
 
 
 def _counted(ended: Iterator[Entry], done: int, total: int, on_entry: OnEntry) -> str:

@@ -42,10 +42,13 @@ def read_request(request: Request) -> ImagenetRequest:
     )
     margin = read_margin(given)
     sampling = read_sampling(request, f"top1 drop <= {100 * margin:g} points")
+    shared = shared_fields(request)
     if sampling is not None:
         require_decidable(sampling.limit, dict.fromkeys(FIGURES, False))
+        # A run goes on with its limit, also where that is the margin's.
+        shared["flags"] = {**shared["flags"], "--limit": sampling.limit.text}
     return ImagenetRequest(
-        **shared_fields(request),
+        **shared,
         options=options,
         label_check=given.is_on("label_check"),
         record_examples=given.is_on("record_examples"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -93,8 +94,8 @@ def model_names(paths: Sequence[Path]) -> list[str]:
     >>> model_names([Path("a/m.tflite"), Path("b/m.tflite"), Path("b/n.tflite")])
     ['a/m.tflite', 'b/m.tflite', 'n']
     """
-    names = [path.name for path in paths]
-    return [printable(path.stem if names.count(path.name) == 1 else str(path)) for path in paths]
+    names = Counter(path.name for path in paths)
+    return [printable(path.stem if names[path.name] == 1 else str(path)) for path in paths]
 
 
 def _model_name(result: BenchmarkResult, row: BenchmarkRow) -> str:

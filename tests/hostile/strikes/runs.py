@@ -23,7 +23,14 @@ _EXAMPLES: Final = 200
 _LONGEST_RUN_S: Final = 240
 _PATIENCE_S: Final = 20
 _CONFIGURATIONS: Final = ("--config=a: use_xnnpack=true", "--config=b: use_xnnpack=false")
-_FEW_ROUNDS: Final = ("--num_runs=20", "--min_secs=0", "--warmup_runs=1", "--warmup_min_secs=0", "--rounds=3")
+_FEW_ROUNDS: Final = (
+    "--num_runs=20",
+    "--min_secs=0",
+    "--max_secs=10",
+    "--warmup_runs=1",
+    "--warmup_min_secs=0",
+    "--rounds=3",
+)
 _TOLD: Final = ("was started again", "failed: ", "not measured: ", "not clean")
 """One of these is said of a process that a run cannot do without."""
 

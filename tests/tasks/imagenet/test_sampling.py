@@ -280,6 +280,15 @@ def test_a_result_of_drawn_examples_is_no_baseline(gated: EvaluationResult) -> N
         make_baseline(gated)
 
 
+def test_a_run_goes_on_with_the_limit_that_its_margin_gave_it(evaluation: EvaluationSet, tmp_path: Path) -> None:
+    run_dir = tmp_path / "run"
+    begun = evaltools_here(*evaluation.flags("--sample=informed", "--label_check=false", f"--run_dir={run_dir}"))
+    assert begun.code == 0, begun.err
+    other = evaltools_here("resume", str(run_dir), "--margin=0.05")
+    assert other.code == 2
+    assert "--limit was top1 drop <= 0.5 points, now it is top1 drop <= 5 points" in other.err
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
