@@ -81,11 +81,11 @@ def _below(sources: Sources) -> str:
 
 
 def _title(parts: Sequence[Part], sources: Sources) -> str:
-    """What the only result is of, or the gates that the others were held against; else how many there are of what."""
-    if len(parts) == 1 or sources.outcomes:
-        return parts[0].about
-    kinds = Counter(part.about.rpartition(": ")[2] for part in parts)
-    return ", ".join(f"{count} x {kind}" if count > 1 else kind for kind, count in kinds.items())
+    """What the only result is of, or the gates; then how many other results there are of what."""
+    by_name = parts[:1] if len(parts) == 1 or sources.outcomes else []
+    kinds = Counter(part.about.rpartition(": ")[2] for part in parts[len(by_name) :])
+    others = [f"{count} x {kind}" if count > 1 else kind for kind, count in kinds.items()]
+    return ", ".join([*(part.about for part in by_name), *others])
 
 
 def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Part:

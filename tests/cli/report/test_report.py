@@ -58,7 +58,7 @@ def test_results_of_every_kind_are_told_apart_by_what_they_hold(tmp_path: Path) 
     files = [str(tmp_path / f"{name}.json") for name in ("evaluation", "timed", "layers", "kept", "limits")]
     assert evaltools_here("report", *files, f"--output={tmp_path}/r.html").code == 0
     page = page_at(tmp_path / "r.html")
-    assert page.all("h1")[0].text == "gate, releases, imagenet, benchmark"
+    assert page.all("h1")[0].text == "gates.toml: gate, releases, imagenet, benchmark"
     assert "Layer by layer: xnnpack" in page.headings
     assert "From release to release" in page.headings
 
