@@ -19,7 +19,8 @@ class MetricMean:
     jackknife's pseudo-values; of more than 2000 examples those of 200 groups).
 
     The interval is Student's t, Wilson's where every score is 0 or 1. It is null for fewer than 2 examples, and where
-    all scores are equal and neither 0 nor 1. ``deviation`` is the standard deviation of the scores.
+    all scores are equal and neither 0 nor 1. ``deviation`` is the standard deviation of the scores. Where the examples
+    were drawn, the mean is an estimate for all of them, whose bounds stand in ``sampling``; the interval is null.
     """
 
     configuration: str
