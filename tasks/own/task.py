@@ -345,7 +345,7 @@ def _uncertainty(task: Task, example: Example, outputs: Outputs) -> float | None
     place = place_of(task.uncertainty)
     try:
         with calling_task():
-            return float(_numbers("uncertainty gave it", task.uncertainty(outputs), example, of_all=False))
+            return float(_numbers("uncertainty gave value", task.uncertainty(outputs), example, of_all=False))
     except (EvaltoolsError, _Unfit) as error:
         raise TaskError(told(error, place)) from error
     except FAULTS as error:

@@ -10,7 +10,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Final
 
 from rich.console import Console
 
@@ -33,9 +32,6 @@ from evaltools.runs.finished_shards import FinishedShards
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask, evaluation_kind
 from evaltools.tasks.shared.options.sampling import SAMPLING
 from evaltools.tasks.shared.run_identity import described_in
-
-_OPENING: Final = Job(0)
-"""The part without an example, which says what the tests run on there."""
 
 
 @contextmanager
@@ -72,7 +68,8 @@ def _require_sense(request: Request, flags: DeviceFlags) -> None:
 class DrawnOnDevices:
     """The tests of an evaluation on devices; it implements :class:`~evaltools.tasks.shared.elsewhere.OtherMachines`.
 
-    Parts have one worker each. What devices did lies in the run folder, or in ``temporary`` where there is none.
+    Parts have one worker each. The first ones, one for each device, have no example, and say what the tests run on
+    there. What devices did lies in the run folder, or in ``temporary`` where there is none.
     """
 
     def __init__(
@@ -88,7 +85,7 @@ class DrawnOnDevices:
         self._kind, self._request, self._flags, self._examples = kind, request, flags, examples
         self._temporary, self._held, self._console = temporary, held, console
         self._run_dir = request.options.path("run_dir")
-        self._count = examples.count + 1
+        self._count = 2 * examples.count
         self._kept = PartsFolder(self._run_dir or temporary / RUN, self._count)
         self._shards: dict[int, Shard] = {}
         self._left_out: list[DeviceLeftOut] = []
@@ -98,7 +95,7 @@ class DrawnOnDevices:
         self._clock = time.perf_counter()
 
     def describe(self, beside_reference: bool, journal: Journal) -> list[ConfigurationResult]:
-        """What the tests run on there: a part without examples says it before the reference begins."""
+        """What the tests run on there: parts without examples say it before the reference begins."""
         names = [parameter.name for parameter in SAMPLING]
         request = replace(self._request, reference=self._request.reference if beside_reference else None)
         request = request.without(*names).stating(workers="1")
@@ -107,11 +104,12 @@ class DrawnOnDevices:
         self._plan = DeviceEvaluation(
             self._kind, request, sent, self._examples, self._count, manifests, is_each=False, is_against_host=False
         )
-        if not self._kept.is_done(_OPENING):
-            self._do({_OPENING: ()})
+        if not self._done():
+            devices = min(len(self._used().serials), self._examples.count)
+            self._do({Job(number): () for number in range(devices)})
         for job in self._done():
             self._take(job, journal)
-        with journals_of([self._kept.of(_OPENING) / RUN]) as (opened,):
+        with journals_of([self._kept.of(self._done()[0]) / RUN]) as (opened,):
             return [entry for entry in described_in(opened) if entry.role == "test"]
 
     def run(self, examples: Sequence[Example], journal: Journal) -> None:
@@ -132,7 +130,7 @@ class DrawnOnDevices:
     def complete(self, result: EvaluationResult) -> EvaluationResult:
         """The result with the devices, and with the host's names of files."""
         assert self._plan is not None
-        kept = [self._kept.read(job) for job in self._done() if job != _OPENING]
+        kept = [done for job in self._done() if (done := self._kept.read(job)).part.examples]
         shards = FinishedShards(
             places=(),
             device_run=device_run_of(

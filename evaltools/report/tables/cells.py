@@ -102,7 +102,8 @@ def speed(
 ) -> str:
     """How many times as fast as the reference: on the same examples with its interval, else from the medians.
 
-    From the averages where neither has a median. An interval that says nothing is left out.
+    From the averages where neither has a median. An interval that says nothing is left out. Empty where only medians of
+    different places are known.
     """
     own = configuration.inference_latency
     base = reference.inference_latency if reference else None
@@ -113,6 +114,8 @@ def speed(
         interval = paired[0].interval
         span = f" [{1 / interval.high:.2f}, {1 / interval.low:.2f}]" if interval and says_something(interval) else ""
         return f"{1 / paired[0].ratio:.2f}x{span}"
+    if configuration.place != reference.place:
+        return ""
     if own.p50_us is None and base.p50_us is None:
         return f"{base.avg_us / own.avg_us:.2f}x" if own.avg_us and base.count else ""
     return f"{base.p50_us / own.p50_us:.2f}x" if own.p50_us and base.p50_us is not None and base.count else ""

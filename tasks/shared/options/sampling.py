@@ -144,7 +144,7 @@ def require_decidable(limit: Criterion, figures: Mapping[str, bool]) -> None:
     if not names:
         raise UsageError(f"--limit={limit.text!r}: a part of the examples decides no limit of this task")
     such = limit.figure if lower is not None else names[0]
-    limits = f"'{such} rise <= 0.01' and '{such} <= 0.01'" if figures[such] else f"'{such} drop <= 0.005'"
+    limits = f"'{such} rise <= 0.01' and '{such} <= 0.01'" if figures[such] else f"'{such} >= 0.99'"
     raise UsageError(
         f"--limit={limit.text!r}: a part of the examples decides limits such as {limits}, on one of {', '.join(names)}"
     )

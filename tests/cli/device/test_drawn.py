@@ -50,6 +50,7 @@ def test_devices_get_the_drawn_pictures_alone_and_decide_as_this_computer_does(
     assert {part.serial for part in result.device_run.parts} == set(serials)
     assert [entry.place for entry in result.configurations] == ["host", ""]
     assert result.latency_comparisons == []
+    assert "the speed of reference" not in done.err
     assert result.configurations[1].finished_examples == len(expected.drawn)
     later = tmp_path / "later.json"
     again = device_runs.run(["resume", str(tmp_path / "run"), f"--output_file_path={later}", "--adb=no adb"])
@@ -100,3 +101,20 @@ def test_flags_without_effect_on_drawn_examples_are_refused(flag: str, message: 
     completed = evaltools_here("device", "run", *imagenet(*LIMIT, flag, "--output_file_path=result.json"))
     assert completed.code == 2
     assert message in completed.err
+
+
+def test_what_no_device_can_run_is_not_measured_and_the_others_are_decided(
+    network: Network, devices: Devices, tmp_path: Path
+) -> None:
+    arguments = imagenet("--config=test: use_xnnpack=true", "--config=gone: use_nnapi=true", *LIMIT, pictures=PICTURES)
+    output = tmp_path / "devices.json"
+    serials = [device.serial for device in devices]
+    done = device_runs.run(device_runs.on_devices(network, serials, arguments, f"--output_file_path={output}"))
+    assert done.code == 3, done.err
+    result = read_result(output)
+    assert [entry.status for entry in result.configurations] == ["measured", "measured", "not measured"]
+    assert result.sampling is not None
+    assert {name: answer.answer for name, answer in result.sampling.answers.items()} == {"test": "kept"}
+    assert result.device_run is not None
+    assert result.device_run.left_out == ()
+    assert {part.serial for part in result.device_run.parts} == set(serials)
