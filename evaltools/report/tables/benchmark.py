@@ -10,6 +10,7 @@ from typing import Final
 from rich.console import Console
 
 from evaltools.metrics.op_profile import OpProfile, explained_share, slowdown, top_on_cpu, total_us
+from evaltools.report.tables.after_benchmark import after_benchmark
 from evaltools.report.tables.cells import (
     Said,
     delegated,
@@ -20,7 +21,6 @@ from evaltools.report.tables.cells import (
     three_digits,
 )
 from evaltools.report.tables.columns import Column, print_columns
-from evaltools.report.tables.next_steps import after_benchmark
 from evaltools.report.tables.shown import Shown, shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.stats.series import FEWEST_PROCESSES

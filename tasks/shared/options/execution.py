@@ -199,7 +199,7 @@ def read_execution(flags: Options) -> Execution:
         example_timeout_s=timeout,
         max_crashes=crashes,
         run_dir=flags.path("run_dir"),
-        shard=read_shard(flags),
+        shard=replace(read_shard(flags), drawn=_drawn(flags.text("drawn_examples"))),
         latency_examples=None if latency_examples == -1 else latency_examples,
         trace=flags.path("trace"),
         input_cache=flags.path("input_cache"),
@@ -255,7 +255,7 @@ def read_shard(flags: Options) -> Shard:
         raise UsageError(f"--shard_index={index} --shard_count={count}: use an index from 0 to one less than the count")
     if count > 1 and flags.path("run_dir") is None:
         raise UsageError("a shard is of use only with a journal to merge; add --run_dir=FOLDER")
-    return Shard(index, count, _drawn(flags.text("drawn_examples")))
+    return Shard(index, count)
 
 
 def _drawn(text: str) -> tuple[int, ...] | None:

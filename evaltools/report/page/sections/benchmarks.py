@@ -11,10 +11,10 @@ from evaltools.report.page.charts.intervals import Spread, intervals_chart
 from evaltools.report.page.charts.times import bars_chart, moments_chart
 from evaltools.report.page.content.page import Saying, each_step_once, first_few, sentences, some_of
 from evaltools.report.page.sections.each_run import each_run
+from evaltools.report.tables.after_benchmark import after_benchmark, rows_by_latency
 from evaltools.report.tables.benchmark import label, versus_first
 from evaltools.report.tables.cells import milliseconds, three_digits
 from evaltools.report.tables.evaluation import describe_configuration
-from evaltools.report.tables.next_steps import after_benchmark, rows_by_latency
 from evaltools.report.tables.shown import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Conditions
 from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table
