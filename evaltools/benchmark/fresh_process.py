@@ -178,7 +178,9 @@ def _require_success(phase: Phase, what: str) -> None:
 
 
 def _change_of_model(candidate: Candidate) -> str | None:
-    """Why the model file is not the one that was read at the beginning; every round opens the file again."""
+    """Why what a round opens is not what was read at the beginning, where no copy of that is held."""
+    if candidate.model.held is not None:
+        return None
     path = candidate.model.path
     try:
         content = path.read_bytes()

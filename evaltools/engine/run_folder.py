@@ -23,6 +23,7 @@ REQUEST: Final = "request"
 SEAL: Final = "seal"
 IDENTITY: Final = "identity"
 _LONGEST_SHOWN: Final = 80
+_SHOWN_BEFORE: Final = 16
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ class RunIdentity:
         before, after = self._texts(), now._texts()
         names = dict.fromkeys((*before, *after))
         found = [
-            f"{name} was {_shown(name, before.get(name))}, now it is {_shown(name, after.get(name))}"
+            f"{name} was {_shown(name, before.get(name), after.get(name))}, "
+            f"now it is {_shown(name, after.get(name), before.get(name))}"
             for name in names
             if before.get(name) != after.get(name)
         ]
@@ -199,7 +201,17 @@ def decode(text: str, wanted: Any, folder: Path | None) -> Any:
         raise DataError(f"the journal in {folder} cannot be read: {error}; start the run anew") from error
 
 
-def _shown(name: str, text: str | None) -> str:
+def _shown(name: str, text: str | None, other: str | None) -> str:
+    """A text, of a long one the part from a little before it differs from the ``other``.
+
+    >>> _shown("the job", "evaltools " + 90 * "x" + " --num_threads=2 --seed=1", "evaltools " + 90 * "x" + " --seed=1")
+    '...xxxxxxxxxxxx --num_threads=2 --seed=1'
+    """
     if text is None:
         return "left out" if name.startswith("--") else "not there"
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+    if len(text) <= _LONGEST_SHOWN:
+        return text
+    apart = (place for place, (one, another) in enumerate(zip(text, other or "", strict=False)) if one != another)
+    first = max(0, next(apart, 0) - _SHOWN_BEFORE)
+    end = first + _LONGEST_SHOWN
+    return f"{'...' * (first > 0)}{text[first:end]}{'...' * (end < len(text))}"

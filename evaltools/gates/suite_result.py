@@ -52,10 +52,10 @@ class SuiteRow:
 class SuiteEntry:
     """One job with one model, which is a run of its own.
 
-    ``state`` is ``done`` where there is a result, which lies at ``result`` in the run folder, after a
-    merge of shards below the working folder; ``failed`` where the run
-    gave none, with ``reason``; ``skipped`` where it was not run to its end. ``command`` does it again. ``baseline`` has
-    the figures of an evaluation, to be held against those of a later suite.
+    ``state`` is ``done`` where there is a result, which lies at ``result`` in the run folder, of shards with its
+    whole path; ``failed`` where the run gave none, with ``reason``; ``skipped`` where it was not run to its end.
+    ``command`` does it again. ``baseline`` has the figures of an evaluation, to be held against those of a later suite.
+    ``is_timed``: no other run was made beside it, so that its rows have times.
     """
 
     model: str
@@ -70,6 +70,7 @@ class SuiteEntry:
     result: str = ""
     rows: list[SuiteRow] = field(default_factory=list)
     baseline: Baseline | None = None
+    is_timed: bool = True
 
 
 @dataclass(frozen=True)
@@ -132,9 +133,7 @@ class SuiteChanges:
 
 @dataclass(frozen=True)
 class SuiteResult:
-    """Every entry in order; ``workers`` is how many ran at a time where the ``executor`` was this machine.
-
-    ``stopped`` says why some were skipped.
+    """Every entry in order; ``workers`` is how many ran at a time. ``stopped`` says why some were skipped.
 
     ``changes`` are those since an earlier suite, null where there is none to compare with.
     """
@@ -146,7 +145,6 @@ class SuiteResult:
     entries: list[SuiteEntry]
     operators: list[OperatorCell] = field(default_factory=list)
     changes: SuiteChanges | None = None
-    executor: Literal["local", "ray"] = "local"
 
 
 def read_suite(path: Path) -> SuiteResult:

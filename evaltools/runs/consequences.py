@@ -21,6 +21,8 @@ _DOES: Final[Mapping[Role, str]] = {
 _AS_THEY_ARE: Final[tuple[Role, ...]] = ("program", "named_files", "layer_files")
 _RUN_DIR: Final = "run_dir"
 _RAY: Final = "ray_address"
+_JOB: Final = "job"
+_MODELS: Final = "model_paths"
 
 
 def consequences(stored: StoredRequest, device_parameters: Mapping[str, Parameter]) -> list[str]:
@@ -32,6 +34,7 @@ def consequences(stored: StoredRequest, device_parameters: Mapping[str, Paramete
     for configuration in (*([stored.reference] if stored.reference else []), *stored.tests):
         flags = dict(split_flag(word, CONFIGURATION_PARAMETERS) for word in configuration.flags)
         found += _of_options(flags, CONFIGURATION_PARAMETERS, stored.folder)
+    found += _of_jobs(stored.options)
     if _RAY in stored.options:
         found.append(f"sends code and work to the Ray cluster at {stored.options[_RAY]}")
     if stored.devices is not None:
@@ -40,16 +43,32 @@ def consequences(stored: StoredRequest, device_parameters: Mapping[str, Paramete
     return list(dict.fromkeys(found))
 
 
+def _of_jobs(options: StoredOptions) -> Iterator[str]:
+    """What a suite does with each model, also by what a file says."""
+    for job in _texts(options.get(_JOB)):
+        yield f"runs evaltools {job.partition(':')[2].strip()} (--{_JOB})"
+    for path in _texts(options.get(_MODELS)):
+        if path.endswith(".toml"):
+            yield f"runs the jobs in {path}, with the tasks and libraries that it names"
+
+
 def _of_options(
     options: StoredOptions | Mapping[str, str], parameters: Mapping[str, Parameter], folder: str
 ) -> Iterator[str]:
     for name, value in options.items():
         parameter = parameters.get(name)
-        for text in map(str, value if isinstance(value, list) else [value]):
+        for text in _texts(value):
             if parameter is None:
                 yield f"unknown option --{name}={text}"
             elif parameter.role != "plain" and name != _RUN_DIR:
                 yield _of_option(parameter, text, folder)
+
+
+def _texts(value: int | float | str | list[str] | None) -> list[str]:
+    """A value that was stated once or several times."""
+    if value is None:
+        return []
+    return list(map(str, value if isinstance(value, list) else [value]))
 
 
 def _of_option(parameter: Parameter, text: str, folder: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import socket
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -30,6 +32,7 @@ def joined(ray: Any, address: str) -> Iterator[None]:
     Raises :class:`UsageError` where that cannot be.
     """
     _require_listening(address)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         ray.init(address=address or "local", log_to_driver=False, include_dashboard=False, logging_level="ERROR")
     except (ConnectionError, ValueError, RuntimeError) as error:
@@ -37,10 +40,19 @@ def joined(ray: Any, address: str) -> Iterator[None]:
             f"--ray_address={address}: no Ray cluster can be joined there" if address else "Ray cannot be started here"
         )
         raise UsageError(f"{where}: {error}") from error
+    finally:
+        _restore(handlers)
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def _restore(handlers: Mapping[signal.Signals, Any]) -> None:
+    """Ray takes signals for itself, so that one that is to end the run would dump it."""
+    if threading.current_thread() is threading.main_thread():
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def given_back(ray: Any, finished: Any, what: str) -> Any:

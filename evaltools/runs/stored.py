@@ -62,8 +62,9 @@ def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter], tr
             does = consequences(stored_in(plain), device_parameters)
         raise UsageError(_refusal(run_dir, does))
     with _going_on(run_dir):
-        if identity is not None:
-            require_same_code(identity, Path(stored_in(plain).folder))
+        if identity is None:
+            raise UsageError("it does not say what it is of, as every run does")
+        require_same_code(identity, Path(stored_in(plain).folder))
         request = from_plain(plain, device_parameters)
     return seen_from(request, Path.cwd()).stating(run_dir=_as_typed(request, run_dir))
 

@@ -25,6 +25,7 @@ from evaltools.suite.file import ENDING, Job, models_below, read_suite_file, wor
 
 _DIFF: Final = Job("diff", ("diff",), Path())
 _EACH_OPERATOR: Final = ("--method=single", "--num_runs=5")
+_MODEL: Final = ("model_file", "graph")
 _OUTPUTS: Final = ("output_file", "output_folder")
 
 
@@ -41,6 +42,17 @@ class Entry:
     def key(self) -> str:
         """What it is called in the journal, and in messages."""
         return f"{self.job} of {self.model}"
+
+    @property
+    def data(self) -> dict[str, Path]:
+        """The files and folders that it reads beside the model, by the option that names them."""
+        options = self.request.options
+        return {
+            f"what --{name} of the job {self.job} names{f', {place}' if place else ''}": path
+            for name in options.stated
+            if name not in _MODEL
+            for place, path in enumerate(options.content(name))
+        }
 
 
 def entries_of(suite: Request) -> list[Entry]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from itertools import chain
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from evaltools.benchmark.kind import KIND as BENCHMARK
 from evaltools.configuration import Configuration
@@ -28,19 +28,29 @@ from evaltools.gates.suite_result import SUITE_VERSION, SuiteEntry, SuiteResult
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.environment import describe_environment
-from evaltools.result.evaluation import Environment
 from evaltools.result.locate import OperatorStatus
 from evaltools.runs.ray_cluster import ray_module
 from evaltools.runtime.registry import installed_version, runtime_name
 from evaltools.suite.entries import Entry, entries_of
 from evaltools.suite.here import run_here
+from evaltools.suite.kind import KIND
 from evaltools.suite.on_ray import run_on_ray
 from evaltools.suite.rows import cells_of, operator_types
 from evaltools.suite.runs import Runs
+from evaltools.task_kind import request_kind
 from evaltools.tasks.shared.options.execution import read_shard
-from evaltools.tasks.shared.run_identity import RunAtPlace, libraries_of, require_one_run
+from evaltools.tasks.shared.run_identity import (
+    TASK,
+    RunAtPlace,
+    checksums_of,
+    files_below,
+    libraries_of,
+    require_one_run,
+    with_files,
+)
 
 _MOST_WORKERS: Final = 256
+_BEGUN: Final = "when the suite began"
 OnEntry = Callable[[int, int], object]
 """Told how many entries are done of how many, first before any is begun."""
 
@@ -61,7 +71,7 @@ def run_suite(suite: Request, on_entry: OnEntry = lambda _done, _total: None) ->
     workers = suite.options.number("workers")
     if not 1 <= workers <= _MOST_WORKERS:
         raise UsageError(f"--workers={workers}: use 1 to {_MOST_WORKERS}")
-    begun = _Begun()
+    started_at, start = _now(), time.monotonic()
     entries = entries_of(suite)
     ray = _ray_for(entries) if suite.options.text("executor") == "ray" else None
     models = _models_of(suite, entries)
@@ -79,8 +89,8 @@ def run_suite(suite: Request, on_entry: OnEntry = lambda _done, _total: None) ->
         stopped = _counted(ended, len(own) - len(waiting), len(own), on_entry)
         found = [runs.told(entry, models[entry.path].sha256) for entry in own]
         cells = cells_of(runs.operators(own, _types(models)))
-    executor: Literal["local", "ray"] = "local" if ray is None else "ray"
-    return SuiteResult(SUITE_VERSION, begun.environment(suite), workers, stopped, found, cells, executor=executor)
+    environment = describe_environment(list(suite.command), started_at, time.monotonic() - start)
+    return SuiteResult(SUITE_VERSION, environment, workers, stopped, found, cells)
 
 
 def merge_suite(suite: Request, folders: Sequence[Path]) -> SuiteResult:
@@ -88,14 +98,16 @@ def merge_suite(suite: Request, folders: Sequence[Path]) -> SuiteResult:
 
     Raises :class:`UsageError` where they are not those of one suite, or an entry is not done in any.
     """
-    begun = _Begun()
+    start = time.monotonic()
     entries = entries_of(suite)
     models = _models_of(suite, entries)
     require_one_run(RunAtPlace(tuple(folders)), replace(_identity(entries, models), configurations={}))
+    begun: list[str] = []
     told: dict[str, SuiteEntry] = {}
     operators: dict[str, list[tuple[str, str, OperatorStatus]]] = {}
     for folder in folders:
         with journals_of([folder]) as (journal,):
+            begun.append(journal.fact(_BEGUN) or _now())
             shard = Runs(folder, journal, is_kept=True)
             done = [entry for entry in entries if entry.key not in told and shard.is_done(entry)]
             for entry in done:
@@ -110,20 +122,12 @@ def merge_suite(suite: Request, folders: Sequence[Path]) -> SuiteResult:
             "to its end; evaltools resume FOLDER goes on with one"
         )
     in_order = [told[entry.key] for entry in entries]
-    return SuiteResult(SUITE_VERSION, begun.environment(suite), 1, "", in_order, cells_of(operators))
+    environment = describe_environment(list(suite.command), min(begun), time.monotonic() - start)
+    return SuiteResult(SUITE_VERSION, environment, 1, "", in_order, cells_of(operators))
 
 
-class _Begun:
-    """When it began, for how long it took."""
-
-    def __init__(self) -> None:
-        self._at = datetime.now(timezone.utc)
-        self._start = time.monotonic()
-
-    def environment(self, suite: Request) -> Environment:
-        """Where and when the suite was run, until now."""
-        started = self._at.isoformat(timespec="seconds")
-        return describe_environment(list(suite.command), started, time.monotonic() - self._start)
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 def _ray_for(entries: Sequence[Entry]) -> object:
@@ -171,17 +175,47 @@ def _begin(journal: Journal, suite: Request, identity: RunIdentity, has_begun: b
         identity = replace(identity, shard=f"{shard.index}/{shard.count}")
     require_same_run(journal, identity, has_begun)
     if is_kept:
-        journal.state(request_facts(to_plain(suite), identity))
+        journal.state({_BEGUN: journal.fact(_BEGUN) or _now(), **request_facts(to_plain(suite), identity)})
 
 
 def _identity(entries: Sequence[Entry], models: Mapping[Path, _Model]) -> RunIdentity:
     configurations = {each.name: each for entry in entries for each in entry.request.tests}
-    return RunIdentity(
-        {f"the model {entry.model}": models[entry.path].sha256 for entry in entries},
-        options={f"the {entry.key}": shlex.join(entry.request.command) for entry in entries},
+    code = checksums_of(_code_of(entries))
+    identity = RunIdentity(
+        {TASK: KIND.name}
+        | {f"the model {entry.model}": models[entry.path].sha256 for entry in entries}
+        | {f"the task's file {Path(path).name}": content for path, content in code.items()},
+        options={f"the job {entry.job}": _without_model(entry) for entry in entries},
         libraries=libraries_of(configurations.values()),
         configurations={name: _facts_of(each) for name, each in configurations.items()},
+        code=code,
     )
+    for what, path in {what: path for entry in entries for what, path in entry.data.items()}.items():
+        if path.is_dir():
+            identity = with_files(identity, what, files_below([path]))
+        else:
+            identity.inputs[what] = checksums_of([path])[str(path)]
+    return identity
+
+
+def _code_of(entries: Sequence[Entry]) -> list[Path]:
+    """The files of tasks that are in a file, and the modules beside them."""
+    files: list[Path] = []
+
+    def noted(file: Path) -> str:
+        files.append(file)
+        return str(file)
+
+    for task in dict.fromkeys(entry.request.task for entry in entries):
+        kind = request_kind(task)
+        kind.moved(task, noted)
+        files.extend(kind.files_beside())
+    return files
+
+
+def _without_model(entry: Entry) -> str:
+    """The command of a job, which is the same for all models."""
+    return shlex.join("MODEL" if word == str(entry.path) else word for word in entry.request.command)
 
 
 def _facts_of(configuration: Configuration) -> dict[str, str]:

@@ -97,7 +97,9 @@ class Runs:
         )
         if kept is None:
             return told
-        told = replace(told, exit_code=kept.exit_code, elapsed_s=kept.elapsed_s, reason=kept.reason)
+        told = replace(
+            told, exit_code=kept.exit_code, elapsed_s=kept.elapsed_s, reason=kept.reason, is_timed=kept.is_timed
+        )
         if kept.reason:
             return replace(told, state="failed")
         place = self.place(entry) / RESULT

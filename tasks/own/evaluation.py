@@ -29,7 +29,7 @@ from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup, require_stated
 from evaltools.tasks.shared.one_pass import judge_records, sum_up
 from evaltools.tasks.shared.options.sampling import require_no_parts
-from evaltools.tasks.shared.run_identity import RunAtPlace, checksums_of, files_below, with_files
+from evaltools.tasks.shared.run_identity import TASK, RunAtPlace, checksums_of, files_below, with_files
 from evaltools.tasks.shared.sampled import SamplingSetup
 
 
@@ -57,7 +57,7 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         loaded = self.request.loaded
         found = self.identity_with(
             {
-                "the task": f"{self.name} {loaded.function.name}",
+                TASK: f"{self.name} {loaded.function.name}",
                 "the task's file": loaded.origin.sha256 if loaded.origin else "",
                 "the examples": digest(example.id for example in self.task.examples),
             }

@@ -31,6 +31,7 @@ from evaltools.tasks.shared.one_pass import RunSums, latency_comparisons, with_c
 from evaltools.tasks.shared.options.sampling import NO_MATTER_TO_THE_REFERENCE
 from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.run_identity import (
+    TASK,
     RunAtPlace,
     begin_run,
     changed_meanwhile,
@@ -122,7 +123,7 @@ class Evaluation(ABC, Generic[Observation]):
     def identity_with(self, inputs: Mapping[str, str]) -> RunIdentity:
         """The identity of task, model, options and libraries, with the ``inputs`` that only this task has."""
         return RunIdentity(
-            {"the task": self.name, "the model": self.model.sha256, **inputs},
+            {TASK: self.name, "the model": self.model.sha256, **inputs},
             options=dict(self.request.flags),
             libraries=libraries_of(configuration for _, configuration in self.wanted),
         )

@@ -34,6 +34,8 @@ from evaltools.tasks.shared.measured import MeasuredPass, nothing_measured
 
 DESCRIBED: Final = "configurations"
 QUIET: Final = "latency in quiet"
+TASK: Final = "the task"
+"""The input of an identity that names what the run does."""
 _WHOLE: Final = "0/1"
 
 
@@ -328,12 +330,15 @@ def require_one_run(place: RunAtPlace, identity: RunIdentity) -> None:
     """Raise :class:`UsageError` where the shards are not those of one run, or of another than ``identity`` says."""
     first = place.folders[0]
     identities = [_identity_in(shard) for shard in _one_by_one(place.folders)]
-    _require_distinct(place.folders, identities)
     stated = identities[0].portable()
     for folder, found in zip(place.folders, identities, strict=True):
+        task, own_task = (each.inputs.get(TASK, "none") for each in (stated, found))
+        if task != own_task:
+            raise UsageError(f"{folder} holds a run of {own_task}, {first} one of {task}; give the shards of one run")
         changed = stated.changes(found.portable())
         if changed:
             raise UsageError(f"{folder} is no shard of the run in {first}: {'; '.join(changed)}")
+    _require_distinct(place.folders, identities)
     own, wanted = replace(stated, configurations={}), identity.portable()
     if place.flags is not None:
         own, wanted = replace(own, libraries={}), replace(wanted, libraries={}, options=dict(place.flags))

@@ -242,6 +242,23 @@ def test_a_search_or_benchmark_of_somebody_else_is_no_code(
     assert f"  reads /theirs/m.tflite (--{model})\n  unknown option --modle=x\n" in str(caught.value)
 
 
+def test_a_suite_of_somebody_else_says_what_its_jobs_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = {**to_plain(request_of("imagenet")), "task": "suite", "folder": "/theirs"}
+    plain["options"] = {"model_paths": ["models", "own.toml"], "job": ["mine: run gift.py:task --num=2"]}
+    with pytest.raises(UsageError) as caught:
+        stored_request(foreign_request(plain, tmp_path / "run", monkeypatch), {})
+    assert "  runs evaltools run gift.py:task --num=2 (--job)\n" in str(caught.value)
+    assert "  runs the jobs in own.toml, with the tasks and libraries that it names\n" in str(caught.value)
+
+
+def test_a_run_that_says_nothing_of_what_it_is_of_does_not_go_on(foreign: Path) -> None:
+    with closing(sqlite3.connect(foreign / JOURNAL_NAME)) as facts:
+        facts.execute("DELETE FROM facts WHERE name = ?", (IDENTITY_FACT,))
+        facts.commit()
+    with pytest.raises(UsageError, match="cannot go on: it does not say what it is of"):
+        stored_request(foreign, {}, trusted=True)
+
+
 def test_a_run_that_is_trusted_goes_on_whoever_made_it(foreign: Path, tmp_path: Path) -> None:
     assert stored_request(foreign, {}, trusted=True).options.text("trace") == f"{tmp_path}/new.json"
 

@@ -235,6 +235,8 @@ def summary_of(result: SuiteResult) -> str:
 
 
 def _why_no_times(result: SuiteResult) -> str:
-    if result.executor == "ray":
-        return "; no times, as the runs were made on a cluster"
-    return f"; no times, as {result.workers} runs were made at a time" if result.workers > 1 else ""
+    beside = sum(not entry.is_timed for entry in result.entries)
+    if not beside:
+        return ""
+    of_which = "" if beside == len(result.entries) else f" of {beside} runs"
+    return f"; no times{of_which}, as others were made at the same time"

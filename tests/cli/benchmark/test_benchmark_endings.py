@@ -68,6 +68,9 @@ REPLACED_BEFORE_THE_SECOND_ROUND = """
 import os, shutil, sys
 from evaltools.benchmark import run
 from evaltools.cli.main import main
+from evaltools.model import model_file
+if os.environ["IS_HELD"] == "False":  # as on platforms without files that have no name
+    model_file.hold = lambda content: None
 measure = run.measure_in_fresh_process
 def replacing(progress, inputs, options, turn, *more):
     if turn == 1:
@@ -238,34 +241,16 @@ def test_what_the_list_of_options_may_lack_a_named_configuration_may_not() -> No
     assert {"nnapi(w/o accel name)", "phone"} <= set(missing.split(", "))
 
 
-def test_a_model_that_changes_while_it_is_measured_is_found_out(hold: Hold, tmp_path: Path) -> None:
-    model, other, output = tmp_path / "m.tflite", tmp_path / "other.tflite", tmp_path / "result.json"
-    shutil.copy(FLOAT, model)
-    shutil.copy(sample.model_file("int8"), other)
-    flags = (*QUICK, "--rounds=3", f"--output_file_path={output}")
-    with started(f"--graph={model}", *flags, script=("-c", HELD_IN_THE_SECOND_TURN)) as command:
-        hold.wait_until_held()
-        other.replace(model)
-        hold.go_on()
-        code, err = command.finish()
-    assert code == 3, err
-    (row,) = result_of(output)["rows"]
-    assert (row["status"], len(row["rounds"])) == ("failed", 1)
-    assert row["reason"] == f"{model} was changed while it was measured; measure it again"
-    assert f"failed: {row['reason']}" in err
-
-
-@pytest.mark.parametrize("other", ["float16", "int8"])
-def test_a_model_that_changes_between_rounds_is_found_out(
-    other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("is_held", [True, False])
+def test_a_model_that_changes_between_rounds(is_held: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, output = tmp_path / "m.tflite", tmp_path / "result.json"
     shutil.copy(FLOAT, model)
-    monkeypatch.setenv("OTHER_MODEL", str(sample.model_file(other)))
+    monkeypatch.setenv("OTHER_MODEL", str(sample.model_file("float16")))
+    monkeypatch.setenv("IS_HELD", str(is_held))
     flags = (f"--graph={model}", *QUICK, "--rounds=2", f"--output_file_path={output}")
     with started(*flags, script=("-c", REPLACED_BEFORE_THE_SECOND_ROUND)) as command:
         code, err = command.finish()
-    assert code == 3, err
     (row,) = result_of(output)["rows"]
-    assert (row["status"], len(row["rounds"])) == ("failed", 1)
-    assert row["reason"] == f"{model} was changed while it was measured; measure it again"
+    found = (code, row["status"], len(row["rounds"]), row["reason"])
+    changed = f"{model} was changed while it was measured; measure it again"
+    assert found == ((0, "measured", 2, None) if is_held else (3, "failed", 1, changed)), err

@@ -180,7 +180,7 @@ def test_a_suite_on_ray_finds_the_same_without_times(models: Path, tmp_path: Pat
     done = evaltools_here(*words, f"--output={tmp_path / 's.json'}")
     assert done.code == 3, done.err
     assert found(tmp_path / "s.json") == FOUND
-    assert "no times, as the runs were made on a cluster" in done.out
+    assert "no times, as others were made at the same time" in done.out
     entries = json.loads((tmp_path / "s.json").read_text())["entries"]
     assert {row["p50_us"] for entry in entries for row in entry["rows"]} == {None}
     before = {path: path.stat().st_mtime_ns for path in finished(tmp_path / "run")}
@@ -193,6 +193,18 @@ def test_a_benchmark_is_not_timed_on_a_cluster(models: Path) -> None:
     refused = evaltools_here("suite", str(models), "--job=time: benchmark --num_runs=2", "--executor=ray")
     assert refused.code == 2
     assert "job time: a benchmark on a cluster is timed while other runs share its machine" in refused.err
+
+
+def test_a_suite_whose_data_changed_is_another_one(tmp_path: Path) -> None:
+    truths = tmp_path / "truths.txt"
+    shutil.copy(sample.ground_truth_file(), truths)
+    job = f"--job=top1: imagenet --images={sample.images_dir()} --ground_truth={truths} --labels={sample.labels_file()}"
+    words = ("suite", str(sample.model_file("int8")), f"{job} --num_images=2", f"--run_dir={tmp_path / 'run'}")
+    assert evaltools_here(*words).code == 0
+    lines = truths.read_text().splitlines()
+    truths.write_text("\n".join([*lines[1:], lines[0]]))
+    changed = evaltools_here(*words)
+    assert (changed.code, "what --ground_truth_labels of the job top1 names was" in changed.err) == (2, True)
 
 
 def test_what_changed_since_decides_the_exit_code(models: Path, tmp_path: Path) -> None:
