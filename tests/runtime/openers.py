@@ -122,6 +122,13 @@ def aborting(_model: ModelFile, _configuration: Configuration) -> FakeSession:
     os.abort()
 
 
+def unwinding(_model: ModelFile, _configuration: Configuration) -> FakeSession:
+    """Dies with the reason before a long stack."""
+    frames = "INFO: unwinding a frame of the compiler\n" * 2000
+    os.write(2, f"starting\nERROR: no memory left for tensor 7\n{frames}".encode())
+    os._exit(7)
+
+
 def leaving(_model: ModelFile, _configuration: Configuration) -> FakeSession:
     os.write(2, b"out of luck\n")
     os._exit(7)

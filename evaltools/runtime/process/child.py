@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from evaltools.runtime.process.channel import SECRET_BYTES, Channel
-from evaltools.runtime.process.printed import LONGEST_PART, bounded_text
+from evaltools.runtime.process.printed import bounded_text
 from evaltools.runtime.process.warden import Ended, watched
 from evaltools.text import last_words, printable, shortened
 
@@ -30,7 +30,6 @@ _SECONDS_TO_END: Final = 5.0
 _SECONDS_TO_START: Final = 60.0
 _SECONDS_TO_TELL: Final = 10.0
 _LONGEST_QUOTE: Final = 300
-_LONGEST_LAST_WORDS: Final = 8192
 _LONGEST_NAMES: Final = 60
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
 _LONGEST_LOG: Final = 1 << 20
@@ -151,11 +150,11 @@ class ChildProcess:
 
     def printed(self, start: int = 0) -> str:
         """What native code printed since that place of the log, in one line; of a long text its head and its tail."""
-        return " ".join(self._text(start, LONGEST_PART).split())
+        return " ".join(self._text(start).split())
 
     def quote(self, start: int = 0) -> str:
         """What native code printed last since that place of the log, ready to stand behind a reason."""
-        text = last_words(self._text(start, _LONGEST_LAST_WORDS), _LONGEST_QUOTE)
+        text = last_words(self._text(start), _LONGEST_QUOTE)
         return f"; it printed last: {text}" if text else ""
 
     @property
@@ -163,9 +162,9 @@ class ChildProcess:
         """How long the log is."""
         return os.fstat(self._printed.fileno()).st_size
 
-    def _text(self, start: int, longest_part: int) -> str:
+    def _text(self, start: int) -> str:
         try:
-            return bounded_text(self._printed, start, longest_part)
+            return bounded_text(self._printed, start)
         except (OSError, ValueError):
             return ""
 

@@ -38,6 +38,7 @@ from tests.runtime.openers import (
     never_opened,
     refusing,
     surprising,
+    unwinding,
     waiting,
 )
 
@@ -56,6 +57,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         (aborting, r"\(SIGABRT\)$"),
         (leaving, r"\(exit code 7\); it printed last: out of luck$"),
+        (unwinding, r"\(exit code 7\); it printed last: ERROR: no memory left for tensor 7 \.\.\. .* of the compiler$"),
         (surprising, r"\(exit code 1\); it printed last: .*KeyError: 'surprise'$"),
     ],
 )
