@@ -205,7 +205,7 @@ def _shown(name: str, text: str | None, other: str | None) -> str:
     """A text, of a long one the part from a little before it differs from the ``other``.
 
     >>> _shown("the job", "evaltools " + 90 * "x" + " --num_threads=2 --seed=1", "evaltools " + 90 * "x" + " --seed=1")
-    '...xxxxxxxxxxxx --num_threads=2 --seed=1'
+    '...xxxxxxxxxxxxx --num_threads=2 --seed=1'
     """
     if text is None:
         return "left out" if name.startswith("--") else "not there"

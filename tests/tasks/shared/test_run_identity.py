@@ -321,7 +321,7 @@ def test_what_does_not_belong_together_is_refused(tmp_path: Path) -> None:
         ([parts[0]], "3 of 6 examples are in none of the 1 folders; give all shards"),
         ([parts[0], unfinished], "1 of 6 examples are in none of the 2 folders"),
         ([parts[0], foreign], f"{foreign} is no shard of the run in {parts[0]}: model was m, now it is n"),
-        ([*parts, foreign], "give each shard of one run once"),
+        ([*parts, unfinished], "give each shard of one run once"),
         ([parts[0], third], f"{parts[0]} holds shard 0/2, {third} holds shard 1/3; give each shard of one run once"),
     ):
         with pytest.raises(UsageError) as caught:
