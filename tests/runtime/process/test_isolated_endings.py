@@ -193,7 +193,7 @@ def test_a_run_that_keeps_the_lock_ends_with_a_parent_that_is_killed(tmp_path: P
     number = tmp_path / "process"
     environment = {**os.environ, "EVALTOOLS_TEST_PROCESS": str(number)}
     parent = subprocess.Popen([sys.executable, "-c", script], env=environment)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not number.exists() or not number.read_text():
         assert time.monotonic() < deadline
         time.sleep(0.05)
