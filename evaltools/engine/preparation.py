@@ -2,38 +2,31 @@
 
 Processes, not threads: on two cores, two threads that decode and resize are 1.75 times as fast as one, two processes
 2.0 times, because much of the work on small arrays holds the interpreter's lock.
-
-Pebble brings asyncio along and is imported where processes are begun, so that short runs do without.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Future, wait
-from concurrent.futures import TimeoutError as NotInTime  # another class than the builtin one before Python 3.11
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from evaltools.engine.task import Example, Failure, PortableTask, Prepared, Task
 from evaltools.errors import ImageError, TaskError
-from evaltools.runtime.process.child import interrupts_kept_back, leave_interrupts_to_parent, server_context
+from evaltools.runtime.process.channel import Channel, WrongMessage
+from evaltools.runtime.process.child import ChildProcess
 from evaltools.runtime.process.shared_arrays import Parcel, SharedArrays
 from evaltools.runtime.session import TensorSpec
-
-if TYPE_CHECKING:
-    from pebble import ProcessPool
 
 Recipes = Sequence[Callable[[], Prepared]]
 Within = Callable[[], AbstractContextManager[None]]
 _TRIES: Final = 3
 _WORTH_A_PROCESS: Final = 64
-_SECONDS_BETWEEN_LOOKS: Final = 1.0
-_SECONDS_TO_START: Final = 60.0
+_LONGEST_START_S: Final = 60.0
+_BEGUN: Final = "begun"
 
 
 @dataclass(frozen=True)
@@ -76,39 +69,101 @@ class InThisProcess:
 
 
 class InOtherProcess:
-    """Lets a process of a pool make the inputs, which it puts into shared memory."""
+    """Lets a process of its own make the inputs, which that puts into shared memory.
 
-    def __init__(self, task: PortableTask, pool: DecodingPool, number: int, timeout_s: float) -> None:
+    Raises :class:`OSError` where none can be started.
+    """
+
+    def __init__(self, task: PortableTask, inputs: Sequence[TensorSpec], timeout_s: float, within: Within) -> None:
         self._task = task
-        self._pool = pool
-        self._number = number
         self._timeout_s = timeout_s
+        self._within = within
+        self._changing = threading.Lock()
+        self._stopped = False
+        self._memory = SharedArrays.create(inputs, ())
+        self._memory.forget_path()
+        try:
+            self._child = self._begun()
+        except OSError:
+            self._memory.close()
+            raise
 
     def make(self, examples: Sequence[Example]) -> list[ReadyExample]:
-        """Make inputs in another process.
+        """Make inputs in the other process.
 
         If that dies or hangs, each example is tried by itself to find out which one it was.
         """
         start_ns = time.perf_counter_ns()
         recipes = [self._task.recipe(example) for example in examples]
         try:
-            sent = self._pool.make(self._number, recipes, self._timeout_s)
+            sent = self._made(recipes)
         except _NotMade as error:
             if len(examples) > 1:
                 return [self._detached(self.make([example])[0]) for example in examples]
             duration_us = (time.perf_counter_ns() - start_ns) // 1000
             return [ReadyExample(examples[0], Failure("input", str(error)), start_ns, duration_us)]
-        memory = self._pool.memories[self._number]
-        return [_unpacked(example, entry, memory) for example, entry in zip(examples, sent, strict=True)]
+        return [_unpacked(example, entry, self._memory) for example, entry in zip(examples, sent, strict=True)]
 
     def stop(self) -> None:
-        """End the processes of all workers."""
-        self._pool.stop()
+        """End the process; no other is started any more."""
+        with self._changing:
+            self._stopped = True
+            self._child.end()
+            self._memory.close()
 
     @property
-    def process_ids(self) -> tuple[int, ...]:
-        """The processes that have made inputs, of whatever worker, in the order in which they first did."""
-        return self._pool.process_ids
+    def process_id(self) -> int | None:
+        """The process that makes the inputs, None before it has begun and once it has ended."""
+        return self._child.process_id
+
+    def _made(self, recipes: Recipes) -> list[_Sent]:
+        """What the process sends; raises :class:`_NotMade`.
+
+        One that ends before it has begun, as when it is killed while it has nothing to do, is replaced.
+        """
+        for _ in range(_TRIES):
+            child = self._child
+            if self._takes(child, recipes):
+                return self._answer(child)
+            self._replace(child)
+        raise _NotMade("the process that decodes cannot be started")
+
+    def _takes(self, child: ChildProcess, recipes: Recipes) -> bool:
+        try:
+            child.channel.send(recipes, _LONGEST_START_S)
+            child.receive(child.channel, _LONGEST_START_S)
+        except (OSError, EOFError, ValueError, WrongMessage):
+            return False
+        child.forget_path()
+        return True
+
+    def _answer(self, child: ChildProcess) -> list[_Sent]:
+        try:
+            answer = child.receive(child.channel, self._timeout_s)
+        except TimeoutError:
+            reason = f"was not decoded within {self._timeout_s:g} s"
+        except WrongMessage as error:
+            reason = f"the process that decoded it sent {error}"
+        except (OSError, EOFError, ValueError):
+            reason = f"the process that decoded it died ({child.cause_of_death()}){child.quote()}"
+        else:
+            if isinstance(answer, Exception):
+                raise answer
+            made: list[_Sent] = answer
+            return made
+        self._replace(child)
+        raise _NotMade(reason)
+
+    def _begun(self) -> ChildProcess:
+        return ChildProcess(_serve, (self._memory, self._within))
+
+    def _replace(self, child: ChildProcess) -> None:
+        """Start another process; where that cannot be, whoever asks the one that has ended hears so."""
+        with self._changing:
+            child.end()
+            if not self._stopped:
+                with suppress(OSError):
+                    self._child = self._begun()
 
     def _detached(self, ready: ReadyExample) -> ReadyExample:
         """A copy with inputs of its own, since the next call uses the same shared memory."""
@@ -149,125 +204,33 @@ def preparers(
     worth it. ``inputs`` are the tensors that are made. ``timeout_s`` limits how long another process may take for one
     example. ``within`` makes the context in which inputs are made.
     """
-    elsewhere = SharedArrays.can_travel and examples >= _WORTH_A_PROCESS
-    memories = _shared_memories(inputs, count) if elsewhere else []
-    if not isinstance(task, PortableTask) or not memories:
-        yield [InThisProcess(task, within) for _ in range(count)]
-        return
+    makers: Sequence[InOtherProcess] = ()
+    if SharedArrays.can_travel and examples >= _WORTH_A_PROCESS and isinstance(task, PortableTask):
+        makers = _in_other_processes(task, inputs, count, timeout_s, within)
     try:
-        pool = DecodingPool(memories, count, within)
-    except OSError:  # no semaphores, no descriptors, no processes: slower, but no reason to end
-        _close(memories)
-        yield [InThisProcess(task, within) for _ in range(count)]
-        return
-    try:
-        yield [InOtherProcess(task, pool, number, timeout_s) for number in range(count)]
+        yield makers or [InThisProcess(task, within) for _ in range(count)]
     finally:
-        pool.stop()
-        _close(memories)
+        for maker in makers:
+            maker.stop()
 
 
-def _shared_memories(inputs: Sequence[TensorSpec], count: int) -> list[SharedArrays]:
-    """Shared memory for the inputs of ``count`` workers, empty where there is none to be had."""
-    memories = []
+def _in_other_processes(
+    task: PortableTask, inputs: Sequence[TensorSpec], count: int, timeout_s: float, within: Within
+) -> Sequence[InOtherProcess]:
+    """So many preparers. There are none without memory to share or without processes: slower, but no reason to end."""
+    makers: list[InOtherProcess] = []
     try:
         for _ in range(count):
-            memories.append(SharedArrays.create(inputs, ()))
-            memories[-1].forget_path()
+            makers.append(InOtherProcess(task, inputs, timeout_s, within))
     except OSError:
-        _close(memories)
-        return []
-    return memories
-
-
-def _close(memories: Sequence[SharedArrays]) -> None:
-    for memory in memories:
-        memory.close()
+        for maker in makers:
+            maker.stop()
+        return ()
+    return makers
 
 
 class _NotMade(Exception):
     """The process that made some inputs died, or did not finish in time."""
-
-
-class DecodingPool:
-    """Processes that make inputs. A pool that breaks, as when an idle process is killed, is replaced."""
-
-    def __init__(self, memories: Sequence[SharedArrays], processes: int, within: Within = nullcontext) -> None:
-        self.memories: Final = memories
-        self._within = within
-        self._processes: Final = processes
-        self._changing = threading.Lock()
-        self._stopped = False
-        self._seen: dict[int, None] = {}
-        self._pool = self._begun()
-
-    def make(self, place: int, recipes: Recipes, timeout_s: float) -> list[_Sent]:
-        """Have inputs made into the memory at ``place``; raises :class:`_NotMade`."""
-        from pebble import ProcessExpired
-
-        for _ in range(_TRIES):
-            pool = self._pool
-            try:
-                made = _result(pool, _scheduled(pool, place, recipes, timeout_s))
-                self._seen.update(dict.fromkeys(sent.process_id for sent in made))
-                return made
-            except ProcessExpired as error:
-                raise _NotMade(f"the process that decoded it died (exit code {error.exitcode})") from None
-            except NotInTime:
-                raise _NotMade(f"was not decoded within {timeout_s:g} s") from None
-            except BrokenExecutor:
-                with suppress(OSError):
-                    self._replace(pool)
-        raise _NotMade("the processes that decode cannot be started")
-
-    @property
-    def process_ids(self) -> tuple[int, ...]:
-        """The processes that have made inputs, in the order in which they first did; some may have ended."""
-        return tuple(self._seen)
-
-    def stop(self) -> None:
-        """End all processes; none is started any more."""
-        with self._changing:
-            self._stopped = True
-            self._pool.stop()  # type: ignore[no-untyped-call]
-            self._pool.join()
-
-    def _begun(self) -> ProcessPool:
-        from pebble import ProcessExpired, ProcessPool
-
-        given = (self.memories, self._within)
-        pool = ProcessPool(self._processes, context=server_context(), initializer=_begin, initargs=given)
-        with interrupts_kept_back(), suppress(BrokenExecutor, RuntimeError, ProcessExpired, NotInTime):
-            _result(pool, _scheduled(pool, 0, (), _SECONDS_TO_START))
-        return pool
-
-    def _replace(self, broken: ProcessPool) -> None:
-        with self._changing:
-            if self._pool is broken and not self._stopped:
-                broken.stop()  # type: ignore[no-untyped-call]
-                broken.join()
-                self._pool = self._begun()
-
-
-def _scheduled(pool: ProcessPool, place: int, recipes: Recipes, timeout_s: float) -> Future[list[_Sent]] | None:
-    """The future of a call in the pool, None where the pool is broken."""
-    try:
-        future: Future[list[_Sent]] = pool.schedule(_make_all, args=(place, recipes), timeout=timeout_s)
-    except RuntimeError:
-        return None
-    return future
-
-
-def _result(pool: ProcessPool, future: Future[list[_Sent]] | None) -> list[_Sent]:
-    """Wait for a future; raises :class:`BrokenExecutor` where the pool breaks without giving an answer."""
-    if future is None:
-        raise BrokenExecutor
-    unanswered = 0
-    while not wait([future], timeout=_SECONDS_BETWEEN_LOOKS).done:
-        unanswered = 0 if pool.active else unanswered + 1
-        if unanswered > 1:
-            raise BrokenExecutor
-    return future.result()
 
 
 @dataclass(frozen=True)
@@ -281,34 +244,33 @@ class _Sent:
     parcel: Parcel | None
     start_ns: int
     duration_us: int
-    process_id: int
 
 
-_memories: Final[list[SharedArrays]] = []
-"""In a process of the pool: where inputs go, one place for each worker."""
+def _serve(channel: Channel, _bell: Channel, memory: SharedArrays, within: Within) -> None:
+    """The other process: say that it has begun, make what it was asked for, until the pipe closes."""
+    while True:
+        try:
+            recipes: Recipes = channel.receive()
+        except EOFError:
+            return
+        channel.send(_BEGUN)
+        channel.send(_made_all(recipes, memory, within))
 
 
-_contexts: Final[list[Within]] = []
-"""In a process of the pool: what makes the context in which it makes inputs."""
-
-
-def _begin(memories: Sequence[SharedArrays], within: Within) -> None:
-    leave_interrupts_to_parent()
-    _memories.extend(memories)
-    _contexts.append(within)
-
-
-def _make_all(place: int, recipes: Recipes) -> list[_Sent]:
-    with _contexts[0]():
-        return [_packed(slot, recipe, _memories[place]) for slot, recipe in enumerate(recipes)]
+def _made_all(recipes: Recipes, memory: SharedArrays, within: Within) -> list[_Sent] | Exception:
+    try:
+        with within():
+            return [_packed(slot, recipe, memory) for slot, recipe in enumerate(recipes)]
+    except Exception as error:  # of a task's own code: it is raised where the inputs were asked for
+        return error
 
 
 def _packed(slot: int, recipe: Callable[[], Prepared], memory: SharedArrays) -> _Sent:
     prepared, start_ns, duration_us = _made(recipe)
     if isinstance(prepared, Failure):
-        return _Sent(prepared, None, start_ns, duration_us, os.getpid())
+        return _Sent(prepared, None, start_ns, duration_us)
     parcel = memory.put_inputs(slot, prepared.inputs)
-    return _Sent(replace(prepared, inputs=()), parcel, start_ns, duration_us, os.getpid())
+    return _Sent(replace(prepared, inputs=()), parcel, start_ns, duration_us)
 
 
 def _unpacked(example: Example, sent: _Sent, memory: SharedArrays) -> ReadyExample:

@@ -264,9 +264,9 @@ def _processes(workers: Sequence[Mapping[str, Session]], makers: Sequence[Prepar
             process_id = session.process_id if isinstance(session, WatchedSession) else None
             if process_id is not None:
                 found.setdefault(process_id, NamedProcess(process_id, f"{name}, worker {number}", name))
-    elsewhere = [maker.process_ids for maker in makers if isinstance(maker, InOtherProcess)]
-    for number, process_id in enumerate(elsewhere[0] if elsewhere else ()):
-        found.setdefault(process_id, NamedProcess(process_id, f"inputs, process {number}"))
+    for number, maker in enumerate(makers):
+        if isinstance(maker, InOtherProcess) and maker.process_id is not None:
+            found.setdefault(maker.process_id, NamedProcess(maker.process_id, f"inputs, worker {number}"))
     return list(found.values())
 
 

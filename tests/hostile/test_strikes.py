@@ -20,6 +20,7 @@ pytestmark = [
     [
         ("imagenet", "command", "SIGKILL"),
         ("imagenet", "server", "SIGSTOP"),
+        ("imagenet", "decoder", "SIGKILL"),
         ("inference-diff", "warden", "SIGSTOP"),
         ("inference-diff", "child", "SIGKILL"),
         ("benchmark", "server", "SIGSTOP"),

@@ -89,7 +89,7 @@ class ChildProcess:
             given = (serve, *far, secret, self._printed_name, arguments)
             process = context.Process(target=_begin, args=given, daemon=True)  # type: ignore[attr-defined]
             _require_descriptors()
-            with interrupts_kept_back(), _imports_not_from_this_folder(), _found_first(packages):
+            with _interrupts_kept_back(), _imports_not_from_this_folder(), _found_first(packages):
                 process.start()
             ours.pop_all()
         self._control = Channel(near[0], secret)
@@ -235,7 +235,7 @@ def _begin(
     arguments: tuple[Any, ...],
 ) -> None:
     """What a child does first: leave Ctrl-C to its parent, print into the log; then it is watched while it serves."""
-    leave_interrupts_to_parent()
+    _leave_interrupts_to_parent()
     _redirect_output(printed)
     watched(
         Channel(control, secret),
@@ -244,7 +244,7 @@ def _begin(
     )
 
 
-def leave_interrupts_to_parent() -> None:
+def _leave_interrupts_to_parent() -> None:
     """Ctrl-C on a terminal reaches every process; only the parent acts on it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -261,21 +261,16 @@ def log_length() -> int:
     return 0
 
 
-def server_context() -> BaseContext:
-    """How to start a child: from a server that has imported what it needs, or each for itself."""
-    return _contexts()[0]
-
-
 def start_server() -> None:
     """Start the server of children, where there is one, so that it imports what it needs while its caller does so too.
 
     Without this the first child starts it, and so it does where this fails.
     """
-    if server_context().get_start_method() != "forkserver":
+    if _contexts()[0].get_start_method() != "forkserver":
         return
     from multiprocessing import forkserver
 
-    with suppress(OSError), interrupts_kept_back(), _imports_not_from_this_folder(), _main_module_hidden():
+    with suppress(OSError), _interrupts_kept_back(), _imports_not_from_this_folder(), _main_module_hidden():
         forkserver.ensure_running()
 
 
@@ -416,7 +411,7 @@ def _imports_not_from_this_folder() -> Iterator[None]:
 
 
 @contextmanager
-def interrupts_kept_back() -> Iterator[None]:
+def _interrupts_kept_back() -> Iterator[None]:
     """What starts meanwhile never sees Ctrl-C, which is the parent's to handle; the parent gets it afterwards.
 
     The mask is for what starts. It does not keep the signal from this process where a library has threads of its own,

@@ -67,7 +67,7 @@ def test_a_run_is_captured_and_goes_on(tmp_path: Path) -> None:
     assert {"prepare", "inference", "resident memory", "processor", "threads"} <= {event["name"] for event in trace}
     execution = json.loads(output.read_text())["execution"]
     memory = {each["name"]: each for each in execution["memory"]}
-    assert set(memory) == {"evaltools", "reference, worker 0", "test, worker 0", "inputs, process 0"}
+    assert set(memory) == {"evaltools", "reference, worker 0", "test, worker 0", "inputs, worker 0"}
     assert memory["test, worker 0"]["configuration"] == "test"
     assert all(len(each["mb"]) == len(each["seconds"]) >= 4 for each in memory.values())
     (worker,) = execution["worker_seconds"]

@@ -11,12 +11,14 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 import psutil
 
 from evaltools.cli.main import main
+from evaltools.engine import preparation
+from evaltools.engine.preparation import InOtherProcess
 from evaltools.engine.run import _Pass
 from evaltools.runtime.process import child
 
@@ -25,20 +27,23 @@ _SECONDS_OF_PATIENCE: Final = 10.0
 _LONGEST_S: Final = 230
 
 
-def processes_by_role() -> dict[str, list[int]]:
-    """The processes of this run: a warden leads a session of its own, the child below it has native code."""
+def processes_by_role(decoders: Collection[int | None]) -> dict[str, list[int]]:
+    """The processes of this run: each child of the server is a warden, below is one with native code or a decoder."""
     command = psutil.Process()
     roles: dict[str, list[int]] = {"command": [command.pid], "server": [], "warden": [], "child": [], "decoder": []}
     for server in (each for each in command.children() if "forkserver" in " ".join(each.cmdline())):
         roles["server"].append(server.pid)
-        for each in server.children():
-            is_warden = os.getsid(each.pid) == each.pid
-            roles["warden" if is_warden else "decoder"].append(each.pid)
-            roles["child"] += [below.pid for below in each.children()] if is_warden else []
+        for warden in server.children():
+            below = [each.pid for each in warden.children()]
+            if set(below) & set(decoders):
+                roles["decoder"] += below
+            else:
+                roles["warden"].append(warden.pid)
+                roles["child"] += below
     return roles
 
 
-def _counted(function: Callable[..., Any], strike: Callable[[], None]) -> Callable[..., Any]:
+def _counted(function: Callable[..., Any], strike: Callable[[Any], None]) -> Callable[..., Any]:
     """The function, with a strike before the third of its calls."""
     calls = 0
 
@@ -46,20 +51,23 @@ def _counted(function: Callable[..., Any], strike: Callable[[], None]) -> Callab
         nonlocal calls
         calls += 1
         if calls == _MOMENT:
-            strike()
+            strike(arguments[0])
         return function(*arguments)
 
     return called
 
 
 def _run(sent: str, role: str, command: list[str]) -> int:
-    def strike() -> None:
-        process_id = processes_by_role()[role][-1]
+    def strike(runs: Any) -> None:
+        makers = runs._makers if isinstance(runs, _Pass) else ()
+        decoders = [maker.process_id for maker in makers if isinstance(maker, InOtherProcess)]
+        process_id = processes_by_role(decoders)[role][-1]
         print(f"{sent} was sent to the {role}", file=sys.stderr, flush=True)
         os.kill(process_id, signal.Signals[sent])
 
     faulthandler.dump_traceback_later(_LONGEST_S, exit=True)
     child._SECONDS_TO_START = child._SECONDS_TO_TELL = _SECONDS_OF_PATIENCE  # type: ignore[misc]
+    preparation._LONGEST_START_S = _SECONDS_OF_PATIENCE  # type: ignore[misc]
     rounds: Any = importlib.import_module("evaltools.benchmark.fresh_process")
     _Pass._next_result = _counted(_Pass._next_result, strike)  # type: ignore[method-assign]
     rounds._require_success = _counted(rounds._require_success, strike)
