@@ -12,6 +12,7 @@ from evaltools.errors import DataError
 from evaltools.text import shortened
 
 _LONGEST_QUOTE: Final = 40
+_DEEPEST: Final = 100
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,25 @@ class _DocumentTypeError(ValueError):
 
 
 class _Builder(ElementTree.TreeBuilder):
-    """Refuses a document type, in which entities could be declared that grow without end or read other files."""
+    """Refuses a document type, in which entities could be declared that grow without end or read other files.
+
+    Elements that lie in each other as deeply as no annotation's raise :class:`RecursionError`.
+    """
+
+    _depth = 0
 
     def doctype(self, *_: object) -> None:
         raise _DocumentTypeError
+
+    def start(self, tag: str, attrs: dict[str, str]) -> ElementTree.Element:  # type: ignore[override]
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise RecursionError
+        return super().start(tag, attrs)
+
+    def end(self, tag: str) -> ElementTree.Element:
+        self._depth -= 1
+        return super().end(tag)
 
 
 _COORDINATES: Final = ("xmin", "ymin", "xmax", "ymax")

@@ -59,8 +59,8 @@ class RunIdentity:
         before, after = self._texts(), now._texts()
         names = dict.fromkeys((*before, *after))
         found = [
-            f"{name} was {_shown(name, before.get(name), after.get(name))}, "
-            f"now it is {_shown(name, after.get(name), before.get(name))}"
+            f"{name} {'were' if _is_plural(name) else 'was'} {_shown(name, before.get(name), after.get(name))}, "
+            f"now {'they are' if _is_plural(name) else 'it is'} {_shown(name, after.get(name), before.get(name))}"
             for name in names
             if before.get(name) != after.get(name)
         ]
@@ -199,6 +199,11 @@ def decode(text: str, wanted: Any, folder: Path | None) -> Any:
         return msgspec.convert(json_values(text), type=wanted)
     except (ValueError, msgspec.ValidationError) as error:
         raise DataError(f"the journal in {folder} cannot be read: {error}; start the run anew") from error
+
+
+def _is_plural(name: str) -> bool:
+    """Whether the name is that of several things, as ``the pictures``; flags are one thing each."""
+    return name.startswith("the ") and name.endswith("s")
 
 
 def _shown(name: str, text: str | None, other: str | None) -> str:

@@ -15,6 +15,7 @@ from evaltools.documents import json_as
 from evaltools.errors import DataError
 
 ResultType = TypeVar("ResultType")
+_MOST_BYTES: Final = 1 << 30
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -46,9 +47,16 @@ def read_json(path: Path, kind: type[ResultType], what: str, hint: str = "") -> 
 
 
 def read_content(path: Path, hint: str = "") -> bytes:
-    """All of a file, which may be a pipe, without a byte order mark; raises :class:`DataError` where that fails."""
+    """All of a file, which may be a pipe, without a byte order mark.
+
+    Raises :class:`DataError` where that fails, and for what has more than a GiB, as devices that have no end.
+    """
     try:
-        return path.read_bytes().removeprefix(codecs.BOM_UTF8)
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise ValueError("it has more than 2^30 bytes")
+        return content.removeprefix(codecs.BOM_UTF8)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise DataError(f"{path} cannot be read: {reason}{hint}") from error

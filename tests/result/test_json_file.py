@@ -89,6 +89,13 @@ def test_a_missing_result_is_refused(tmp_path: Path) -> None:
         read_result(tmp_path / "none.json")
 
 
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no file without an end")
+def test_a_file_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaltools.result.json_file._MOST_BYTES", 1 << 20)
+    with pytest.raises(DataError, match="/dev/zero cannot be read: it has more than"):
+        read_result(Path("/dev/zero"))
+
+
 def test_a_result_that_names_a_file_with_code_is_refused_and_the_code_is_not_run(tmp_path: Path) -> None:
     code, seen = tmp_path / "gift.py", tmp_path / "seen"
     code.write_text(f"open({str(seen)!r}, 'w')")

@@ -160,11 +160,11 @@ def nothing(evaluation: EvaluationSet) -> None:
     ("change", "flags", "message"),
     [
         (other_model, (), "the model was "),
-        (other_picture, (), "the pictures was 30 files, "),
+        (other_picture, (), "the pictures were 30 files, "),
         (touched_picture, (), "the pictures were written anew since"),
-        (missing_picture, (), "the pictures was 30 files, [0-9a-f]+, now it is 29 files"),
+        (missing_picture, (), "the pictures were 30 files, [0-9a-f]+, now they are 29 files"),
         (other_truths, ("--label_check=false",), "the ground truth was "),
-        (other_labels, ("--label_check=false",), "the labels was "),
+        (other_labels, ("--label_check=false",), "the labels were "),
         (
             nothing,
             ("--num_threads=2",),
