@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from evaltools.report.page.content.page import some_of
+from evaltools.gates.accuracy_verdict import LEVEL
 from evaltools.report.tables.cells import p_value
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.section import Block, Cell, Frame, Gallery, Number, Picture, Section, Table, Tone
+from evaltools.result.section import Block, Cell, Frame, Gallery, Lines, Number, Picture, Section, Table, Tone
 from evaltools.tasks.coco.disagreements import DRAWN_SCORE, Disagreement, worst_disagreements
-from evaltools.tasks.coco.result import BoxComparison, CocoDetection
+from evaltools.tasks.coco.result import BoxComparison, CategoryChange, CocoDetection
 from evaltools.tasks.shared.drawn_page import drawn_section
 
 _MOST_PICTURES: Final = 16
@@ -29,7 +29,10 @@ def sections(result: EvaluationResult) -> list[Section]:
     changes = [found for place, entry in enumerate(coco.comparisons) for found in _changes(entry, place)]
     tables: list[Block] = [_figures(changes)] if changes else []
     tables += [_boxes(coco)] if coco.comparisons else []
-    tables += [_categories(entry, place) for place, entry in enumerate(coco.comparisons) if entry.categories]
+    tables += [_categories(entry, place) for place, entry in enumerate(coco.comparisons) if _clear(entry)]
+    tables += (
+        [Lines(unclear)] if (unclear := [_unclear(entry) for entry in coco.comparisons if not _clear(entry)]) else []
+    )
     return [
         drawn_section(result.sampling, _SHOWN_DRAWN),
         Section("Boxes and categories", tables, "accuracy"),
@@ -40,7 +43,7 @@ def sections(result: EvaluationResult) -> list[Section]:
 def _changes(comparison: BoxComparison, place: int) -> list[Sequence[Cell]]:
     return [
         [
-            f"{comparison.other} against {comparison.baseline}",
+            _sides(comparison),
             change.stat,
             Number(
                 f"{100 * change.change:+.2f} points", change.change, f"part/comparisons/{place}/changes/{number}/change"
@@ -53,7 +56,7 @@ def _changes(comparison: BoxComparison, place: int) -> list[Sequence[Cell]]:
 
 
 def _figures(rows: Sequence[Sequence[Cell]]) -> Table:
-    columns = ("configuration", "figure", "change", "95 % interval", "test")
+    columns = ("configuration", "figure", "change", "95 % interval", "test, uncorrected")
     return Table("Changes of the figures of COCO, paired bootstrap over pictures", columns, rows)
 
 
@@ -69,7 +72,7 @@ def _boxes(coco: CocoDetection) -> Table:
         )
         rows.append(
             [
-                f"{comparison.other} against {comparison.baseline}",
+                _sides(comparison),
                 *(Number(str(count), count, f"{path}/boxes/{name}") for name, count in counts),
                 "-" if boxes.mean_iou is None else Number(f"{boxes.mean_iou:.4f}", boxes.mean_iou),
                 Number(f"{boxes.score_shift:.2g}", boxes.score_shift, f"{path}/boxes/score_shift"),
@@ -84,8 +87,23 @@ def _boxes(coco: CocoDetection) -> Table:
     return Table("Boxes of the two sides, matched one to one (IoU 0.5 or more)", columns, rows)
 
 
+def _clear(comparison: BoxComparison) -> list[tuple[int, CategoryChange]]:
+    """The categories that changed by more than chance explains, with their places."""
+    return [entry for entry in enumerate(comparison.categories) if entry[1].p_value_holm <= LEVEL]
+
+
+def _unclear(comparison: BoxComparison) -> str:
+    count = len(comparison.categories)
+    names = f"{count} categor{'y' if count == 1 else 'ies'}"
+    return f"{_sides(comparison)}: AP differs in {names}, in none by more than chance explains"
+
+
+def _sides(comparison: BoxComparison) -> str:
+    return f"{comparison.other} against {comparison.baseline}"
+
+
 def _categories(comparison: BoxComparison, place: int) -> Table:
-    numbered = sorted(enumerate(comparison.categories), key=lambda entry: -abs(entry[1].after - entry[1].before))
+    numbered = sorted(_clear(comparison), key=lambda entry: -abs(entry[1].after - entry[1].before))
     rows: list[Sequence[Cell]] = []
     for number, found in numbered[:_MOST_CATEGORIES]:
         path = f"part/comparisons/{place}/categories/{number}"
@@ -98,9 +116,9 @@ def _categories(comparison: BoxComparison, place: int) -> Table:
                 Number(p_value(found.p_value_holm), found.p_value_holm, f"{path}/p_value_holm"),
             ]
         )
-    below = some_of(len(rows), len(comparison.categories), "categories")
+    below = f"{len(rows)} of {len(comparison.categories)} categories that differ; all are in the JSON result"
     columns = ("category", f"AP {comparison.baseline}", f"AP {comparison.other}", "objects", "test, corrected")
-    return Table(f"Categories that changed most: {comparison.other}", columns, rows, below)
+    return Table(f"Categories that changed by more than chance explains: {_sides(comparison)}", columns, rows, below)
 
 
 def _galleries(coco: CocoDetection) -> list[Block]:

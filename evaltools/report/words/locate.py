@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from evaltools.result.locate import Culprit, Evidence, LocateResult, Operator
 from evaltools.text import steps
 
+_MOST_NAMED: Final = 4
+_MOST_EXPLAINED: Final = 4
 _PRECISIONS: Final = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 _STATUS: Final = {
     "confirmed": "confirmed: wrong alone and in the model",
@@ -23,7 +25,7 @@ _STATUS: Final = {
 def answer_lines(result: LocateResult) -> list[str]:
     """The verdict in a line or two, and what it rests on."""
     verdict = result.verdict
-    named = ", ".join(f"#{place} {_name(result, place)}" for place in verdict.operators)
+    named = _some_names(result, verdict.operators)
     sayings: dict[str, Callable[[], str]] = {
         "operator at fault": lambda: f"operator at fault: {named}",
         "crash": lambda: f"the delegate fails on {named}",
@@ -44,8 +46,16 @@ def answer_lines(result: LocateResult) -> list[str]:
 
 
 def culprit_lines(result: LocateResult) -> list[str]:
-    """For each culprit: how far off, how sure, why, what to do."""
-    return [line for culprit in result.culprits for line in _of_culprit(culprit)]
+    """How far off, how sure, why and what to do, for the first culprits; of others how sure."""
+    lines = [line for culprit in result.culprits[:_MOST_EXPLAINED] for line in _of_culprit(culprit)]
+    return lines + [_head(culprit) for culprit in result.culprits[_MOST_EXPLAINED:]]
+
+
+def _some_names(result: LocateResult, places: Sequence[int]) -> str:
+    """The operators with their numbers, of more than four the first three."""
+    shown = places if len(places) <= _MOST_NAMED else places[: _MOST_NAMED - 1]
+    more = f" and {len(places) - len(shown)} more" if len(shown) < len(places) else ""
+    return ", ".join(f"#{place} {_name(result, place)}" for place in shown) + more
 
 
 def _context(result: LocateResult) -> list[str]:
@@ -89,10 +99,13 @@ def _of_output(result: LocateResult) -> str:
     return text
 
 
-def _of_culprit(culprit: Culprit) -> list[str]:
+def _head(culprit: Culprit) -> str:
     place = culprit.first if culprit.first == culprit.last else f"{culprit.first}-{culprit.last}"
-    head = f"#{place} {culprit.name} -> {culprit.tensor!r}: {_STATUS[culprit.status]}"
-    lines = ["", head, *(f"  {_of_evidence(each)}" for each in culprit.evidence)]
+    return f"#{place} {culprit.name} -> {culprit.tensor!r}: {_STATUS[culprit.status]}"
+
+
+def _of_culprit(culprit: Culprit) -> list[str]:
+    lines = ["", _head(culprit), *(f"  {_of_evidence(each)}" for each in culprit.evidence)]
     if culprit.reaches_output is not None:
         reaches = "reaches" if culprit.reaches_output else "does not reach"
         lines.append(f"  its error {reaches} the model's outputs")

@@ -65,7 +65,9 @@ def accumulated_chart(layers: Sequence[Layer]) -> Spec:
     """A line of the error in the whole model, relative to the values; an infinite one is a decade above all others."""
     top = _above([layer.accumulated for layer in layers], at_least=0.0) or 1.0
     values = [{"operator": layer.index, "error": min(layer.accumulated, top)} for layer in layers if layer.accumulated]
-    scale, axis = {"type": "log", "nice": False, "padding": 10}, {"format": ".0e", "tickCount": 5}
+    errors = [value["error"] for value in values] or [1.0]
+    digits = ".0e" if max(errors) > 10 * min(errors) else ".1e"  # ticks within a decade need another digit
+    scale, axis = {"type": "log", "nice": False, "padding": 10}, {"format": digits, "tickCount": 5}
     line: Spec = {
         "mark": {"type": "line", "point": {"size": 14, "filled": True}, "color": COLOURS[0]},
         "encoding": {"x": _operators(), "y": quantitative("error", "relative error", scale=scale, axis=axis)},

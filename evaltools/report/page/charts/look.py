@@ -27,7 +27,7 @@ _LABEL: Final = (
     f"{_BLANK} > 0 && {_BLANK} <= {_LINE} && length(datum.label) - {_BLANK} <= {_LINE} ? {_TWO_LINES} : {_ONE_LINE}"
 )
 """A long name in two lines, where it has a blank; else its beginning and its end, which tell names apart."""
-_LONGEST_OF_TWO: Final = 18
+_LONGEST_OF_TWO: Final = 16
 """Characters of a name that has another one beside it."""
 _CONFIG: Final[Spec] = {
     "background": None,

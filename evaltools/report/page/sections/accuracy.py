@@ -105,7 +105,9 @@ def _verdicts(judged: Iterable[tuple[int, int, ConfigurationResult, Verdict]]) -
                 verdict_in_words(verdict),
             ]
         )
-    columns = ("configuration", "against", "change", "from", "to", "test", "examples that would decide", "verdict")
+    columns = (
+        "configuration", "against", "change", "from", "to", "test, corrected", "examples that would decide", "verdict",
+    )  # fmt: skip
     return Table("Paired changes with their 95 % intervals", columns, rows)
 
 
