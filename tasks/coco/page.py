@@ -30,9 +30,9 @@ def sections(result: EvaluationResult) -> list[Section]:
     tables: list[Block] = [_figures(changes)] if changes else []
     tables += [_boxes(coco)] if coco.comparisons else []
     tables += [_categories(entry, place) for place, entry in enumerate(coco.comparisons) if _clear(entry)]
-    tables += (
-        [Lines(unclear)] if (unclear := [_unclear(entry) for entry in coco.comparisons if not _clear(entry)]) else []
-    )
+    compared = coco.comparisons if coco.data.ground_truth is not None else []
+    unclear = [_unclear(entry) for entry in compared if not _clear(entry)]
+    tables += [Lines(unclear)] if unclear else []
     return [
         drawn_section(result.sampling, _SHOWN_DRAWN),
         Section("Boxes and categories", tables, "accuracy"),
@@ -94,6 +94,8 @@ def _clear(comparison: BoxComparison) -> list[tuple[int, CategoryChange]]:
 
 def _unclear(comparison: BoxComparison) -> str:
     count = len(comparison.categories)
+    if not count:
+        return f"{_sides(comparison)}: AP is the same in all categories"
     names = f"{count} categor{'y' if count == 1 else 'ies'}"
     return f"{_sides(comparison)}: AP differs in {names}, in none by more than chance explains"
 

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from evaltools.report.tables.locate import print_answer, print_operators
-from evaltools.report.words.locate import culprit_lines
+from evaltools.report.words.locate import answer_lines, culprit_lines
 from evaltools.result.locate import Errors, LocateResult, OutputErrors
 from tests.locate.bundle.cases import CPU, addition, case_of, result_of
 
@@ -42,6 +42,21 @@ def test_long_names_lose_their_middle_in_a_terminal_alone(result: LocateResult) 
     assert (len(short[1]), LONG.startswith(begin), LONG.endswith(end)) == (60, True, True)
     assert max(len(word) for word in text.split()) <= 60 + len("'':")
     assert repr(LONG) in "\n".join(culprit_lines(result))
+
+
+def test_of_many_operators_a_few_are_named_and_explained(result: LocateResult) -> None:
+    operators = tuple(replace(result.operators[0], index=number) for number in range(9))
+    culprits = tuple(replace(result.culprits[0], first=number, last=number) for number in range(9))
+    many = replace(
+        result,
+        operators=operators,
+        culprits=culprits,
+        verdict=replace(result.verdict, kind="operator at fault", operators=tuple(range(9))),
+    )
+    assert answer_lines(many)[0] == "operator at fault: #0 ADD, #1 ADD, #2 ADD and 6 more"
+    heads = [line for line in culprit_lines(many) if line.startswith("#")]
+    assert len(heads) == 9
+    assert culprit_lines(many)[-5:] == heads[-5:], "nothing stands between those that are not explained"
 
 
 @pytest.mark.parametrize(("worst", "words"), [(1.0, "1 step"), (2.0, "2 steps"), (0.0, "0 steps")])

@@ -19,9 +19,11 @@ from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.proto import message_class
 from evaltools.report.tables.evaluation import print_result
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.section import Lines, Table
 from evaltools.task_kind import Detail
 from evaltools.tasks.coco.files import coco_results
 from evaltools.tasks.coco.native_lines import debug_lines
+from evaltools.tasks.coco.page import sections
 from evaltools.tasks.coco.result import CategoryChange, ClassMappingUsed, OutputMap
 from tests.results import with_part
 from tests.tasks.coco.results import LEFT, MAPPING, RIGHT, detection_result, figures, picture, with_data, with_figures
@@ -216,6 +218,24 @@ def test_categories_that_changed_most_are_named() -> None:
     assert [line for line in printed(made) if "changed" in line] == [
         "AP changed most, a against reference: cat\\n 50.0 -> 70.0 (35 objects), person 50.0 -> 40.0 (40 objects)",
     ], "chance explains what becomes of a single cow"
+    clear, unclear = sections(made)[1].blocks[-2:]
+    assert isinstance(clear, Table)
+    assert [row[0] for row in clear.rows] == ["cat\n", "person"]
+    assert unclear == Lines(
+        ["b against reference: AP is the same in all categories", "b against a: AP is the same in all categories"]
+    )
+
+
+def test_a_page_says_where_chance_explains_all_changes() -> None:
+    made = detection_result("reference", "a")
+    changes = [CategoryChange("cow", 1, 1, 0.9, 0.0, 1.0, 1.0)]
+    made = with_part(made, comparisons=[replace(made.part.comparisons[0], categories=changes)])
+    assert sections(made)[1].blocks[-1] == Lines(
+        ["a against reference: AP differs in 1 category, in none by more than chance explains"]
+    )
+    assert not [
+        block for block in sections(detection_result("r", "t", truth=None))[1].blocks if isinstance(block, Lines)
+    ]
 
 
 def test_tests_are_held_against_the_first_one_too() -> None:
