@@ -134,7 +134,6 @@ class InOtherProcess:
             child.receive(child.channel, _LONGEST_START_S)
         except (OSError, EOFError, ValueError, WrongMessage):
             return False
-        child.forget_path()
         return True
 
     def _answer(self, child: ChildProcess) -> list[_Sent]:
@@ -248,13 +247,11 @@ class _Sent:
 
 def _serve(channel: Channel, _bell: Channel, memory: SharedArrays, within: Within) -> None:
     """The other process: say that it has begun, make what it was asked for, until the pipe closes."""
-    while True:
-        try:
+    with suppress(EOFError, BrokenPipeError):
+        while True:
             recipes: Recipes = channel.receive()
-        except EOFError:
-            return
-        channel.send(_BEGUN)
-        channel.send(_made_all(recipes, memory, within))
+            channel.send(_BEGUN)
+            channel.send(_made_all(recipes, memory, within))
 
 
 def _made_all(recipes: Recipes, memory: SharedArrays, within: Within) -> list[_Sent] | Exception:

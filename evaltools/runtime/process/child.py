@@ -62,7 +62,7 @@ class ChildProcess:
             self._start(serve, arguments, packages)
         except OSError:
             self._printed.close()
-            self.forget_path()
+            _forget(self._printed_name)
             raise
 
     def _start(self, serve: Callable[..., None], arguments: tuple[Any, ...], packages: Path | None) -> None:
@@ -112,10 +112,6 @@ class ChildProcess:
     def process_id(self) -> int | None:
         """Its number, None once it has ended."""
         return self._number if self._ended is None else None
-
-    def forget_path(self) -> None:
-        """Take the log's name away once the child has opened it."""
-        Path(self._printed_name).unlink(missing_ok=True)
 
     def ended(self, seconds: float = _SECONDS_TO_END) -> Ended | None:
         """How it ended, None where it has not within so long."""
@@ -187,10 +183,16 @@ class ChildProcess:
             self.kill()
         for closed in (self.channel, self.bell, self._control, self._printed):
             closed.close()
-        self.forget_path()
+        _forget(self._printed_name)
         with suppress(ValueError):
             self._process.join(_SECONDS_TO_END)
             self._process.close()
+
+
+def _forget(path: str) -> None:
+    """Take a file's name away; whoever has opened it goes on using it, where the platform allows that."""
+    with suppress(OSError):
+        os.unlink(path)
 
 
 def _cause(code: int) -> str:
@@ -275,9 +277,10 @@ def start_server() -> None:
 
 
 def _redirect_output(path: str) -> None:
-    """Keep what native code prints away from the parent's stdout and stderr."""
+    """Keep what native code prints away from the parent's stdout and stderr, in a file that needs its name no more."""
     global _log
     _log = os.open(path, os.O_WRONLY | os.O_APPEND)
+    _forget(path)
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()

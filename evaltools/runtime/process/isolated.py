@@ -123,7 +123,6 @@ class IsolatedSession:
             self._child.end()
             raise
         assert isinstance(ready, _Ready)
-        child.forget_path()
         self._log_place = ready.log_length
         self.facts: Final = replace(ready.facts, messages=child.printed()[:_LONGEST_MESSAGES])
         self.delegation: Final = ready.delegation
@@ -334,6 +333,7 @@ def _serve(channel: Channel, bell: Channel, model: ModelFile, configuration: Con
         facts = (session.facts, session.delegation, session.inputs, session.outputs)
         channel.send(_Ready(*facts, log_length()))
         memory = SharedArrays.attach(channel.receive(), session.inputs, session.outputs)
+        memory.forget_path()
         channel.send(True)
         while not isinstance(order := channel.receive(), _Free):
             if isinstance(order, _Call):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -53,7 +54,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Struck:
-    """What a run did after the signal; ``resumed`` is what was said where going on did not give the figures."""
+    """What a run did after the signal; ``left`` names processes and logs, ``resumed`` how going on failed."""
 
     case: Case
     code: int
@@ -73,8 +74,8 @@ def strike(case: Case, folder: Path) -> Struck:
     mark, run_dir = uuid.uuid4().hex, folder / f"{case.command}-{case.role}-{case.signal}"
     program = [sys.executable, "-m", "tests.hostile.strikes.struck", case.signal, case.role]
     err, begun = run_dir.with_suffix(".err"), monotonic()
-    with err.open("wb") as file:
-        environment = {**os.environ, "EVALTOOLS_TEST_RUN": mark}
+    with err.open("wb") as file, tempfile.TemporaryDirectory() as temporary:  # sockets cannot have long names
+        environment = {**os.environ, "EVALTOOLS_TEST_RUN": mark, "TMPDIR": temporary}
         words = [*program, *_words(case.command, run_dir)]
         process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=file, env=environment)
         try:
@@ -82,7 +83,8 @@ def strike(case: Case, folder: Path) -> Struck:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-    seconds, left = monotonic() - begun, left_after(mark)
+        seconds, left = monotonic() - begun, left_after(mark)
+        left += [log.name for log in Path(temporary).glob("evaltools-*.log")]
     resumed = "" if case.command == "benchmark" else _not_resumed(run_dir)
     return Struck(case, process.returncode, seconds, err.read_text(), left, resumed)
 
