@@ -51,7 +51,7 @@ class _Builder(ElementTree.TreeBuilder):
     def doctype(self, *_: object) -> None:
         raise _DocumentTypeError
 
-    def start(self, tag: str, attrs: dict[str, str]) -> ElementTree.Element:  # type: ignore[override]
+    def start(self, tag: str, attrs: dict[str, str]) -> ElementTree.Element:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise RecursionError

@@ -117,6 +117,9 @@ def judge_output(
     if displaced_runs > _MOST_BY_CHANCE * found.runs and not _within_one_quantum(found):
         displaced = Reason("displaced", {"displaced": displaced_runs, "runs": found.runs})
         decisive = replace(decisive, grade="diverged", reasons=[displaced, *decisive.reasons])
+    elif GRADES.index(decisive.grade) < GRADES.index("not decided") and _may_stand_still(found, yardsticks):
+        still = Reason("may_stand_still", {"distinct": found.reference.distinct_outputs, "runs": found.runs})
+        decisive = replace(decisive, grade="not decided", reasons=[still, *decisive.reasons])
     return over_some_runs(decisive, like.runs) if like is not None and like.runs < found.runs else decisive
 
 
@@ -315,6 +318,20 @@ def _frozen(found: OutputDifference) -> Reason | None:
         if found.runs > 1 and side.distinct_outputs == 1 and other.distinct_outputs > 1:
             return Reason("same_in_every_run", names={"side": name})
     return None
+
+
+def _may_stand_still(found: OutputDifference, yardsticks: Yardsticks) -> bool:
+    """The test has the same quanta in every run, the reference and all CPU variants have not.
+
+    So it may be of outputs that :func:`_hardly_moves` excuses; those within a quantum are rounded, no more.
+    """
+    moving = [found.reference, *(other.test for other in yardsticks.floor.values())]
+    return (
+        found.kind == "quantised"
+        and not _within_one_quantum(found)
+        and found.test.distinct_outputs == 1
+        and all(side.distinct_outputs > 1 for side in moving)
+    )
 
 
 def _hardly_moves(found: OutputDifference) -> bool:

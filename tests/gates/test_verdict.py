@@ -464,6 +464,21 @@ def test_whole_numbers_that_hardly_move_may_stand_still() -> None:
     assert judge_output(over_quantised_runs(scores, moved), UNMEASURED).reasons[0].kind == "constant"
 
 
+def test_whole_numbers_that_stand_still_beside_a_reference_that_hardly_moves_are_no_pass() -> None:
+    reference = np.full((20, 2), [10, -10], np.int8)
+    reference[::3] = [12, -12]
+    frozen = np.full_like(reference, [10, -10])
+    floor = over_quantised_runs(reference, reference + np.array([1, 0], np.int8))
+    coarse = over_quantised_runs(reference, reference + np.array([4, -4], np.int8))
+    verdict = judge_output(over_quantised_runs(frozen, reference), held_against([floor], {"int8": coarse}, 30))
+    assert (verdict.grade, verdict.reasons[0].kind) == ("not decided", "may_stand_still")
+    assert why(verdict).startswith("the test's output is the same in every run, the reference has 2 in 20 runs")
+    also = over_quantised_runs(frozen, reference)
+    assert judge_output(over_quantised_runs(frozen, reference), held_against([also], {}, 30)).grade == "equivalent"
+    near = over_quantised_runs(frozen, np.clip(reference, -11, 11))
+    assert judge_output(near, held_against([floor], {}, 30)).grade == "equivalent", "a quantum is rounding"
+
+
 def test_a_score_that_moves_by_single_quanta_and_comes_a_run_late_is_diverged() -> None:
     """Two roundings of the same scores are as far apart, but not those of the run before."""
     scores = np.array([3, 4, 5, 4, 3, 5, 3, 4, 5, 3, 5, 4, 3, 5, 4, 3, 4, 5, 3, 4], np.int8)[:, None] * [[1, -1]]

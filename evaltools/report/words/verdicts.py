@@ -357,6 +357,11 @@ _WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
     "same_in_every_run": lambda reason: (
         f"the {reason.names.get('side', 'test')}'s output is the same in every run, whatever the input"
     ),
+    "may_stand_still": lambda reason: (
+        f"the test's output is the same in every run, the reference has {reason.numbers['distinct']} in "
+        f"{reason.numbers['runs']} runs: so close together, these may be of a delegate that stands still; try other "
+        "inputs (--input_images, --input_files)"
+    ),
     "no_relative_size": lambda _: (
         "no relative size: the reference is 0 everywhere, the test is not, or numbers are too large"
     ),
