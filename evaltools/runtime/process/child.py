@@ -51,27 +51,29 @@ class ChildProcess:
     channel: Channel
     bell: Channel
     _control: Channel
+    _printed: IO[bytes]
+    _printed_name: str
 
     def __init__(self, serve: Callable[..., None], arguments: tuple[Any, ...], packages: Path | None = None) -> None:
-        descriptor, self._printed_name = tempfile.mkstemp(prefix="evaltools-", suffix=".log")
-        self._printed: IO[bytes] = os.fdopen(descriptor, "rb")
         self._number: int | None = None
         self._ended: Ended | None = None
         self._asking = threading.Lock()
-        try:
-            self._start(serve, arguments, packages)
-        except OSError:
-            self._printed.close()
-            _forget(self._printed_name)
-            raise
+        self._start(serve, arguments, packages)
 
     def _start(self, serve: Callable[..., None], arguments: tuple[Any, ...], packages: Path | None) -> None:
-        """Start it; where the server of children cannot work, or has other packages, as a child of this process."""
+        """Start it; where the server of children cannot work, or has other packages, as a child of this process.
+
+        Each try has a log of its own: a child whose start failed half-way may have opened that of the first.
+        """
         for context in _contexts() if packages is None else [_Spawned()]:
+            descriptor, self._printed_name = tempfile.mkstemp(prefix="evaltools-", suffix=".log")
+            self._printed = os.fdopen(descriptor, "rb")
             try:
                 self._start_in(context, serve, arguments, packages)
                 return
             except OSError:
+                self._printed.close()
+                _forget(self._printed_name)
                 if context.get_start_method() == "spawn":
                     raise
 
