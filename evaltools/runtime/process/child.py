@@ -238,9 +238,15 @@ def _begin(
     printed: str,
     arguments: tuple[Any, ...],
 ) -> None:
-    """What a child does first: leave Ctrl-C to its parent, print into the log; then it is watched while it serves."""
+    """What a child does first: leave Ctrl-C to its parent, print into the log; then it is watched while it serves.
+
+    Nobody waits for one without a log: its start was given up meanwhile.
+    """
     _leave_interrupts_to_parent()
-    _redirect_output(printed)
+    try:
+        _redirect_output(printed)
+    except FileNotFoundError:
+        return
     watched(
         Channel(control, secret),
         lambda: serve(Channel(end, secret), Channel(bell, secret), *arguments),
