@@ -6,6 +6,7 @@ Processes, not threads: on two cores, two threads that decode and resize are 1.7
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +18,8 @@ from typing import Any, Final, Protocol
 from evaltools.engine.task import Example, Failure, PortableTask, Prepared, Task
 from evaltools.errors import ImageError, TaskError
 from evaltools.runtime.process.channel import Channel, WrongMessage
-from evaltools.runtime.process.child import ChildProcess
+from evaltools.runtime.process.child import ChildProcess, log_length
+from evaltools.runtime.process.printed import flush_printed
 from evaltools.runtime.process.shared_arrays import Parcel, SharedArrays
 from evaltools.runtime.session import TensorSpec
 
@@ -26,7 +28,6 @@ Within = Callable[[], AbstractContextManager[None]]
 _TRIES: Final = 3
 _WORTH_A_PROCESS: Final = 64
 _LONGEST_START_S: Final = 60.0
-_BEGUN: Final = "begun"
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ class InOtherProcess:
     def _takes(self, child: ChildProcess, recipes: Recipes) -> bool:
         try:
             child.channel.send(recipes, _LONGEST_START_S)
-            child.receive(child.channel, _LONGEST_START_S)
+            child.log_place = child.receive(child.channel, _LONGEST_START_S)
         except (OSError, EOFError, ValueError, WrongMessage):
             return False
         return True
@@ -140,12 +141,13 @@ class InOtherProcess:
         try:
             answer = child.receive(child.channel, self._timeout_s)
         except TimeoutError:
-            reason = f"was not decoded within {self._timeout_s:g} s"
+            reason = f"was not decoded within {self._timeout_s:g} s{child.quote()}"
         except WrongMessage as error:
-            reason = f"the process that decoded it sent {error}"
+            reason = f"the process that decoded it sent {error}{child.quote()}"
         except (OSError, EOFError, ValueError):
             reason = f"the process that decoded it died ({child.cause_of_death()}){child.quote()}"
         else:
+            _pass_on(child.printed_since())
             if isinstance(answer, Exception):
                 raise answer
             made: list[_Sent] = answer
@@ -245,13 +247,23 @@ class _Sent:
     duration_us: int
 
 
+def _pass_on(printed: str) -> None:
+    """What a task's own code prints goes to stderr, as it does where this process makes the inputs."""
+    if printed and sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            sys.stderr.write(printed)
+            sys.stderr.flush()
+
+
 def _serve(channel: Channel, _bell: Channel, memory: SharedArrays, within: Within) -> None:
-    """The other process: say that it has begun, make what it was asked for, until the pipe closes."""
+    """The other process: say where its log ends, make what it was asked for, until the pipe closes."""
     with suppress(EOFError, BrokenPipeError):
         while True:
             recipes: Recipes = channel.receive()
-            channel.send(_BEGUN)
-            channel.send(_made_all(recipes, memory, within))
+            channel.send(log_length())
+            made = _made_all(recipes, memory, within)
+            flush_printed()
+            channel.send(made)
 
 
 def _made_all(recipes: Recipes, memory: SharedArrays, within: Within) -> list[_Sent] | Exception:

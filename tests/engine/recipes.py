@@ -24,6 +24,7 @@ class Recipe:
 
     Nothing else: ``killed`` and ``left`` end the process, ``hangs`` never does, ``broken`` raises, ``slow`` says in a
     file of ``folder`` which process runs it and takes long, ``once`` ends the process unless that file is there.
+    ``speaks`` prints a line on stdout, ``shouts`` a megabyte, ``babbles`` never ends printing.
     """
 
     index: int
@@ -37,6 +38,12 @@ class Recipe:
             os._exit(7)
         if self.how == "hangs":
             time.sleep(1000)
+        if self.how == "speaks":
+            print(f"this is e{self.index}")
+        if self.how == "shouts":
+            print("x" * (1 << 20))
+        while self.how == "babbles":
+            print("x" * (1 << 10))
         if self.how == "broken":
             raise ImageError(f"e{self.index} is broken")
         if self.how == "slow" and self.note():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from evaltools.runtime.process import child as child_process
+from evaltools.runtime.process.channel import Channel
 from evaltools.runtime.process.child import ChildProcess
 from tests import tiny_models
 
@@ -100,17 +102,18 @@ def test_a_file_that_native_code_opened_as_its_stdout_is_not_made_empty(tmp_path
         tmp_path,
         "import os\n"
         "from evaltools.runtime.process import child\n"
+        "log = open('log', 'rb')\n"
         "child._redirect_output('log')\n"
         "os.dup2(os.open('theirs', os.O_WRONLY), 1)\n"
         "assert child.log_length() == 0\n"
         "os.write(2, bytes(2 << 20))\n"
         "assert child.log_length() == 0\n"
         "os.write(2, b'new')\n"
-        "assert child.log_length() == 3\n",
+        "assert child.log_length() == 3\n"
+        "assert log.read() == b'new'\n",
     )
     assert done.returncode == 0
     assert (tmp_path / "theirs").stat().st_size == 3 << 20
-    assert (tmp_path / "log").read_bytes() == b"new"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit")
@@ -140,3 +143,18 @@ def test_where_descriptors_run_out_no_process_prints_a_traceback(tmp_path: Path)
     )
     said = "no process of its own could be started for it: [Errno 24] Too many open files"
     assert (done.stdout.splitlines(), done.stderr) == ([said] * 5, "")
+
+
+def test_without_a_thread_for_its_server_a_child_is_started_by_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    class NoThread(threading.Timer):
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading, "Timer", NoThread)
+    child = ChildProcess(say, ())
+    assert child.receive(child.channel, 60.0) == "here"
+    child.end()
+
+
+def say(channel: Channel, _bell: Channel) -> None:
+    channel.send("here")
