@@ -81,6 +81,7 @@ class InOtherProcess:
         self._within = within
         self._changing = threading.Lock()
         self._stopped = False
+        self._has_made_inputs = False
         self._memory = SharedArrays.create(inputs, ())
         self._memory.forget_path()
         try:
@@ -92,14 +93,15 @@ class InOtherProcess:
     def make(self, examples: Sequence[Example]) -> list[ReadyExample]:
         """Make inputs in the other process.
 
-        If that dies or hangs, each example is tried by itself to find out which one it was.
+        If that dies or hangs, each example is tried by itself to find out which one it was. One that was by itself is
+        tried again where the process died that had made others before: what they did may have been the reason.
         """
         start_ns = time.perf_counter_ns()
         recipes = [self._task.recipe(example) for example in examples]
         try:
             sent = self._made(recipes)
         except _NotMade as error:
-            if len(examples) > 1:
+            if len(examples) > 1 or error.may_be_of_others:
                 return [self._detached(self.make([example])[0]) for example in examples]
             duration_us = (time.perf_counter_ns() - start_ns) // 1000
             return [ReadyExample(examples[0], Failure("input", str(error)), start_ns, duration_us)]
@@ -127,7 +129,7 @@ class InOtherProcess:
             if self._takes(child, recipes):
                 return self._answer(child)
             self._replace(child)
-        raise _NotMade("the process that decodes cannot be started")
+        raise _NotMade("the process that decodes cannot be started", may_be_of_others=False)
 
     def _takes(self, child: ChildProcess, recipes: Recipes) -> bool:
         try:
@@ -138,22 +140,25 @@ class InOtherProcess:
         return True
 
     def _answer(self, child: ChildProcess) -> list[_Sent]:
+        may_be_of_others = self._has_made_inputs
         try:
             answer = child.receive(child.channel, self._timeout_s)
         except TimeoutError:
             reason = f"was not decoded within {self._timeout_s:g} s{child.quote()}"
+            may_be_of_others = False
         except WrongMessage as error:
             reason = f"the process that decoded it sent {error}{child.quote()}"
         except (OSError, EOFError, ValueError):
             reason = f"the process that decoded it died ({child.cause_of_death()}){child.quote()}"
         else:
+            self._has_made_inputs = True
             _pass_on(child.printed_since())
             if isinstance(answer, Exception):
                 raise answer
             made: list[_Sent] = answer
             return made
         self._replace(child)
-        raise _NotMade(reason)
+        raise _NotMade(reason, may_be_of_others)
 
     def _begun(self) -> ChildProcess:
         return ChildProcess(_serve, (self._memory, self._within))
@@ -162,6 +167,7 @@ class InOtherProcess:
         """Start another process; where that cannot be, whoever asks the one that has ended hears so."""
         with self._changing:
             child.end()
+            self._has_made_inputs = False
             if not self._stopped:
                 with suppress(OSError):
                     self._child = self._begun()
@@ -231,7 +237,14 @@ def _in_other_processes(
 
 
 class _NotMade(Exception):
-    """The process that made some inputs died, or did not finish in time."""
+    """The process that made some inputs died, or did not finish in time.
+
+    ``may_be_of_others``: inputs that it had made before may be the reason.
+    """
+
+    def __init__(self, reason: str, may_be_of_others: bool) -> None:
+        super().__init__(reason)
+        self.may_be_of_others: Final = may_be_of_others
 
 
 @dataclass(frozen=True)

@@ -181,6 +181,18 @@ def test_an_example_whose_process_was_killed_has_failed_where_it_is_alone(tmp_pa
         assert made(maker, task, 1) == ["1"]
 
 
+def test_what_becomes_of_a_process_that_made_others_is_no_fault_of_an_example_alone(tmp_path: Path) -> None:
+    task = Recipes({1: "slow", 2: "copied", 3: "overtaken"}, tmp_path)
+    found: list[str] = []
+    with pool(task) as (maker,):
+        assert made(maker, task, 0) == ["0"]
+        in_threads(
+            lambda: found.extend(made(maker, task, 1)), lambda: os.kill(wait_for(tmp_path / "1"), signal.SIGKILL)
+        )
+        assert found == ["1"]
+        assert [made(maker, task, index) for index in (2, 3, 4)] == [["2"], ["3"], ["4"]]
+
+
 def test_an_example_that_kills_its_process_fails_and_the_rest_of_its_block_does_not() -> None:
     task = Recipes({1: "killed", 3: "left", 4: "broken"})
     with pool(task) as (maker,):
