@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from evaltools.runtime.process import child as child_process
 from evaltools.runtime.process.channel import Channel
 from evaltools.runtime.process.child import ChildProcess
 from tests import tiny_models
+from tests.scarcity import no_thread
 
 _VARIABLE = "PYTHONSAFEPATH"
 
@@ -146,14 +148,20 @@ def test_where_descriptors_run_out_no_process_prints_a_traceback(tmp_path: Path)
 
 
 def test_without_a_thread_for_its_server_a_child_is_started_by_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    class NoThread(threading.Timer):
-        def start(self) -> None:
-            raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading, "Timer", NoThread)
+    monkeypatch.setattr(threading.Timer, "start", no_thread)
     child = ChildProcess(say, ())
     assert child.receive(child.channel, 60.0) == "here"
     child.end()
+
+
+def test_where_no_more_processes_are_allowed_the_server_is_not_called_in_vain(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    with pytest.raises(BlockingIOError):
+        ChildProcess(say, ())
+    assert list(tmp_path.iterdir()) == []
 
 
 def say(channel: Channel, _bell: Channel) -> None:
