@@ -193,6 +193,8 @@ def _made(recipe: Callable[[], Prepared]) -> tuple[Prepared | Failure, int, int]
         prepared = recipe()
     except (ImageError, TaskError) as error:
         prepared = Failure("input", str(error))
+    except MemoryError:
+        prepared = Failure("input", "there is not enough memory to make its input")
     return prepared, start_ns, (time.perf_counter_ns() - start_ns) // 1000
 
 

@@ -22,8 +22,9 @@ SHAPE = (2, 3)
 class Recipe:
     """Makes ``[index, index, ..]``, or comes to an end as ``how`` says.
 
-    Nothing else: ``killed`` and ``left`` end the process, ``hangs`` never does, ``broken`` raises, ``slow`` says in a
-    file of ``folder`` which process runs it and takes long, ``once`` ends the process unless that file is there.
+    Nothing else: ``killed`` and ``left`` end the process, ``hangs`` never does, ``broken`` and ``large`` raise,
+    ``slow`` says in a file of ``folder`` which process runs it and takes long, ``once`` ends the process unless that
+    file is there.
     ``copied`` forks, and its copy goes on once the next example is under way, which is ``overtaken`` by that.
     ``speaks`` prints a line on stdout, ``shouts`` a megabyte, ``babbles`` never ends printing.
     """
@@ -51,6 +52,8 @@ class Recipe:
             print("x" * (1 << 10))
         if self.how == "broken":
             raise ImageError(f"e{self.index} is broken")
+        if self.how == "large":
+            raise MemoryError
         if self.how == "slow" and self.note():
             time.sleep(1000)
         if self.how == "once" and self.note():

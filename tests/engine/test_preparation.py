@@ -94,7 +94,8 @@ def in_threads(*work: Callable[[], None]) -> None:
 
 
 def test_inputs_are_those_that_this_process_makes() -> None:
-    task = Recipes({2: "odd", 3: "broken"})
+    task = Recipes({2: "odd", 3: "broken", 4: "large"})
+    reasons = {3: "e3 is broken", 4: "there is not enough memory to make its input"}
     examples = task.examples[:5]
     here = InThisProcess(task).make(examples)
     with pool(task) as (maker,):
@@ -103,7 +104,7 @@ def test_inputs_are_those_that_this_process_makes() -> None:
             for one, other in zip(here, there, strict=True):
                 assert one.example == other.example
                 if not isinstance(one.prepared, Prepared) or not isinstance(other.prepared, Prepared):
-                    assert one.prepared == other.prepared == Failure("input", "e3 is broken")
+                    assert one.prepared == other.prepared == Failure("input", reasons[one.example.index])
                     continue
                 assert other.prepared.steps == (("decode", 5),)
                 assert other.prepared.context[1] != os.getpid()

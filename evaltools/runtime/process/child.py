@@ -6,7 +6,6 @@ import the main module, so that a program needs no ``if __name__ == "__main__"``
 
 from __future__ import annotations
 
-import errno
 import multiprocessing
 import os
 import secrets
@@ -39,7 +38,6 @@ _MOST_PRINTED: Final = 1 << 30
 """Bytes that a child may print until it answers; more would fill the disk."""
 _SECONDS_BETWEEN_LOOKS: Final = 1.0
 _PIPES_TO_START: Final = 4
-_PROCESSES_TO_START: Final = 4
 _log = 1
 """The descriptor of the log in a child."""
 _ENVIRONMENT: Final = threading.Lock()
@@ -97,7 +95,6 @@ class ChildProcess:
             given = (serve, *far, secret, name, arguments)
             process = context.Process(target=_begin, args=given, daemon=True)  # type: ignore[attr-defined]
             _require_descriptors()
-            _require_processes()
             with _interrupts_kept_back(), _imports_not_from_this_folder(), _found_first(packages):
                 process.start()
             ours.pop_all()
@@ -252,26 +249,6 @@ def _require_descriptors() -> None:
     finally:
         for descriptor in opened:
             os.close(descriptor)
-
-
-def _require_processes() -> None:
-    """Raise :class:`OSError` where a child cannot be started because the system allows no more processes.
-
-    A server of children that cannot fork prints a traceback, and ends. A limit of processes counts threads as well.
-    """
-    tried = threading.Event()
-    started: list[threading.Thread] = []
-    try:
-        for _ in range(_PROCESSES_TO_START):
-            thread = threading.Thread(target=tried.wait, daemon=True)
-            thread.start()
-            started.append(thread)
-    except RuntimeError as error:
-        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
-    finally:
-        tried.set()
-        for thread in started:
-            thread.join()
 
 
 def _begin(

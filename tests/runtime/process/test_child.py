@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -152,16 +151,6 @@ def test_without_a_thread_for_its_server_a_child_is_started_by_this_process(monk
     child = ChildProcess(say, ())
     assert child.receive(child.channel, 60.0) == "here"
     child.end()
-
-
-def test_where_no_more_processes_are_allowed_the_server_is_not_called_in_vain(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(threading.Thread, "start", no_thread)
-    with pytest.raises(BlockingIOError):
-        ChildProcess(say, ())
-    assert list(tmp_path.iterdir()) == []
 
 
 def say(channel: Channel, _bell: Channel) -> None:
