@@ -6,6 +6,7 @@ Processes, not threads: on two cores, two threads that decode and resize are 1.7
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +18,8 @@ from typing import Any, Final, Protocol
 from evaltools.engine.task import Example, Failure, PortableTask, Prepared, Task
 from evaltools.errors import ImageError, TaskError
 from evaltools.runtime.process.channel import Channel, WrongMessage
-from evaltools.runtime.process.child import ChildProcess
+from evaltools.runtime.process.child import ChildProcess, log_length
+from evaltools.runtime.process.printed import flush_printed
 from evaltools.runtime.process.shared_arrays import Parcel, SharedArrays
 from evaltools.runtime.session import TensorSpec
 
@@ -26,7 +28,6 @@ Within = Callable[[], AbstractContextManager[None]]
 _TRIES: Final = 3
 _WORTH_A_PROCESS: Final = 64
 _LONGEST_START_S: Final = 60.0
-_BEGUN: Final = "begun"
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class InOtherProcess:
         self._within = within
         self._changing = threading.Lock()
         self._stopped = False
+        self._has_made_inputs = False
         self._memory = SharedArrays.create(inputs, ())
         self._memory.forget_path()
         try:
@@ -91,14 +93,15 @@ class InOtherProcess:
     def make(self, examples: Sequence[Example]) -> list[ReadyExample]:
         """Make inputs in the other process.
 
-        If that dies or hangs, each example is tried by itself to find out which one it was.
+        If that dies or hangs, each example is tried by itself to find out which one it was. One that was by itself is
+        tried again where the process died that had made others before: what they did may have been the reason.
         """
         start_ns = time.perf_counter_ns()
         recipes = [self._task.recipe(example) for example in examples]
         try:
             sent = self._made(recipes)
         except _NotMade as error:
-            if len(examples) > 1:
+            if len(examples) > 1 or error.may_be_of_others:
                 return [self._detached(self.make([example])[0]) for example in examples]
             duration_us = (time.perf_counter_ns() - start_ns) // 1000
             return [ReadyExample(examples[0], Failure("input", str(error)), start_ns, duration_us)]
@@ -126,32 +129,36 @@ class InOtherProcess:
             if self._takes(child, recipes):
                 return self._answer(child)
             self._replace(child)
-        raise _NotMade("the process that decodes cannot be started")
+        raise _NotMade("the process that decodes cannot be started", may_be_of_others=False)
 
     def _takes(self, child: ChildProcess, recipes: Recipes) -> bool:
         try:
             child.channel.send(recipes, _LONGEST_START_S)
-            child.receive(child.channel, _LONGEST_START_S)
+            child.log_place = child.receive(child.channel, _LONGEST_START_S)
         except (OSError, EOFError, ValueError, WrongMessage):
             return False
         return True
 
     def _answer(self, child: ChildProcess) -> list[_Sent]:
+        may_be_of_others = self._has_made_inputs
         try:
             answer = child.receive(child.channel, self._timeout_s)
         except TimeoutError:
-            reason = f"was not decoded within {self._timeout_s:g} s"
+            reason = f"was not decoded within {self._timeout_s:g} s{child.quote()}"
+            may_be_of_others = False
         except WrongMessage as error:
-            reason = f"the process that decoded it sent {error}"
+            reason = f"the process that decoded it sent {error}{child.quote()}"
         except (OSError, EOFError, ValueError):
             reason = f"the process that decoded it died ({child.cause_of_death()}){child.quote()}"
         else:
+            self._has_made_inputs = True
+            _pass_on(child.printed_since())
             if isinstance(answer, Exception):
                 raise answer
             made: list[_Sent] = answer
             return made
         self._replace(child)
-        raise _NotMade(reason)
+        raise _NotMade(reason, may_be_of_others)
 
     def _begun(self) -> ChildProcess:
         return ChildProcess(_serve, (self._memory, self._within))
@@ -160,6 +167,7 @@ class InOtherProcess:
         """Start another process; where that cannot be, whoever asks the one that has ended hears so."""
         with self._changing:
             child.end()
+            self._has_made_inputs = False
             if not self._stopped:
                 with suppress(OSError):
                     self._child = self._begun()
@@ -185,6 +193,8 @@ def _made(recipe: Callable[[], Prepared]) -> tuple[Prepared | Failure, int, int]
         prepared = recipe()
     except (ImageError, TaskError) as error:
         prepared = Failure("input", str(error))
+    except MemoryError:
+        prepared = Failure("input", "there is not enough memory to make its input")
     return prepared, start_ns, (time.perf_counter_ns() - start_ns) // 1000
 
 
@@ -229,7 +239,14 @@ def _in_other_processes(
 
 
 class _NotMade(Exception):
-    """The process that made some inputs died, or did not finish in time."""
+    """The process that made some inputs died, or did not finish in time.
+
+    ``may_be_of_others``: inputs that it had made before may be the reason.
+    """
+
+    def __init__(self, reason: str, may_be_of_others: bool) -> None:
+        super().__init__(reason)
+        self.may_be_of_others: Final = may_be_of_others
 
 
 @dataclass(frozen=True)
@@ -245,13 +262,23 @@ class _Sent:
     duration_us: int
 
 
+def _pass_on(printed: str) -> None:
+    """What a task's own code prints goes to stderr, as it does where this process makes the inputs."""
+    if printed and sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            sys.stderr.write(printed)
+            sys.stderr.flush()
+
+
 def _serve(channel: Channel, _bell: Channel, memory: SharedArrays, within: Within) -> None:
-    """The other process: say that it has begun, make what it was asked for, until the pipe closes."""
+    """The other process: say where its log ends, make what it was asked for, until the pipe closes."""
     with suppress(EOFError, BrokenPipeError):
         while True:
             recipes: Recipes = channel.receive()
-            channel.send(_BEGUN)
-            channel.send(_made_all(recipes, memory, within))
+            channel.send(log_length())
+            made = _made_all(recipes, memory, within)
+            flush_printed()
+            channel.send(made)
 
 
 def _made_all(recipes: Recipes, memory: SharedArrays, within: Within) -> list[_Sent] | Exception:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final
@@ -32,6 +33,7 @@ class MemoryOverTime:
 
     ``processes`` gives those of now, which may change: a process that was started again goes on under its name. Of a
     long run every second sample is dropped whenever there are 240, and samples are taken half as often from then on.
+    Where the system allows no more threads, there is one sample at the end.
     """
 
     def __init__(self, processes: Callable[[], Sequence[NamedProcess]]) -> None:
@@ -44,14 +46,16 @@ class MemoryOverTime:
         self._thread = threading.Thread(target=self._watch, name="memory over time", daemon=True)
 
     def __enter__(self) -> MemoryOverTime:
-        self._thread.start()
+        with suppress(RuntimeError):
+            self._thread.start()
         return self
 
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
     ) -> None:
         self._end.set()
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
         self.sample()
 
     def sample(self) -> None:

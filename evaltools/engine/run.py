@@ -19,6 +19,7 @@ from evaltools.engine.preparation import InThisProcess, Preparer, ReadyExample
 from evaltools.engine.stages import JOURNAL, Span, StageTimes
 from evaltools.engine.task import Example, Observation, Record, Task
 from evaltools.engine.worker import FinishedBlock, Worker
+from evaltools.errors import ConfigurationUnavailable
 from evaltools.runtime import Session
 from evaltools.runtime.interrupts import deferred_interrupt
 
@@ -230,9 +231,9 @@ class _Pass(Generic[Observation]):
             threading.Thread(target=self._work, args=(worker, maker), daemon=True)
             for worker, maker in zip(self._workers, self._makers, strict=True)
         ]
-        for thread in threads:
-            thread.start()
         try:
+            for thread in threads:
+                _start(thread)
             yield len(threads)
         except Exception:
             self._ended = True
@@ -320,6 +321,17 @@ class _Pass(Generic[Observation]):
         if self._ledger.stopped is not None:
             self._enough.set()
         return False
+
+
+def _start(thread: threading.Thread) -> None:
+    """Raises :class:`ConfigurationUnavailable` where the system allows no more threads."""
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise ConfigurationUnavailable(
+            f"no thread could be started for a worker ({error}): the system allows no more, or has no memory for it; "
+            "give fewer --workers, or raise the limit (ulimit -u, ulimit -v)"
+        ) from error
 
 
 def _outcome(

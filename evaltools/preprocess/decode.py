@@ -34,6 +34,7 @@ _MAX_COMPONENT_COUNT: Final = 1 << 29
 """The native decoder refuses pictures with width * height * components at or above this."""
 _MAX_FILE_BYTES: Final = 1 << 31
 """Larger files are not read into memory; no picture below the limit above needs as many bytes."""
+_NO_MEMORY: Final = "there is not enough memory to decode it"
 _ORIENTATION_TAG: Final = 0x0112
 _READING_A_HEADER: Final = threading.Lock()
 
@@ -81,7 +82,9 @@ def read_picture(path: Path) -> bytes:
     decoder = _decoder(extension)
     try:
         return _file_bytes(path)
-    except (OSError, ValueError, MemoryError) as error:
+    except MemoryError as error:
+        raise ImageError(_NO_MEMORY) from error
+    except (OSError, ValueError) as error:
         raise ImageError(f"{decoder.unreadable}: {error}") from error
 
 
@@ -161,6 +164,8 @@ def _opened(source: Path | io.BytesIO, decoder: _Decoder, path: Path | None) -> 
             yield picture
     except ImageError:
         raise
+    except MemoryError as error:
+        raise ImageError(_NO_MEMORY) from error
     except UnidentifiedImageError as error:  # Pillow's text names the object that it read from
         name = "" if path is None else f" {os.fspath(path)!r}"
         raise ImageError(f"{decoder.unreadable}: cannot identify image file{name}") from error

@@ -18,6 +18,7 @@ import numpy.typing as npt
 _MODEL: Final = Path(__file__).with_name("resize_bilinear.tflite")
 SIZE_IN_MODEL: Final = (16_909_060, 84_281_096)
 """Height and width that stand in the file for those of the output."""
+_UNKNOWN: Final = (0, 0)
 
 
 class KernelResize:
@@ -36,13 +37,17 @@ class KernelResize:
         self._interpreter.allocate_tensors()
         self._input = self._interpreter.get_input_details()[0]["index"]
         self._output = self._interpreter.get_output_details()[0]["index"]
-        self._size_in = (1, 1)
+        self._size_in = _UNKNOWN
         self._one_at_a_time = threading.Lock()
 
     def __call__(self, image: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
-        """Resize ``(H, W, 3)`` uint8 to ``(height, width, 3)`` float32; threads take turns."""
+        """Resize ``(H, W, 3)`` uint8 to ``(height, width, 3)`` float32; threads take turns.
+
+        Raises :class:`RuntimeError` where there is no memory for the picture; others can be resized afterwards.
+        """
         with self._one_at_a_time:
             if image.shape[:2] != self._size_in:
+                self._size_in = _UNKNOWN
                 self._interpreter.resize_tensor_input(self._input, (1, *image.shape))
                 self._interpreter.allocate_tensors()
                 self._size_in = (image.shape[0], image.shape[1])

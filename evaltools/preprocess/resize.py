@@ -7,7 +7,7 @@ Both differ from what image libraries do: rounding is half away from zero, and t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -72,7 +72,10 @@ def legacy_bilinear(image: npt.NDArray[np.uint8], height: int, width: int) -> Fl
     [0.0, 50.0, 100.0, 100.0]
     """
     kernel = _kernel(height, width) if _uses_kernel.get() and image.shape[2] == _RGB else None
-    return _bilinear_by_numpy(image, height, width) if kernel is None else kernel(image)
+    if kernel is not None:
+        with suppress(RuntimeError):  # a large picture, of which it needs a copy
+            return kernel(image)
+    return _bilinear_by_numpy(image, height, width)
 
 
 @contextmanager

@@ -22,8 +22,11 @@ SHAPE = (2, 3)
 class Recipe:
     """Makes ``[index, index, ..]``, or comes to an end as ``how`` says.
 
-    Nothing else: ``killed`` and ``left`` end the process, ``hangs`` never does, ``broken`` raises, ``slow`` says in a
-    file of ``folder`` which process runs it and takes long, ``once`` ends the process unless that file is there.
+    Nothing else: ``killed`` and ``left`` end the process, ``hangs`` never does, ``broken`` and ``large`` raise,
+    ``slow`` says in a file of ``folder`` which process runs it and takes long, ``once`` ends the process unless that
+    file is there.
+    ``copied`` forks, and its copy goes on once the next example is under way, which is ``overtaken`` by that.
+    ``speaks`` prints a line on stdout, ``shouts`` a megabyte, ``babbles`` never ends printing.
     """
 
     index: int
@@ -37,8 +40,20 @@ class Recipe:
             os._exit(7)
         if self.how == "hangs":
             time.sleep(1000)
+        if self.how == "copied" and not os.fork():
+            self.wait_for_next()
+        if self.how == "overtaken" and self.note():
+            os.wait()
+        if self.how == "speaks":
+            print(f"this is e{self.index}")
+        if self.how == "shouts":
+            print("x" * (1 << 20))
+        while self.how == "babbles":
+            print("x" * (1 << 10))
         if self.how == "broken":
             raise ImageError(f"e{self.index} is broken")
+        if self.how == "large":
+            raise MemoryError
         if self.how == "slow" and self.note():
             time.sleep(1000)
         if self.how == "once" and self.note():
@@ -47,6 +62,12 @@ class Recipe:
         if self.how == "odd":
             arrays = (np.full((50, 50), self.index), np.array([b"a", b""], object), np.array(True))
         return Prepared(arrays, (self.index, os.getpid()), (("decode", 5),))
+
+    def wait_for_next(self) -> None:
+        """Wait until the next example has said which process runs it."""
+        assert self.folder is not None
+        while not (self.folder / str(self.index + 1)).exists():
+            time.sleep(0.01)
 
     def note(self) -> bool:
         """Say which process this is; false where that has been said."""

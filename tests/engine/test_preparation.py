@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import signal
 import threading
 import time
@@ -19,6 +20,8 @@ import pytest
 from evaltools.engine import Failure, Prepared
 from evaltools.engine.preparation import InOtherProcess, InThisProcess, Preparer, ReadyExample, preparers
 from evaltools.runtime import TensorSpec
+from evaltools.runtime.process import child as child_process
+from evaltools.runtime.process.printed import LONGEST_PART
 from evaltools.runtime.process.shared_arrays import SharedArrays
 from tests.engine.recipes import SHAPE, Recipes
 
@@ -91,7 +94,8 @@ def in_threads(*work: Callable[[], None]) -> None:
 
 
 def test_inputs_are_those_that_this_process_makes() -> None:
-    task = Recipes({2: "odd", 3: "broken"})
+    task = Recipes({2: "odd", 3: "broken", 4: "large"})
+    reasons = {3: "e3 is broken", 4: "there is not enough memory to make its input"}
     examples = task.examples[:5]
     here = InThisProcess(task).make(examples)
     with pool(task) as (maker,):
@@ -100,7 +104,7 @@ def test_inputs_are_those_that_this_process_makes() -> None:
             for one, other in zip(here, there, strict=True):
                 assert one.example == other.example
                 if not isinstance(one.prepared, Prepared) or not isinstance(other.prepared, Prepared):
-                    assert one.prepared == other.prepared == Failure("input", "e3 is broken")
+                    assert one.prepared == other.prepared == Failure("input", reasons[one.example.index])
                     continue
                 assert other.prepared.steps == (("decode", 5),)
                 assert other.prepared.context[1] != os.getpid()
@@ -178,6 +182,18 @@ def test_an_example_whose_process_was_killed_has_failed_where_it_is_alone(tmp_pa
         assert made(maker, task, 1) == ["1"]
 
 
+def test_what_becomes_of_a_process_that_made_others_is_no_fault_of_an_example_alone(tmp_path: Path) -> None:
+    task = Recipes({1: "slow", 2: "copied", 3: "overtaken"}, tmp_path)
+    found: list[str] = []
+    with pool(task) as (maker,):
+        assert made(maker, task, 0) == ["0"]
+        in_threads(
+            lambda: found.extend(made(maker, task, 1)), lambda: os.kill(wait_for(tmp_path / "1"), signal.SIGKILL)
+        )
+        assert found == ["1"]
+        assert [made(maker, task, index) for index in (2, 3, 4)] == [["2"], ["3"], ["4"]]
+
+
 def test_an_example_that_kills_its_process_fails_and_the_rest_of_its_block_does_not() -> None:
     task = Recipes({1: "killed", 3: "left", 4: "broken"})
     with pool(task) as (maker,):
@@ -185,6 +201,36 @@ def test_an_example_that_kills_its_process_fails_and_the_rest_of_its_block_does_
         died = "the process that decoded it died (exit code 7)"
         assert found == ["0", KILLED, "2", died, "e4 is broken", "5"]
         assert made(maker, task, 6, 7) == ["6", "7"]
+
+
+def test_what_a_recipe_prints_goes_to_stderr_and_is_no_reason_of_another(capfd: pytest.CaptureFixture[str]) -> None:
+    task = Recipes({1: "speaks", 3: "speaks", 4: "killed"})
+    with pool(task) as (maker,):
+        assert made(maker, task, 0, 1, 2, 3) == ["0", "1", "2", "3"]
+        assert made(maker, task, 4) == [KILLED]
+    assert capfd.readouterr() == ("", "this is e1\nthis is e3\n")
+
+
+def test_what_recipes_print_does_not_fill_the_disk(capfd: pytest.CaptureFixture[str]) -> None:
+    task = Recipes(dict.fromkeys(range(6), "shouts"))
+    with pool(task) as (maker,):
+        for index in range(6):
+            assert made(maker, task, index) == [str(index)]
+        kept = os.fstat(maker._child._printed.fileno()).st_size  # type: ignore[attr-defined]
+    assert 1 << 20 <= kept <= 3 << 20
+    assert 2 * LONGEST_PART <= len(capfd.readouterr().err) / 6 <= 1 << 20
+
+
+def test_a_recipe_that_never_ends_printing_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child_process, "_MOST_PRINTED", 1 << 16)
+    monkeypatch.setattr(child_process, "_SECONDS_BETWEEN_LOOKS", 0.05)
+    task = Recipes({1: "babbles"})
+    with pool(task) as (maker,):
+        (found,) = made(maker, task, 1)
+        assert re.match(
+            r"the process that decoded it sent \d+ bytes to stdout and stderr, at most 65536 are taken", found
+        )
+        assert made(maker, task, 0) == ["0"]
 
 
 def test_inputs_made_one_by_one_stay_as_they_are() -> None:

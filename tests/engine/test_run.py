@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -14,10 +15,11 @@ import pytest
 
 from evaltools.engine import Example, PassOptions, PassOutcome, Prepared, Record, Tally, run_pass
 from evaltools.engine.journal import temporary_journal
-from evaltools.errors import ImageError, InferenceError
+from evaltools.errors import ConfigurationUnavailable, ImageError, InferenceError
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array
 from tests.runtime.fake import FakeSession
+from tests.scarcity import no_thread
 
 
 class CountingTask:
@@ -154,6 +156,12 @@ def test_ctrl_c_lets_the_turn_end_that_is_under_way(monkeypatch: pytest.MonkeyPa
         [2 * index for index in range(outcome.examples_done)],
         list(range(outcome.examples_done)),
     ]
+
+
+def test_where_a_worker_gets_no_thread_it_says_what_would_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    with pytest.raises(ConfigurationUnavailable, match=r"\(can't start new thread\).*; give fewer --workers, or raise"):
+        run(CountingTask(3), {"reference": FakeSession(doubling)})
 
 
 def test_progress_is_told_after_every_example() -> None:

@@ -206,3 +206,12 @@ def test_what_pillow_warns_about_is_not_printed(tmp_path: Path, recwarn: pytest.
     assert picture_header(tmp_path / "a.jpg") == PictureHeader(8, 8, is_rotated=False)
     picture_header(saved(tmp_path, "b.png", Image.new("1", (9500, 9500))))
     assert [str(warning.message) for warning in recwarn] == []
+
+
+def test_a_picture_that_memory_does_not_suffice_for_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_arguments: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("evaltools.preprocess.decode.rgb_as_pillow", full)
+    with pytest.raises(ImageError, match="^there is not enough memory to decode it$"):
+        decode_image(saved(tmp_path, "a.jpg", Image.new("RGB", (4, 4))))

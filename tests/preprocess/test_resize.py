@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from evaltools.preprocess import central_crop_box, legacy_bilinear
+from evaltools.preprocess import central_crop_box, legacy_bilinear, resize
 from evaltools.preprocess.kernel_resize import KernelResize
+from evaltools.preprocess.resize import resizing_by_kernel
 
 
 def scalar_bilinear(image: npt.NDArray[np.uint8], height: int, width: int) -> npt.NDArray[np.float32]:
@@ -70,3 +71,22 @@ def test_threads_that_share_the_kernel_take_turns() -> None:
 
     with ThreadPoolExecutor(4) as threads:
         assert all(threads.map(resize, range(400)))
+
+
+def test_where_the_kernel_has_no_memory_for_a_picture_it_is_resized_without_and_the_next_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("ai_edge_litert.interpreter")
+    small, large = (np.random.default_rng(rows).integers(0, 256, (rows, 9, 3), np.uint8) for rows in (7, 11))
+    with resizing_by_kernel():
+        assert np.array_equal(legacy_bilinear(small, 5, 4), scalar_bilinear(small, 5, 4))
+        kernel = resize._kernel(5, 4)
+        assert kernel is not None
+        with monkeypatch.context() as full:
+            full.setattr(kernel._interpreter, "allocate_tensors", no_memory)
+            assert np.array_equal(legacy_bilinear(large, 5, 4), scalar_bilinear(large, 5, 4))
+        assert np.array_equal(legacy_bilinear(small, 5, 4), scalar_bilinear(small, 5, 4))
+
+
+def no_memory() -> None:
+    raise RuntimeError

@@ -14,6 +14,7 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import spawn
@@ -21,7 +22,7 @@ from multiprocessing.context import BaseContext, SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import IO, Any, Final
 
-from evaltools.runtime.process.channel import SECRET_BYTES, Channel
+from evaltools.runtime.process.channel import SECRET_BYTES, Channel, WrongMessage
 from evaltools.runtime.process.printed import bounded_text
 from evaltools.runtime.process.warden import Ended, watched
 from evaltools.text import last_words, printable, shortened
@@ -33,11 +34,16 @@ _LONGEST_QUOTE: Final = 300
 _LONGEST_NAMES: Final = 60
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
 _LONGEST_LOG: Final = 1 << 20
+_MOST_PRINTED: Final = 1 << 30
+"""Bytes that a child may print until it answers; more would fill the disk."""
+_SECONDS_BETWEEN_LOOKS: Final = 1.0
 _PIPES_TO_START: Final = 4
 _log = 1
 """The descriptor of the log in a child."""
 _ENVIRONMENT: Final = threading.Lock()
 _MAIN: Final = threading.Lock()
+_STARTING: Final = threading.Lock()
+"""One start at a time: what it needs of the descriptors that are left, it has."""
 _PRELOADED: Final = ["evaltools.runtime.process.isolated", "evaltools.runtime.interpreter", "evaltools.preprocess"]
 
 
@@ -45,7 +51,8 @@ class ChildProcess:
     """A child with a channel to it, a bell that it can ring, and what it printed.
 
     ``serve`` is called in the child with its ends of the channel and of the bell, and ``arguments``. It finds the
-    packages in the folder ``packages``, if there is one, before those of this process.
+    packages in the folder ``packages``, if there is one, before those of this process. ``log_place`` is where in its
+    log begins what it printed since it told of that place last.
     """
 
     channel: Channel
@@ -55,6 +62,7 @@ class ChildProcess:
     _printed_name: str
 
     def __init__(self, serve: Callable[..., None], arguments: tuple[Any, ...], packages: Path | None = None) -> None:
+        self.log_place = 0
         self._number: int | None = None
         self._ended: Ended | None = None
         self._asking = threading.Lock()
@@ -66,14 +74,10 @@ class ChildProcess:
         Each try has a log of its own: a child whose start failed half-way may have opened that of the first.
         """
         for context in _contexts() if packages is None else [_Spawned()]:
-            descriptor, self._printed_name = tempfile.mkstemp(prefix="evaltools-", suffix=".log")
-            self._printed = os.fdopen(descriptor, "rb")
             try:
                 self._start_in(context, serve, arguments, packages)
                 return
             except OSError:
-                self._printed.close()
-                _forget(self._printed_name)
                 if context.get_start_method() == "spawn":
                     raise
 
@@ -81,14 +85,17 @@ class ChildProcess:
         self, context: BaseContext, serve: Callable[..., None], arguments: tuple[Any, ...], packages: Path | None
     ) -> None:
         secret = secrets.token_bytes(SECRET_BYTES)
-        with ExitStack() as ours, ExitStack() as theirs:
+        with _STARTING, ExitStack() as ours, ExitStack() as theirs:
+            descriptor, name = tempfile.mkstemp(prefix="evaltools-", suffix=".log")
+            ours.callback(_forget, name)
+            printed = ours.enter_context(os.fdopen(descriptor, "rb"))
             near, far = [], []
             for _ in range(3):
                 one, other = socket.socketpair()
                 near.append(ours.enter_context(one))
                 far.append(theirs.enter_context(other))
                 one.setblocking(False)
-            given = (serve, *far, secret, self._printed_name, arguments)
+            given = (serve, *far, secret, name, arguments)
             process = context.Process(target=_begin, args=given, daemon=True)  # type: ignore[attr-defined]
             _require_descriptors()
             with _interrupts_kept_back(), _imports_not_from_this_folder(), _found_first(packages):
@@ -96,10 +103,24 @@ class ChildProcess:
             ours.pop_all()
         self._control = Channel(near[0], secret)
         self.channel, self.bell = (Channel(end, secret, alive=self._control) for end in near[1:])
-        self._process = process
+        self._process, self._printed, self._printed_name = process, printed, name
 
     def receive(self, channel: Channel, seconds: float) -> Any:
-        """Its next message by the channel or the bell; raises what :meth:`Channel.receive` raises."""
+        """Its next message by the channel or the bell; raises what :meth:`Channel.receive` raises.
+
+        It raises :class:`WrongMessage` also where the child prints so much meanwhile that this would fill the disk.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                return self._received(channel, max(0.0, min(left, _SECONDS_BETWEEN_LOOKS)))
+            except TimeoutError:
+                if left <= _SECONDS_BETWEEN_LOOKS:
+                    raise
+                self._require_few_words()
+
+    def _received(self, channel: Channel, seconds: float) -> Any:
         if self._number is None:
             self._wait_until_begun(seconds)
         return channel.receive(seconds)
@@ -109,6 +130,11 @@ class ChildProcess:
         for channel in (self.channel, self.bell):
             channel.only_from(number)
         self._number = number
+
+    def _require_few_words(self) -> None:
+        printed = os.fstat(self._printed.fileno()).st_size - self.log_place
+        if printed > _MOST_PRINTED:
+            raise WrongMessage(f"{printed} bytes to stdout and stderr, at most {_MOST_PRINTED} are taken")
 
     @property
     def process_id(self) -> int | None:
@@ -146,19 +172,18 @@ class ChildProcess:
         ended = self.ended()
         return "it closed its pipe" if ended is None else f"{_cause(ended.code)}{left_behind(ended)}"
 
-    def printed(self, start: int = 0) -> str:
-        """What native code printed since that place of the log, in one line; of a long text its head and its tail."""
-        return " ".join(self._text(start).split())
+    def printed(self) -> str:
+        """All that stands in its log, in one line; of a long text its head and its tail."""
+        return " ".join(self._text(0).split())
 
-    def quote(self, start: int = 0) -> str:
-        """What native code printed last since that place of the log, ready to stand behind a reason."""
-        text = last_words(self._text(start), _LONGEST_QUOTE)
+    def printed_since(self) -> str:
+        """What it printed from ``log_place`` on; of a long text its head and its tail."""
+        return self._text(self.log_place)
+
+    def quote(self) -> str:
+        """What it printed last from ``log_place`` on, ready to stand behind a reason."""
+        text = last_words(self.printed_since(), _LONGEST_QUOTE)
         return f"; it printed last: {text}" if text else ""
-
-    @property
-    def printed_bytes(self) -> int:
-        """How long the log is."""
-        return os.fstat(self._printed.fileno()).st_size
 
     def _text(self, start: int) -> str:
         try:
@@ -386,7 +411,10 @@ def _server_ended_after(seconds: float) -> Iterator[None]:
     """
     timer = threading.Timer(seconds, _end_server)
     timer.daemon = True
-    timer.start()
+    try:
+        timer.start()
+    except RuntimeError as error:  # for want of memory or of processes
+        raise OSError(str(error)) from error
     try:
         yield
     finally:

@@ -1,12 +1,21 @@
-"""Reads what native code printed, of which nobody knows how much it is."""
+"""What a process prints: written down, and read again, of which nobody knows how much it is."""
 
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import suppress
 from typing import IO, Final
 
 LONGEST_PART: Final = 1 << 18
 """How many bytes of the head, and as many of the tail, are read of a text."""
+
+
+def flush_printed() -> None:
+    """Write down what Python keeps back of what was printed here."""
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        with suppress(OSError, ValueError):
+            stream.flush()
 
 
 def bounded_text(file: IO[bytes], start: int = 0, longest_part: int = LONGEST_PART) -> str:

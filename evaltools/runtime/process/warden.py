@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from evaltools.runtime.process.channel import Channel
+from evaltools.runtime.process.printed import flush_printed
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
@@ -86,9 +87,7 @@ def _do(work: Callable[[], None], needed: Iterable[int]) -> NoReturn:
     except BaseException:  # what is printed goes to the log, and the exit code tells the parent
         traceback.print_exc()
     finally:
-        for stream in filter(None, (sys.stdout, sys.stderr)):
-            with suppress(OSError, ValueError):
-                stream.flush()
+        flush_printed()
         if not code:
             ctypes.CDLL(None).exit(code)  # with what libraries want to do at their end, unlike Python's
         os._exit(code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,8 +14,10 @@ from typing import Any
 import pytest
 
 from evaltools.runtime.process import child as child_process
+from evaltools.runtime.process.channel import Channel
 from evaltools.runtime.process.child import ChildProcess
 from tests import tiny_models
+from tests.scarcity import no_thread
 
 _VARIABLE = "PYTHONSAFEPATH"
 
@@ -142,3 +145,14 @@ def test_where_descriptors_run_out_no_process_prints_a_traceback(tmp_path: Path)
     )
     said = "no process of its own could be started for it: [Errno 24] Too many open files"
     assert (done.stdout.splitlines(), done.stderr) == ([said] * 5, "")
+
+
+def test_without_a_thread_for_its_server_a_child_is_started_by_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading.Timer, "start", no_thread)
+    child = ChildProcess(say, ())
+    assert child.receive(child.channel, 60.0) == "here"
+    child.end()
+
+
+def say(channel: Channel, _bell: Channel) -> None:
+    channel.send("here")

@@ -174,7 +174,7 @@ def test_nothing_that_is_printed_in_the_child_reaches_the_parents_streams() -> N
     completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert (completed.stdout, completed.stderr) == ("over\n", "")
     session = isolated(printing)
-    assert session._child.quote() == "; it printed last: opened with print opened natively"
+    assert session._child.printed() == "opened with print opened natively"
     session.close()
 
 
