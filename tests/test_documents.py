@@ -44,9 +44,10 @@ def test_what_is_nested_without_end_is_refused_with_a_sentence(what: str, tmp_pa
     assert caught.value.exit_code == 2
 
 
-def test_elements_in_elements_without_end_are_read(tmp_path: Path) -> None:
+def test_elements_in_elements_without_end_are_refused() -> None:
     elements = b"<a>" * 100_000 + b"</a>" * 100_000
-    assert parse_annotation(b"<annotation>" + elements + b"</annotation>", "a.xml").objects == ()
+    with pytest.raises(EvaltoolsError, match="a.xml is no valid XML: it is nested too deeply"):
+        parse_annotation(b"<annotation>" + elements + b"</annotation>", "a.xml")
 
 
 def test_a_key_of_many_parts_is_refused_before_it_takes_minutes(tmp_path: Path) -> None:

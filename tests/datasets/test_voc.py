@@ -273,12 +273,6 @@ def test_a_document_type_that_reads_a_file_is_refused(tmp_path: Path) -> None:
         parse_annotation(text.encode(), "a.xml")
 
 
-def test_elements_in_elements_without_end_are_refused() -> None:
-    nested = f"<annotation>{'<a>' * 100_000}{'</a>' * 100_000}</annotation>"
-    with pytest.raises(DataError, match="a.xml is no valid XML: it is nested too deeply"):
-        parse_annotation(nested.encode(), "a.xml")
-
-
 def test_a_folder_without_annotations_is_refused_with_the_one_inside(tmp_path: Path) -> None:
     write(tmp_path / "Annotations", a=one_object())
     with pytest.raises(DataError, match="has no .xml files among its 1 entries.*Annotations looks like it"):
