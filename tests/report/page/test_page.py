@@ -454,14 +454,13 @@ def test_a_warning_that_several_results_share_is_said_once() -> None:
     assert page_of(Sources({"a": made})).warnings == ["mind the labels", "mind <b>this</b>"]
 
 
-def test_no_line_ends_within_a_flag_or_between_a_number_and_its_unit() -> None:
-    made = replace(timed(), warnings=["--use_gpu=<b>, 12.5 % of 3 ms; 4 msec"])
-    page = read(Sources({"r": made}))
-    assert "--use_gpu=<b>, 12.5 % of 3 ms; 4 msec" in [line.text for line in page.all("li")]
+def test_no_line_ends_within_a_flag_or_between_a_number_and_its_sign_or_unit() -> None:
+    warning = "--use_gpu=<b>, 12.5 % of 3 ms; 4 msec, -0.5 points [-1.5, +2] of 2.0e-5"
+    page = read(Sources({"r": replace(timed(), warnings=[warning])}))
+    assert warning in [line.text for line in page.all("li")]
     kept = [each.text for each in page.of_class("kept")]
-    assert [text for text in kept if text in ("--use_gpu=<b>", "12.5 %", "3 ms", "4 ms")] == [
-        "--use_gpu=<b>", "12.5 %", "3 ms"
-    ]  # fmt: skip
+    together = ["--use_gpu=<b>,", "12.5 %", "3 ms", "-0.5 points", "[-1.5,", "+2]"]
+    assert [text for text in kept if text in (*together, "4 ms", "-5")] == together
 
 
 def test_the_first_screen_in_markdown_is_that_of_the_page() -> None:

@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 _NEEDED: Final = ("jinja2", "vl_convert")
 _UNSEEN: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Characters that command a terminal, or turn the direction of what follows them."""
-_TOGETHER: Final = re.compile(r"\(?--\w[^\s,;:)]*|[\d.]*\d (?:%|ms|MB|dB|points?)(?!\w)")
-"""A flag, or a number with its unit: what a line must not end within."""
+_SIGN: Final = r"(?:(?<![\w.])[+±-])"
+_AFTER: Final = r"[\],;:)]*"
+_TOGETHER: Final = re.compile(
+    rf"\(?--\w[^\s,;:)]*{_AFTER}|{_SIGN}?[\d.]*\d (?:%|ms|MB|dB|points?)(?!\w)|\[?{_SIGN}\d[\d.]*{_AFTER}"
+)
+"""A flag, a number with its unit, a sign with its number: what a line must not end within."""
 
 
 def require_page() -> None:
@@ -72,7 +76,7 @@ def _seen(value: Any) -> Any:
 
 
 def _kept(text: str) -> Any:
-    """The text, in which no line ends within a flag, or between a number and its unit."""
+    """The text, in which no line ends within a flag, or between a number and its sign or unit."""
     from markupsafe import Markup, escape
 
     found, end = Markup(), 0
