@@ -127,7 +127,8 @@ def imagenet_task(flags: GivenFlags) -> tuple[ModelFile, ImagenetTask]:
     labels = read_labels(options.model_output_labels, "--model_output_labels")
     images = load_labelled_images(options)
     repeat = flags.number("repeat")
-    repeated = replace(images, paths=list(images.paths) * repeat, truths=images.truths * repeat)
+    places = list(range(len(images.paths))) * repeat
+    repeated = replace(images, paths=images.paths.chosen(places), truths=images.truths * repeat)
     return model, build_task(model, repeated, labels.lines, options)
 
 

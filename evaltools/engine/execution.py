@@ -13,6 +13,7 @@ from evaltools.configuration import Configuration
 from evaltools.engine.opening import Opened
 from evaltools.engine.task import Example
 from evaltools.errors import ConfigurationUnavailable, UsageError
+from evaltools.lazy_sequence import LazySequence
 from evaltools.runtime import Open, Session
 from evaltools.runtime.process.restarting import RestartingSession
 
@@ -26,7 +27,7 @@ class Shard:
 
     ``drawn`` are the numbers of the examples where they were drawn instead.
 
-    >>> Shard(1, 3).of([Example(index, str(index)) for index in range(7)])
+    >>> list(Shard(1, 3).of([Example(index, str(index)) for index in range(7)]))
     [Example(index=1, id='1'), Example(index=4, id='4')]
     """
 
@@ -34,9 +35,9 @@ class Shard:
     count: int = 1
     drawn: tuple[int, ...] | None = None
 
-    def of(self, examples: Sequence[Example]) -> list[Example]:
+    def of(self, examples: Sequence[Example]) -> Sequence[Example]:
         """The examples of this shard."""
-        return [examples[number] for number in self.numbers_of(len(examples))]
+        return LazySequence(self.numbers_of(len(examples)), examples.__getitem__)
 
     def numbers_of(self, examples: int) -> Sequence[int]:
         """The numbers of those of so many examples that belong to this shard."""

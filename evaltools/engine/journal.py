@@ -12,6 +12,7 @@ import sqlite3
 import stat
 import tempfile
 import time
+from array import array
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -95,12 +96,12 @@ class Journal:
         query = "SELECT count(*) FROM records WHERE configuration = ? AND example <= ?"
         return next(int(row[0]) for row in self._rows(query, (configuration, last_example)))
 
-    def preprocessing_us(self, last_example: int) -> list[int]:
+    def preprocessing_us(self, last_example: int) -> Sequence[int]:
         """Microseconds of preprocessing of each example up to ``last_example`` whose input could be made, in order."""
         query = (
             "SELECT preprocessing_us FROM inputs WHERE preprocessing_us IS NOT NULL AND example <= ? ORDER BY example"
         )
-        return [int(row[0]) for row in self._rows(query, (last_example,))]
+        return array("q", (row[0] for row in self._rows(query, (last_example,))))
 
     def take_over(self, other: Journal, suffix: str = "") -> None:
         """Copy all rows of another journal, with ``suffix`` appended to the names of its configurations.
@@ -218,6 +219,7 @@ class TaskJournal(Journal, Generic[Observation]):
         )
         current, fates = -1, dict[str, Failure | None]()
         for example, configuration, content in self._rows(query):
+            self._require_known(example)
             if example != current and fates:
                 yield current, fates
                 fates = {}
@@ -258,9 +260,13 @@ class TaskJournal(Journal, Generic[Observation]):
         return self._codec.encode(Stored(record.invokes_us, record.read_us, record.observation, record.failure))
 
     def _example(self, index: int) -> Example:
+        self._require_known(index)
+        return self._examples[index]
+
+    def _require_known(self, index: int) -> None:
+        """Raise :class:`DataError` for the number of an example that the task does not have."""
         if not 0 <= index < len(self._examples):
             raise DataError(f"{self._place} names example {index} of {len(self._examples)}; start the run anew")
-        return self._examples[index]
 
 
 class JournalRecords(Collection[Record[Observation]]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -57,7 +58,7 @@ class Ledger:
         self.given_up: Final[dict[str, GivenUp]] = {}
         self.stopped: Stop | None = None
         self.last_settled = -1
-        self._order = [example.index for example in examples]
+        self._order = array("q", (example.index for example in examples))
         self._needed = needed
         self._max_crashes = max_crashes
         self._max_failed = max_failed_examples

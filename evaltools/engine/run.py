@@ -7,11 +7,14 @@ import math
 import queue
 import threading
 import time
+from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Final, Generic
+
+import numpy as np
 
 from evaltools.engine.journal import Journal, TaskJournal
 from evaltools.engine.ledger import GivenUp, Ledger, Stop, Tally
@@ -170,7 +173,8 @@ class _Pass(Generic[Observation]):
         self._on_spans = on_spans
         self._tally = Tally(failed=dict.fromkeys(self._names, 0))
         self._stages = StageTimes()
-        self._todo: list[Example] = []
+        self._todo = array("q")
+        """The places in the examples of those that are to be run, the last one first."""
         self._known = 0
         self._shares = len(sessions) * _TURNS_LEFT if len(sessions) > 1 else 1
         self._choosing = threading.Lock()
@@ -205,19 +209,19 @@ class _Pass(Generic[Observation]):
 
     def _take_from_journal(self) -> None:
         """Count the examples that the journal has from an earlier part of the run; the others are to be run."""
-        names, known = set(self._names), set()
-        written = dict(self._journal.fates())
-        if self._task.keeps_state and len(written) < len(self._examples):
-            written = {}
-        for example, found in written.items():
-            fates = {name: fate for name, fate in found.items() if name in names}
-            if names - set(fates) <= set(self._ledger.given_up):
-                known.add(example)
-                self._ledger.add(example, fates)
-                self._tally.add(fates)
-        self._todo = [example for example in reversed(self._examples) if example.index not in known]
-        self._known = len(known)
-        if known:
+        names, known = set(self._names), np.zeros(len(self._task.examples), np.bool_)
+        examples = self._examples
+        if not self._task.keeps_state or sum(1 for _ in self._journal.fates()) >= len(examples):
+            for example, found in self._journal.fates():
+                fates = {name: fate for name, fate in found.items() if name in names}
+                if names - set(fates) <= set(self._ledger.given_up):
+                    known[example] = True
+                    self._ledger.add(example, fates)
+                    self._tally.add(fates)
+        places = reversed(range(len(examples)))
+        self._todo = array("q", (place for place in places if not known[examples[place].index]))
+        self._known = self._tally.done
+        if self._known:
             self._on_progress(self._tally)
 
     def _run_workers(self) -> None:
@@ -290,7 +294,7 @@ class _Pass(Generic[Observation]):
         if self._enough.is_set():
             return []
         share = math.ceil(len(self._todo) / self._shares)
-        return [self._todo.pop() for _ in range(min(block_size, share))]
+        return [self._examples[self._todo.pop()] for _ in range(min(block_size, share))]
 
     def _next_result(self) -> FinishedBlock[Observation] | BaseException | None:
         """Wait for a result, in short waits, so that Ctrl-C is noticed on every platform."""

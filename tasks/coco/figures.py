@@ -230,7 +230,7 @@ def detected_pictures(pictures: EvaluatedPictures, measured: Measured, mapping: 
         ids = [truth.listed_id(index) for index in range(len(truth.images))]
     return [
         DetectedPicture(
-            example=printable_name(pictures.paths[index]),
+            example=printable_name(pictures.paths[index].name),
             image_id=ids[index],
             width=_size(pictures.truth, index, given)[0],
             height=_size(pictures.truth, index, given)[1],

@@ -115,7 +115,8 @@ class CocoTask:
         self.model: Final = model
         self.pictures: Final = pictures
         self.to_tensor: Final = to_tensor
-        self.examples: Final = tuple(Example(index, printable_name(path)) for index, path in enumerate(pictures.paths))
+        names = (printable_name(path.name) for path in pictures.paths)
+        self.examples: Final = tuple(Example(index, name) for index, name in enumerate(names))
         self._read = read
 
     def prepare(self, example: Example) -> Prepared:

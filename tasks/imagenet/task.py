@@ -10,10 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from evaltools.datasets.image_folder import ImageFolder, list_images, printable_name
+from evaltools.datasets.image_folder import FolderPaths, ImageFolder, list_images, printable_name
 from evaltools.datasets.labels import read_denylist, read_labels
 from evaltools.engine import Example, Prepared
 from evaltools.errors import DataError, ModelError
+from evaltools.lazy_sequence import LazySequence
 from evaltools.metrics.shortest import shortest
 from evaltools.metrics.topk import best_classes, rank_of_label
 from evaltools.model import ModelFile, TensorInfo
@@ -70,7 +71,7 @@ class LabelledImages:
     """Pictures with their right labels, after the denylist and ``num_images``, and what was left out."""
 
     folder: ImageFolder
-    paths: Sequence[Path]
+    paths: FolderPaths
     truths: tuple[str, ...]
     denylisted: int
     truths_sha256: str
@@ -99,7 +100,7 @@ class ImagenetTask:
         self.images: Final = images
         self.to_tensor: Final = to_tensor
         self.class_labels: Final = tuple(class_labels)
-        self.examples: Final = tuple(Example(index, printable_name(path)) for index, path in enumerate(images.paths))
+        self.examples: Final = LazySequence(range(len(images.paths)), partial(_example, images.paths.names))
         self.top_k: Final = min(TOP_K, len(class_labels))
         self._scores_dtype = scores_dtype
         self._quantization = quantization
@@ -139,6 +140,10 @@ class ImagenetTask:
         """The same task with other input values."""
         to_tensor = replace(self.to_tensor, normalization=normalization)
         return ImagenetTask(self.images, to_tensor, self.class_labels, self._scores_dtype, self._quantization)
+
+
+def _example(names: Sequence[str], index: int) -> Example:
+    return Example(index, printable_name(names[index]))
 
 
 def _prepare_elsewhere(path: Path, to_tensor: ImageToTensor, truth: str) -> Prepared:

@@ -114,7 +114,7 @@ def _people(annotations: Path) -> dict[str, tuple[Person, ...]]:
             )
         if person.image_id in by_image:
             by_image[person.image_id].append(person)
-    return {printable_name(Path(image.file_name)): tuple(by_image[image.id]) for image in document.images}
+    return {printable_name(Path(image.file_name).name): tuple(by_image[image.id]) for image in document.images}
 
 
 def model_input(seen: Seen, tensors: Sequence[TaskTensor], normalization: str) -> tuple[Array, ...]:

@@ -158,7 +158,7 @@ def _records(
     name: str, paths: Sequence[Path], pictures: Sequence[Sequence[Detection]], sizes: Sequence[tuple[int, int]]
 ) -> Records:
     return [
-        Record(Example(index, printable_name(path)), name, (), _found_objects(detections, size))
+        Record(Example(index, printable_name(path.name)), name, (), _found_objects(detections, size))
         for index, (path, detections, size) in enumerate(zip(paths, pictures, sizes, strict=True))
     ]
 

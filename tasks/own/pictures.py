@@ -70,7 +70,7 @@ def matched(files: Sequence[Path], targets: Path | None) -> list[Example]:
     Raises :class:`~evaltools.errors.DataError` for a file without such a one, or with several.
     """
     if targets is None:
-        return [Example(printable_name(file), file) for file in files]
+        return [Example(printable_name(file.name), file) for file in files]
     found: dict[str, list[Path]] = {}
     for file in sorted(targets.iterdir()) if targets.is_dir() else []:
         if not file.name.startswith("."):
@@ -81,7 +81,7 @@ def matched(files: Sequence[Path], targets: Path | None) -> list[Example]:
         if len(fitting) != 1:
             there_are = f"has {', '.join(each.name for each in fitting)}" if fitting else "has no file of that stem"
             raise DataError(f"{targets} {there_are} for {file.name}; each input needs one")
-        examples.append(Example(printable_name(file), file, fitting[0]))
+        examples.append(Example(printable_name(file.name), file, fitting[0]))
     return examples
 
 

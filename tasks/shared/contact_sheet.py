@@ -60,7 +60,7 @@ def write_sheet(
         return decode_image(files[name], height, width)
 
     try:
-        files = {printable_name(file): file for file in pictures.iterdir()}
+        files = {printable_name(file.name): file for file in pictures.iterdir()}
         picture = draw(result, load)
     except (ImageError, OSError) as error:
         return [OutputError(f"{path} is not written: a picture cannot be read a second time ({error})")]

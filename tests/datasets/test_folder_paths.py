@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.datasets.image_folder import FolderPaths, list_images
+from evaltools.datasets.image_folder import FolderPaths, list_images, packed_names
 
 PATHS = FolderPaths(Path("val"), [f"{number}.jpg" for number in range(6)])
 
@@ -28,6 +28,7 @@ def test_a_part_is_one_too(part: slice) -> None:
     found = PATHS[part]
     assert isinstance(found, FolderPaths)
     assert found.names == PATHS.names[part]
+    assert found.folder == PATHS.folder
     assert list(found) == list(PATHS)[part]
 
 
@@ -36,11 +37,12 @@ def test_chosen_ones_stand_in_the_order_asked_for() -> None:
     assert len(PATHS.chosen([])) == 0
 
 
-def test_names_are_no_longer_shared_with_the_list_that_they_came_from() -> None:
-    names = ["a"]
-    found = FolderPaths(Path("val"), names)
-    names.append("b")
-    assert len(found) == 1
+def test_packed_names_are_the_same_whatever_bytes_they_have() -> None:
+    names = ["", "a.jpg", "ü.jpg", "\udcff.jpg", "n" * 255]
+    packed = packed_names([name.encode("utf-8", "surrogateescape") for name in names])
+    assert (list(packed), packed[-2], list(packed[1:3])) == (names, "\udcff.jpg", names[1:3])
+    with pytest.raises(IndexError):
+        packed[5]
 
 
 def test_a_folder_is_listed_bytewise_without_what_is_no_picture(tmp_path: Path) -> None:
@@ -48,7 +50,7 @@ def test_a_folder_is_listed_bytewise_without_what_is_no_picture(tmp_path: Path) 
         (tmp_path / name).touch()
     (tmp_path / "folder.jpg").mkdir()
     found = list_images(tmp_path, "--images")
-    assert found.paths.names == ("B.JPG", "a.png", "b.jpg")
+    assert list(found.paths.names) == ["B.JPG", "a.png", "b.jpg"]
     assert list(found.paths) == [tmp_path / name for name in found.paths.names]
     assert found.skipped == (".c.jpg", "note.txt")
     assert list_images(tmp_path, "--images", every_file=True).skipped == ()

@@ -84,7 +84,7 @@ def test_records_end_at_the_example_that_they_were_asked_up_to(opened: TaskJourn
     for end, count in ((-1, 0), (0, 1), (3, 4), (9, 6)):
         records = opened.records("a", end)
         assert (len(records), len(list(records)), len(list(records))) == (count,) * 3
-        assert opened.preprocessing_us(end) == [7, 8, 9, 10, 11, 12][:count]
+        assert list(opened.preprocessing_us(end)) == [7, 8, 9, 10, 11, 12][:count]
     assert len(opened.records("unknown", 9)) == 0
     third = Record(EXAMPLES[3], "a", (3, 9), 0.75, None, 1)
     assert third in opened.records("a", 3)
@@ -96,7 +96,7 @@ def test_an_example_without_input_has_no_time_of_preparation(opened: TaskJournal
     opened.add(finished(1, "a", failure=BROKEN))
     opened.add(finished(2, "a", failure=CRASHED))
     opened.flush()
-    assert opened.preprocessing_us(9) == [7, 7]
+    assert list(opened.preprocessing_us(9)) == [7, 7]
     assert opened.examples() == {0, 1, 2}
 
 
@@ -174,7 +174,7 @@ def test_rows_of_another_journal_are_taken_over_once(tmp_path: Path) -> None:
         shard.flush()
         whole.take_over(shard)
     assert [record.example.index for record in whole.records("a", 9)] == list(range(6))
-    assert whole.preprocessing_us(9) == [7, 8, 9, 10, 11, 12]
+    assert list(whole.preprocessing_us(9)) == [7, 8, 9, 10, 11, 12]
     with pytest.raises(OutputError, match="the temporary journal cannot be written: UNIQUE"):
         whole.take_over(shards[0])
     assert len(whole.records("a", 9)) == 6

@@ -56,7 +56,7 @@ def test_rows_of_several_places_are_taken_over_under_names_of_their_own(tmp_path
         ("a@there", 6.0),
         ("a@there", None),
     ]
-    assert whole.preprocessing_us(9) == [0, 1, 2, 7]
+    assert list(whole.preprocessing_us(9)) == [0, 1, 2, 7]
     assert whole.examples() == {0, 1, 2, 3}
     assert list(whole.fates()) == [
         *((index, {"a@here": None, "a@there": None}) for index in range(3)),

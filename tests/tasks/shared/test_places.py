@@ -97,7 +97,7 @@ def test_a_place_may_be_divided_into_parts_as_it_likes(tmp_path: Path) -> None:
 
 def test_inputs_are_timed_at_every_place_and_those_of_the_data_are_the_first_ones(tmp_path: Path) -> None:
     run = merged(two_places(tmp_path, Part(4, preprocessing_us=5), Part(4, preprocessing_us=900)))
-    assert run.measured.outcome.preprocessing_us == [5, 5, 5, 5]
+    assert list(run.measured.outcome.preprocessing_us) == [5, 5, 5, 5]
     stated = {entry.name: entry.preprocessing_latency for entry in run.described}
     assert {name: latency and latency.avg_us for name, latency in stated.items()} == {
         "reference@host": 5,
