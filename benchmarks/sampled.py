@@ -90,15 +90,15 @@ def rows(trials: int, population: int, limit: float) -> Iterator[Row]:
             yield row_of_scores(leads, population, trials, away)
 
 
-def row_of(leads: str, expected: Expected, trials: int, limit: float) -> Row:
-    """Simulate the sets of one row."""
+def row_of(leads: str, expected: Expected, trials: int, limit: float, beside_even: bool = True) -> Row:
+    """Simulate the sets of one row; without even draws beside the informed ones, their mean is NaN."""
     used: dict[bool, list[int]] = {True: [], False: []}
     wrong = outside = lost = gained = 0
     for trial in range(trials):
         drawn = draw_examples(expected, trial)
         drawn = _misled(drawn, trial) if leads == MISLEAD else drawn
         lost, gained = int((drawn.values > 0).sum()), int((drawn.values < 0).sum())
-        for even in (True, False):
+        for even in (True, False) if beside_even else (False,):
             strata = strata_of(drawn.leads, drawn.right - 1, drawn.right)
             course, left_bounds = _run(strata, drawn.values, limit, trial, even)
             used[even].append(course.decided_after)
@@ -112,15 +112,18 @@ def row_of(leads: str, expected: Expected, trials: int, limit: float) -> Row:
         expected.lost + expected.gained,
         expected.lost - expected.gained,
         examples_to_decide(counts, limit),
-        float(np.mean(used[True])),
-        float(np.mean(used[False])),
+        _mean(used[True]),
+        _mean(used[False]),
         wrong / trials,
         outside / trials,
     )
 
 
-def row_of_scores(leads: str, population: int, trials: int, away: float) -> Row:
-    """Simulate sets of scores that are any numbers, with a limit so far above the mean of the losses."""
+def row_of_scores(leads: str, population: int, trials: int, away: float, beside_even: bool = True) -> Row:
+    """Simulate sets of scores that are any numbers, with a limit so far above the mean of the losses.
+
+    Without even draws beside the informed ones, their mean is NaN.
+    """
     used: dict[bool, list[int]] = {True: [], False: []}
     wrong = outside = 0
     drops = []
@@ -134,7 +137,7 @@ def row_of_scores(leads: str, population: int, trials: int, away: float) -> Row:
         losses = weights * np.clip(losses, own - 1, own)
         strata = strata_of(leads_of_all, weights * (own - 1), weights * own)
         drops.append(float(losses.mean()))
-        for even in (True, False):
+        for even in (True, False) if beside_even else (False,):
             course, left_bounds = _run(strata, losses, drops[-1] + away, trial, even, whole=False)
             used[even].append(course.decided_after)
             if not even:
@@ -145,11 +148,15 @@ def row_of_scores(leads: str, population: int, trials: int, away: float) -> Row:
         _CHANGED,
         float(np.mean(drops)),
         None,
-        float(np.mean(used[True])),
-        float(np.mean(used[False])),
+        _mean(used[True]),
+        _mean(used[False]),
         wrong / trials,
         outside / trials,
     )
+
+
+def _mean(examples: list[int]) -> float:
+    return float(np.mean(examples)) if examples else math.nan
 
 
 def _misled(drawn: Drawn, seed: int) -> Drawn:

@@ -168,7 +168,7 @@ def test_answers_and_bounds_err_in_at_most_5_percent_of_runs_whatever_the_leads(
     """The limit is 10 of 500 beside a true drop of 10 or 11; 12 of 100 are more than 5 % would make by chance."""
     share = {"92 %": 0.92}.get(leads, 0.1)
     for lost in (0.03, 0.032):
-        row = row_of(leads, Expected(500, lost, 0.01, share), 100, 0.02)
+        row = row_of(leads, Expected(500, lost, 0.01, share), 100, 0.02, beside_even=False)
         assert max(row.wrong, row.outside / 2) <= 0.11, row
 
 
@@ -177,16 +177,16 @@ def test_answers_and_bounds_err_in_at_most_5_percent_of_runs_whatever_the_leads(
 def test_bounds_of_scores_that_are_any_numbers_hold_at_every_look(leads: str) -> None:
     """A limit a little above or below the mean; 12 of 100 are more than 5 % would make by chance."""
     for away in (0.002, -0.002):
-        row = row_of_scores(leads, 300, 100, away)
+        row = row_of_scores(leads, 300, 100, away, beside_even=False)
         assert max(row.wrong, row.outside / 2) <= 0.11, row
 
 
 @pytest.mark.once
 def test_leads_that_tell_save_examples_and_those_that_do_not_cost_few() -> None:
-    informed = row_of("100 %", Expected(4000, 0.025, 0.025, 1.0), 20, 0.01)
+    informed = row_of("100 %", Expected(4000, 0.025, 0.025, 1.0), 8, 0.01)
     assert informed.informed <= 0.7 * informed.even
     others = [
-        row_of(leads, Expected(3000, flips, flips, 0.1), 20, 0.01)
+        row_of(leads, Expected(3000, flips, flips, 0.1), 8, 0.01)
         for leads in ("tell nothing", "mislead")
         for flips in (0.005, 0.01)
     ]
