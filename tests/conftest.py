@@ -32,8 +32,8 @@ def _silence_the_end_of_runtimes() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Two more than there are processors: with one more, those of two were at work 73 % of the time."""
-    return (os.cpu_count() or 1) + 2
+    """Four more than there are processors: tests wait for processes that they start. With two more, two idle a third."""
+    return (os.cpu_count() or 1) + 4
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
