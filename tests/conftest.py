@@ -32,7 +32,7 @@ def _silence_the_end_of_runtimes() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Four more than there are processors: tests wait for processes that they start. With two more, two idle a third."""
+    """Four more than there are processors: tests wait for processes that they start."""
     return (os.cpu_count() or 1) + 4
 
 
