@@ -32,8 +32,8 @@ def _silence_the_end_of_runtimes() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Four more than there are processors: tests wait for processes that they start."""
-    return (os.cpu_count() or 1) + 4
+    """Two more than there are processors: with fewer, these wait, with more, tests take longer."""
+    return (os.cpu_count() or 1) + 2
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
