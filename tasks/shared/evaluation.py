@@ -204,7 +204,9 @@ def evaluate(
             opened = OpenConfigurations.of(entries.values(), request.reference)
             if elsewhere is not None:
                 _require_reference(opened)
-                opened = opened.with_tests(elsewhere, elsewhere.describe(evaluation.beside_reference, journal))
+                opened = opened.with_tests(
+                    elsewhere, elsewhere.describe(identity, evaluation.beside_reference, journal)
+                )
             observer.opened(opened.described)
             evaluation.check_sessions(opened)
             startup.mark(OPENING)

@@ -186,10 +186,13 @@ class _SampledRun(Generic[Observation]):
         if self._elsewhere is None:
             return self._pass(self._tests, drawn, on_progress)
         start = time.perf_counter()
-        self._elsewhere.tests.run(drawn, self._journal)
+        known = set[int]().union(*(self._journal.examples_of(name) for name in self._tests))
+        missing = [example for example in drawn if example.index not in known]
+        if missing:
+            self._elsewhere.tests.run(missing, self._journal)
         outcome = settle(self._task, self._tests, self._journal, None, self._options, drawn)
         self._elapsed_s += time.perf_counter() - start
-        self._examples_run = outcome.examples_done
+        self._examples_run += len(missing)
         self._given_up |= set(outcome.given_up)
         on_progress(Tally(outcome.examples_done, outcome.failed_examples, dict.fromkeys(self._tests, 0)))
         return outcome

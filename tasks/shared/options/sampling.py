@@ -22,7 +22,6 @@ SAMPLING: Final = (
         "informed: the reference runs all examples, the others those first on which it is least sure, with known "
         "chances (docs/sampling.md).",
         choices=("", "informed"),
-        only_with=("executor=local",),
         in_parts="",
         not_native=_IN_ORDER,
     ),
