@@ -38,7 +38,7 @@ def drawn_on_ray(request: Request) -> Iterator[DrawnOnRay]:
 
 
 class DrawnOnRay:
-    """The tests of an evaluation on a cluster; it implements :class:`~evaltools.tasks.shared.elsewhere.OtherMachines`.
+    """The tests of an evaluation on a cluster: its :class:`~evaltools.tasks.shared.sampled.elsewhere.OtherMachines`.
 
     Examples are done by as many as ``tasks`` at a time, each of which opens the model for its own. The first task has
     no example, and says what the tests run on there. The journals that come back lie in ``folder`` meanwhile.

@@ -7,11 +7,11 @@ from functools import partial
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runs.finished_shards import FinishedShards, merge_shards
-from evaltools.tasks.shared.elsewhere import OtherMachines
 from evaltools.tasks.shared.evaluation import evaluate
 from evaltools.tasks.shared.kind import EvaluationKind
 from evaltools.tasks.shared.measuring import Observer
 from evaltools.tasks.shared.options.sampling import SAMPLE
+from evaltools.tasks.shared.sampled.elsewhere import OtherMachines
 
 
 def measure(

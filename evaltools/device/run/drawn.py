@@ -66,7 +66,7 @@ def _require_sense(request: Request, flags: DeviceFlags) -> None:
 
 
 class DrawnOnDevices:
-    """The tests of an evaluation on devices; it implements :class:`~evaltools.tasks.shared.elsewhere.OtherMachines`.
+    """The tests of an evaluation on devices: its :class:`~evaltools.tasks.shared.sampled.elsewhere.OtherMachines`.
 
     Parts have one worker each. The first ones, one for each device, have no example, and say what the tests run on
     there. What devices did lies in the run folder, or in ``temporary`` where there is none.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from evaltools.engine import Example, Journal
@@ -25,3 +26,11 @@ class OtherMachines(Protocol):
 
     def complete(self, result: EvaluationResult) -> EvaluationResult:
         """The result with what is known of the machines."""
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """The tests that run on other machines, and the ``names`` of those that can."""
+
+    tests: OtherMachines
+    names: Sequence[str]
