@@ -118,18 +118,19 @@ class Journal:
             self._connection.executemany("INSERT OR IGNORE INTO inputs VALUES (?, ?)", inputs)
             self._connection.executemany("INSERT INTO records VALUES (?, ?, ?, ?)", records)
 
-    def take_records(self, other: Journal, configuration: str) -> None:
-        """Copy the records of one configuration, and the times of making their inputs, that this journal lacks."""
+    def take_records(self, other: Journal, *configurations: str) -> None:
+        """Copy the records of configurations, and the times of making their inputs, that this journal lacks.
+
+        All are copied, or none.
+        """
         own = "SELECT example, preprocessing_us FROM inputs WHERE example IN "
         own += "(SELECT example FROM records WHERE configuration = ?)"
         rows = "SELECT configuration, example, failed, content FROM records WHERE configuration = ?"
-        with (
-            closing(other._rows(own, (configuration,))) as inputs,
-            closing(other._rows(rows, (configuration,))) as records,
-            self._writing(),
-        ):
-            self._connection.executemany("INSERT OR IGNORE INTO inputs VALUES (?, ?)", inputs)
-            self._connection.executemany("INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?)", records)
+        with self._writing():
+            for name in configurations:
+                with closing(other._rows(own, (name,))) as inputs, closing(other._rows(rows, (name,))) as records:
+                    self._connection.executemany("INSERT OR IGNORE INTO inputs VALUES (?, ?)", inputs)
+                    self._connection.executemany("INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?)", records)
 
     def examples_of(self, configuration: str) -> set[int]:
         """The numbers of the examples of which there is a record of a configuration."""

@@ -54,6 +54,7 @@ class Sampling:
     ``limit`` is about the figure of all ``examples``, those on which the reference has an answer. ``stops``: the run
     ends as soon as every configuration is decided. ``reference_run`` is the folder that the reference's answers are
     from, empty where they are of this run. ``answers`` are by configuration.
+    Each of the ``shards`` drew from examples of its own; they stand one after the other in ``drawn``.
     """
 
     limit: str
@@ -63,6 +64,7 @@ class Sampling:
     reference_run: str
     drawn: list[DrawnExample]
     answers: dict[str, SampledAnswer]
+    shards: int = 1
 
     @property
     def is_part(self) -> bool:

@@ -7,10 +7,11 @@ from functools import partial
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runs.finished_shards import FinishedShards, merge_shards
-from evaltools.tasks.shared.elsewhere import OtherMachines
 from evaltools.tasks.shared.evaluation import evaluate
 from evaltools.tasks.shared.kind import EvaluationKind
 from evaltools.tasks.shared.measuring import Observer
+from evaltools.tasks.shared.options.sampling import SAMPLE
+from evaltools.tasks.shared.sampled.elsewhere import OtherMachines
 
 
 def measure(
@@ -31,6 +32,11 @@ def measure(
     if elsewhere is not None:
         return elsewhere.complete(evaluate(kind.prepare, kind.read(request), observer, elsewhere=elsewhere))
     if request.options.text("executor") == "ray":
+        if SAMPLE in request.options.parameters and request.options.text(SAMPLE):
+            from evaltools.runs.drawn_on_ray import drawn_on_ray
+
+            with drawn_on_ray(request) as drawn:
+                return drawn.complete(evaluate(kind.prepare, kind.read(request), observer, elsewhere=drawn))
         from evaltools.runs.on_ray import shards_on_ray
 
         with shards_on_ray(kind, request, partial(observer.progress, "shards")) as done:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from evaltools.engine import Tally
+from evaltools.engine import Shard, Tally
 from evaltools.engine.journal import JOURNAL_NAME, Journal
 from evaltools.engine.run_folder import RunIdentity, request_facts, require_same_run, run_folder, run_journal
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
@@ -22,12 +22,12 @@ from evaltools.exit_codes import MEASURED
 from evaltools.request import Request
 from evaltools.request.plain import from_plain, to_plain
 from evaltools.runs.finished_shards import FinishedShards
-from evaltools.runs.ray_cluster import RETRIES, given_back, joined, ray_module
+from evaltools.runs.ray_cluster import RETRIES, cpus_of, joined, ray_module, results_in_turn, tasks_asked_for
 from evaltools.runs.stored import seen_from
 from evaltools.tasks.shared.evaluation import evaluate
 from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
 from evaltools.tasks.shared.measuring import Observer
-from evaltools.tasks.shared.options.execution import flags_to_repeat
+from evaltools.tasks.shared.options.execution import flags_to_repeat, text_of_drawn
 
 TASKS: Final = "tasks on the cluster"
 """The fact with the number of shards."""
@@ -50,15 +50,13 @@ def shards_on_ray(kind: EvaluationKind, request: Request, progress: OnProgress) 
     Raises :class:`UsageError` where Ray is not installed, the cluster is not reachable, or the request is wrong.
     """
     options = request.options
-    tasks = options.number("ray_tasks")
-    if tasks < 0:
-        raise UsageError(f"--ray_tasks={tasks}: use a number of shards, or 0 for one per CPU")
+    tasks = tasks_asked_for(options)
     kind.read(request)
     ray = ray_module()
     with run_folder(options.path("run_dir")) as folder, run_journal(folder) as journal:
         stated = _begin(journal, folder, request)
         with joined(ray, options.text("ray_address")):
-            count = tasks or stated or max(1, int(ray.cluster_resources().get("CPU", 1)))
+            count = tasks or stated or cpus_of(ray)
             journal.state({TASKS: str(count)})
             folders = _collect(ray, request, count, folder, progress)
         yield FinishedShards.of_one_run(folders)
@@ -84,29 +82,28 @@ def _collect(ray: Any, request: Request, count: int, folder: Path, progress: OnP
     folders = [folder / f"shard-{index}-of-{count}" for index in range(count)]
     missing = [index for index, shard in enumerate(folders) if not (shard / JOURNAL_NAME).exists()]
     task = ray.remote(num_cpus=1, max_retries=RETRIES)(run_shard)
-    plain = to_plain(_for_shards(request))
-    waiting = {task.remote(plain, index, count): index for index in missing}
+    plain = to_plain(for_tasks(request))
+    tasks = {task.remote(plain, Shard(index, count)): index for index in missing}
     tally = Tally(done=count - len(missing))
     with progress(count) as on_progress:
-        while waiting:
-            (finished,), _ = ray.wait(list(waiting), num_returns=1)
-            index = waiting.pop(finished)
-            _keep(given_back(ray, finished, f"shard {index}"), folders[index], index)
+        for index, done in results_in_turn(ray, tasks, "shard {}".format):
+            keep(done, folders[index], f"shard {index}")
             tally.done += 1
             on_progress(tally)
     return folders
 
 
-def _for_shards(request: Request) -> Request:
+def for_tasks(request: Request) -> Request:
     """The request without what is about the result, the run as a whole, or another executor."""
     parameters = request.options.parameters.values()
     of_shards = [each for each in parameters if each.must_agree or (each.is_sent and not each.only_with)]
     return request.without(*(each.name for each in parameters if each not in of_shards))
 
 
-def _keep(done: ShardDone, folder: Path, index: int) -> None:
+def keep(done: ShardDone, folder: Path, what: str) -> None:
+    """Write the journal of a shard to a folder; raises :class:`UsageError`, which says of ``what``, without one."""
     if done.code not in MEASURED:
-        raise UsageError(f"shard {index} ended with exit code {done.code}: {done.reason.strip()}")
+        raise UsageError(f"{what} ended with exit code {done.code}: {done.reason.strip()}")
     unfinished = folder / f"{JOURNAL_NAME}.part"
     try:
         folder.mkdir(exist_ok=True)
@@ -119,13 +116,15 @@ def _keep(done: ShardDone, folder: Path, index: int) -> None:
         ) from error
 
 
-def run_shard(plain: dict[str, Any], index: int, count: int) -> ShardDone:
+def run_shard(plain: dict[str, Any], shard: Shard) -> ShardDone:
     """Evaluate one shard in this process, which is a worker of the cluster."""
     with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
         try:
             request = seen_from(from_plain(plain, {}), Path.cwd()).stating(
-                run_dir=f"{folder}/run", shard_index=index, shard_count=count, workers="1"
+                run_dir=f"{folder}/run", shard_index=shard.index, shard_count=shard.count, workers="1"
             )
+            if shard.drawn is not None:
+                request = request.stating(drawn_examples=text_of_drawn(shard.drawn))
             kind = evaluation_kind(request.task)
             code = kind.exit_code(evaluate(kind.prepare, kind.read(request), Observer()))
         except EvaltoolsError as error:

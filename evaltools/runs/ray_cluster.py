@@ -6,12 +6,14 @@ import importlib
 import signal
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from evaltools.errors import UsageError
+from evaltools.request import Options
 
+Key = TypeVar("Key")
 RETRIES: Final = 5
 """How often a task is started again elsewhere when its node or process is lost."""
 _SECONDS_TO_CONNECT: Final = 5.0
@@ -23,6 +25,19 @@ def ray_module() -> Any:
         return importlib.import_module("ray")
     except ImportError as error:
         raise UsageError("--executor=ray needs Ray: pip install 'evaltools[ray]'") from error
+
+
+def tasks_asked_for(options: Options) -> int:
+    """How many tasks there are to be, 0: one per CPU; raises :class:`UsageError` for a negative number."""
+    tasks = options.number("ray_tasks")
+    if tasks < 0:
+        raise UsageError(f"--ray_tasks={tasks}: use a number of tasks, or 0 for one per CPU")
+    return tasks
+
+
+def cpus_of(ray: Any) -> int:
+    """The number of CPUs of the cluster, at least 1."""
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
 @contextmanager
@@ -55,8 +70,19 @@ def _restore(handlers: Mapping[signal.Signals, Any]) -> None:
             signal.signal(number, handler)
 
 
-def given_back(ray: Any, finished: Any, what: str) -> Any:
-    """What a finished task gave; raises :class:`UsageError`, which says of ``what``, where it failed or was lost."""
+def results_in_turn(ray: Any, tasks: Mapping[Any, Key], what: Callable[[Key], str]) -> Iterator[tuple[Key, Any]]:
+    """What each task gave, with what stands for it, as soon as it has ended; ``what`` names a task in messages.
+
+    Raises :class:`UsageError` where one failed or was lost.
+    """
+    waiting = dict(tasks)
+    while waiting:
+        (finished,), _ = ray.wait(list(waiting), num_returns=1)
+        key = waiting.pop(finished)
+        yield key, _given_back(ray, finished, what(key))
+
+
+def _given_back(ray: Any, finished: Any, what: str) -> Any:
     try:
         return ray.get(finished)
     except ray.exceptions.RayTaskError as error:

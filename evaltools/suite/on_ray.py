@@ -16,7 +16,7 @@ from typing import Any
 from evaltools.errors import OutputError
 from evaltools.request.plain import from_plain, to_plain
 from evaltools.runs.handing_over import start
-from evaltools.runs.ray_cluster import RETRIES, given_back, joined
+from evaltools.runs.ray_cluster import RETRIES, joined, results_in_turn
 from evaltools.runs.stored import seen_from
 from evaltools.suite.entries import Entry
 from evaltools.suite.runs import LOG, REQUEST, RESULT, Runs
@@ -40,11 +40,9 @@ def run_on_ray(ray: Any, runs: Runs, entries: Sequence[Entry], address: str) -> 
         return
     with joined(ray, address):
         task = ray.remote(num_cpus=1, max_retries=RETRIES)(run_entry)
-        waiting = {task.remote(to_plain(entry.request)): entry for entry in entries}
-        while waiting:
-            (finished,), _ = ray.wait(list(waiting), num_returns=1)
-            entry = waiting.pop(finished)
-            done: EntryDone = given_back(ray, finished, entry.key)
+        tasks = {task.remote(to_plain(entry.request)): entry for entry in entries}
+        done: EntryDone
+        for entry, done in results_in_turn(ray, tasks, lambda entry: entry.key):
             _write(done.files, runs.place(entry))
             runs.keep(entry, done.code, done.elapsed_s, is_timed=False)
             yield entry

@@ -53,9 +53,8 @@ from evaltools.tasks.shared.measuring import (
     require_stated,
 )
 from evaltools.tasks.shared.one_pass import Accumulator, Pair, judge_records, sum_up
-from evaltools.tasks.shared.options.sampling import require_no_parts
 from evaltools.tasks.shared.run_identity import RunAtPlace, fact_in, with_files
-from evaltools.tasks.shared.sampled import SamplingSetup
+from evaltools.tasks.shared.sampled.setup import SamplingSetup
 
 _OUTPUTS = "how the outputs are read"
 _HEAD = "how the raw head is read"
@@ -122,8 +121,7 @@ class DetectionEvaluation(Evaluation[FoundObjects]):
         return self._ready(notes)
 
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[FoundObjects]:
-        """The task, which reads outputs as the shards did. Raises :class:`UsageError` where examples were drawn."""
-        require_no_parts(self.request.sampling)
+        """The task, which reads outputs as the shards did."""
         folder = places[0].folders[0]
         outputs: OutputMap | None = fact_in(folder, _OUTPUTS, OutputMap | None)
         return self._ready(_Notes(outputs or fact_in(folder, _HEAD, HeadUsed | None)))

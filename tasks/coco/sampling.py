@@ -22,8 +22,8 @@ from evaltools.tasks.coco.figures import OverlappingObjects, coco_sets, evaluate
 from evaltools.tasks.coco.result import CocoDetection
 from evaltools.tasks.coco.task import FoundObjects
 from evaltools.tasks.coco.truth import Truth
-from evaltools.tasks.shared.drawn_figure import DrawnFigure
 from evaltools.tasks.shared.options.sampling import require_decidable
+from evaltools.tasks.shared.sampled.figure import DrawnFigure
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 MATCHED_BOXES: Final = "matched_boxes"
@@ -78,7 +78,9 @@ def drawn_figures(
     recalls = _Recalls(truth, mapping, [example.index for example in examples])
     for place, name in enumerate(RECALLS):
         if recalls.has_objects(place):
-            figures[name] = DrawnFigure(partial(recalls.score, place), size=partial(recalls.size, place))
+            figures[name] = DrawnFigure(
+                partial(recalls.score, place), size=partial(recalls.size, place), counts_among_others=True
+            )
     return figures
 
 

@@ -41,9 +41,8 @@ from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
 from evaltools.tasks.shared.image_input import describe_normalization
 from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup
-from evaltools.tasks.shared.options.sampling import require_no_parts
 from evaltools.tasks.shared.run_identity import RunAtPlace, with_files
-from evaltools.tasks.shared.sampled import SamplingSetup
+from evaltools.tasks.shared.sampled.setup import SamplingSetup
 
 _FEWEST_FOR_CONSTANT: Final = 20
 
@@ -86,17 +85,18 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
         """The task, after a few pictures were run to check that the labels fit."""
         if opened.runnable:
             self.try_labels(next(iter(opened.sessions.values())))
-        setup = PassSetup(self.request.reference_name, self.pass_options, sampling=self._sampling())
-        return ReadyTask(self.task, setup, runs=opened.runnable)
+        return ReadyTask(self.task, self._setup(), runs=opened.runnable)
+
+    def _setup(self) -> PassSetup:
+        return PassSetup(self.request.reference_name, self.pass_options, sampling=self._sampling())
 
     def _sampling(self) -> SamplingSetup[TopKObservation] | None:
         asked = self.request.sampling
         return None if asked is None else SamplingSetup(asked, lead, lambda *_all: drawn_figures(self.task.top_k))
 
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[TopKObservation]:
-        """The task; labels are not tried again. Raises :class:`UsageError` where examples were drawn."""
-        require_no_parts(self.request.sampling)
-        return ReadyTask(self.task, PassSetup(self.request.reference_name, self.pass_options))
+        """The task; labels are not tried again."""
+        return ReadyTask(self.task, self._setup())
 
     def check_labels_on_host(self, open_with: Open = open_isolated) -> None:
         """Try the labels on the reference, on the host, before the run is done elsewhere.

@@ -12,7 +12,7 @@ from evaltools.metrics.topk import TopKAccuracy
 from evaltools.result.sampling import Sampling
 from evaltools.tasks.imagenet.result import ImagenetPart
 from evaltools.tasks.imagenet.task import TOP_K, TopKObservation
-from evaltools.tasks.shared.drawn_figure import DrawnFigure
+from evaltools.tasks.shared.sampled.figure import DrawnFigure
 
 AGREEMENT: Final = "agreement"
 FIGURES: Final = frozenset({*(f"top{k}" for k in range(1, TOP_K + 1)), AGREEMENT})

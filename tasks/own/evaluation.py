@@ -28,9 +28,8 @@ from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
 from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup, require_stated
 from evaltools.tasks.shared.one_pass import judge_records, sum_up
-from evaltools.tasks.shared.options.sampling import require_no_parts
 from evaltools.tasks.shared.run_identity import TASK, RunAtPlace, checksums_of, files_below, with_files
-from evaltools.tasks.shared.sampled import SamplingSetup
+from evaltools.tasks.shared.sampled.setup import SamplingSetup
 
 
 class OwnEvaluation(Evaluation[ObservedScores]):
@@ -99,9 +98,9 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         return SamplingSetup(asked, lead, lambda *_all: drawn_figures(self.task.task), self.beside_reference)
 
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[ObservedScores]:
-        """The task; its examples are not tried again. Raises :class:`UsageError` where examples were drawn."""
-        require_no_parts(self.request.sampling)
-        return ReadyTask(self.task, PassSetup(self.request.reference_name, self.pass_options))
+        """The task; its examples are not tried again."""
+        setup = PassSetup(self.request.reference_name, self.pass_options, sampling=self._sampling())
+        return ReadyTask(self.task, setup)
 
     def findings(
         self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[ObservedScores]

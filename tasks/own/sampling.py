@@ -12,8 +12,8 @@ from evaltools.result.sampling import Sampling
 from evaltools.tasks.own.definition import Mean, Pooled, Share, Task
 from evaltools.tasks.own.result import MetricMean, OwnPart
 from evaltools.tasks.own.task import ObservedScores
-from evaltools.tasks.shared.drawn_figure import DrawnFigure
 from evaltools.tasks.shared.options.sampling import require_decidable
+from evaltools.tasks.shared.sampled.figure import DrawnFigure
 
 Score = Callable[[Example, ObservedScores, ObservedScores], float | None]
 

@@ -30,7 +30,9 @@ def _table(sampling: Sampling, in_percent: Collection[str]) -> Table:
         untold = "nothing is known" if sampling.is_part else "all were run"
         rows.append([name, answer.answer, after, "; ".join(told) or untold])
     run = f"{len(sampling.drawn)} of {sampling.examples} examples were run"
-    below = f"{run}, drawn by the leads of the reference with seed {sampling.seed}; sampling/drawn lists them in order"
+    shards = f", by each of {sampling.shards} shards from its own examples" if sampling.shards > 1 else ""
+    how = f"drawn by the leads of the reference with seed {sampling.seed}{shards}"
+    below = f"{run}, {how}; sampling/drawn lists them in order"
     unit = ", in % with bounds of 95 % each" if in_percent else ", with bounds of 95 % each"
     columns = ("configuration", "limit", "known after", f"of all examples{unit}")
     return Table(f"Limit: {sampling.limit}", columns, rows, below)

@@ -24,7 +24,6 @@ from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.task_kind import with_task_figures
 from evaltools.tasks.shared.advice import with_tried_advice
-from evaltools.tasks.shared.elsewhere import OtherMachines
 from evaltools.tasks.shared.measured import MeasuredPass, describe_execution, nothing_measured
 from evaltools.tasks.shared.measuring import Observer, OpenConfigurations, PassSetup, carry_out
 from evaltools.tasks.shared.one_pass import RunSums, latency_comparisons, with_conditions
@@ -41,6 +40,7 @@ from evaltools.tasks.shared.run_identity import (
     require_same_inputs,
     take_reference,
 )
+from evaltools.tasks.shared.sampled.elsewhere import OtherMachines
 from evaltools.tasks.shared.startup import CHECKS, OPENING, Startup
 
 Asked = TypeVar("Asked", bound=TaskRequest)
@@ -204,7 +204,9 @@ def evaluate(
             opened = OpenConfigurations.of(entries.values(), request.reference)
             if elsewhere is not None:
                 _require_reference(opened)
-                opened = opened.with_tests(elsewhere, elsewhere.describe(evaluation.beside_reference, journal))
+                opened = opened.with_tests(
+                    elsewhere, elsewhere.describe(identity, evaluation.beside_reference, journal)
+                )
             observer.opened(opened.described)
             evaluation.check_sessions(opened)
             startup.mark(OPENING)
@@ -262,7 +264,15 @@ def merge(
     ready = evaluation.ready_to_merge(places)
     with run_journal(None) as journal:
         reference = evaluation.request.reference_name
-        merged = merged_run(journal, places, ready.task, evaluation.identity(), reference, evaluation.pass_options)
+        merged = merged_run(
+            journal,
+            places,
+            ready.task,
+            evaluation.identity(),
+            reference,
+            evaluation.pass_options,
+            ready.setup.sampling,
+        )
         observer.opened(merged.described)
         ready = evaluation.after_merge(ready, merged.measured, places, observer, opener)
         return _assemble(evaluation, merged.described, merged.measured, ready, started_at, observer)

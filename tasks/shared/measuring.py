@@ -43,10 +43,11 @@ from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Open, Session, TensorSpec, WatchedSession
 from evaltools.runtime.process.restarting import RestartingSession, Restarts
 from evaltools.stats.series import FEWEST_PROCESSES
-from evaltools.tasks.shared.elsewhere import OtherMachines
 from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.run_identity import QUIET, times_of_pass
-from evaltools.tasks.shared.sampled import Elsewhere, SampledPass, SamplingSetup, run_sampled
+from evaltools.tasks.shared.sampled.elsewhere import Elsewhere, OtherMachines
+from evaltools.tasks.shared.sampled.run import run_sampled
+from evaltools.tasks.shared.sampled.setup import SampledPass, SamplingSetup
 from evaltools.tasks.shared.startup import FIRST_TURN, PROBING, Startup
 
 _WORKERS: Final = "workers"
@@ -208,6 +209,7 @@ def carry_out(
                         setup.reference,
                         setup.sampling,
                         options,
+                        execution.shard,
                         progress,
                         write,
                         makers,

@@ -31,6 +31,8 @@ from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.shared.measured import MeasuredPass, nothing_measured
+from evaltools.tasks.shared.sampled.merged import merge_sampled
+from evaltools.tasks.shared.sampled.setup import SamplingSetup
 
 DESCRIBED: Final = "configurations"
 QUIET: Final = "latency in quiet"
@@ -264,12 +266,13 @@ def merged_run(
     identity: RunIdentity,
     reference: str | None,
     options: PassOptions,
+    sampling: SamplingSetup[Observation] | None = None,
 ) -> MergedRun:
     """Copy the rows of all shards into ``journal``, and settle them in the order of the examples.
 
     The reference is that of the first place; those of others are tests. A place without a quiet phase had one worker,
-    so that its times are those of the pass. Raises :class:`UsageError` for folders of other runs, or where examples are
-    missing.
+    so that its times are those of the pass. With ``sampling`` the draws of each shard of the only place are replayed.
+    Raises :class:`UsageError` for folders of other runs, or where examples are missing.
     """
     quiet: list[QuietTimes] = []
     quiet_examples = missing = 0
@@ -296,20 +299,39 @@ def merged_run(
     names = [entry.name for entry in described if entry.status == "measured"]
     if not any(entry.role == "test" for entry in described if entry.name in names):
         return MergedRun(described, nothing_measured(dict.fromkeys(names)))
-    outcome = settle(task, names, journal, None if reference is None else reference + places[0].suffix, options)
-    folder_count = sum(len(place.folders) for place in places)
-    if missing and outcome.stopped is None:
-        raise UsageError(
-            f"{missing} of {len(task.examples)} examples are in none of the {folder_count} folders; give all shards, "
-            "and finish those that were interrupted with evaltools resume"
-        )
-    measured = MeasuredPass(outcome, workers=0, merged_shards=folder_count)
+    folders = [folder for place in places for folder in place.folders]
+    none_has = UsageError(
+        f"{missing} of {len(task.examples)} examples are in none of the {len(folders)} folders; give all shards, and "
+        "finish those that were interrupted with evaltools resume"
+    )
+    if sampling is not None and reference is not None:
+        if missing:
+            raise none_has
+        tests = [name for name in names if name != reference]
+        sampled = merge_sampled(task, journal, reference, tests, sampling, options, _finished_shards(folders))
+        measured = MeasuredPass(sampled.outcome, workers=0, merged_shards=len(folders), sampling=sampled.sampling)
+    else:
+        outcome = settle(task, names, journal, None if reference is None else reference + places[0].suffix, options)
+        if missing and outcome.stopped is None:
+            raise none_has
+        measured = MeasuredPass(outcome, workers=0, merged_shards=len(folders))
     if quiet:
         apart = replace(pooled(quiet), examples=quiet_examples)
         for name in names if len(places) > 1 else ():
-            apart.taken.setdefault(name, times_of_pass(outcome.records[name]))
+            apart.taken.setdefault(name, times_of_pass(measured.outcome.records[name]))
         measured = replace(measured, quiet=apart)
     return MergedRun(described, measured)
+
+
+def _finished_shards(folders: Sequence[Path]) -> list[Shard]:
+    """Which shards folders hold, in order; raises :class:`UsageError` where one ended before its limit was decided."""
+    found = []
+    for shard in _one_by_one(folders):
+        if shard.fact(QUIET) is None:
+            raise UsageError(f"the run in {shard.folder} is not finished; give evaltools resume {shard.folder}")
+        index, _, count = (_identity_in(shard).shard or _WHOLE).partition("/")
+        found.append(Shard(int(index), int(count)))
+    return sorted(found, key=lambda shard: shard.index)
 
 
 def _one_by_one(folders: Iterable[Path]) -> Iterator[Journal]:

@@ -27,8 +27,8 @@ from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.measure import measure
-from evaltools.tasks.shared.elsewhere import OtherMachines
 from evaltools.tasks.shared.kind import evaluation_kind
+from evaltools.tasks.shared.sampled.elsewhere import OtherMachines
 
 if TYPE_CHECKING:
     from evaltools.result.locate import LocateResult

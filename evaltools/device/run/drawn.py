@@ -23,7 +23,7 @@ from evaltools.device.run.parts import RUN, WITH_RECORDS, EvaltoolsProgram, Part
 from evaltools.device.run.request import device_request
 from evaltools.device.run.runner import run_jobs
 from evaltools.engine import Example, Journal, Shard
-from evaltools.engine.run_folder import journals_of
+from evaltools.engine.run_folder import RunIdentity, journals_of
 from evaltools.errors import UsageError
 from evaltools.request import Request
 from evaltools.result.device_run import DeviceLeftOut
@@ -66,7 +66,7 @@ def _require_sense(request: Request, flags: DeviceFlags) -> None:
 
 
 class DrawnOnDevices:
-    """The tests of an evaluation on devices; it implements :class:`~evaltools.tasks.shared.elsewhere.OtherMachines`.
+    """The tests of an evaluation on devices: its :class:`~evaltools.tasks.shared.sampled.elsewhere.OtherMachines`.
 
     Parts have one worker each. The first ones, one for each device, have no example, and say what the tests run on
     there. What devices did lies in the run folder, or in ``temporary`` where there is none.
@@ -94,7 +94,7 @@ class DrawnOnDevices:
         self._started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
         self._clock = time.perf_counter()
 
-    def describe(self, beside_reference: bool, journal: Journal) -> list[ConfigurationResult]:
+    def describe(self, _identity: RunIdentity, beside_reference: bool, journal: Journal) -> list[ConfigurationResult]:
         """What the tests run on there: parts without examples say it before the reference begins."""
         names = [parameter.name for parameter in SAMPLING]
         request = replace(self._request, reference=self._request.reference if beside_reference else None)
@@ -113,11 +113,8 @@ class DrawnOnDevices:
             return [entry for entry in described_in(opened) if entry.role == "test"]
 
     def run(self, examples: Sequence[Example], journal: Journal) -> None:
-        """Have those of the examples done of which no test has a record; raises :class:`DeviceError`."""
-        known = set[int]().union(*(journal.examples_of(name) for name in self._names))
-        missing = [example.index for example in examples if example.index not in known]
-        if not missing:
-            return
+        """Have the examples done; raises :class:`DeviceError`."""
+        missing = [example.index for example in examples]
         devices = self._used()
         first = max(job.index for job in self._done()) + 1
         each = -(-len(missing) // len(devices.serials))
@@ -142,10 +139,6 @@ class DrawnOnDevices:
             elapsed_s=round(time.perf_counter() - self._clock, 3),
         )
         return self._kind.with_host_names(shards.complete(result, self._request.configurations), shards.host_names)
-
-    @property
-    def _names(self) -> list[str]:
-        return [configuration.name for configuration in self._request.tests]
 
     def _done(self) -> list[Job]:
         return [job for job in map(Job, range(self._count)) if self._kept.is_done(job)]
@@ -173,8 +166,7 @@ class DrawnOnDevices:
     def _take(self, job: Job, journal: Journal) -> None:
         """Copy the records of the tests that a part has."""
         with journals_of([self._kept.of(job) / RUN]) as (part,):
-            for name in self._names:
-                journal.take_records(part, name)
+            journal.take_records(part, *(configuration.name for configuration in self._request.tests))
 
 
 class _DrawnParts(EvaltoolsProgram):

@@ -49,7 +49,7 @@ from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.stored import to_bytes
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask, evaluation_kind
 from evaltools.tasks.shared.measuring import Observer
-from evaltools.tasks.shared.options.execution import flags_to_repeat
+from evaltools.tasks.shared.options.execution import flags_to_repeat, text_of_drawn
 from evaltools.tasks.shared.run_identity import RunAtPlace
 
 _PARTS: Final = "parts on devices"
@@ -302,8 +302,7 @@ class DeviceEvaluation:
             name = self.kind.whole_run_option
             stated = {name: self.request.options.value(name)} if name in self.request.options else {}
             return request.stating(**stated, output_file_path=_WHOLE)
-        parameters = request.options.parameters.values()
-        return request.stating(**{each.name: each.in_parts for each in parameters if each.in_parts is not None})
+        return request.in_parts()
 
     @property
     def merge_request(self) -> Request:
@@ -335,7 +334,7 @@ class DeviceEvaluation:
         if shard.count > 1:
             request = request.stating(shard_index=shard.index, shard_count=shard.count)
         if shard.drawn is not None:
-            request = request.stating(drawn_examples=",".join(map(str, shard.drawn)) or "none")
+            request = request.stating(drawn_examples=text_of_drawn(shard.drawn))
         return PartWork(
             index=shard.index,
             count=shard.count,

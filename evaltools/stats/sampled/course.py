@@ -27,9 +27,10 @@ class Course:
 
     A limit for each example, ``(N,)``, is one on their mean: over the examples that have a value where some have none.
     ``whole``: all values are whole numbers, which decides sooner. ``even``: every example has the same chance. The same
-    ``seed`` and the same values give the same course. ``answer`` is ``kept`` or ``broken`` as soon as that is known,
-    with an error of at most 5 % each, however often one looks; without error where all examples were drawn, whatever it
-    was before. It stays ``open`` where none has a value.
+    ``seed`` and ``part`` (see :func:`~evaltools.stats.sampled.drawing.shuffled`) and the same values give the same
+    course. ``answer`` is ``kept`` or ``broken`` as soon as that is known,
+    with ``confidence``, an error of at most 5 % each unless stated, however often one looks; without error where all
+    examples were drawn, whatever it was before. It stays ``open`` where none has a value.
 
     >>> from evaltools.stats.sampled.strata import strata_of
     >>> course = Course(strata_of(np.zeros(2000), np.zeros(2000), np.ones(2000)), limit=0.01, seed=1)
@@ -40,20 +41,28 @@ class Course:
     ('kept', True)
     """
 
-    def __init__(self, strata: Strata, limit: npt.ArrayLike, seed: int, even: bool = False, whole: bool = True) -> None:
+    def __init__(
+        self,
+        strata: Strata,
+        limit: npt.ArrayLike,
+        seed: int,
+        even: bool = False,
+        whole: bool = True,
+        part: int = 0,
+        confidence: float = CONFIDENCE,
+    ) -> None:
         self.strata: Final = strata
         self.drawn: Ints = np.zeros(0, np.int64)
         self.answer: Answer = "open"
         self.decided_after = 0
         self._limits: Final = np.broadcast_to(np.asarray(limit, np.float64), strata.population)
-        self._seed, self._even, self._whole = seed, even, whole
-        most = float(self._limits.sum())
-        self._most: Final = math.floor(most + _SMALL) if whole else most
-        self._broken_from: Final = self._most + 1 if whole else most
+        self._seed, self._even, self._whole, self._part = seed, even, whole, part
+        self._needed: Final = -math.log(1 - confidence)
+        self._most, self._broken_from = ends_of_limit(float(self._limits.sum()), whole)
         self.looks: Final[list[Look]] = []
         self._values: Numbers = np.zeros(0)
         self._answered = np.zeros(0, np.bool_)
-        self._queue = shuffled(strata, seed)
+        self._queue = shuffled(strata, seed, part)
         self._rates = expected_rates(strata, self.drawn, self._values)
         self._above = Wealth(strata, [self._broken_from])
         self._below = Wealth(strata.mirrored(), [-self._most])
@@ -68,10 +77,17 @@ class Course:
         """Whether any example that was drawn has a value."""
         return bool(self._answered.any())
 
+    @property
+    def allowed(self) -> tuple[float, float]:
+        """The smallest and the largest sum of all values that the answer allows."""
+        if self.answer == "open":
+            return -math.inf, math.inf
+        return (-math.inf, self._most) if self.answer == "kept" else (self._broken_from, math.inf)
+
     def next_block(self) -> Block:
         """Draw the examples that come next; :meth:`add` takes their values."""
         size = next_size(len(self.drawn), self.strata.population)
-        return draw_block(self.strata, self._queue, self.drawn, self._weights(), size, self._seed)
+        return draw_block(self.strata, self._queue, self.drawn, self._weights(), size, self._seed, self._part)
 
     def _weights(self) -> Numbers:
         """Those that promise the fastest growth of the evidence for the answer that is expected."""
@@ -113,10 +129,9 @@ class Course:
             return "kept" if self._values.sum() <= most + _SMALL else "broken"
         if not self._answered.all():
             return "open"
-        needed = -math.log(1 - CONFIDENCE)
-        if self._above.most[0] >= needed:
+        if self._above.most[0] >= self._needed:
             return "kept"
-        return "broken" if self._below.most[0] >= needed else "open"
+        return "broken" if self._below.most[0] >= self._needed else "open"
 
     def interval(self) -> Interval:
         """Bounds of the mean of all values, each with 95 % confidence at all looks.
@@ -125,11 +140,19 @@ class Course:
         """
         population = self.strata.population
         low, high = bounds_of_total(self.strata, self.looks, self._whole)
-        if self.answer == "kept":
-            high = max(low, min(high, self._most))
-        elif self.answer == "broken":
-            low = min(high, max(low, self._broken_from))
+        least, most = self.allowed
+        low = min(high, max(low, least))
+        high = max(low, min(high, most))
         return Interval(low / population, high / population, 2 * CONFIDENCE - 1)
+
+
+def ends_of_limit(limit: float, whole: bool) -> tuple[float, float]:
+    """The largest sum that keeps a limit, and the smallest one that breaks it; ``whole``: sums are whole numbers.
+
+    >>> ends_of_limit(2.5, whole=True), ends_of_limit(2.5, whole=False)
+    ((2, 3), (2.5, 2.5))
+    """
+    return (math.floor(limit + _SMALL), math.floor(limit + _SMALL) + 1) if whole else (limit, limit)
 
 
 def looks_at(strata: Strata, blocks: Sequence[Block], values: Sequence[Numbers]) -> list[Look]:

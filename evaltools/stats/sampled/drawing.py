@@ -56,21 +56,29 @@ def next_size(drawn: int, population: int) -> int:
     return min(max(FEWEST_IN_BLOCK, int(drawn * _SHARE_OF_DRAWN)), population - drawn)
 
 
-def shuffled(strata: Strata, seed: int) -> Ints:
+def shuffled(strata: Strata, seed: int, part: int = 0) -> Ints:
     """All examples, group by group, those of a group in random order; ``(N,)``.
+
+    ``part`` is the number of a part of a run, from 1, whose random numbers are its own; 0: a whole run.
 
     >>> shuffled(Strata(np.array([1, 0, 1]), np.zeros(2), np.ones(2), np.array([0, 0])), seed=1).tolist()
     [1, 0, 2]
     """
-    queue: Ints = np.lexsort((np.random.default_rng((_OF_QUEUE, seed)).random(strata.population), strata.of_example))
+    queue: Ints = np.lexsort((_numbers((_OF_QUEUE, seed), part).random(strata.population), strata.of_example))
     return queue
 
 
-def draw_block(strata: Strata, queue: Ints, drawn: Ints, weights: Numbers, size: int, seed: int) -> Block:
+def _numbers(purpose: tuple[int, ...], part: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(purpose, spawn_key=(part,) if part else ()))
+
+
+def draw_block(
+    strata: Strata, queue: Ints, drawn: Ints, weights: Numbers, size: int, seed: int, part: int = 0
+) -> Block:
     """Draw ``size`` of the examples that are not among ``drawn``, one after the other.
 
     A group is drawn by the sum of the weights of its examples that are left; then its next one in the ``queue`` of
-    :func:`shuffled` examples comes, so that all of a group have the same chance. The same seed and the same ``drawn``
+    :func:`shuffled` examples comes, so that all of a group have the same chance. The same seed, ``part`` and ``drawn``
     give the same block.
 
     >>> strata = Strata(np.array([0, 0, 1, 1]), np.zeros(2), np.ones(2), np.array([0, 0]))
@@ -79,7 +87,7 @@ def draw_block(strata: Strata, queue: Ints, drawn: Ints, weights: Numbers, size:
     >>> bool((np.sort(block.examples) == np.sort(queue[1:])).all()), float(block.chances[-1])
     (True, 1.0)
     """
-    chance = np.random.default_rng((_OF_BLOCKS, seed, len(drawn)))
+    chance = _numbers((_OF_BLOCKS, seed, len(drawn)), part)
     gone = strata.count(drawn)
     left = strata.sizes - gone
     following = np.cumsum(strata.sizes) - strata.sizes + gone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -57,7 +58,7 @@ _SHARED: Final = (
     Parameter(
         "drawn_examples",
         "Numbers of the examples of this part, from 0, with commas between, or none; --sample=informed on devices "
-        "states them.",
+        "and on a cluster states them.",
         about="run",
         only_with=("shard_count",),
         refused_on_devices=_PARTS,
@@ -79,7 +80,7 @@ _SHARED: Final = (
     ),
     Parameter(
         "ray_tasks",
-        "Number of shards on the cluster; 0: one per CPU.",
+        "Number of shards on the cluster, or of parts of drawn examples; 0: one per CPU.",
         default=0,
         about="execution",
         only_with=("executor=ray",),
@@ -256,6 +257,15 @@ def read_shard(flags: Options) -> Shard:
     if count > 1 and flags.path("run_dir") is None:
         raise UsageError("a shard is of use only with a journal to merge; add --run_dir=FOLDER")
     return Shard(index, count)
+
+
+def text_of_drawn(numbers: Sequence[int]) -> str:
+    """The value of ``--drawn_examples`` for these numbers.
+
+    >>> text_of_drawn((0, 7)), text_of_drawn(())
+    ('0,7', 'none')
+    """
+    return ",".join(map(str, numbers)) or "none"
 
 
 def _drawn(text: str) -> tuple[int, ...] | None:

@@ -22,7 +22,6 @@ SAMPLING: Final = (
         "informed: the reference runs all examples, the others those first on which it is least sure, with known "
         "chances (docs/sampling.md).",
         choices=("", "informed"),
-        only_with=("executor=local",),
         in_parts="",
         not_native=_IN_ORDER,
     ),
@@ -55,7 +54,7 @@ SAMPLING: Final = (
         "Run folder of an earlier run with the same model, data, software and reference, whose answers are taken.",
         role="machine_path",
         about="execution",
-        only_with=(f"{SAMPLE}=informed",),
+        only_with=(f"{SAMPLE}=informed", "shard_count=1"),
         in_parts="",
         not_native=_IN_ORDER,
     ),
@@ -90,11 +89,6 @@ def read_sampling(request: Request, default_limit: str = "") -> SamplingAsked | 
         return None
     if request.reference is None:
         raise UsageError("--sample=informed draws by the reference's answers; leave --reference=none out")
-    if options.number("shard_count") > 1:
-        raise UsageError(
-            "--sample=informed draws examples by the answers of all before them, which a shard does not have; leave "
-            "--shard_count out"
-        )
     _require_two_folders(options.path("run_dir"), options.path("reference_run"))
     seed = options.number("sample_seed")
     if seed < 0:
@@ -148,9 +142,3 @@ def require_decidable(limit: Criterion, figures: Mapping[str, bool]) -> None:
     raise UsageError(
         f"--limit={limit.text!r}: a part of the examples decides limits such as {limits}, on one of {', '.join(names)}"
     )
-
-
-def require_no_parts(sampling: SamplingAsked | None) -> None:
-    """Raise :class:`UsageError` where run folders with drawn examples are to be merged."""
-    if sampling is not None:
-        raise UsageError("a run with --sample=informed has no shards; evaltools resume FOLDER shows its result")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from evaltools.configuration import Configuration
-from evaltools.engine import Execution
+from evaltools.engine import Execution, Shard
 from evaltools.engine.journal import JOURNAL_NAME
 from evaltools.errors import DataError, InferenceError, SessionEnded, UsageError
 from evaltools.gates.baseline import make_baseline
@@ -28,15 +28,17 @@ from evaltools.tasks.imagenet.evaluation import prepare
 from evaltools.tasks.imagenet.page import sections
 from evaltools.tasks.imagenet.request import ImagenetRequest
 from evaltools.tasks.imagenet.task import ImagenetOptions
-from evaltools.tasks.shared.evaluation import evaluate
+from evaltools.tasks.shared.evaluation import evaluate, merge
 from evaltools.tasks.shared.measuring import Observer
 from evaltools.tasks.shared.options.sampling import SamplingAsked
+from evaltools.tasks.shared.run_identity import RunAtPlace
 from tests.command import evaltools_here
 from tests.evaluation_set import CLASSES, EvaluationSet, make_evaluation_set
 from tests.runtime.fake import FakeSession
 from tests.tasks.imagenet.test_evaluation import IMAGE, SCORES
 
 PICTURES = 150
+SHARDS = 3
 
 
 @pytest.fixture(scope="module")
@@ -261,9 +263,86 @@ def test_an_earlier_reference_whose_journal_is_damaged_is_refused_by_its_name(
         run(replace(request, sampling=taking(folder)(request.sampling)), Scoring())
 
 
-def test_a_run_on_drawn_examples_is_no_shard(evaluation: EvaluationSet) -> None:
-    with pytest.raises(UsageError, match="evaltools resume FOLDER"):
-        prepare(asked(evaluation, "agreement >= 90 %")).ready_to_merge([])
+def shard_of(request: ImagenetRequest, index: int, folder: Path) -> ImagenetRequest:
+    return replace(request, execution=Execution(run_dir=folder / str(index), shard=Shard(index, SHARDS)))
+
+
+def merged(request: ImagenetRequest, folder: Path) -> EvaluationResult:
+    return merge(prepare, request, [RunAtPlace(tuple(folder / str(index) for index in range(SHARDS)))], Observer())
+
+
+@pytest.mark.parametrize(
+    ("limit", "flips_below", "answer"),
+    [("agreement >= 75 %", 0.04, "kept"), ("agreement >= 95 %", 0.4, "broken")],
+)
+def test_shards_decide_each_for_its_own_examples_and_together_for_all(
+    evaluation: EvaluationSet, tmp_path: Path, limit: str, flips_below: float, answer: str
+) -> None:
+    request = asked(evaluation, limit)
+    whole = run(replace(request, sampling=None), Scoring(flips_below))
+    parts = [run(shard_of(request, index, tmp_path), Scoring(flips_below)) for index in range(SHARDS)]
+    result = merged(request, tmp_path)
+    drawn = [entry for part in parts for entry in part.sampling.drawn]  # type: ignore[union-attr]
+    assert result.sampling is not None
+    assert (result.sampling.drawn, result.sampling.examples, result.sampling.shards) == (drawn, PICTURES, SHARDS)
+    assert [answer_of(part)[0] for part in parts] == [answer] * SHARDS
+    assert answer_of(result) == (answer, len(drawn))
+    assert result.examples_done == len(drawn) < PICTURES
+    for name, known in result.sampling.answers["a"].figures.items():
+        of_all = whole.configurations[1].figures[name]
+        assert of_all is not None
+        assert known.low <= known.value <= known.high
+        assert known.low <= of_all <= known.high
+    gate = decide(parse_criterion(limit), evidence_of(result, result.configurations[1]))
+    assert gate.verdict == {"kept": "pass", "broken": "fail"}[answer]
+    (table,) = sections(result)[0].blocks
+    assert isinstance(table, Table)
+    assert "by each of 3 shards from its own examples" in table.below
+
+
+def test_shards_that_ran_all_examples_give_the_figures_of_a_run_in_order(
+    evaluation: EvaluationSet, tmp_path: Path
+) -> None:
+    request = asked(evaluation, "top1 drop <= 1 point", stops=False)
+    whole = run(replace(request, sampling=None), Scoring(flips_below=0.2))
+    for index in range(SHARDS):
+        run(shard_of(request, index, tmp_path), Scoring(flips_below=0.2))
+    result = merged(request, tmp_path)
+    assert result.part.classified == whole.part.classified
+    assert result.part.comparisons == whole.part.comparisons
+    assert result.sampling is not None
+    drop = result.part.classified["reference"].metrics.topk.accuracies[0]
+    drop -= result.part.classified["a"].metrics.topk.accuracies[0]
+    assert answer_of(result) == ("kept" if drop <= 0.01 else "broken", PICTURES)
+
+
+def test_a_shard_that_is_not_finished_is_refused(evaluation: EvaluationSet, tmp_path: Path) -> None:
+    def interrupted(_inputs: Sequence[Array]) -> tuple[Array, ...]:
+        raise KeyboardInterrupt
+
+    request = asked(evaluation, "agreement >= 75 %")
+    for index in range(SHARDS):
+        test = Scoring()
+        if index == 1:
+            test._function = interrupted
+        run(shard_of(request, index, tmp_path), test)
+    with pytest.raises(UsageError, match=f"the run in {tmp_path / '1'} is not finished; give evaltools resume"):
+        merged(request, tmp_path)
+
+
+def test_a_whole_run_that_is_merged_alone_is_that_run(evaluation: EvaluationSet, tmp_path: Path) -> None:
+    request = asked(evaluation, "agreement >= 90 %", run_dir=tmp_path / "run")
+    once = run(request, Scoring(flips_below=0.04))
+    result = merge(prepare, replace(request, execution=Execution()), [RunAtPlace((tmp_path / "run",))], Observer())
+    assert result.sampling == once.sampling
+    assert result.part.classified == once.part.classified
+
+
+def test_a_shard_that_is_missing_is_refused(evaluation: EvaluationSet, tmp_path: Path) -> None:
+    request = asked(evaluation, "agreement >= 75 %")
+    run(shard_of(request, 0, tmp_path), Scoring())
+    with pytest.raises(UsageError, match="100 of 150 examples are in none of the 1 folders"):
+        merge(prepare, request, [RunAtPlace((tmp_path / "0",))], Observer())
 
 
 def test_a_page_says_what_is_known_of_all_examples(gated: EvaluationResult) -> None:
@@ -293,7 +372,10 @@ def test_a_run_goes_on_with_the_limit_that_its_margin_gave_it(evaluation: Evalua
     ("flags", "message"),
     [
         (("--sample=informed", "--reference=none"), "draws by the reference's answers"),
-        (("--sample=informed", "--shard_count=2", "--run_dir=x"), "which a shard does not have"),
+        (
+            ("--sample=informed", "--shard_count=2", "--run_dir=x", "--reference_run=y"),
+            "has no effect with --shard_count=2",
+        ),
         (("--sample=informed", "--sample_seed=-1"), "use a whole number of 0 or more"),
         (("--sample=informed", "--limit=top1 drop <= 1 point at 95 %"), "is decided with 95 % confidence"),
         (("--sample=informed", "--limit=latency_ms <= 5"), "a part of the examples decides limits such as"),

@@ -11,7 +11,7 @@ import pytest
 
 from evaltools.engine import Example
 from evaltools.gates.criteria import parse_criterion
-from evaltools.tasks.shared.drawn_figure import DrawnFigure
+from evaltools.tasks.shared.sampled.figure import DrawnFigure
 
 Row = tuple[float, float]
 Seen = TypeVar("Seen")

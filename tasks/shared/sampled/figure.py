@@ -42,7 +42,8 @@ class DrawnFigure(Generic[Observation]):
 
     ``score`` takes an example and what was observed of the reference and of a configuration, and gives None where there
     is no score. ``size`` says by what was observed of the reference how much an example counts, None: all alike.
-    ``whole``: losses are whole numbers. ``lower_is_better``: a larger score is a loss.
+    ``whole``: losses are whole numbers. ``lower_is_better``: a larger score is a loss. ``counts_among_others``: how
+    much an example counts depends on which others there are, so that the figure of all is no mean of those of parts.
 
     The loss of an example is the reference's score less that of the configuration, as a share of the span from lowest
     to highest, times its weight; so the mean loss over all examples is the change of the figure by that span.
@@ -59,6 +60,7 @@ class DrawnFigure(Generic[Observation]):
     size: Callable[[Example, Observation], float] | None = None
     whole: bool = False
     lower_is_better: bool = False
+    counts_among_others: bool = False
 
     @property
     def _span(self) -> float:
