@@ -22,10 +22,11 @@ from PIL import Image
 
 from benchmarks.summarise import CLASSES, PARAMETERS, RecordedTask, role_of, write_journal
 from evaltools.configuration import Configuration
-from evaltools.engine import Example, NotMeasured, PassOptions
 from evaltools.engine.describe import describe_entry, describe_model
 from evaltools.engine.journal import open_journal
-from evaltools.engine.run import settle
+from evaltools.engine.opening import NotMeasured
+from evaltools.engine.run import PassOptions, settle
+from evaltools.engine.task import Example
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import read_model
 from evaltools.report.page.file import page_file

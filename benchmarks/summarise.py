@@ -22,10 +22,11 @@ from typing import Final
 import numpy as np
 
 from evaltools.configuration import Configuration
-from evaltools.engine import Example, Finished, NotMeasured, PassOptions, Prepared, Record
 from evaltools.engine.describe import Role, describe_entry
-from evaltools.engine.journal import TaskJournal, open_journal
-from evaltools.engine.run import settle
+from evaltools.engine.journal import Finished, TaskJournal, open_journal
+from evaltools.engine.opening import NotMeasured
+from evaltools.engine.run import PassOptions, settle
+from evaltools.engine.task import Example, Prepared, Record
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
 from evaltools.runtime.session import Array

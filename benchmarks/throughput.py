@@ -34,9 +34,11 @@ from PIL import Image
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.datasets.labels import read_labels
-from evaltools.engine import Opened, available_cores, open_all, run_pass, sessions_of_workers
+from evaltools.engine.execution import available_cores, sessions_of_workers
 from evaltools.engine.journal import temporary_journal
+from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.preparation import preparers
+from evaltools.engine.run import run_pass
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.parameter import Parameter

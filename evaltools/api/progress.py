@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from evaltools.engine import Tally
+from evaltools.engine.ledger import Tally
 from evaltools.tasks.shared.measuring import Observer
 
 

@@ -13,8 +13,8 @@ from evaltools.benchmark.disturbances import find_disturbances
 from evaltools.benchmark.measured import open_measured, opening_of, outputs_of, profile_of, run_regular, run_warm_up
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
 from evaltools.configuration import Configuration
-from evaltools.engine import NotMeasured, Opened, open_configuration
 from evaltools.engine.describe import describe_entry
+from evaltools.engine.opening import NotMeasured, Opened, open_configuration
 from evaltools.errors import EvaltoolsError, InferenceError, ModelError
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.model import ModelFile

@@ -11,7 +11,7 @@ from typing import Final
 
 from evaltools.benchmark.fresh_process import CandidateProgress, Inputs, Watcher, describe_row, measure_in_fresh_process
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
-from evaltools.engine import NotMeasured
+from evaltools.engine.opening import NotMeasured
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_percentile import native_percentile
 from evaltools.result.benchmark import BenchmarkFigures, BenchmarkRow, Phase, Round

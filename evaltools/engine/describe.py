@@ -7,7 +7,7 @@ from typing import Literal
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import DELEGATES, Delegate
-from evaltools.engine import NotMeasured, Opened
+from evaltools.engine.opening import NotMeasured, Opened
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.result.evaluation import (
     ConfigurationResult,

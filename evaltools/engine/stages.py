@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from evaltools.engine.stage_names import CACHE, INFERENCE, INPUT_STAGES, JOURNAL, METRICS, STAGES
 from evaltools.result.evaluation import InferenceSeconds
 
 Bound = Literal["input", "inference", "metrics", "journal"]
-
-READ: Final = "read"
-DECODE: Final = "decode"
-RESIZE: Final = "resize"
-CACHE: Final = "cache"
-"""Finding an input in a cache, which takes the place of decoding and resizing."""
-PREPARATION: Final = "prepare"
-INFERENCE: Final = "inference"
-METRICS: Final = "metrics"
-JOURNAL: Final = "journal"
-INPUT_STAGES: Final = (READ, DECODE, RESIZE, CACHE, PREPARATION)
-STAGES: Final = (READ, DECODE, RESIZE, PREPARATION, INFERENCE, METRICS, JOURNAL)
-"""Those of every pass."""
 
 
 class Span(NamedTuple):

@@ -9,7 +9,8 @@ from typing import Any, Final, Generic
 
 from evaltools.engine.journal import Finished
 from evaltools.engine.preparation import ReadyExample
-from evaltools.engine.stages import INFERENCE, METRICS, PREPARATION, InferenceTime, Span
+from evaltools.engine.stage_names import INFERENCE, METRICS, PREPARATION
+from evaltools.engine.stages import InferenceTime, Span
 from evaltools.engine.task import Failure, Observation, Prepared, Record, Task
 from evaltools.errors import InferenceError, SessionEnded, TaskError
 from evaltools.runtime import BlockSession, Inference, Session

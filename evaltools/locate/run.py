@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.configuration import Configuration
-from evaltools.engine import NotMeasured, Opened
 from evaltools.engine.describe import describe_entry, describe_model
 from evaltools.engine.journal import Journal, open_journal, temporary_journal
+from evaltools.engine.opening import NotMeasured, Opened
 from evaltools.engine.run_folder import REQUEST, RunIdentity, has_own_request, identity_of, request_facts
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, InferenceError, UsageError
 from evaltools.locate.bundle import write_bundle

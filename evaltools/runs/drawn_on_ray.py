@@ -13,8 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evaltools.engine import Example, Journal, Shard
+from evaltools.engine.execution import Shard
+from evaltools.engine.journal import Journal
 from evaltools.engine.run_folder import RunIdentity, journals_of
+from evaltools.engine.task import Example
 from evaltools.errors import UsageError
 from evaltools.request import Request
 from evaltools.request.plain import to_plain

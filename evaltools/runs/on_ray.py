@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from evaltools.engine import Shard, Tally
+from evaltools.engine.execution import Shard
 from evaltools.engine.journal import JOURNAL_NAME, Journal
+from evaltools.engine.ledger import Tally
 from evaltools.engine.run_folder import RunIdentity, request_facts, require_same_run, run_folder, run_journal
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.exit_codes import MEASURED

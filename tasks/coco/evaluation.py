@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.datasets.labels import LabelFile, read_labels
-from evaltools.engine import Journal, PassOutcome, Record
 from evaltools.engine.describe import comparison_pairs
+from evaltools.engine.journal import Journal
+from evaltools.engine.run import PassOutcome
 from evaltools.engine.run_folder import RunIdentity, encode
+from evaltools.engine.task import Record
 from evaltools.errors import DataError, InferenceError
 from evaltools.gates.sampled_verdict import sampled_verdicts
 from evaltools.metrics.coco_stats import require_evaluator

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from evaltools.engine import Example
+from evaltools.engine.task import Example
 from evaltools.errors import UsageError
 from evaltools.gates.criteria import Criterion
 from evaltools.metrics.boxes import compare_boxes

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.datasets.image_folder import printable_name
-from evaltools.engine import Example, Prepared
+from evaltools.engine.task import Example, Prepared
 from evaltools.errors import ModelError
 from evaltools.metrics.boxes import Detections
 from evaltools.metrics.coco_stats import CocoEvaluator
 from evaltools.metrics.difference import Scale
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.preprocess import ImageToTensor, Letterbox, resizing_by_kernel
+from evaltools.preprocess import ImageToTensor, Letterbox
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.result import OutputMap
 from evaltools.tasks.coco.truth import EvaluatedPictures
@@ -28,7 +28,8 @@ from evaltools.tasks.shared.image_input import (
     PictureFrame,
     check_picture_input,
     input_transform,
-    load_picture,
+    prepare_picture,
+    prepare_picture_elsewhere,
 )
 
 Floats = npt.NDArray[np.float32]
@@ -99,7 +100,7 @@ Read = Callable[[Sequence[Floats], PictureFrame], FoundObjects]
 
 
 class CocoTask:
-    """COCO detection over pictures; it implements :class:`evaltools.engine.Task`."""
+    """COCO detection over pictures; it implements :class:`evaltools.engine.task.Task`."""
 
     observation_type: Final = FoundObjects
     in_order: Final = False
@@ -121,11 +122,11 @@ class CocoTask:
 
     def prepare(self, example: Example) -> Prepared:
         """Decode, resize and convert one picture."""
-        return _prepare(*self._picture(example))
+        return prepare_picture(*self._picture(example))
 
     def recipe(self, example: Example) -> Callable[[], Prepared]:
         """What :meth:`prepare` does, for another process."""
-        return partial(_prepare_elsewhere, *self._picture(example))
+        return partial(prepare_picture_elsewhere, *self._picture(example))
 
     def _picture(self, example: Example) -> tuple[Path, ImageToTensor]:
         return self.pictures.paths[example.index], self.to_tensor
@@ -135,16 +136,6 @@ class CocoTask:
     ) -> FoundObjects:
         """Read the boxes, as shares of the picture."""
         return self._read(real_outputs(self.model, outputs), prepared.context)
-
-
-def _prepare_elsewhere(path: Path, to_tensor: ImageToTensor) -> Prepared:
-    with resizing_by_kernel():
-        return _prepare(path, to_tensor)
-
-
-def _prepare(path: Path, to_tensor: ImageToTensor) -> Prepared:
-    picture = load_picture(path, to_tensor)
-    return Prepared((picture.values,), picture.frame, picture.steps)
 
 
 def real_outputs(model: ModelFile, outputs: Sequence[Array]) -> list[Floats]:

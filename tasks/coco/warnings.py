@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaltools.datasets.labels import LabelFile
-from evaltools.engine import Example
+from evaltools.engine.task import Example
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.tasks.coco.outputs import operator_output_map
 from evaltools.tasks.coco.result import ClassMappingUsed, CocoDetection, HeadUsed, describe_mapping

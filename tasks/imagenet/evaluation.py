@@ -9,7 +9,9 @@ from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, labels_beside, read_labels
-from evaltools.engine import Journal, Opened, PassOutcome, open_all
+from evaltools.engine.journal import Journal
+from evaltools.engine.opening import Opened, open_all
+from evaltools.engine.run import PassOutcome
 from evaltools.engine.run_folder import RunIdentity, digest
 from evaltools.errors import DataError
 from evaltools.gates.sampled_verdict import sampled_verdicts

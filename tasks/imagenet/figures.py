@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from evaltools.engine import Example
 from evaltools.engine.describe import comparison_pairs
+from evaltools.engine.task import Example
 from evaltools.metrics.agreement import AnswerPairs
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.topk import TopKCounts

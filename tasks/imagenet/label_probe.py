@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from evaltools.engine import Prepared
 from evaltools.engine.execution import available_cores
+from evaltools.engine.task import Prepared
 from evaltools.errors import DataError, ImageError, InferenceError
 from evaltools.preprocess import NORMALIZATION_NAMES, parse_normalization
 from evaltools.runtime import Session

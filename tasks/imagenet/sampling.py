@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from evaltools.engine import Example
+from evaltools.engine.task import Example
 from evaltools.metrics.topk import TopKAccuracy
 from evaltools.result.sampling import Sampling
 from evaltools.tasks.imagenet.result import ImagenetPart

@@ -12,13 +12,13 @@ import numpy as np
 
 from evaltools.datasets.image_folder import FolderPaths, ImageFolder, list_images, printable_name
 from evaltools.datasets.labels import read_denylist, read_labels
-from evaltools.engine import Example, Prepared
+from evaltools.engine.task import Example, Prepared
 from evaltools.errors import DataError, ModelError
 from evaltools.lazy_sequence import LazySequence
 from evaltools.metrics.shortest import shortest
 from evaltools.metrics.topk import best_classes, rank_of_label
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.preprocess import ImageToTensor, Normalization, resizing_by_kernel
+from evaltools.preprocess import ImageToTensor, Normalization
 from evaltools.runtime import Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.shared.image_input import (
@@ -26,7 +26,8 @@ from evaltools.tasks.shared.image_input import (
     NATIVE_TYPES,
     check_picture_input,
     input_transform,
-    load_picture,
+    prepare_picture,
+    prepare_picture_elsewhere,
 )
 from evaltools.tasks.shared.measuring import require_stated
 
@@ -78,7 +79,7 @@ class LabelledImages:
 
 
 class ImagenetTask:
-    """Follows :class:`evaltools.engine.Task`; build it with :func:`build_task`.
+    """Follows :class:`evaltools.engine.task.Task`; build it with :func:`build_task`.
 
     ``class_labels`` has the label of each class of the output, None for a class without one. ``scores_dtype`` is given
     where the output's bytes are to be read as another type than its own (what the native tool does). ``quantization``
@@ -107,11 +108,11 @@ class ImagenetTask:
 
     def prepare(self, example: Example) -> Prepared:
         """Decode, crop, resize and convert one picture; the context is its right label."""
-        return _prepare(*self._picture(example))
+        return prepare_picture(*self._picture(example))
 
     def recipe(self, example: Example) -> Callable[[], Prepared]:
         """What :meth:`prepare` does, for another process."""
-        return partial(_prepare_elsewhere, *self._picture(example))
+        return partial(prepare_picture_elsewhere, *self._picture(example))
 
     def _picture(self, example: Example) -> tuple[Path, ImageToTensor, str]:
         return self.images.paths[example.index], self.to_tensor, self.images.truths[example.index]
@@ -144,16 +145,6 @@ class ImagenetTask:
 
 def _example(names: Sequence[str], index: int) -> Example:
     return Example(index, printable_name(names[index]))
-
-
-def _prepare_elsewhere(path: Path, to_tensor: ImageToTensor, truth: str) -> Prepared:
-    with resizing_by_kernel():
-        return _prepare(path, to_tensor, truth)
-
-
-def _prepare(path: Path, to_tensor: ImageToTensor, truth: str) -> Prepared:
-    picture = load_picture(path, to_tensor)
-    return Prepared((picture.values,), truth, picture.steps)
 
 
 def check_model(model: ModelFile, native: bool = False) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from evaltools.engine import PassOutcome
 from evaltools.engine.describe import comparison_pairs, describe_model, describe_tensor
+from evaltools.engine.run import PassOutcome
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import TensorInfo
 from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.configuration import Configuration
-from evaltools.engine import Journal, Opened, PassOptions, open_all
+from evaltools.engine.journal import Journal
+from evaltools.engine.opening import Opened, open_all
+from evaltools.engine.run import PassOptions
 from evaltools.engine.run_folder import RunIdentity, decode, encode, journals_of
 from evaltools.errors import ImageError, InferenceError
 from evaltools.model import ModelFile

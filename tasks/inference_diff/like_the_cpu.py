@@ -9,7 +9,7 @@ import numpy as np
 
 from evaltools.configuration import Configuration
 from evaltools.delegates.xnnpack import XNNPACK
-from evaltools.engine import Opened
+from evaltools.engine.opening import Opened
 from evaltools.model import TensorInfo
 from evaltools.runtime import Open
 from evaltools.runtime.session import Array

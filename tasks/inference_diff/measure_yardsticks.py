@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Final
 
-from evaltools.engine import Opened, PassOutcome
+from evaltools.engine.opening import Opened
+from evaltools.engine.run import PassOutcome
 from evaltools.errors import ImageError
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.runtime import Open

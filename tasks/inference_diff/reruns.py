@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from evaltools.configuration import Configuration
-from evaltools.engine import NotMeasured, open_configuration
+from evaltools.engine.opening import NotMeasured, open_configuration
 from evaltools.errors import InferenceError
 from evaltools.model import ModelFile
 from evaltools.runtime import Inference, Open, Session

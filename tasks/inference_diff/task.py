@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 import numpy.typing as npt
 
-from evaltools.engine import Example, Prepared
+from evaltools.engine.task import Example, Prepared
 from evaltools.errors import ModelError
 from evaltools.metrics.boxes import BoxAgreement, compare_boxes, detections
 from evaltools.metrics.difference import Scale, TensorDifference, compare_tensors
@@ -194,7 +194,7 @@ class ReferenceOutputs(Protocol):
 
 
 class InferenceDiffTask:
-    """Inference diff; it implements :class:`evaltools.engine.Task`.
+    """Inference diff; it implements :class:`evaltools.engine.task.Task`.
 
     The outputs of the runs in ``keep`` are remembered. ``loaded`` gives the reference's outputs where they were saved
     elsewhere. ``keeps_state``: the model keeps a state from run to run.

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from evaltools.configuration import Configuration
-from evaltools.engine import Opened
+from evaltools.engine.opening import Opened
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.model.rounding import MOVED_INPUTS, UNIT_ROUNDOFF, disturb, disturb_constants, shake
 from evaltools.runtime import Session, one_runtime_per_package

@@ -12,8 +12,9 @@ from typing import Final
 import numpy as np
 
 from evaltools.datasets.image_folder import printable_name
-from evaltools.engine import Example, PassOutcome, Record
 from evaltools.engine.describe import comparison_pairs
+from evaltools.engine.run import PassOutcome
+from evaltools.engine.task import Example, Record
 from evaltools.errors import ImageError
 from evaltools.metrics.boxes import Detection
 from evaltools.metrics.coco_stats import require_evaluator

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from typing import Final
 
-from evaltools.engine import Example
+from evaltools.engine.task import Example
 from evaltools.tasks.own.result import DrawnExample
 from evaltools.tasks.own.task import ObservedScores
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from evaltools.engine import Example, Journal, Prepared
 from evaltools.engine.describe import comparison_pairs
+from evaltools.engine.journal import Journal
 from evaltools.engine.run_folder import RunIdentity, digest
+from evaltools.engine.task import Example, Prepared
 from evaltools.errors import ImageError, InferenceError, TaskError, UsageError
 from evaltools.gates.sampled_verdict import sampled_verdicts
 from evaltools.metrics.latency import summarise_latency

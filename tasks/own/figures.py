@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from evaltools.engine import Example
+from evaltools.engine.task import Example
 from evaltools.gates.mean_verdict import mean_verdict
 from evaltools.result.verdict import Verdict
 from evaltools.stats.jackknife import GROUPS, MOST_ALONE, contributions

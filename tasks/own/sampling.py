@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from evaltools.engine import Example
+from evaltools.engine.task import Example
 from evaltools.errors import UsageError
 from evaltools.gates.criteria import Criterion
 from evaltools.result.sampling import Sampling

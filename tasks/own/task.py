@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from evaltools.engine import Example as NumberedExample
-from evaltools.engine import Prepared
+from evaltools.engine.task import Example as NumberedExample
+from evaltools.engine.task import Prepared
 from evaltools.errors import DataError, EvaltoolsError, ImageError, TaskError, UsageError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import resizing_by_kernel
@@ -62,7 +62,7 @@ class ObservedScores:
 
 
 class OwnTask:
-    """A task of one's own; it implements :class:`evaltools.engine.Task`. Make it with :func:`build`.
+    """A task of one's own; it implements :class:`evaltools.engine.task.Task`. Make it with :func:`build`.
 
     ``keeps_state``: the model keeps a state from example to example.
     """

@@ -12,18 +12,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaltools.configuration import Configuration
-from evaltools.engine import (
-    Example,
-    Execution,
-    Opened,
-    Task,
-    examples_for_latency,
-    open_all,
-    run_pass,
-    sessions_of_workers,
-)
+from evaltools.engine.execution import Execution, sessions_of_workers
 from evaltools.engine.journal import temporary_journal
+from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.preparation import Preparer, preparers
+from evaltools.engine.quiet import examples_for_latency
+from evaltools.engine.run import run_pass
+from evaltools.engine.task import Example, Task
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError
 from evaltools.gates.bottleneck import Help, bottleneck, most_threads
 from evaltools.preprocess import InputCache, using_input_cache

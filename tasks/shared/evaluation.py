@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from evaltools.configuration import Configuration
-from evaltools.engine import Journal, Opened, PassOptions, Task, open_all, run_journal
 from evaltools.engine.describe import describe_model
-from evaltools.engine.run_folder import RunIdentity, digest
-from evaltools.engine.task import Observation
+from evaltools.engine.journal import Journal
+from evaltools.engine.opening import Opened, open_all
+from evaltools.engine.run import PassOptions
+from evaltools.engine.run_folder import RunIdentity, digest, run_journal
+from evaltools.engine.task import Observation, Task
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile
 from evaltools.result.environment import describe_environment

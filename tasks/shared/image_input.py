@@ -10,7 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from evaltools.engine.stages import CACHE, DECODE, READ, RESIZE
+from evaltools.engine.stage_names import CACHE, DECODE, READ, RESIZE
+from evaltools.engine.task import Prepared
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import (
@@ -24,6 +25,7 @@ from evaltools.preprocess import (
     input_cache,
     parse_normalization,
     read_picture,
+    resizing_by_kernel,
 )
 from evaltools.runtime.session import Array
 
@@ -117,6 +119,18 @@ def load_picture(path: Path, to_tensor: ImageToTensor) -> LoadedPicture:
         cache.keep(key, KeptInput(values, width, height))
     steps = ((READ, was_read - start), (DECODE, decoded - begun), (RESIZE, resized - decoded))
     return LoadedPicture(values, _frame(path, to_tensor, width, height), _microseconds(steps))
+
+
+def prepare_picture(path: Path, to_tensor: ImageToTensor, truth: str | None = None) -> Prepared:
+    """The input of a model that takes one picture; its context is the right answer if it is given, else the frame."""
+    picture = load_picture(path, to_tensor)
+    return Prepared((picture.values,), picture.frame if truth is None else truth, picture.steps)
+
+
+def prepare_picture_elsewhere(path: Path, to_tensor: ImageToTensor, truth: str | None = None) -> Prepared:
+    """What :func:`prepare_picture` does, in a process that makes inputs only; it imports no more than that needs."""
+    with resizing_by_kernel():
+        return prepare_picture(path, to_tensor, truth)
 
 
 def _has_models_size(path: Path) -> bool:

@@ -22,7 +22,7 @@ _OF_CONFIGURATIONS: Final = frozenset({*CONFIGURATION_PARAMETERS, "config", "swe
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evaltools.engine import Shard
+    from evaltools.engine.execution import Shard
     from evaltools.metrics.metric import Metric
     from evaltools.request import Options, Request
     from evaltools.request.flags import GivenFlags

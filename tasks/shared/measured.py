@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaltools.engine import Execution, PassOutcome, QuietTimes
+from evaltools.engine.execution import Execution
+from evaltools.engine.quiet import QuietTimes
+from evaltools.engine.run import PassOutcome
 from evaltools.result.evaluation import ExecutionUsed, ProcessMemory, Restarted, TriedFlag
 from evaltools.result.sampling import Sampling
 from evaltools.runtime.process.restarting import Restarts

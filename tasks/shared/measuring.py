@@ -10,30 +10,19 @@ from functools import partial
 from typing import Any, Final
 
 from evaltools.configuration import Configuration
-from evaltools.engine import (
-    Example,
-    Execution,
-    Journal,
-    NotMeasured,
-    Opened,
-    PassOptions,
-    QuietTimes,
-    Tally,
-    Task,
-    examples_for_latency,
-    measure_in_quiet,
-    pooled,
-    run_pass,
-    sessions_of_workers,
-    worker_count,
-)
 from evaltools.engine.capture_answer import CaptureAnswers
 from evaltools.engine.describe import describe_entry
+from evaltools.engine.execution import Execution, sessions_of_workers, worker_count
+from evaltools.engine.journal import Journal
+from evaltools.engine.ledger import Tally
+from evaltools.engine.opening import NotMeasured, Opened
 from evaltools.engine.preparation import InOtherProcess, Preparer, preparers
 from evaltools.engine.process_memory import MemoryOverTime, NamedProcess
+from evaltools.engine.quiet import QuietTimes, examples_for_latency, measure_in_quiet, pooled
+from evaltools.engine.run import PassOptions, run_pass
 from evaltools.engine.run_folder import encode
 from evaltools.engine.stages import Span
-from evaltools.engine.task import Observation
+from evaltools.engine.task import Example, Observation, Task
 from evaltools.engine.trace import Trace
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
-from evaltools.engine import Example, PassOutcome, Record
+from evaltools.engine.run import PassOutcome
+from evaltools.engine.task import Example, Record
 from evaltools.metrics.latency import summarise_latency
 from evaltools.result.evaluation import ConfigurationResult, FailedExample, LatencyComparison
 from evaltools.stats.latency_ratio import LatencyRatio, drift, latency_ratio

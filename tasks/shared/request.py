@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evaltools.configuration import Configuration
-from evaltools.engine import Execution
+from evaltools.engine.execution import Execution
 from evaltools.request import Request
 from evaltools.tasks.shared.options.execution import flags_to_repeat, read_execution
 from evaltools.tasks.shared.options.sampling import SamplingAsked

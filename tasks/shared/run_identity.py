@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
-from evaltools.engine import Journal, PassOptions, QuietTime, QuietTimes, Record, Shard, Task, pooled
-from evaltools.engine.journal import JOURNAL_NAME
-from evaltools.engine.run import settle
+from evaltools.engine.execution import Shard
+from evaltools.engine.journal import JOURNAL_NAME, Journal
+from evaltools.engine.quiet import QuietTime, QuietTimes, pooled
+from evaltools.engine.run import PassOptions, settle
 from evaltools.engine.run_folder import (
     RunIdentity,
     decode,
@@ -24,7 +25,7 @@ from evaltools.engine.run_folder import (
     require_same_files,
     require_same_run,
 )
-from evaltools.engine.task import Observation
+from evaltools.engine.task import Observation, Record, Task
 from evaltools.errors import EvaltoolsError, UsageError
 from evaltools.metrics.latency import summarise_latency
 from evaltools.request import Request

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from evaltools.engine import Example, Prepared
+from evaltools.engine.task import Example, Prepared
 from evaltools.errors import ImageError
 from evaltools.runtime.session import Array
 

@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from evaltools.engine import Failure
 from evaltools.engine.codec import Codec, Stored
+from evaltools.engine.task import Failure
 from evaltools.errors import DataError
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.difference import Scale, compare_tensors

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from evaltools.configuration import Configuration
-from evaltools.engine import Example, Execution, Opened, Shard, available_cores, sessions_of_workers, worker_count
+from evaltools.engine.execution import Execution, Shard, available_cores, sessions_of_workers, worker_count
+from evaltools.engine.opening import Opened
+from evaltools.engine.task import Example
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile
 from evaltools.runtime import Session

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from evaltools.engine import Example, Failure, Finished, Journal, Record
 from evaltools.engine.journal import (
     JOURNAL_NAME,
+    Finished,
+    Journal,
     TaskJournal,
     copied_journal,
     existing_journal,
@@ -20,6 +21,7 @@ from evaltools.engine.journal import (
     temporary_journal,
 )
 from evaltools.engine.run_folder import IDENTITY, RunIdentity, decode, digest, identity_of, require_same_run
+from evaltools.engine.task import Example, Failure, Record
 from evaltools.errors import DataError, OutputError, UsageError
 
 EXAMPLES = [Example(index, f"e{index}") for index in range(10)]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from evaltools.engine import Example, Failure, GivenUp, Tally
-from evaltools.engine.ledger import Fates, Ledger
+from evaltools.engine.ledger import Fates, GivenUp, Ledger, Tally
+from evaltools.engine.task import Example, Failure
 
 WRONG = Failure("inference", "node 7 failed")
 DIED = Failure("inference", "died", crashed=True)

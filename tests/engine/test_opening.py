@@ -8,7 +8,7 @@ import pytest
 
 from evaltools.configuration import Configuration
 from evaltools.delegates.gpu import GPU
-from evaltools.engine import NotMeasured, Opened, open_all, open_configuration
+from evaltools.engine.opening import NotMeasured, Opened, open_all, open_configuration
 from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.model import ModelFile
 from evaltools.runtime import DelegateCoverage, Delegation, Session

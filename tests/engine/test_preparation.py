@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaltools.engine import Failure, Prepared
 from evaltools.engine.preparation import InOtherProcess, InThisProcess, Preparer, ReadyExample, preparers
+from evaltools.engine.task import Failure, Prepared
 from evaltools.runtime import TensorSpec
 from evaltools.runtime.process import child as child_process
 from evaltools.runtime.process.printed import LONGEST_PART

@@ -7,17 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from evaltools.engine import (
-    Example,
-    Failure,
-    Prepared,
-    QuietTime,
-    QuietTimes,
-    examples_for_latency,
-    measure_in_quiet,
-    pooled,
-)
 from evaltools.engine.preparation import ReadyExample
+from evaltools.engine.quiet import QuietTime, QuietTimes, examples_for_latency, measure_in_quiet, pooled
+from evaltools.engine.task import Example, Failure, Prepared
 from evaltools.errors import ImageError, InferenceError
 from evaltools.runtime import Inference
 from evaltools.runtime.session import Array

@@ -13,8 +13,10 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from evaltools.engine import Example, PassOptions, PassOutcome, Prepared, Record, Tally, run_pass
 from evaltools.engine.journal import temporary_journal
+from evaltools.engine.ledger import Tally
+from evaltools.engine.run import PassOptions, PassOutcome, run_pass
+from evaltools.engine.task import Example, Prepared, Record
 from evaltools.errors import ConfigurationUnavailable, ImageError, InferenceError
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array

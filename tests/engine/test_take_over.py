@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from evaltools.engine import Example, Failure, Finished, Journal, Record
-from evaltools.engine.journal import TaskJournal, existing_journal, open_journal, temporary_journal
+from evaltools.engine.journal import Finished, Journal, TaskJournal, existing_journal, open_journal, temporary_journal
+from evaltools.engine.task import Example, Failure, Record
 from evaltools.errors import DataError, OutputError
 
 EXAMPLES = [Example(index, f"e{index}") for index in range(10)]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evaltools.datasets import sample
-from evaltools.engine import Shard
+from evaltools.engine.execution import Shard
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
 from evaltools.runs import drawn_on_ray

@@ -14,11 +14,10 @@ import pytest
 
 from evaltools.cli.runs import resume
 from evaltools.cli.runs.run_folders import read_given
-from evaltools.engine import Finished, Record
-from evaltools.engine.journal import JOURNAL_NAME, TaskJournal, open_journal
+from evaltools.engine.journal import JOURNAL_NAME, Finished, TaskJournal, open_journal
 from evaltools.engine.run_folder import IDENTITY as IDENTITY_FACT
 from evaltools.engine.run_folder import REQUEST, RunIdentity, encode, request_facts
-from evaltools.engine.task import Example
+from evaltools.engine.task import Example, Record
 from evaltools.errors import UsageError
 from evaltools.request import Request
 from evaltools.request.plain import to_plain

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from evaltools.engine import Tally
+from evaltools.engine.ledger import Tally
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.shared.measuring import Observer
 

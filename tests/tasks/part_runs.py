@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaltools.engine import Example, Failure, Finished, QuietTime, QuietTimes, Record, Shard
-from evaltools.engine.journal import TaskJournal, open_journal
+from evaltools.engine.execution import Shard
+from evaltools.engine.journal import Finished, TaskJournal, open_journal
+from evaltools.engine.quiet import QuietTime, QuietTimes
 from evaltools.engine.run_folder import RunIdentity, encode
+from evaltools.engine.task import Example, Failure, Record
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.shared.run_identity import QUIET, begin_run
 from tests.results import configuration

@@ -9,9 +9,10 @@ from typing import Any, Final
 import numpy as np
 from rich.console import Console
 
-from evaltools.engine import Example, Journal, Prepared
 from evaltools.engine.describe import comparison_pairs
+from evaltools.engine.journal import Journal
 from evaltools.engine.run_folder import RunIdentity
+from evaltools.engine.task import Example, Prepared
 from evaltools.metrics.metric import Metric
 from evaltools.model import ModelFile, read_model
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult

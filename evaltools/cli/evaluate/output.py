@@ -14,7 +14,7 @@ from rich.console import Console
 from evaltools.cli.shared.interrupts import ignore_interrupts
 from evaltools.cli.shared.progress import show_progress
 from evaltools.cli.shared.streams import say, stdout_is_terminal
-from evaltools.engine import Tally
+from evaltools.engine.ledger import Tally
 from evaltools.errors import OutputError
 from evaltools.native.lines.evaluation import native_lines
 from evaltools.report.files.evaluation import rendered

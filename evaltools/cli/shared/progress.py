@@ -12,7 +12,7 @@ from typing import Final
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from evaltools.engine import Tally
+from evaltools.engine.ledger import Tally
 
 _SECONDS_BETWEEN_LINES: Final = 10.0
 _SECONDS_BETWEEN_OBJECTS: Final = 1.0

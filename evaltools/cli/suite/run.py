@@ -16,7 +16,7 @@ from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.progress import Update, show_progress
 from evaltools.cli.shared.streams import complain, say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
-from evaltools.engine import Tally
+from evaltools.engine.ledger import Tally
 from evaltools.errors import OutputError, UsageError
 from evaltools.gates.suite_diff import compare_suites
 from evaltools.gates.suite_result import SuiteChanges, SuiteResult, read_suite

@@ -22,8 +22,10 @@ from evaltools.device.run.jobs import complete_jobs, device_run_of
 from evaltools.device.run.parts import RUN, WITH_RECORDS, EvaltoolsProgram, PartsFolder
 from evaltools.device.run.request import device_request
 from evaltools.device.run.runner import run_jobs
-from evaltools.engine import Example, Journal, Shard
+from evaltools.engine.execution import Shard
+from evaltools.engine.journal import Journal
 from evaltools.engine.run_folder import RunIdentity, journals_of
+from evaltools.engine.task import Example
 from evaltools.errors import UsageError
 from evaltools.request import Request
 from evaltools.result.device_run import DeviceLeftOut

@@ -25,7 +25,8 @@ from evaltools.device.run.identity import identity_of
 from evaltools.device.run.jobs import SPLIT_EACH, complete_jobs, device_run_of, jobs_of, parts_of
 from evaltools.device.run.parts import RECORDS, RUN, WITH_RECORDS, PartsFolder, run_parts
 from evaltools.device.run.request import DeviceRequest, device_request, pictures_on_device, without_host_options
-from evaltools.engine import Journal, Shard
+from evaltools.engine.execution import Shard
+from evaltools.engine.journal import Journal
 from evaltools.engine.run_folder import (
     RunIdentity,
     decode,

@@ -20,8 +20,10 @@ from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.jobs import last_lines
 from evaltools.device.run.runner import AlikeCheck, DeviceProgram, run_jobs
 from evaltools.documents import json_as
-from evaltools.engine import Journal, QuietTimes, Shard, Tally
-from evaltools.engine.journal import JOURNAL_NAME
+from evaltools.engine.execution import Shard
+from evaltools.engine.journal import JOURNAL_NAME, Journal
+from evaltools.engine.ledger import Tally
+from evaltools.engine.quiet import QuietTimes
 from evaltools.engine.run_folder import decode, digest, journals_of
 from evaltools.errors import DataError, OutputError
 from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK, USAGE

@@ -44,7 +44,13 @@ _ENVIRONMENT: Final = threading.Lock()
 _MAIN: Final = threading.Lock()
 _STARTING: Final = threading.Lock()
 """One start at a time: what it needs of the descriptors that are left, it has."""
-_PRELOADED: Final = ["evaltools.runtime.process.isolated", "evaltools.runtime.interpreter", "evaltools.preprocess"]
+_PRELOADED: Final = [
+    "evaltools.runtime.process.isolated",
+    "evaltools.runtime.interpreter",
+    "evaltools.preprocess",
+    "evaltools.runtime.process.nothing_is_garbage",
+]
+"""What the server of children imports, in this order."""
 
 
 class ChildProcess:

@@ -11,7 +11,7 @@ from evaltools.parameter import NotNative, Parameter, format_value
 from evaltools.request import Options
 
 if TYPE_CHECKING:
-    from evaltools.engine import Execution, Shard
+    from evaltools.engine.execution import Execution, Shard
 
 _EXECUTOR: Final = "the devices are the executor"
 _PARTS: Final = "the parts are made here; see --parts"
@@ -178,7 +178,7 @@ _MOST_WORKERS: Final = 1024
 
 def read_execution(flags: Options) -> Execution:
     """The execution that flags ask for; raises :class:`UsageError` for values that make no sense."""
-    from evaltools.engine import Execution
+    from evaltools.engine.execution import Execution
 
     timeout = flags.real("example_timeout")
     if timeout <= 0:
@@ -249,7 +249,7 @@ def _workers(flags: Options) -> int | None:
 
 def read_shard(flags: Options) -> Shard:
     """The part of a run that is asked for; raises :class:`UsageError` for one that there is not."""
-    from evaltools.engine import Shard
+    from evaltools.engine.execution import Shard
 
     index, count = flags.number("shard_index"), flags.number("shard_count")
     if count < 1 or not 0 <= index < count:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Generic
 
-from evaltools.engine import Example, Shard, Task
+from evaltools.engine.execution import Shard
 from evaltools.engine.journal import TaskJournal
-from evaltools.engine.task import Observation
+from evaltools.engine.task import Example, Observation, Task
 from evaltools.result.sampling import DrawnExample, SampledAnswer, SampledFigure, Sampling
 from evaltools.stats.sampled.course import CONFIDENCE, Course
 from evaltools.stats.sampled.drawing import Block

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from evaltools.engine import Example, Journal
+from evaltools.engine.journal import Journal
 from evaltools.engine.run_folder import RunIdentity
+from evaltools.engine.task import Example
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
 

@@ -8,10 +8,10 @@ from typing import Any, Final, Generic
 
 import numpy as np
 
-from evaltools.engine import Example, Journal, PassOptions, PassOutcome, Shard, Task
-from evaltools.engine.journal import TaskJournal
-from evaltools.engine.run import settle
-from evaltools.engine.task import Observation
+from evaltools.engine.execution import Shard
+from evaltools.engine.journal import Journal, TaskJournal
+from evaltools.engine.run import PassOptions, PassOutcome, settle
+from evaltools.engine.task import Example, Observation, Task
 from evaltools.result.sampling import SampledAnswer, SampledFigure, Sampling
 from evaltools.stats.sampled.course import CONFIDENCE, ends_of_limit
 from evaltools.stats.sampled.parts import (

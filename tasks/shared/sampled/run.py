@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Generic
 
-from evaltools.engine import Example, Journal, PassOptions, PassOutcome, Shard, StageTimes, Tally, Task, run_pass
-from evaltools.engine.journal import TaskJournal
+from evaltools.engine.execution import Shard
+from evaltools.engine.journal import Journal, TaskJournal
+from evaltools.engine.ledger import Tally
 from evaltools.engine.preparation import Preparer
-from evaltools.engine.run import settle
-from evaltools.engine.stages import Span
-from evaltools.engine.task import Observation
+from evaltools.engine.run import PassOptions, PassOutcome, run_pass, settle
+from evaltools.engine.stages import Span, StageTimes
+from evaltools.engine.task import Example, Observation, Task
 from evaltools.errors import UsageError
 from evaltools.result.sampling import Sampling
 from evaltools.runtime import Session

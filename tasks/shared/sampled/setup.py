@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic
 
-from evaltools.engine import Example, PassOutcome
 from evaltools.engine.journal import TaskJournal
-from evaltools.engine.task import Observation
+from evaltools.engine.run import PassOutcome
+from evaltools.engine.task import Example, Observation
 from evaltools.result.sampling import Sampling
 from evaltools.tasks.shared.options.sampling import SamplingAsked
 from evaltools.tasks.shared.sampled.figure import DrawnFigure

@@ -13,7 +13,7 @@ from evaltools.device.files.archive import write_archive, write_manifest
 from evaltools.device.programs.on_device import lay_out
 from evaltools.device.run.evaluation import examples_of
 from evaltools.device.run.jobs import parts_of
-from evaltools.engine import Shard
+from evaltools.engine.execution import Shard
 from evaltools.errors import DataError, UsageError
 from evaltools.request.flags import parse_flags
 from evaltools.tasks.shared.kind import PartsOfTask, evaluation_kind

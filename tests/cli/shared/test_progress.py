@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from evaltools.cli.shared.progress import show_progress
-from evaltools.engine import Tally
+from evaltools.engine.ledger import Tally
 
 
 def shown(terminal: bool, phase: str = "", style: str = "auto", **failed: int) -> str:

@@ -27,7 +27,7 @@ from evaltools.device.programs.part import (
     SentFiles,
     progress_of,
 )
-from evaltools.engine import Tally
+from evaltools.engine.ledger import Tally
 from evaltools.result.device_run import DeviceConditions
 from tests.device.fixtures import Devices
 from tests.device.real_device import Network

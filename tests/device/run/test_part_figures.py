@@ -11,9 +11,10 @@ import numpy.typing as npt
 import pytest
 
 from evaltools.device.run.parts import part_figures, part_messages
-from evaltools.engine import Example, Failure, Finished, Record, Shard
-from evaltools.engine.journal import TaskJournal, open_journal
+from evaltools.engine.execution import Shard
+from evaltools.engine.journal import Finished, TaskJournal, open_journal
 from evaltools.engine.run_folder import encode
+from evaltools.engine.task import Example, Failure, Record
 from evaltools.errors import DataError
 from evaltools.result.device_run import PartFigures
 from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed

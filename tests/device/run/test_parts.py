@@ -21,7 +21,8 @@ from evaltools.device.adb.errors import CommandFailed, ConnectionLost, DeviceErr
 from evaltools.device.programs.part import PartDone, PartWork
 from evaltools.device.programs.pool import Job, PoolOutcome
 from evaltools.device.run.parts import KeptPart, PartsFolder, run_parts
-from evaltools.engine import Shard, Tally
+from evaltools.engine.execution import Shard
+from evaltools.engine.ledger import Tally
 from evaltools.errors import DataError, OutputError
 from evaltools.result.device import DeviceCpu, DeviceFacts
 from evaltools.result.device_run import DeviceConditions, DevicePart, LostAttempt, PartFigures

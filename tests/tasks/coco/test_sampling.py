@@ -11,7 +11,7 @@ import pytest
 import evaltools as et
 from evaltools.datasets import sample
 from evaltools.datasets.object_annotations import AnnotatedImage, Category, ObjectAnnotation
-from evaltools.engine import Example
+from evaltools.engine.task import Example
 from evaltools.errors import UsageError
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import decide

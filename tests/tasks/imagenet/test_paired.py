@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from scipy import stats
 
-from evaltools.engine import Example
+from evaltools.engine.task import Example
 from evaltools.metrics.agreement import Agreement, ComparedAnswers
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.topk import TopKAccuracy

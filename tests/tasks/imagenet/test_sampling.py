@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from evaltools.configuration import Configuration
-from evaltools.engine import Execution, Shard
+from evaltools.engine.execution import Execution, Shard
 from evaltools.engine.journal import JOURNAL_NAME
 from evaltools.errors import DataError, InferenceError, SessionEnded, UsageError
 from evaltools.gates.baseline import make_baseline

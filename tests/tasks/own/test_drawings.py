@@ -10,7 +10,7 @@ import pytest
 
 import evaltools as et
 from evaltools.datasets import sample
-from evaltools.engine import Example
+from evaltools.engine.task import Example
 from evaltools.report.page.content.sources import Sources
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json

@@ -13,7 +13,7 @@ import pytest
 
 import evaltools as et
 from evaltools.configuration import Configuration
-from evaltools.engine import Execution
+from evaltools.engine.execution import Execution
 from evaltools.errors import UsageError
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import decide

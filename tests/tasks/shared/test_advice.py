@@ -12,7 +12,11 @@ from typing import Any
 import pytest
 
 from evaltools.configuration import Configuration
-from evaltools.engine import Example, Execution, PassOptions, PassOutcome, StageTimes, Tally
+from evaltools.engine.execution import Execution
+from evaltools.engine.ledger import Tally
+from evaltools.engine.run import PassOptions, PassOutcome
+from evaltools.engine.stages import StageTimes
+from evaltools.engine.task import Example
 from evaltools.errors import ConfigurationUnavailable
 from evaltools.tasks.shared.advice import ROUNDS, Rounds, Settings, Trial, Turn, with_tried_advice
 from evaltools.tasks.shared.measured import MeasuredPass

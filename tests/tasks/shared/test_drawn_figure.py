@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from evaltools.engine import Example
+from evaltools.engine.task import Example
 from evaltools.gates.criteria import parse_criterion
 from evaltools.tasks.shared.sampled.figure import DrawnFigure
 

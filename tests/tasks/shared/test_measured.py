@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
-from evaltools.engine import Example, Execution, Failure, GivenUp, PassOutcome, QuietTime, QuietTimes, Record, Shard
+from evaltools.engine.execution import Execution, Shard
+from evaltools.engine.ledger import GivenUp
+from evaltools.engine.quiet import QuietTime, QuietTimes
+from evaltools.engine.run import PassOutcome
+from evaltools.engine.task import Example, Failure, Record
 from evaltools.result.evaluation import Restarted
 from evaltools.runtime.process.restarting import Restarts
 from evaltools.tasks.shared.measured import MeasuredPass, describe_execution, nothing_measured

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from evaltools.engine import Example, PassOutcome, QuietTime, QuietTimes, Record
-from evaltools.engine.task import Failure
+from evaltools.engine.quiet import QuietTime, QuietTimes
+from evaltools.engine.run import PassOutcome
+from evaltools.engine.task import Example, Failure, Record
 from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.one_pass import latency_comparisons, sum_up, with_conditions
 from tests.results import configuration

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.engine import PassOptions, Shard
+from evaltools.engine.execution import Shard
 from evaltools.engine.journal import open_journal, temporary_journal
+from evaltools.engine.run import PassOptions
 from evaltools.engine.run_folder import RunIdentity
 from evaltools.errors import UsageError
 from evaltools.result.evaluation import RuntimeUsed

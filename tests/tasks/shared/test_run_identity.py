@@ -10,18 +10,12 @@ from typing import Any
 
 import pytest
 
-from evaltools.engine import (
-    Example,
-    Failure,
-    Finished,
-    Journal,
-    PassOptions,
-    QuietTimes,
-    Record,
-    Shard,
-)
-from evaltools.engine.journal import TaskJournal, open_journal, temporary_journal
+from evaltools.engine.execution import Shard
+from evaltools.engine.journal import Finished, Journal, TaskJournal, open_journal, temporary_journal
+from evaltools.engine.quiet import QuietTimes
+from evaltools.engine.run import PassOptions
 from evaltools.engine.run_folder import REQUEST, RunIdentity, encode, has_own_request, identity_of
+from evaltools.engine.task import Example, Failure, Record
 from evaltools.errors import DataError, UsageError
 from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, RuntimeUsed

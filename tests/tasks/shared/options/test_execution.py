@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.engine import Execution, Shard
+from evaltools.engine.execution import Execution, Shard
 from evaltools.errors import UsageError
 from evaltools.request import Options
 from evaltools.request.flags import parse_flags
