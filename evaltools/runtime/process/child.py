@@ -48,7 +48,7 @@ _PRELOADED: Final = [
     "evaltools.runtime.process.isolated",
     "evaltools.runtime.interpreter",
     "evaltools.preprocess",
-    "evaltools.runtime.process.nothing_is_garbage",
+    "evaltools.runtime.process.freeze_imports",
 ]
 """What the server of children imports, in this order."""
 
