@@ -21,7 +21,7 @@ from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
 from evaltools.report.page.content.sources import Sources
-from evaltools.report.tables.shown import shown_figures
+from evaltools.report.tables.shown_figures import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 
 OnRound = Callable[[str, int], object]

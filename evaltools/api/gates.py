@@ -10,10 +10,10 @@ from evaltools.api.benchmarks import Benchmark
 from evaltools.api.files import load, path_of
 from evaltools.api.result import Result
 from evaltools.errors import LimitNotKept, UsageError
+from evaltools.gates.check import hold_gates
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.decide import Decision, GateVerdict, worst_verdict
 from evaltools.gates.gate_file import Gate
-from evaltools.gates.hold import hold_gates
 from evaltools.report.words.gates import decision_in_words
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.metrics import METRICS

@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from evaltools.errors import DataError
-from evaltools.gates.hold import evidence_of
+from evaltools.gates.check import evidence_of
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import ScoreMean
 from evaltools.result.json_file import read_json

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from evaltools.gates.baseline import Baseline, BaselineConfiguration, resampled_values
 from evaltools.gates.baseline_diff import flips_of
+from evaltools.gates.check import decide_together, evidence_of
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.decide import Decision
 from evaltools.gates.evidence import Evidence
-from evaltools.gates.hold import decide_together, evidence_of
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.stats.changes import Change, CountedChange
 from evaltools.stats.latency_ratio import LatencyRatio, latency_ratio

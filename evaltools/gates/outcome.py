@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, GateVerdict, worst_verdict
-from evaltools.gates.hold import GateDecisions
 
 
 @dataclass(frozen=True)

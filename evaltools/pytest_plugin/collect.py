@@ -95,7 +95,7 @@ class Limit(pytest.Item):
 
     def runtest(self) -> None:
         """Have the runs carried out, unless they were, and hold the limit against their results."""
-        from evaltools.gates.hold import hold_gates
+        from evaltools.gates.check import hold_gates
         from evaltools.pytest_plugin.outcome import judge, properties
         from evaltools.pytest_plugin.session_runs import session_runs
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision
-from evaltools.gates.hold import GateDecisions
 from evaltools.pytest_plugin.settings import Settings
 from evaltools.report.words.gates import found_in_words, reason_in_words
 from evaltools.text import printable

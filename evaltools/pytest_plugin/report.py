@@ -11,8 +11,8 @@ from typing import Final
 import pytest
 
 from evaltools.errors import EvaltoolsError
+from evaltools.gates.check import hold_gates
 from evaltools.gates.gate_file import read_gate_file
-from evaltools.gates.hold import hold_gates
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.pytest_plugin.session_runs import session_runs
 from evaltools.report.files.output_file import require_output_file, write_file

@@ -32,8 +32,8 @@ from evaltools.result.locate import OperatorStatus
 from evaltools.runs.ray_cluster import ray_module
 from evaltools.runtime.registry import installed_version, runtime_name
 from evaltools.suite.entries import Entry, entries_of
-from evaltools.suite.here import run_here
 from evaltools.suite.kind import KIND
+from evaltools.suite.local_runs import run_here
 from evaltools.suite.on_ray import run_on_ray
 from evaltools.suite.rows import cells_of, operator_types
 from evaltools.suite.runs import Runs

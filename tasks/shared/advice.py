@@ -16,7 +16,7 @@ from evaltools.engine.execution import Execution, sessions_of_workers
 from evaltools.engine.journal import temporary_journal
 from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.preparation import Preparer, preparers
-from evaltools.engine.quiet import examples_for_latency
+from evaltools.engine.quiet_latency import examples_for_latency
 from evaltools.engine.run import run_pass
 from evaltools.engine.task import Example, Task
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError

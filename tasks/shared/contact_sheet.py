@@ -14,7 +14,7 @@ from evaltools.datasets.image_folder import printable_name
 from evaltools.errors import ImageError, OutputError, UsageError
 from evaltools.preprocess import decode_image
 from evaltools.report.files.output_file import require_output_file, write_measured
-from evaltools.report.files.planned import files_read
+from evaltools.report.files.planned_files import files_read
 from evaltools.request import Request, require_apart
 from evaltools.result.evaluation import EvaluationResult
 

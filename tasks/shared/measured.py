@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evaltools.engine.execution import Execution
-from evaltools.engine.quiet import QuietTimes
+from evaltools.engine.quiet_latency import QuietTimes
 from evaltools.engine.run import PassOutcome
 from evaltools.result.evaluation import ExecutionUsed, ProcessMemory, Restarted, TriedFlag
 from evaltools.result.sampling import Sampling

@@ -18,7 +18,7 @@ from evaltools.engine.ledger import Tally
 from evaltools.engine.opening import NotMeasured, Opened
 from evaltools.engine.preparation import InOtherProcess, Preparer, preparers
 from evaltools.engine.process_memory import MemoryOverTime, NamedProcess
-from evaltools.engine.quiet import QuietTimes, examples_for_latency, measure_in_quiet, pooled
+from evaltools.engine.quiet_latency import QuietTimes, examples_for_latency, measure_in_quiet, pooled
 from evaltools.engine.run import PassOptions, run_pass
 from evaltools.engine.run_folder import encode
 from evaltools.engine.stages import Span

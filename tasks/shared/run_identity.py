@@ -12,7 +12,7 @@ from typing import Any, Final
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import JOURNAL_NAME, Journal
-from evaltools.engine.quiet import QuietTime, QuietTimes, pooled
+from evaltools.engine.quiet_latency import QuietTime, QuietTimes, pooled
 from evaltools.engine.run import PassOptions, settle
 from evaltools.engine.run_folder import (
     RunIdentity,

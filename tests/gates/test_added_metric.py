@@ -13,9 +13,9 @@ from evaltools.cli.shared.terminal import make_console
 from evaltools.errors import UsageError
 from evaltools.gates.baseline import make_baseline
 from evaltools.gates.baseline_diff import compare_with_baseline
+from evaltools.gates.check import hold_gates
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.gate_file import Gate
-from evaltools.gates.hold import hold_gates
 from evaltools.report.tables.evaluation import print_result
 from evaltools.report.words.gates import found_in_words
 from evaltools.result.evaluation import EvaluationResult

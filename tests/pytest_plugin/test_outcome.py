@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found, GateVerdict
-from evaltools.gates.hold import GateDecisions
 from evaltools.pytest_plugin.outcome import judge, properties
 from evaltools.pytest_plugin.settings import Settings
 from evaltools.result.verdict import Reason

@@ -12,9 +12,9 @@ from evaltools import task_kind
 from evaltools.cli.shared.terminal import make_console
 from evaltools.errors import DataError
 from evaltools.gates.baseline import make_baseline
+from evaltools.gates.check import hold_gates
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.gate_file import Gate
-from evaltools.gates.hold import hold_gates
 from evaltools.native.lines.evaluation import native_lines
 from evaltools.report.tables.evaluation import print_result
 from evaltools.result.evaluation import EvaluationResult

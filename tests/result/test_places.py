@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evaltools.gates.hold import evidence_of
+from evaltools.gates.check import evidence_of
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import Reason

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaltools.errors import DataError
-from evaltools.gates.hold import evidence_of
+from evaltools.gates.check import evidence_of
 from evaltools.report.words.verdicts import change_in_words, outputs_in_words, reasons_in_words
 from evaltools.result.json_file import encode_json
 from evaltools.result_file import read_result

@@ -9,7 +9,7 @@ from typing import Any
 
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Finished, TaskJournal, open_journal
-from evaltools.engine.quiet import QuietTime, QuietTimes
+from evaltools.engine.quiet_latency import QuietTime, QuietTimes
 from evaltools.engine.run_folder import RunIdentity, encode
 from evaltools.engine.task import Example, Failure, Record
 from evaltools.result.evaluation import ConfigurationResult

@@ -20,7 +20,7 @@ from evaltools.cli.evaluate.output import (
 )
 from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.terminal import make_console
-from evaltools.report.files.planned import planned_files, planned_report
+from evaltools.report.files.planned_files import planned_files, planned_report
 from evaltools.report.page.content.sources import Sources
 from evaltools.request import Options, Request
 from evaltools.result.evaluation import EvaluationResult

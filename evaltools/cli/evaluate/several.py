@@ -16,7 +16,7 @@ from evaltools.cli.shared.terminal import make_console
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.report.files.evaluation import PLOT
 from evaltools.report.files.output_file import require_output_file, write_measured
-from evaltools.report.files.planned import files_read, require_report
+from evaltools.report.files.planned_files import files_read, require_report
 from evaltools.report.files.plots.drawing import require_plot
 from evaltools.report.files.plots.models import plot_models
 from evaltools.report.page.content.sources import Sources

@@ -20,8 +20,8 @@ from evaltools.errors import DataError, OutputError, UsageError
 from evaltools.gates.baseline import Baseline, make_baseline, read_baseline
 from evaltools.gates.baseline_diff import BaselineComparison, FigureChange, compare_with_baseline
 from evaltools.gates.baseline_limits import hold_limits
+from evaltools.gates.check import GateDecisions, seconds_of
 from evaltools.gates.criteria import Criterion, parse_criterion
-from evaltools.gates.hold import GateDecisions, seconds_of
 from evaltools.gates.outcome import outcome_of
 from evaltools.report.files.output_file import require_writable, write_file
 from evaltools.report.page.content.sources import Sources

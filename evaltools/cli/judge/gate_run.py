@@ -21,9 +21,9 @@ from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.commands.gates import read_run
 from evaltools.errors import OutputError, UsageError
+from evaltools.gates.check import hold_gates, report_unjudged
 from evaltools.gates.decide import worst_verdict
 from evaltools.gates.gate_file import GateFile, RunSource, read_gate_file
-from evaltools.gates.hold import hold_gates, report_unjudged
 from evaltools.gates.outcome import outcome_of
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.gates import print_gates

@@ -16,12 +16,12 @@ from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.engine.ledger import Tally
 from evaltools.errors import OutputError, UsageError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
-from evaltools.locate.after import searches_after
+from evaltools.locate.after_evaluation import searches_after
 from evaltools.locate.request import LocateRequest, read_request
 from evaltools.locate.run import expected_parts, locate
 from evaltools.report.files.evaluation import file_per_configuration
 from evaltools.report.files.output_file import require_output_file, write_file, write_measured
-from evaltools.report.files.planned import require_report
+from evaltools.report.files.planned_files import require_report
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import measured_page
 from evaltools.report.tables.device_run import print_device_run

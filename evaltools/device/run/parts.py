@@ -23,7 +23,7 @@ from evaltools.documents import json_as
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import JOURNAL_NAME, Journal
 from evaltools.engine.ledger import Tally
-from evaltools.engine.quiet import QuietTimes
+from evaltools.engine.quiet_latency import QuietTimes
 from evaltools.engine.run_folder import decode, digest, journals_of
 from evaltools.errors import DataError, OutputError
 from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK, USAGE

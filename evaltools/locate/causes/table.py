@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from evaltools.errors import EvaltoolsError
-from evaltools.locate.causes import activation, broadcast, elsewhere, limits, places, rerun, rounding, scale
+from evaltools.locate.causes import activation, broadcast, limits, places, rerun, rounding, scale, values_of_others
 from evaltools.locate.causes.view import View
 from evaltools.locate.parts.case import Case
 from evaltools.result.locate import Cause
@@ -20,9 +20,9 @@ TABLE: Final[Sequence[Signature]] = (
     places.another_shape,
     limits.fp16_overflow,
     limits.not_a_number,
-    elsewhere.operand_returned,
-    elsewhere.stale,
-    elsewhere.not_written,
+    values_of_others.operand_returned,
+    values_of_others.stale,
+    values_of_others.not_written,
     broadcast.swapped,
     broadcast.wrong_broadcast,
     activation.left_out,

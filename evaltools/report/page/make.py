@@ -17,18 +17,18 @@ from evaltools.gates.suite_result import SuiteResult
 from evaltools.report.page.content.bounds import bounded, bounded_section
 from evaltools.report.page.content.page import Download, Page, Part, each_step_once
 from evaltools.report.page.content.sources import Sources
-from evaltools.report.page.sections import benchmarks, first, gates, layers, suite, traces
+from evaltools.report.page.sections import benchmarks, first_screen, gates, layers, suite, traces
 from evaltools.report.page.sections.accuracy import accuracy
 from evaltools.report.page.sections.devices import devices
+from evaltools.report.page.sections.from_tasks import own_sections
 from evaltools.report.page.sections.origin import origin
-from evaltools.report.page.sections.own import own_sections
 from evaltools.report.page.sections.pipeline import pipeline
 from evaltools.report.page.sections.proof import proof
 from evaltools.report.page.sections.releases import alone, releases
+from evaltools.report.page.sections.several_results import benchmark_tradeoff, together
 from evaltools.report.page.sections.speed import speed
-from evaltools.report.page.sections.together import benchmark_tradeoff, together
 from evaltools.report.tables.benchmark import label
-from evaltools.report.words.moments import moments_in_words
+from evaltools.report.words.dates import moments_in_words
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.capture import ModelsCapture, RunCapture
 from evaltools.result.evaluation import EvaluationResult
@@ -95,7 +95,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
     names = [entry.name for entry in result.configurations]
     paths = [f"configurations/{place}" for place in range(len(names))]
     own = own_sections(kind, result)
-    chart, advice = first.overview(result)
+    chart, advice = first_screen.overview(result)
     sections = [
         proof(result.configurations, names, paths, [result.model]),
         accuracy(result),
@@ -112,7 +112,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
         source=name,
         folders=_folders(name, result.environment.folder, sources),
         about=f"{Path(result.model.file).name}: {_subject(kind, result)}",
-        sayings=each_step_once([*first.sayings(result, is_located=bool(searches)), *layers.faults(searches)]),
+        sayings=each_step_once([*first_screen.sayings(result, is_located=bool(searches)), *layers.faults(searches)]),
         sections=tuple(sections),
         overview=chart,
         advice=advice,

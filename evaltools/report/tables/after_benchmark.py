@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from evaltools.report.tables.next_steps import diff_command, where_it_did_not_run
-from evaltools.report.tables.shown import shown_figures
+from evaltools.report.tables.shown_figures import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 
 _ENOUGH_ROUNDS: Final = 8

@@ -21,7 +21,7 @@ from evaltools.report.tables.cells import (
     three_digits,
 )
 from evaltools.report.tables.columns import Column, print_columns
-from evaltools.report.tables.shown import Shown, shown_figures
+from evaltools.report.tables.shown_figures import Shown, shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.stats.series import FEWEST_PROCESSES
 from evaltools.text import printable

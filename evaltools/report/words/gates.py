@@ -244,7 +244,7 @@ def _text(text: str) -> str:
 def counts(outcome: GateOutcome) -> str:
     """How many limits came out how: what is broken first, then what nobody knows.
 
-    >>> from evaltools.gates.hold import GateDecisions
+    >>> from evaltools.gates.check import GateDecisions
     >>> from evaltools.gates.outcome import outcome_of
     >>> kept, left = Decision("x", "top1 >= 0.7", "pass"), Decision("y", "top1 >= 0.7", "not measured")
     >>> counts(outcome_of("1", "gates.toml", [GateDecisions("run", "m.tflite", (kept, left))]))

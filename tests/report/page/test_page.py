@@ -15,16 +15,16 @@ import pytest
 from PIL import Image
 
 from evaltools.gates.baseline import make_baseline
+from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
-from evaltools.gates.hold import GateDecisions
 from evaltools.gates.outcome import outcome_of
 from evaltools.gates.verdict import Grade
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.markdown import markdown_of
-from evaltools.report.page.sections.first import sayings
-from evaltools.report.tables.answer import answers_of
+from evaltools.report.page.sections.first_screen import sayings
+from evaltools.report.tables.short_answers import answers_of
 from evaltools.result.benchmark import Phase
 from evaltools.result.evaluation import EvaluationResult, ExecutionUsed, InferenceSeconds
 from evaltools.result.json_file import encode_json

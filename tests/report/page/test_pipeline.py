@@ -7,7 +7,7 @@ from dataclasses import replace
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.markdown import markdown_of
-from evaltools.report.page.sections.first import overview
+from evaltools.report.page.sections.first_screen import overview
 from evaltools.report.page.sections.pipeline import pipeline
 from evaltools.result.evaluation import EvaluationResult, ExecutionUsed, InferenceSeconds, ProcessMemory, TriedFlag
 from evaltools.result.section import Chart, Table

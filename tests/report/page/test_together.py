@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from evaltools.gates.baseline import Baseline, make_baseline
+from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
-from evaltools.gates.hold import GateDecisions
 from evaltools.gates.outcome import outcome_of
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.page.content.sources import Sources

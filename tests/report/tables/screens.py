@@ -20,8 +20,8 @@ from evaltools.cli.look.demo import NEXT_STEPS
 from evaltools.cli.shared.terminal import make_console
 from evaltools.gates.baseline import make_baseline
 from evaltools.gates.baseline_diff import compare_with_baseline
+from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
-from evaltools.gates.hold import GateDecisions
 from evaltools.gates.outcome import outcome_of
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.latency import summarise_latency

@@ -13,9 +13,9 @@ from evaltools.datasets import sample
 from evaltools.datasets.object_annotations import AnnotatedImage, Category, ObjectAnnotation
 from evaltools.engine.task import Example
 from evaltools.errors import UsageError
+from evaltools.gates.check import evidence_of
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import decide
-from evaltools.gates.hold import evidence_of
 from evaltools.metrics.boxes import compare_boxes
 from evaltools.metrics.coco_stats import evaluate_detections
 from evaltools.result.evaluation import EvaluationResult

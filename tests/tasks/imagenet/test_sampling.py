@@ -14,10 +14,10 @@ from evaltools.engine.execution import Execution, Shard
 from evaltools.engine.journal import JOURNAL_NAME
 from evaltools.errors import DataError, InferenceError, SessionEnded, UsageError
 from evaltools.gates.baseline import make_baseline
+from evaltools.gates.check import evidence_of
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import decide
-from evaltools.gates.hold import evidence_of
-from evaltools.report.tables.answer import answers_of
+from evaltools.report.tables.short_answers import answers_of
 from evaltools.report.words.gates import reason_in_words
 from evaltools.report.words.verdicts import verdict_in_words
 from evaltools.result.evaluation import EvaluationResult

@@ -15,9 +15,9 @@ import evaltools as et
 from evaltools.configuration import Configuration
 from evaltools.engine.execution import Execution
 from evaltools.errors import UsageError
+from evaltools.gates.check import evidence_of
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import decide
-from evaltools.gates.hold import evidence_of
 from evaltools.report.words.verdicts import verdict_in_words
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime.session import Array

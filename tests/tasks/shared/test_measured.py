@@ -9,7 +9,7 @@ import pytest
 
 from evaltools.engine.execution import Execution, Shard
 from evaltools.engine.ledger import GivenUp
-from evaltools.engine.quiet import QuietTime, QuietTimes
+from evaltools.engine.quiet_latency import QuietTime, QuietTimes
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.task import Example, Failure, Record
 from evaltools.result.evaluation import Restarted

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from evaltools.engine.quiet import QuietTime, QuietTimes
+from evaltools.engine.quiet_latency import QuietTime, QuietTimes
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.task import Example, Failure, Record
 from evaltools.tasks.shared.measured import MeasuredPass

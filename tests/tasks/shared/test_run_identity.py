@@ -12,7 +12,7 @@ import pytest
 
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Finished, Journal, TaskJournal, open_journal, temporary_journal
-from evaltools.engine.quiet import QuietTimes
+from evaltools.engine.quiet_latency import QuietTimes
 from evaltools.engine.run import PassOptions
 from evaltools.engine.run_folder import REQUEST, RunIdentity, encode, has_own_request, identity_of
 from evaltools.engine.task import Example, Failure, Record

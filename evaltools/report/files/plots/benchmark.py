@@ -9,7 +9,7 @@ from typing import Final
 
 from evaltools.report.files.plots.drawing import Point, drawn
 from evaltools.report.tables.benchmark import label
-from evaltools.report.tables.shown import shown_figures
+from evaltools.report.tables.shown_figures import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.text import printable
 

@@ -8,7 +8,7 @@ from typing import Final
 from evaltools.metrics.metric import Metric
 from evaltools.report.page.charts.intervals import Spread, intervals_chart
 from evaltools.report.page.content.page import first_few, sentences, some_of
-from evaltools.report.page.sections.tones import tone_of_verdict
+from evaltools.report.page.sections.verdict_colours import tone_of_verdict
 from evaltools.report.tables.cells import p_value
 from evaltools.report.words.verdicts import verdict_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult

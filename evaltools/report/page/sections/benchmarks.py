@@ -15,7 +15,7 @@ from evaltools.report.tables.after_benchmark import after_benchmark, rows_by_lat
 from evaltools.report.tables.benchmark import label, versus_first
 from evaltools.report.tables.cells import milliseconds, three_digits
 from evaltools.report.tables.evaluation import describe_configuration
-from evaltools.report.tables.shown import shown_figures
+from evaltools.report.tables.shown_figures import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Conditions
 from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table
 

@@ -14,8 +14,8 @@ import pytest
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from evaltools.cli.shared.terminal import make_console
+from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found, GateVerdict
-from evaltools.gates.hold import GateDecisions
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.report.files.gates.badge import badge_json
 from evaltools.report.files.gates.junit import junit_xml

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from evaltools.gates.check import GateDecisions, decide_together, evidence_of, hold_gates, report_unjudged
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision, decide
 from evaltools.gates.evidence import Evidence
 from evaltools.gates.gate_file import Gate
-from evaltools.gates.hold import GateDecisions, decide_together, evidence_of, hold_gates, report_unjudged
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.classification import ClassificationMetrics

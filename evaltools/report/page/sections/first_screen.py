@@ -9,13 +9,13 @@ from pathlib import Path
 from evaltools.report.page.charts.shares import colours_of, shares_chart
 from evaltools.report.page.content.page import Saying
 from evaltools.report.page.sections.accuracy import figure_in_words
-from evaltools.report.page.sections.tones import tone_of
-from evaltools.report.tables.answer import Answer, answers_of
+from evaltools.report.page.sections.verdict_colours import tone_of
 from evaltools.report.tables.cells import median, p_value
 from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.report.tables.execution import advice_in_words, shares_in_words
 from evaltools.report.tables.models import ModelRows
 from evaltools.report.tables.next_steps import SEARCH
+from evaltools.report.tables.short_answers import Answer, answers_of
 from evaltools.report.words.verdicts import why_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of

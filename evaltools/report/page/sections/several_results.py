@@ -14,7 +14,15 @@ from typing import Final
 from evaltools.report.page.charts.shares import colours_of, shares_chart
 from evaltools.report.page.charts.times import dots_chart
 from evaltools.report.page.charts.tradeoff import Tradeoff, tradeoff_chart
-from evaltools.report.page.content.alike import Group, Measured, Row, benchmarked, differences, evaluated, groups_of
+from evaltools.report.page.content.comparable import (
+    Group,
+    Measured,
+    Row,
+    benchmarked,
+    differences,
+    evaluated,
+    groups_of,
+)
 from evaltools.report.page.content.page import first_few, sentences
 from evaltools.report.page.sections.accuracy import figure_in_words
 from evaltools.report.tables.benchmark import label
@@ -22,7 +30,7 @@ from evaltools.report.tables.cells import delegated, median, milliseconds, speed
 from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.report.tables.execution import shares_in_words
 from evaltools.report.tables.models import ModelRow, ModelRows, verdict_of
-from evaltools.report.tables.shown import shown_figures
+from evaltools.report.tables.shown_figures import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evaltools.engine.preparation import ReadyExample
-from evaltools.engine.quiet import QuietTime, QuietTimes, examples_for_latency, measure_in_quiet, pooled
+from evaltools.engine.quiet_latency import QuietTime, QuietTimes, examples_for_latency, measure_in_quiet, pooled
 from evaltools.engine.task import Example, Failure, Prepared
 from evaltools.errors import ImageError, InferenceError
 from evaltools.runtime import Inference

@@ -9,8 +9,8 @@ import pytest
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.metrics.latency import summarise_latency
-from evaltools.report.tables.answer import print_answers
 from evaltools.report.tables.evaluation import print_result
+from evaltools.report.tables.short_answers import print_answers
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.result.verdict import TOO_FEW_PICTURES, WEAK, Reason, Verdict, VerdictKind
 from evaltools.stats.interval import Interval
