@@ -13,14 +13,16 @@ _KINDS: Final[Mapping[str, VerdictKind]] = {"kept": "equivalent", "broken": "wor
 
 
 def sampled_verdicts(sampling: Sampling, reference: str) -> dict[str, list[Verdict]]:
-    """The verdict on each configuration that has figures, held against the ``reference``."""
+    """The verdict on each configuration that has the figure of the limit, held against the ``reference``."""
+    limited = parse_criterion(sampling.limit, of_own_task=True).figure
     return {
-        name: [_verdict(sampling, answer, reference)] for name, answer in sampling.answers.items() if answer.figures
+        name: [_verdict(sampling, limited, answer, reference)]
+        for name, answer in sampling.answers.items()
+        if limited in answer.figures
     }
 
 
-def _verdict(sampling: Sampling, answer: SampledAnswer, reference: str) -> Verdict:
-    name = parse_criterion(sampling.limit, of_own_task=True).figure
+def _verdict(sampling: Sampling, name: str, answer: SampledAnswer, reference: str) -> Verdict:
     figure = answer.figures[name]
     numbers = {"run": answer.decided_after, "examples": sampling.examples}
     return Verdict(

@@ -50,7 +50,8 @@ def joined(ray: Any, address: str) -> Iterator[None]:
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         ray.init(address=address or "local", log_to_driver=False, include_dashboard=False, logging_level="ERROR")
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except Exception as error:  # Ray raises no narrower one where a node does not start in time
+        ray.shutdown()
         where = (
             f"--ray_address={address}: no Ray cluster can be joined there" if address else "Ray cannot be started here"
         )

@@ -227,6 +227,8 @@ def carry_out(
                     for name in opened.elsewhere.names:
                         quiet.taken[name] = times_of_pass(outcome.records[name])
                 journal.state({QUIET: encode(quiet)})
+            elif sampled is not None and outcome.stopped not in (None, "interrupted"):
+                journal.state({QUIET: encode(quiet)})
         measured = MeasuredPass(
             outcome,
             count,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Generic
 
+import numpy as np
+
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import TaskJournal
 from evaltools.engine.task import Example, Observation, Task
@@ -53,18 +55,19 @@ class Draws(Generic[Observation]):
         setup: SamplingSetup[Observation],
         shard: Shard,
     ) -> None:
-        self.population: Final = Population(records, reference, setup, shard.numbers_of(len(task.examples)))
+        is_part = shard.count > 1
+        numbers = shard.numbers_of(len(task.examples))
+        self.population: Final = Population(records, reference, setup, numbers, is_part)
         self.blocks: Final[list[Block]] = []
         self._asked = setup.asked
-        figure, own = self.population.figures[setup.asked.limit.figure], self.population.own[setup.asked.limit.figure]
-        is_part = shard.count > 1
-        self.strata: Final = strata_of(self.population.leads, *figure.bounds(own))
+        bounds, limits, is_whole = self._limited()
+        self.strata: Final = strata_of(self.population.leads, *bounds)
         self.courses: Final = {
             name: Course(
                 self.strata,
-                figure.limits(own, setup.asked.limit),
+                limits,
                 setup.asked.seed,
-                whole=figure.whole,
+                whole=is_whole,
                 part=shard.index + 1 if is_part else 0,
                 confidence=PART_CONFIDENCE if is_part else CONFIDENCE,
             )
@@ -72,6 +75,18 @@ class Draws(Generic[Observation]):
         }
         self._values: dict[str, list[dict[str, Numbers]]] = {name: [] for name in tests}
         self._given_up: set[str] = set()
+
+    def _limited(self) -> tuple[tuple[Numbers, Numbers], Numbers, bool]:
+        """The bounds of the limited losses, their limits, ``(N,)``, and whether they are whole numbers.
+
+        Of a part in which nothing counts all are 0, so that it is over after a block, which the other figures take.
+        """
+        population, limit = self.population, self._asked.limit
+        if limit.figure not in population.own:
+            nothing = np.zeros(len(population.examples))
+            return (nothing, nothing), nothing, True
+        figure, own = population.figures[limit.figure], population.own[limit.figure]
+        return figure.bounds(own), figure.limits(own, limit), population.is_whole(limit.figure)
 
     def give_up(self, names: Collection[str]) -> None:
         """Decide nothing of these tests any more."""
@@ -95,7 +110,7 @@ class Draws(Generic[Observation]):
         for name, course in self.courses.items():
             losses = self.population.losses(name, block.examples.tolist())
             self._values[name].append(losses)
-            course.add(block, losses[self._asked.limit.figure])
+            course.add(block, losses.get(self._asked.limit.figure, np.zeros(len(block.examples))))
 
     def facts(self) -> Sampling:
         """What is known of all examples."""
@@ -112,10 +127,14 @@ class Draws(Generic[Observation]):
         ]
 
     def _answer(self, name: str, course: Course) -> SampledAnswer:
-        """What is known of a configuration: nothing where it was given up or has no answer at all."""
+        """What is known of a configuration: nothing where it was given up or has no answer at all.
+
+        A part in which the limited figure counts nothing says nothing of the limit.
+        """
         if name in self._given_up or not course.has_answers:
             return SampledAnswer("open", course.decided_after, {})
-        return SampledAnswer(course.answer, course.decided_after, self._known(name, course))
+        answer = course.answer if self._asked.limit.figure in self.population.own else "open"
+        return SampledAnswer(answer, course.decided_after, self._known(name, course))
 
     def _known(self, name: str, course: Course) -> dict[str, SampledFigure]:
         """Of all examples, as the drawn ones suggest; none where all were run, so that the figures are known."""
@@ -126,7 +145,7 @@ class Draws(Generic[Observation]):
     def _figure(self, name: str, figure: str, course: Course) -> SampledFigure:
         read, own, count = self.population.figures[figure], self.population.own[figure], len(self.population.examples)
         values = [losses[figure] for losses in self._values[name]]
-        total = total_of(self.strata, read.bounds(own), self.blocks, values, read.whole)
+        total = total_of(self.strata, read.bounds(own), self.blocks, values, self.population.is_whole(figure))
         if figure == self._asked.limit.figure:
             total = total.within(*course.allowed)
         return read.known(own, total.estimate / count, total.low / count, total.high / count)

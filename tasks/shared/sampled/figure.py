@@ -35,6 +35,12 @@ class OfReference:
         """The figure of the reference."""
         return float(np.average(self.scores, weights=self.weights))
 
+    def without(self, examples: npt.NDArray[np.int64]) -> OfReference:
+        """The same where some examples, given by their numbers, count nothing; the others keep their weights."""
+        weights = self.weights.copy()
+        weights[examples] = 0.0
+        return OfReference(self.scores, weights)
+
 
 @dataclass(frozen=True)
 class DrawnFigure(Generic[Observation]):
@@ -42,8 +48,9 @@ class DrawnFigure(Generic[Observation]):
 
     ``score`` takes an example and what was observed of the reference and of a configuration, and gives None where there
     is no score. ``size`` says by what was observed of the reference how much an example counts, None: all alike.
-    ``whole``: losses are whole numbers. ``lower_is_better``: a larger score is a loss. ``counts_among_others``: how
-    much an example counts depends on which others there are, so that the figure of all is no mean of those of parts.
+    ``whole``: losses are whole numbers where an example counts 1. ``lower_is_better``: a larger score is a loss.
+    ``counts_among_others``: how much an example counts depends on which others there are, so that the figure of all is
+    no mean of those of parts.
 
     The loss of an example is the reference's score less that of the configuration, as a share of the span from lowest
     to highest, times its weight; so the mean loss over all examples is the change of the figure by that span.
@@ -78,6 +85,16 @@ class DrawnFigure(Generic[Observation]):
             np.array([self.lowest if score is None else score for score in scores], np.float64),
             np.array(sizes, np.float64) / (mean or 1.0),
         )
+
+    def is_whole(self, own: OfReference) -> bool:
+        """Whether all losses are whole numbers: those of examples that count otherwise than others are not.
+
+        >>> figure = DrawnFigure(lambda example, _reference, _own: 1.0 if example.index else None, whole=True)
+        >>> examples = [(Example(0, "a"), ()), (Example(1, "b"), ()), (Example(2, "c"), ())]
+        >>> figure.is_whole(figure.of_reference(examples)), figure.is_whole(figure.of_reference(examples[1:]))
+        (False, True)
+        """
+        return self.whole and bool((own.weights == 1).all())
 
     def loss(self, own: OfReference, number: int, score: float | None) -> float:
         """The loss of an example with this score, NaN without one; 0 where the example does not count."""

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Generic
 
 import numpy as np
+import numpy.typing as npt
 
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Journal, TaskJournal
@@ -23,7 +24,7 @@ from evaltools.stats.sampled.parts import (
     total_of,
 )
 from evaltools.tasks.shared.sampled.draws import Draws, sampling_of
-from evaltools.tasks.shared.sampled.population import Numbers, Population
+from evaltools.tasks.shared.sampled.population import Numbers, Population, answers_of
 from evaltools.tasks.shared.sampled.setup import SampledPass, SamplingSetup, with_all_records
 
 
@@ -38,12 +39,14 @@ def merge_sampled(
 ) -> SampledPass:
     """Replay the draws of finished ``shards``, all of whose records ``journal`` has, and put them together.
 
-    Raises :class:`UsageError` as :class:`Population` does.
+    A shard without an answer of the reference tells nothing. Raises :class:`UsageError` as :class:`Population` does.
     """
     records = TaskJournal(journal, task.examples, task.observation_type)
     drawn: list[Example] = []
     parts = []
     for shard in shards:
+        if len(shards) > 1 and not answers_of(records, reference, shard.numbers_of(len(task.examples))):
+            continue
         part = Draws(task, records, reference, tests, setup, shard)
         drawn += _replay(part, task, journal, tests, options)
         parts.append(part)
@@ -51,7 +54,7 @@ def merge_sampled(
     outcome = with_all_records(outcome, records, [reference, *tests], len(task.examples))
     sampling = (
         parts[0].facts()
-        if len(parts) == 1
+        if len(shards) == 1
         else _facts_of_all(records, reference, setup, parts, outcome, range(len(task.examples)))
     )
     return SampledPass(outcome, sampling, sorted(drawn, key=lambda example: example.index))
@@ -65,12 +68,13 @@ def _facts_of_all(
     outcome: PassOutcome[Observation],
     numbers: Collection[int],
 ) -> Sampling:
-    """What several shards tell of all examples; nothing of a configuration that was given up."""
+    """What several shards tell of all examples; nothing where one was given up, or the run stopped."""
     whole = Population(records, reference, setup, numbers)
     merged = _Merged(setup, whole, parts)
     drawn = [entry for part in parts for entry in part.drawn()]
+    is_over = outcome.stopped is not None
     answers = {
-        name: SampledAnswer("open", len(drawn), {}) if name in outcome.given_up else merged.answer(name)
+        name: SampledAnswer("open", len(drawn), {}) if is_over or name in outcome.given_up else merged.answer(name)
         for name in parts[0].courses
     }
     return sampling_of(setup.asked, len(whole.examples), drawn, answers, len(parts))
@@ -83,7 +87,10 @@ def _replay(
     drawn: list[Example] = []
     while (block := part.next_block()) is not None:
         drawn += part.examples_of(block)
-        part.give_up(settle(task, tests, journal, None, options, drawn).given_up)
+        outcome = settle(task, tests, journal, None, options, drawn)
+        part.give_up(outcome.given_up)
+        if outcome.stopped is not None:
+            break
         part.take(block)
     return drawn
 
@@ -119,8 +126,10 @@ class _Merged(Generic[Observation]):
         limited = self._limit.figure
         losses = self._losses(name)
         total = self._total(limited, losses, BOUNDS_CONFIDENCE)
-        most, broken_from = ends_of_limit(self._sum_of_limits(losses), self._whole.figures[limited].whole)
-        of_parts = [] if self._whole.figures[limited].counts_among_others else [course.answer for course in courses]
+        most, broken_from = ends_of_limit(self._sum_of_limits(losses), self._whole.is_whole(limited))
+        of_parts = [part.courses[name].answer for part in self._parts if limited in part.population.own]
+        if self._whole.figures[limited].counts_among_others:
+            of_parts = []
         answer = answer_of_all(of_parts, total, most)
         if all(course.is_whole for course in courses):
             return SampledAnswer(answer, count, {})
@@ -129,7 +138,7 @@ class _Merged(Generic[Observation]):
         if answer != "open":
             total = total.within(*((-math.inf, most) if answer == "kept" else (broken_from, math.inf)))
         totals[limited] = total
-        return SampledAnswer(answer, count, {figure: self._known(figure, totals[figure]) for figure in figures})
+        return SampledAnswer(answer, count, {figure: self._known(figure, totals[figure], losses) for figure in figures})
 
     def _losses(self, name: str) -> list[list[dict[str, Numbers]]]:
         """What a configuration lost in each block of each part, by figure."""
@@ -149,7 +158,7 @@ class _Merged(Generic[Observation]):
                     (lows[places], highs[places]),
                     part.blocks,
                     [block[figure] for block in blocks],
-                    read.whole,
+                    self._whole.is_whole(figure),
                     each,
                 )
                 for part, places, blocks in zip(self._parts, self._places, losses, strict=True)
@@ -160,12 +169,20 @@ class _Merged(Generic[Observation]):
         """What the sum of losses is held against, which is not about examples that turned out to have no score."""
         limited = self._limit.figure
         limits = self._whole.figures[limited].limits(self._whole.own[limited], self._limit).copy()
-        for part, places, blocks in zip(self._parts, self._places, losses, strict=True):
-            for block, values in zip(part.blocks, blocks, strict=True):
-                limits[places[block.examples[np.isnan(values[limited])]]] = 0.0
+        limits[self._without_score(limited, losses)] = 0.0
         return float(limits.sum())
 
-    def _known(self, figure: str, total: Total) -> SampledFigure:
-        count = len(self._whole.examples)
-        read, own = self._whole.figures[figure], self._whole.own[figure]
-        return read.known(own, total.estimate / count, total.low / count, total.high / count)
+    def _known(self, figure: str, total: Total, losses: Sequence[Sequence[Mapping[str, Numbers]]]) -> SampledFigure:
+        """A figure, which is not about examples that turned out to have no score either."""
+        own = self._whole.own[figure].without(self._without_score(figure, losses))
+        count = float(own.weights.sum())
+        return self._whole.figures[figure].known(own, total.estimate / count, total.low / count, total.high / count)
+
+    def _without_score(self, figure: str, losses: Sequence[Sequence[Mapping[str, Numbers]]]) -> npt.NDArray[np.int64]:
+        """The places of drawn examples that turned out to have no score."""
+        found = [
+            places[block.examples[np.isnan(values[figure])]]
+            for part, places, blocks in zip(self._parts, self._places, losses, strict=True)
+            for block, values in zip(part.blocks, blocks, strict=True)
+        ]
+        return np.concatenate(found)

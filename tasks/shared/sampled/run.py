@@ -19,6 +19,7 @@ from evaltools.result.sampling import Sampling
 from evaltools.runtime import Session
 from evaltools.tasks.shared.sampled.draws import Draws, sampling_of
 from evaltools.tasks.shared.sampled.elsewhere import Elsewhere
+from evaltools.tasks.shared.sampled.population import answers_of
 from evaltools.tasks.shared.sampled.setup import SampledPass, SamplingSetup, with_all_records
 
 Sessions = Mapping[str, Session]
@@ -42,8 +43,9 @@ def run_sampled(
     """Run the reference on all examples, then the tests on blocks of drawn ones, here or ``elsewhere``.
 
     Of a ``shard``, all examples are its own. What the journal has is not run again: blocks are drawn by the seed and by
-    recorded answers alone. ``progress`` is a context that is entered with a phase and its number of examples. Raises
-    :class:`UsageError` where the reference has no answers.
+    recorded answers alone. ``progress`` is a context that is entered with a phase and its number of examples. A
+    shard in which the reference has no answer has nothing to draw. Raises :class:`UsageError` where a whole run has
+    none.
     """
     if reference not in workers[0]:
         raise UsageError(
@@ -89,6 +91,10 @@ class _SampledRun(Generic[Observation]):
             last = self._pass([self._reference], examples, on_progress)
         self._examples_run = 0
         if last.stopped is not None:
+            return self._ended(replace(last, examples_done=0), [], sampling_of(self._setup.asked))
+        if self._shard.count > 1 and not answers_of(
+            self._records, self._reference, self._shard.numbers_of(len(self._task.examples))
+        ):
             return self._ended(replace(last, examples_done=0), [], sampling_of(self._setup.asked))
         draws = Draws(self._task, self._records, self._reference, self._tests, self._setup, self._shard)
         drawn: list[Example] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -314,6 +315,58 @@ def test_shards_that_ran_all_examples_give_the_figures_of_a_run_in_order(
     drop = result.part.classified["reference"].metrics.topk.accuracies[0]
     drop -= result.part.classified["a"].metrics.topk.accuracies[0]
     assert answer_of(result) == ("kept" if drop <= 0.01 else "broken", PICTURES)
+
+
+class Dying(Scoring):
+    """Ends at its first picture."""
+
+    def _scores(self, _inputs: Sequence[Array]) -> tuple[Array, ...]:
+        raise SessionEnded("it died")
+
+
+@pytest.mark.parametrize(
+    ("most_failed", "test", "stopped"),
+    [(None, Dying, "every configuration was given up"), (2, partial(Scoring, fails_above=-1.0), "too many failed")],
+)
+def test_a_shard_that_stopped_stops_the_whole_as_it_is_no_use_to_go_on(
+    evaluation: EvaluationSet, tmp_path: Path, most_failed: int | None, test: Callable[[], Scoring], stopped: str
+) -> None:
+    request = replace(asked(evaluation, "agreement >= 75 %"), max_failed_examples=most_failed)
+    for index in range(SHARDS):
+        run(shard_of(request, index, tmp_path), test() if index == 1 else Scoring())
+    result = merged(request, tmp_path)
+    assert str(result.stopped).startswith(stopped)
+    assert result.sampling is not None
+    assert (answer_of(result)[0], result.sampling.answers["a"].figures) == ("open", {})
+
+
+def test_a_shard_without_an_answer_of_the_reference_leaves_the_limit_to_the_others(
+    evaluation: EvaluationSet, tmp_path: Path
+) -> None:
+    request = asked(evaluation, "agreement >= 75 %")
+    for index in range(SHARDS):
+        own = run(shard_of(request, index, tmp_path), Scoring(), Scoring(fails_above=-1.0 if index == 1 else 2.0))
+        assert own.complete == (index != 1)
+    result = merged(request, tmp_path)
+    assert result.sampling is not None
+    assert (answer_of(result)[0], result.sampling.examples) == ("kept", PICTURES - PICTURES // SHARDS)
+
+
+def test_figures_are_those_of_the_examples_that_the_limit_is_about(evaluation: EvaluationSet, tmp_path: Path) -> None:
+    """Of one shard most examples have no answer, so that its agreement counts less than that of the others."""
+    request = asked(evaluation, "agreement >= 95 %")
+    tests: list[Callable[[], Scoring]] = [partial(Scoring, 0.4, 0.95), partial(Scoring, fails_above=0.1), Scoring]
+    for index, test in enumerate(tests):
+        run(shard_of(request, index, tmp_path), test())
+        run(replace(shard_of(request, index, tmp_path / "in order"), sampling=None), test())
+    in_order = merged(replace(request, sampling=None), tmp_path / "in order").configurations[1]
+    result = merged(request, tmp_path)
+    assert answer_of(result)[0] == "broken"
+    assert result.sampling is not None
+    known, of_all = result.sampling.answers["a"].figures["agreement"], in_order.figures["agreement"]
+    assert result.examples_done < PICTURES
+    assert of_all is not None
+    assert known.low <= of_all <= known.high
 
 
 def test_a_shard_that_is_not_finished_is_refused(evaluation: EvaluationSet, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import evaltools as et
 from evaltools.configuration import Configuration
-from evaltools.engine.execution import Execution
+from evaltools.engine.execution import Execution, Shard
 from evaltools.errors import UsageError
 from evaltools.gates.check import evidence_of
 from evaltools.gates.criteria import parse_criterion
@@ -26,9 +26,10 @@ from evaltools.tasks.own.evaluation import prepare
 from evaltools.tasks.own.loading import Loaded, load_task
 from evaltools.tasks.own.outputs import Outputs
 from evaltools.tasks.own.request import OwnRequest
-from evaltools.tasks.shared.evaluation import evaluate
+from evaltools.tasks.shared.evaluation import evaluate, merge
 from evaltools.tasks.shared.measuring import Observer
 from evaltools.tasks.shared.options.sampling import SamplingAsked
+from evaltools.tasks.shared.run_identity import RunAtPlace
 from tests import tiny_models
 from tests.runtime.fake import FakeSession
 from tests.tasks.declared import run_sample
@@ -238,3 +239,43 @@ def test_every_task_draws_examples(task: str, folder: str, limit: str, options: 
     assert sampling is not None
     assert len(sampling.drawn) == sampling.examples
     assert len({entry.lead for entry in sampling.drawn}) > 1 or task == "image_to_image"
+
+
+EVERY_OTHER = """
+import numpy as np
+import evaltools as et
+
+def score(outputs, number):
+    whole = float(number % 2 == 0)
+    return {"half": [whole * (1 - abs(float(outputs[0].max()) - number / 240)), whole]}
+
+@et.task
+def half():
+    return et.Task(
+        examples=[et.Example(str(number), number, number) for number in range(240)],
+        prepare=lambda number, tensors: [np.full(tensors[0].shape, number / 240, np.float32)],
+        score=score,
+        agree=lambda ours, theirs, _: {"same": float((ours[0] == theirs[0]).all())},
+        metrics=[et.share("half"), et.mean("same", between=(0, 1), whole=True)],
+    )
+"""
+"""Examples of even numbers add something to a share, the others nothing."""
+
+
+def test_a_shard_in_which_the_limited_figure_counts_nothing_leaves_the_limit_to_the_others(tmp_path: Path) -> None:
+    request = asked(tmp_path, "half drop <= 0.1")
+    request = replace(request, loaded=load_task(f"{write_task(tmp_path, EVERY_OTHER)}:half"))
+    folders = [tmp_path / str(index) for index in range(2)]
+    for index, folder in enumerate(folders):
+        run(replace(request, execution=Execution(run_dir=folder, shard=Shard(index, 2))))
+    result = merge(prepare, request, [RunAtPlace(tuple(folders))], Observer())
+    in_order = {
+        entry.metric: entry.mean
+        for entry in run(replace(request, sampling=None)).part.means
+        if entry.configuration == "a"
+    }
+    assert result.sampling is not None
+    assert result.sampling.answers["a"].answer == "kept"
+    assert result.examples_done < COUNT
+    for name, known in result.sampling.answers["a"].figures.items():
+        assert known.low <= in_order[name] <= known.high
