@@ -42,10 +42,11 @@ def merge_sampled(
     A shard without an answer of the reference tells nothing. Raises :class:`UsageError` as :class:`Population` does.
     """
     records = TaskJournal(journal, task.examples, task.observation_type)
+    answered = {example.index for example, _ in answers_of(records, reference, range(len(task.examples)))}
     drawn: list[Example] = []
     parts = []
     for shard in shards:
-        if len(shards) > 1 and not answers_of(records, reference, shard.numbers_of(len(task.examples))):
+        if len(shards) > 1 and answered.isdisjoint(shard.numbers_of(len(task.examples))):
             continue
         part = Draws(task, records, reference, tests, setup, shard)
         drawn += _replay(part, task, journal, tests, options)
