@@ -47,7 +47,7 @@ def pytest_collection() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Closing a session collects garbage, which must not look through all tests and libraries each time: 0.2 s."""
+    """Nothing that looks for garbage goes through all tests and libraries, which takes 0.2 s each time."""
     gc.enable()
     gc.freeze()
 

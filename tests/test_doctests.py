@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import linecache
 import pkgutil
 
 import pytest
@@ -25,7 +26,9 @@ def room_of(name: str) -> str:
 
 
 @pytest.mark.parametrize("room", sorted(set(map(room_of, module_names()))))
-def test_examples(room: str) -> None:
+def test_examples(room: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The debugger that doctest makes for every example looks whether any module's file has changed: half of the time.
+    monkeypatch.setattr(linecache, "checkcache", lambda _filename=None: None)
     modules = [importlib.import_module(name) for name in module_names() if room_of(name) == room]
     results = {each.__name__: doctest.testmod(each, optionflags=doctest.NORMALIZE_WHITESPACE) for each in modules}
     assert [name for name, result in results.items() if result.failed] == []

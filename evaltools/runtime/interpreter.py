@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import importlib
 import importlib.metadata
 import os
@@ -159,9 +158,8 @@ class InterpreterSession:
         return _one_line(new)
 
     def close(self) -> None:
-        """Release the interpreter now: a delegate must outlive its interpreter and is freed with it."""
+        """Release the interpreter; its delegates, which must outlive it, go with it."""
         self._interpreter = None
-        gc.collect()
 
 
 class _Laps:

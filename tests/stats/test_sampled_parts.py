@@ -22,7 +22,7 @@ from evaltools.stats.sampled.parts import (
 from evaltools.stats.sampled.strata import Numbers, Strata, strata_of
 
 SIZE = 120
-TRIALS = 100
+TRIALS = 60
 
 
 def one_group(size: int) -> Strata:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import io
 import posixpath
 import re
 import shlex
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import distribution
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -73,39 +75,52 @@ def install(store: DeviceStore, wheels: Sequence[Path], needed: Needed, python: 
     """
     interpreter = python or _PREINSTALLED
     answer = store.adb.shell(store.serial, f"{shlex.quote(interpreter)} --version", _CHECK_S, store.stop)
-    version = re.match(r"Python (\d+)\.(\d+)\S*", answer.text or answer.err.decode("utf-8", "replace"))
-    if answer.code != 0 or version is None:
+    found = re.match(r"Python (\d+)\.(\d+)\S*", answer.text or answer.err.decode("utf-8", "replace"))
+    if answer.code != 0 or found is None:
         raise ProgramMissing(
             f"{store.serial}: there is no Python: {interpreter} --version failed{answer.quote()}; name one with "
             "--device_python=PATH, or use --device_program=native",
             store.serial,
         )
-    if (int(version[1]), int(version[2])) < OLDEST_PYTHON:
+    if (int(found[1]), int(found[2])) < OLDEST_PYTHON:
         raise ProgramMissing(
-            f"{store.serial}: {interpreter} is {version[0]}, evaltools needs {'.'.join(map(str, OLDEST_PYTHON))} or "
+            f"{store.serial}: {interpreter} is {found[0]}, evaltools needs {'.'.join(map(str, OLDEST_PYTHON))} or "
             "newer; name another with --device_python=PATH",
             store.serial,
         )
     folder = posixpath.join(store.root, PROGRAMS, _name_of(wheels))
-    program = PythonProgram(interpreter, folder, version[0].removeprefix("Python "))
+    program = PythonProgram(interpreter, folder, found[0].removeprefix("Python "))
     _unpack(store, wheels, interpreter, folder)
-    checked = store.adb.shell(store.serial, program.start(["--check", *needed.modules]), _CHECK_S, store.stop)
-    if checked.code != 0:
-        raise ProgramMissing(_why_not(store.serial, interpreter, needed.command, checked), store.serial)
-    found = read_folder(checked.text)
+    _check(store, program, needed)
+    return program
+
+
+def _check(store: DeviceStore, program: PythonProgram, needed: Needed) -> None:
+    """Import the modules on the device, unless this Python has imported them from this folder before."""
+    known = hashlib.sha256("\n".join((program.python, program.version, *needed.modules)).encode()).hexdigest()[:16]
+    mark = shlex.quote(posixpath.join(program.folder, f"checked-{known}"))
+    check = program.start(["--check", *needed.modules])
+    answer = store.adb.shell(
+        store.serial, f"if [ -e {mark} ]; then echo {mark}; else {check}; fi", _CHECK_S, store.stop
+    )
+    if answer.code == 0 and answer.text.strip() == mark:
+        return
+    if answer.code != 0:
+        raise ProgramMissing(_why_not(store.serial, program.python, needed.command, answer), store.serial)
+    found = read_folder(answer.text)
     if found is None:
         raise ProgramMissing(
-            f"{store.serial}: {interpreter} ended well, but did not say where it imports evaltools from"
-            f"{checked.quote()}; is it a Python? Give the path of another one with --device_python",
+            f"{store.serial}: {program.python} ended well, but did not say where it imports evaltools from"
+            f"{answer.quote()}; is it a Python? Give the path of another one with --device_python",
             store.serial,
         )
-    if posixpath.dirname(found) != folder:
+    if posixpath.dirname(found) != program.folder:
         raise ProgramMissing(
-            f"{store.serial}: {interpreter} imports evaltools from {found} and not from {folder}, which was "
+            f"{store.serial}: {program.python} imports evaltools from {found} and not from {program.folder}, which was "
             "put there for it; give the path of another interpreter with --device_python",
             store.serial,
         )
-    return program
+    store.adb.shell(store.serial, f": >{mark}")
 
 
 def read_folder(printed: str) -> str | None:
@@ -128,15 +143,23 @@ def write_own_package(folder: Path) -> Path:
 
     The same sources give the same bytes.
     """
-    version = distribution("evaltools").version
-    path = folder / f"evaltools-{version}.zip"
+    path = folder / f"evaltools-{version('evaltools')}.zip"
+    path.write_bytes(own_package())
+    return path
+
+
+@cache
+def own_package() -> bytes:
+    """The content of that file, which is made once in a process."""
+    own_version = version("evaltools")
     contents = dict(sorted(_package_files()))
-    metadata = f"Metadata-Version: 2.1\nName: evaltools\nVersion: {version}\n"
-    contents[f"evaltools-{version}.dist-info/METADATA"] = metadata.encode()
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    metadata = f"Metadata-Version: 2.1\nName: evaltools\nVersion: {own_version}\n"
+    contents[f"evaltools-{own_version}.dist-info/METADATA"] = metadata.encode()
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in contents.items():
             archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
-    return path
+    return packed.getvalue()
 
 
 def _package_files() -> Iterator[tuple[str, bytes]]:

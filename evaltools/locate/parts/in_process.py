@@ -5,7 +5,6 @@ Tensors stay in files of this process's folder; only figures travel.
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -128,7 +127,6 @@ def open_parts(model: ModelFile, reference: Configuration, folder: Path) -> Part
     """Read the model; raises :class:`~evaltools.errors.ModelError`."""
     session = PartsSession(model, reference, folder)
     session.load_forms()
-    gc.freeze()  # closing a session collects garbage, which must not look through the model's tables each time
     return session
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import time
 from collections.abc import Mapping, Sequence
@@ -167,7 +166,6 @@ class CompiledSession:
         """Release buffers, then the model they belong to."""
         self._input_buffers = self._output_buffers = []
         self._compiled = None
-        gc.collect()
 
     def _timed_run(self) -> float:
         start = time.perf_counter_ns()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device.programs.python_program import write_own_package
+from evaltools.device.programs.python_program import own_package, write_own_package
 
 VERSION = version("evaltools")
 INFO = f"evaltools-{VERSION}.dist-info"
@@ -77,6 +77,7 @@ def test_it_says_what_it_is(contents: dict[str, bytes]) -> None:
 
 def test_the_same_sources_give_the_same_bytes(package: Path, tmp_path: Path) -> None:
     """So that devices keep it under the same name, and get it once: no time of making is in it."""
+    own_package.cache_clear()
     assert write_own_package(tmp_path).read_bytes() == package.read_bytes()
     with zipfile.ZipFile(package) as archive:
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
