@@ -10,7 +10,7 @@ from evaltools.gates.baseline import Baseline
 from evaltools.result.evaluation import Environment
 from evaltools.result.json_file import read_json
 from evaltools.result.locate import OperatorStatus
-from evaltools.result.verdict import VerdictKind
+from evaltools.result.verdict import Verdict, VerdictKind
 from evaltools.stats.interval import Interval
 
 SUITE_VERSION: Final = "1"
@@ -22,8 +22,8 @@ class SuiteRow:
 
     ``reason`` says why it was not measured, or why some of its runs failed, of which there are ``failed_examples``.
     ``verdict`` is that against the reference, null where nothing was judged; it ``is_weak`` where outputs with much
-    noise would get it, too. ``accuracy`` is the figure of a task with
-    a ground truth, 0..1. ``p50_us`` is the median time with its interval where there is one, in microseconds; null
+    noise would get it, too, and stands whole in ``not_decided`` where it is none. ``accuracy`` is the figure of a task
+    with a ground truth, 0..1. ``p50_us`` is the median time with its interval where there is one, in microseconds; null
     where nothing was timed, and where several entries ran at a time. ``speed`` is how many times as fast it is as the
     reference, of a benchmark as the first configuration. ``runtime`` is the package and its version.
     """
@@ -35,6 +35,7 @@ class SuiteRow:
     reason: str | None = None
     verdict: VerdictKind | None = None
     is_weak: bool = False
+    not_decided: Verdict | None = None
     accuracy: float | None = None
     p50_us: float | None = None
     p50_interval: Interval | None = None

@@ -56,14 +56,16 @@ def _of_configuration(result: EvaluationResult, entry: ConfigurationResult, is_t
     accuracy = kind_of(result.task).accuracy
     latency = entry.inference_latency if is_timed else None
     speed, interval = _speed(result, entry) if is_timed else (None, None)
+    verdict = entry.verdict
     return SuiteRow(
         configuration=entry.name,
         role=entry.role,
         flags=entry.flags,
         status=entry.status,
         reason=entry.reason or _why_failed(result, entry),
-        verdict=entry.verdict.kind if entry.verdict else None,
-        is_weak=any(reason.kind == WEAK for reason in entry.verdict.reasons) if entry.verdict else False,
+        verdict=verdict.kind if verdict else None,
+        is_weak=any(reason.kind == WEAK for reason in verdict.reasons) if verdict else False,
+        not_decided=verdict if verdict and verdict.kind == "not decided" else None,
         accuracy=None if accuracy is None else entry.figures.get(accuracy.figure),
         p50_us=None if latency is None else latency.p50_us,
         speed=speed,

@@ -20,7 +20,7 @@ from evaltools.gates.suite_result import (
 )
 from evaltools.report.tables.cells import milliseconds, says_something
 from evaltools.report.tables.columns import Column, print_columns, ranked
-from evaltools.report.words.verdicts import kind_in_words
+from evaltools.report.words.verdicts import kind_in_words, verdict_in_words
 from evaltools.result.locate import OperatorStatus
 from evaltools.text import printable
 
@@ -83,13 +83,15 @@ class SuiteLine:
 
     @property
     def why(self) -> str:
-        """Why there are no figures, or why some are missing."""
+        """Why there are no figures, why some are missing, or why nothing is decided."""
         if self.row is None:
             return printable(self.entry.reason)
         if self.row.fallback:
             return printable(self.row.fallback)
-        failed = f"{self.row.failed_examples} runs failed: " if self.row.failed_examples else ""
-        return printable(f"{failed}{self.row.reason}") if self.row.reason else ""
+        if self.row.reason:
+            failed = f"{self.row.failed_examples} runs failed: " if self.row.failed_examples else ""
+            return printable(f"{failed}{self.row.reason}")
+        return printable(verdict_in_words(self.row.not_decided)) if self.row.not_decided else ""
 
 
 def lines_of(result: SuiteResult) -> list[SuiteLine]:
@@ -213,7 +215,7 @@ def changes_in_words(found: SuiteChanges) -> str:
 
 
 def reasons_of(lines: Sequence[SuiteLine]) -> dict[str, list[str]]:
-    """Why figures are missing: each reason with the configurations and models that it is about."""
+    """What is missing and why: each reason with the configurations and models that it is about."""
     found: dict[str, dict[str, list[str]]] = {}
     for line in lines:
         if line.why:

@@ -1,0 +1,27 @@
+"""The table of a suite says of every configuration without a plain answer why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rich.console import Console
+
+from evaltools.gates.suite_result import SuiteEntry, SuiteRow
+from evaltools.report.page.sections.suite import sections
+from evaltools.report.tables.suite import print_suite
+from evaltools.result.verdict import BLIND, Reason, Verdict
+from tests.report.page import samples
+
+BLIND_VERDICT = Verdict("not decided", "outputs", output="scores", reasons=[Reason(BLIND)])
+SAID = "fast (m): not decided: scores: these inputs cannot show a fault"
+
+
+def test_what_is_not_decided_has_its_reason() -> None:
+    row = SuiteRow("fast", "test", [], "measured", verdict="not decided", not_decided=BLIND_VERDICT)
+    entry = SuiteEntry("m", "m.tflite", "00", "diff", [], "done", result="r.json", rows=[row])
+    result = replace(samples.suite("x"), entries=[entry], changes=None)
+    console = Console(width=200, record=True)
+    print_suite(result, console)
+    assert SAID in console.export_text()
+    (models,) = sections(result)
+    assert SAID in str(models)
