@@ -9,8 +9,10 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 bin/python -m pip install --quiet
 
 PYTEST = $(VENV)/bin/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 
-# Tests start many processes: a module is compiled when the first of them needs it, and not again.
+# Tests start many processes: a module is compiled when the first of them needs it, and not again, and none needs threads
+# of NumPy's own.
 unexport PYTHONDONTWRITEBYTECODE
+export OPENBLAS_NUM_THREADS = 1
 
 .PHONY: demo test test-all hostile lint types docs bench generate screenshot clean
 

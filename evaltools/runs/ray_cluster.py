@@ -52,16 +52,23 @@ def joined(ray: Any, address: str) -> Iterator[None]:
         ray.init(address=address or "local", log_to_driver=False, include_dashboard=False, logging_level="ERROR")
     except Exception as error:  # Ray raises no narrower one where a node does not start in time
         ray.shutdown()
-        where = (
-            f"--ray_address={address}: no Ray cluster can be joined there" if address else "Ray cannot be started here"
-        )
-        raise UsageError(f"{where}: {error}") from error
+        raise UsageError(_cannot_be_used(address, error)) from error
     finally:
         _restore(handlers)
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def _cannot_be_used(address: str, error: Exception) -> str:
+    said = str(error).strip().removesuffix(".")
+    if address:
+        return f"--ray_address={address}: no Ray cluster can be joined there: {said}; ray status says what runs there"
+    return (
+        f"Ray cannot be started here: {said}; try again when this machine has less to do, give --ray_address=HOST:PORT "
+        "of a cluster that runs, or leave --executor=ray out"
+    )
 
 
 def _restore(handlers: Mapping[signal.Signals, Any]) -> None:

@@ -162,13 +162,18 @@ def verdicts_on_map(
     return found
 
 
+def is_clear(change: StatChange | CategoryChange) -> bool:
+    """Whether a change is more than chance explains, beside all others that are held against the same baseline."""
+    return change.p_value_holm <= LEVEL
+
+
 def _by_interval(comparison: BoxComparison, change: StatChange, margin: float, tests: int) -> Verdict:
     """The verdict from the interval of the change.
 
     How many pictures would decide is left open where fewer than 10 pictures make the change: they say nothing about
     others.
     """
-    verdict = change_verdict("ap", change.change, change.interval, margin, change.p_value_holm <= LEVEL)
+    verdict = change_verdict("ap", change.change, change.interval, margin, is_clear(change))
     reasons = unchanged_reasons(
         comparison.example_count, comparison.identical, is_unchanged=change.change == change.differing == 0
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from evaltools.gates.accuracy_verdict import LEVEL
 from evaltools.report.tables.cells import p_value
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Block, Cell, Frame, Gallery, Lines, Number, Picture, Section, Table, Tone
+from evaltools.tasks.coco.changes import is_clear
 from evaltools.tasks.coco.disagreements import DRAWN_SCORE, Disagreement, worst_disagreements
 from evaltools.tasks.coco.result import BoxComparison, CategoryChange, CocoDetection
 from evaltools.tasks.shared.drawn_page import drawn_section
@@ -89,7 +89,7 @@ def _boxes(coco: CocoDetection) -> Table:
 
 def _clear(comparison: BoxComparison) -> list[tuple[int, CategoryChange]]:
     """The categories that changed by more than chance explains, with their places."""
-    return [entry for entry in enumerate(comparison.categories) if entry[1].p_value_holm <= LEVEL]
+    return [entry for entry in enumerate(comparison.categories) if is_clear(entry[1])]
 
 
 def _unclear(comparison: BoxComparison) -> str:

@@ -8,12 +8,12 @@ from typing import Final
 
 from rich.console import Console
 
-from evaltools.gates.accuracy_verdict import LEVEL
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.tables.figures import NAMES, metric_columns, speed_columns
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.task_kind import Detail
+from evaltools.tasks.coco.changes import is_clear
 from evaltools.tasks.coco.metrics import METRICS
 from evaltools.tasks.coco.result import (
     BoxComparison,
@@ -131,7 +131,7 @@ def _score_shift(boxes: BoxAgreement) -> str:
 def _print_clear_changes(coco: CocoDetection, console: Console) -> None:
     """Print the changes of figures other than mAP that chance alone does not explain."""
     for comparison in coco.comparisons:
-        clear = [_change(entry) for entry in comparison.changes if entry.stat != "ap" and entry.p_value_holm <= LEVEL]
+        clear = [_change(entry) for entry in comparison.changes if entry.stat != "ap" and is_clear(entry)]
         if clear and comparison.baseline == coco.comparisons[0].baseline:
             console.print(f"{comparison.other}: changed more than chance explains: {', '.join(clear)}")
 
@@ -145,7 +145,7 @@ def _change(found: StatChange) -> str:
 def _print_changes(coco: CocoDetection, console: Console) -> None:
     """Print the categories whose AP differs most from the first baseline's, if chance does not explain it."""
     for comparison in coco.comparisons:
-        clear = [entry for entry in comparison.categories if entry.p_value_holm <= LEVEL]
+        clear = [entry for entry in comparison.categories if is_clear(entry)]
         if comparison.baseline == coco.comparisons[0].baseline and clear:
             most = sorted(clear, key=lambda entry: -abs(entry.after - entry.before))[:_MOST_CATEGORIES]
             shown = ", ".join(_category(entry) for entry in most)

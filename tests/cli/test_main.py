@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
 
 import pytest
 
+from evaltools.cli.main import main
 from evaltools.commands.names import command_names
 from tests.command import evaltools
 
@@ -35,6 +37,15 @@ def test_help_imports_neither_numpy_nor_a_runtime(arguments: list[str]) -> None:
 
 def test_version() -> None:
     assert evaltools("--version").out.startswith("evaltools 0.")
+
+
+def test_numpy_starts_threads_only_where_the_user_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    main(["--version"])
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    main(["--version"])
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "3"
 
 
 def test_an_unknown_command_is_refused_with_the_nearest() -> None:

@@ -85,16 +85,17 @@ def test_an_int8_classifier_keeps_its_answers(photos: Path, zoo: Path, rounding_
         f"--output_file_path={output}",
         *flags(rounding_delegate),
     )
-    assert completed.code == 3, "the example delegate takes no quantised operator"
+    assert completed.code == 3, "the example delegate takes no quantised operator, fp16 changes none"
     found = by_name(read_result(output))
-    assert found["own"].status == "not measured"
-    assert "took none of the 31 nodes" in (found["own"].reason or "")
+    for name, reason in (("own", "took none of the 31 nodes"), ("xnnpack fp16", "had nothing to do")):
+        assert found[name].status == "not measured"
+        assert reason in (found[name].reason or "")
     for name in ("gpu fp16", "gpu fp32", "openvino"):
         assert found[name].status == "measured", found[name].reason
         assert found[name].delegates[0].nodes == 31
     reference = found["reference"].figures["top5"]
     assert reference is not None
-    for name in CONFIGURATIONS:
+    for name in CONFIGURATIONS.keys() - {"xnnpack fp16"}:
         own = found[name].figures["top5"]
         assert own is not None
         assert abs(own - reference) <= 0.1001, name

@@ -74,6 +74,7 @@ def share_of_draws(found: int, counts: PairedCounts, is_decided: Callable[[Paire
     return float(decided[places.ravel()].mean())
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("counts", "limit"), [((200, 1, 0), 0.02), ((200, 10, 8), 0.005), ((100, 8, 0), 0.05)])
 def test_as_many_examples_as_said_decide_on_a_limit_in_80_of_100_cases(
     counts: tuple[int, int, int], limit: float
@@ -89,6 +90,7 @@ def test_as_many_examples_as_said_decide_on_a_limit_in_80_of_100_cases(
     assert 0.775 < share_of_draws(found, pairs, is_decided) < 0.9
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("counts", [(200, 1, 5), (1000, 10, 12), (1000, 40, 25)])
 def test_as_many_examples_as_said_give_a_verdict_in_80_of_100_cases(counts: tuple[int, int, int]) -> None:
     pairs = PairedCounts(*counts)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evaltools.cli.main import collect_garbage_less_often, exit_code_of
+from evaltools.cli.main import exit_code_of, set_up_process
 from evaltools.errors import DataError
 from evaltools.exit_codes import INTERRUPTED
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str]) -> int:
     """Carry out the request; returns the exit code."""
-    collect_garbage_less_often()
+    set_up_process()
     file, *more = arguments
     if more:
         threading.Thread(target=_end_with_stdin, daemon=True).start()
