@@ -13,6 +13,10 @@ from evaltools.runtime import Session
 
 _TENTH: Final = 10
 _MOST: Final = 100
+_FEWEST: Final = 30
+_BETWEEN_LOOKS: Final = 10
+_GOLDEN: Final = 0.6180339887498949
+Taken = Mapping[str, Sequence["QuietTime"]]
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,17 @@ def examples_for_latency(examples: Sequence[Example], wanted: int | None) -> lis
     return [examples[round(place * (count - 1) / max(1, chosen - 1))] for place in range(chosen)]
 
 
+def scattered(examples: Sequence[Example]) -> list[Example]:
+    """The same examples in an order in which the first few are spread over all of them, however few these are.
+
+    That of the fractional parts of multiples of the golden section.
+
+    >>> [example.index for example in scattered([Example(index, "") for index in range(9)])]
+    [0, 5, 2, 7, 4, 1, 6, 3, 8]
+    """
+    return [examples[place] for place in sorted(range(len(examples)), key=lambda place: place * _GOLDEN % 1)]
+
+
 def pooled(
     parts: Sequence[QuietTimes], are_same: Callable[[str, int], bool] = lambda _name, _part: False
 ) -> QuietTimes:
@@ -81,10 +96,12 @@ def measure_in_quiet(
     examples: Sequence[Example],
     invocations: int,
     on_example: Callable[[], None] = lambda: None,
+    is_enough: Callable[[Taken], bool] = lambda _taken: False,
 ) -> QuietTimes:
     """Run each example on every session, after one run of each that does not count. Failures are left out.
 
-    ``maker`` makes the inputs between the runs. Ctrl-C ends it; what was measured until then is returned.
+    ``maker`` makes the inputs between the runs. ``is_enough`` is asked after 30 examples and every 10 that follow
+    whether no more are needed. Ctrl-C ends it; what was measured until then is returned.
     """
     taken: dict[str, list[QuietTime]] = {name: [] for name in sessions}
     names = list(sessions)
@@ -106,6 +123,8 @@ def measure_in_quiet(
             if turn:
                 done += 1
                 on_example()
+                if done >= _FEWEST and done % _BETWEEN_LOOKS == 0 and is_enough(taken):
+                    break
     except KeyboardInterrupt:
         return QuietTimes(done, taken, interrupted=True)
     return QuietTimes(done, taken)

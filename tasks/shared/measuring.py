@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from evaltools.engine.ledger import Tally
 from evaltools.engine.opening import NotMeasured, Opened
 from evaltools.engine.preparation import InOtherProcess, Preparer, preparers
 from evaltools.engine.process_memory import MemoryOverTime, NamedProcess
-from evaltools.engine.quiet_latency import QuietTimes, examples_for_latency, measure_in_quiet, pooled
+from evaltools.engine.quiet_latency import QuietTimes, Taken, examples_for_latency, measure_in_quiet, pooled, scattered
 from evaltools.engine.run import PassOptions, run_pass
 from evaltools.engine.run_folder import encode
 from evaltools.engine.stages import Span
@@ -31,7 +32,7 @@ from evaltools.result.device_run import HOST
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Open, Session, TensorSpec, WatchedSession
 from evaltools.runtime.process.restarting import RestartingSession, Restarts
-from evaltools.stats.series import FEWEST_PROCESSES
+from evaltools.stats.series import FEWEST_PROCESSES, series_bounds
 from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.run_identity import QUIET, times_of_pass
 from evaltools.tasks.shared.sampled.elsewhere import Elsewhere, OtherMachines
@@ -41,6 +42,8 @@ from evaltools.tasks.shared.startup import FIRST_TURN, PROBING, Startup
 
 _WORKERS: Final = "workers"
 QUIET_PHASE: Final = "latency in quiet"
+_NARROW: Final = 0.05
+_CLOCK_US: Final = 0.001
 
 
 def require_stated(
@@ -217,8 +220,16 @@ def carry_out(
                     for sessions in workers
                 ]
                 chosen = examples_for_latency(examples, execution.latency_examples)
+                ends_early = execution.latency_examples is None and not task.in_order
                 quiet = pooled(
-                    _measure_in_quiet(makers[0], usable, chosen, options.invocations, observer),
+                    _measure_in_quiet(
+                        makers[0],
+                        usable,
+                        scattered(chosen) if ends_early else chosen,
+                        options.invocations,
+                        observer,
+                        partial(are_known, setup.reference) if ends_early else lambda _taken: False,
+                    ),
                     lambda name, number: restarting[number][name] is restarting[0][name],
                 )
                 outcome = outcome.interrupted() if quiet.interrupted else outcome
@@ -276,17 +287,36 @@ def _measure_in_quiet(
     examples: Sequence[Example],
     invocations: int,
     observer: Observer,
+    is_enough: Callable[[Taken], bool],
 ) -> list[QuietTimes]:
-    """Measure latency in one worker after the other, or only in the first, if they are too few to compare processes."""
-    workers = workers[: len(examples)] if min(len(workers), len(examples)) >= FEWEST_PROCESSES else workers[:1]
-    parts: list[QuietTimes] = []
+    """Measure latency in one worker after the other, or only in the first, if they are too few to compare processes.
+
+    Then it ends where that ``is_enough``.
+    """
     with counted(observer, QUIET_PHASE, len(examples)) as step:
+        if min(len(workers), len(examples)) < FEWEST_PROCESSES:
+            return [measure_in_quiet(maker, workers[0], examples, invocations, step, is_enough)]
+        workers = workers[: len(examples)]
+        parts: list[QuietTimes] = []
         for number, sessions in enumerate(workers):
             own = examples[number :: len(workers)]
             parts.append(measure_in_quiet(maker, sessions, own, invocations, step))
             if parts[-1].interrupted:
                 break
     return parts
+
+
+def are_known(reference: str | None, taken: Taken) -> bool:
+    """Whether 95 % intervals are at most 5 % wide: that of each ratio to the reference, without one of each time."""
+    times = {name: {each.example: max(sum(each.invokes_us), _CLOCK_US) for each in own} for name, own in taken.items()}
+    base = times.pop(reference, None) if reference is not None else None
+    for own in times.values():
+        examples = own.keys() if base is None else own.keys() & base.keys()
+        logarithms = [math.log(own[number] / (base[number] if base else 1.0)) for number in own if number in examples]
+        bounds = series_bounds(logarithms, 0.95)
+        if bounds is None or bounds[1] - bounds[0] > _NARROW:
+            return False
+    return True
 
 
 @contextmanager

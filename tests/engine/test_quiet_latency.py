@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from evaltools.engine.preparation import ReadyExample
-from evaltools.engine.quiet_latency import QuietTime, QuietTimes, examples_for_latency, measure_in_quiet, pooled
+from evaltools.engine.quiet_latency import (
+    QuietTime,
+    QuietTimes,
+    examples_for_latency,
+    measure_in_quiet,
+    pooled,
+    scattered,
+)
 from evaltools.engine.task import Example, Failure, Prepared
 from evaltools.errors import ImageError, InferenceError
 from evaltools.runtime import Inference
@@ -91,6 +98,23 @@ def test_configurations_take_turns_and_the_first_run_of_each_does_not_count() ->
     assert steps == [4, 6, 8]
     taken = [QuietTime(index, (1000 * index, 1000 * index + 1), 1000 * index + 6) for index in (3, 4, 5)]
     assert found == QuietTimes(3, {"a": taken, "b": taken})
+
+
+@pytest.mark.parametrize(("enough_after", "expected"), [(1, 30), (31, 40), (99, 45)])
+def test_it_ends_where_what_was_measured_is_enough(enough_after: int, expected: int) -> None:
+    examples = [Example(index, "") for index in range(45)]
+    found = measure_in_quiet(
+        Making(), {"a": Timed("a", [])}, examples, 1, is_enough=lambda taken: len(taken["a"]) >= enough_after
+    )
+    assert found.examples == len(found.taken["a"]) == expected
+
+
+@pytest.mark.parametrize("count", [0, 1, 30, 57, 100])
+def test_wherever_it_ends_its_examples_are_spread_over_all(count: int) -> None:
+    order = [example.index for example in scattered([Example(index, "") for index in range(count)])]
+    assert sorted(order) == list(range(count))
+    for first in range(30, count):
+        assert np.diff([0, *sorted(order[:first]), count]).max() <= 3 * count / first
 
 
 def test_failures_are_left_out_for_whom_they_concern() -> None:
