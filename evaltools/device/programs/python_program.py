@@ -25,6 +25,7 @@ from evaltools.documents import json_values
 _CHECK_S: Final = 180.0
 _UNPACK_S: Final = 600.0
 _PREINSTALLED: Final = "python3"
+_CHECKED: Final = "checked"
 _KNOWN_FILE: Final = "evaltools/__init__.py"
 _PACKAGES: Final = ("evaltools", "evaltools.tasks", "evaltools.datasets")
 OLDEST_PYTHON: Final = (3, 10)
@@ -98,12 +99,11 @@ def install(store: DeviceStore, wheels: Sequence[Path], needed: Needed, python: 
 def _check(store: DeviceStore, program: PythonProgram, needed: Needed) -> None:
     """Import the modules on the device, unless this Python has imported them from this folder before."""
     known = hashlib.sha256("\n".join((program.python, program.version, *needed.modules)).encode()).hexdigest()[:16]
-    mark = shlex.quote(posixpath.join(program.folder, f"checked-{known}"))
+    mark = shlex.quote(posixpath.join(program.folder, f"{_CHECKED}-{known}"))
     check = program.start(["--check", *needed.modules])
-    answer = store.adb.shell(
-        store.serial, f"if [ -e {mark} ]; then echo {mark}; else {check}; fi", _CHECK_S, store.stop
-    )
-    if answer.code == 0 and answer.text.strip() == mark:
+    asked = f"if [ -e {mark} ]; then echo {_CHECKED}; else {check}; fi"
+    answer = store.adb.shell(store.serial, asked, _CHECK_S, store.stop)
+    if answer.code == 0 and answer.text.strip() == _CHECKED:
         return
     if answer.code != 0:
         raise ProgramMissing(_why_not(store.serial, program.python, needed.command, answer), store.serial)

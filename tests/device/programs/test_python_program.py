@@ -97,7 +97,7 @@ def test_what_was_checked_is_not_checked_again_but_other_modules_are(
 ) -> None:
     put_python(devices, 'echo "$@" >>/data/local/tmp/checks; echo "{\\"folder\\": \\"$PYTHONPATH/evaltools\\"}"')
     checks = devices[0].folder / "checks"
-    store = DeviceStore(client, devices[0].serial, f"{ROOT}-checked")
+    store = DeviceStore(client, devices[0].serial, f"{ROOT} of modules")
     detector = Needed("coco", ("pycocotools.cocoeval",))
     for needed in (NEEDED, detector, NEEDED, detector):
         install(store, [wheel], needed, PYTHON)
