@@ -26,8 +26,9 @@ _DEBUG: Final = "--debug"
 _SWITCHES: Final = ("--help", "--version", _DEBUG)
 _OBJECTS_PER_COLLECTION: Final = 10_000
 """Imports make many objects and hardly any garbage: to look for it after 700 takes a tenth of a short run's time."""
-_NO_THREADS_OF_NUMPY: Final = ("OPENBLAS_NUM_THREADS", "1")
-"""The libraries of NumPy and SciPy each start one per processor: a fifth of a short run's processor time."""
+_THREADS_OF_NUMPY: Final = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
+"""The variables by which the user may say how many the libraries of NumPy and SciPy start, each of them. Without one it
+is as many as there are processors, which takes a fifth of a short run's processor time."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,7 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def set_up_process() -> None:
     """What every process does first that carries a command or a request out."""
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
-    os.environ.setdefault(*_NO_THREADS_OF_NUMPY)
+    if not any(name in os.environ for name in _THREADS_OF_NUMPY):
+        os.environ[_THREADS_OF_NUMPY[0]] = "1"
 
 
 def _with_plain_switches(words: Sequence[str]) -> list[str]:

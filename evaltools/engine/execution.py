@@ -56,9 +56,9 @@ class Execution:
     """How an evaluation is carried out.
 
     ``workers`` None: one per core. ``run_dir`` None: nothing is kept for a later run. ``latency_examples`` None: a
-    tenth of the examples, at most 100. A trace is written to ``trace``. Inputs made of pictures are kept in the folder
-    ``input_cache``, at most about ``input_cache_bytes`` of them. After the run, flags that
-    would make it faster are tried on ``try_advice`` examples, 0: on none.
+    tenth of the examples, at most 100, or 40 where these say enough. A trace is written to ``trace``. Inputs made of
+    pictures are kept in the folder ``input_cache``, at most about ``input_cache_bytes`` of them. After the run, flags
+    that would make it faster are tried on ``try_advice`` examples, 0: on none.
     """
 
     workers: int | None = 1

@@ -13,8 +13,7 @@ from evaltools.runtime import Session
 
 _TENTH: Final = 10
 _MOST: Final = 100
-_FEWEST: Final = 30
-_BETWEEN_LOOKS: Final = 10
+_LOOK_AFTER: Final = 40
 _GOLDEN: Final = 0.6180339887498949
 Taken = Mapping[str, Sequence["QuietTime"]]
 
@@ -100,8 +99,9 @@ def measure_in_quiet(
 ) -> QuietTimes:
     """Run each example on every session, after one run of each that does not count. Failures are left out.
 
-    ``maker`` makes the inputs between the runs. ``is_enough`` is asked after 30 examples and every 10 that follow
-    whether no more are needed. Ctrl-C ends it; what was measured until then is returned.
+    ``maker`` makes the inputs between the runs. After 40 examples ``is_enough`` is asked, once, whether no more are
+    needed: whoever looks often, until an interval is narrow, finds it too narrow. Ctrl-C ends it; what was measured
+    until then is returned.
     """
     taken: dict[str, list[QuietTime]] = {name: [] for name in sessions}
     names = list(sessions)
@@ -123,7 +123,7 @@ def measure_in_quiet(
             if turn:
                 done += 1
                 on_example()
-                if done >= _FEWEST and done % _BETWEEN_LOOKS == 0 and is_enough(taken):
+                if done == _LOOK_AFTER and is_enough(taken):
                     break
     except KeyboardInterrupt:
         return QuietTimes(done, taken, interrupted=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
+
+import numpy as np
 
 from evaltools.configuration import Configuration
 from evaltools.engine.capture_answer import CaptureAnswers
@@ -32,7 +33,8 @@ from evaltools.result.device_run import HOST
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Open, Session, TensorSpec, WatchedSession
 from evaltools.runtime.process.restarting import RestartingSession, Restarts
-from evaltools.stats.series import FEWEST_PROCESSES, series_bounds
+from evaltools.stats.latency_ratio import latency_ratio
+from evaltools.stats.series import FEWEST_PROCESSES
 from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.run_identity import QUIET, times_of_pass
 from evaltools.tasks.shared.sampled.elsewhere import Elsewhere, OtherMachines
@@ -42,8 +44,7 @@ from evaltools.tasks.shared.startup import FIRST_TURN, PROBING, Startup
 
 _WORKERS: Final = "workers"
 QUIET_PHASE: Final = "latency in quiet"
-_NARROW: Final = 0.05
-_CLOCK_US: Final = 0.001
+_NARROW: Final = 1.05
 
 
 def require_stated(
@@ -220,16 +221,10 @@ def carry_out(
                     for sessions in workers
                 ]
                 chosen = examples_for_latency(examples, execution.latency_examples)
-                ends_early = execution.latency_examples is None and not task.in_order
+                may_end = execution.latency_examples is None and not task.in_order
+                is_enough = partial(are_known, setup.reference) if may_end else None
                 quiet = pooled(
-                    _measure_in_quiet(
-                        makers[0],
-                        usable,
-                        scattered(chosen) if ends_early else chosen,
-                        options.invocations,
-                        observer,
-                        partial(are_known, setup.reference) if ends_early else lambda _taken: False,
-                    ),
+                    _measure_in_quiet(makers[0], usable, chosen, options.invocations, observer, is_enough),
                     lambda name, number: restarting[number][name] is restarting[0][name],
                 )
                 outcome = outcome.interrupted() if quiet.interrupted else outcome
@@ -287,15 +282,20 @@ def _measure_in_quiet(
     examples: Sequence[Example],
     invocations: int,
     observer: Observer,
-    is_enough: Callable[[Taken], bool],
+    is_enough: Callable[[Taken], bool] | None,
 ) -> list[QuietTimes]:
-    """Measure latency in one worker after the other, or only in the first, if they are too few to compare processes.
+    """Measure latency in one worker after the other.
 
-    Then it ends where that ``is_enough``.
+    Where there are too few of them to compare processes, only the first measures, and may end where that ``is_enough``.
     """
     with counted(observer, QUIET_PHASE, len(examples)) as step:
         if min(len(workers), len(examples)) < FEWEST_PROCESSES:
-            return [measure_in_quiet(maker, workers[0], examples, invocations, step, is_enough)]
+            if is_enough is None:
+                return [measure_in_quiet(maker, workers[0], examples, invocations, step)]
+            found = measure_in_quiet(maker, workers[0], scattered(examples), invocations, step, is_enough)
+            for _ in range(0 if found.interrupted else len(examples) - found.examples):
+                step()  # what is not needed is done
+            return [found]
         workers = workers[: len(examples)]
         parts: list[QuietTimes] = []
         for number, sessions in enumerate(workers):
@@ -307,14 +307,17 @@ def _measure_in_quiet(
 
 
 def are_known(reference: str | None, taken: Taken) -> bool:
-    """Whether 95 % intervals are at most 5 % wide: that of each ratio to the reference, without one of each time."""
-    times = {name: {each.example: max(sum(each.invokes_us), _CLOCK_US) for each in own} for name, own in taken.items()}
-    base = times.pop(reference, None) if reference is not None else None
+    """Whether times say enough: the 95 % interval of each ratio to the reference is at most 5 % wide.
+
+    Without a reference, or with nothing beside it, that of each time.
+    """
+    times = {name: {each.example: sum(each.invokes_us) for each in own} for name, own in taken.items()}
+    base = times.pop(reference, {}) if reference is not None and len(times) > 1 else {}
     for own in times.values():
-        examples = own.keys() if base is None else own.keys() & base.keys()
-        logarithms = [math.log(own[number] / (base[number] if base else 1.0)) for number in own if number in examples]
-        bounds = series_bounds(logarithms, 0.95)
-        if bounds is None or bounds[1] - bounds[0] > _NARROW:
+        before = base or dict.fromkeys(own, float(np.median(list(own.values()))) if own else 0.0)
+        both = [number for number in own if number in before]
+        found = latency_ratio([before[number] for number in both], [own[number] for number in both])
+        if found is None or found.interval is None or found.interval.high > _NARROW * found.interval.low:
             return False
     return True
 

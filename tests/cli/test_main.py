@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from evaltools.cli.main import main
 from evaltools.commands.names import command_names
+from evaltools.engine.execution import available_cores
 from tests.command import evaltools
 
 
@@ -39,13 +39,24 @@ def test_version() -> None:
     assert evaltools("--version").out.startswith("evaltools 0.")
 
 
-def test_numpy_starts_threads_only_where_the_user_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    main(["--version"])
-    assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
-    main(["--version"])
-    assert os.environ["OPENBLAS_NUM_THREADS"] == "3"
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted in /proc")
+@pytest.mark.skipif(available_cores() < 2, reason="NumPy starts no more threads than there are processors")
+@pytest.mark.parametrize(
+    ("said", "threads"), [({}, 1), ({"OMP_NUM_THREADS": "2"}, 2), ({"OPENBLAS_NUM_THREADS": "2"}, 2)]
+)
+def test_numpy_starts_threads_only_where_the_user_says_so(said: dict[str, str], threads: int) -> None:
+    script = """
+import os
+from evaltools.cli.main import set_up_process
+set_up_process()
+import numpy
+numpy.ones((400, 400)) @ numpy.ones((400, 400))
+print(len(os.listdir("/proc/self/task")))
+"""
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")} | said
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    assert int(done.stdout) == threads
 
 
 def test_an_unknown_command_is_refused_with_the_nearest() -> None:

@@ -11,6 +11,7 @@ from evaltools.engine.preparation import ReadyExample
 from evaltools.engine.quiet_latency import (
     QuietTime,
     QuietTimes,
+    Taken,
     examples_for_latency,
     measure_in_quiet,
     pooled,
@@ -100,21 +101,25 @@ def test_configurations_take_turns_and_the_first_run_of_each_does_not_count() ->
     assert found == QuietTimes(3, {"a": taken, "b": taken})
 
 
-@pytest.mark.parametrize(("enough_after", "expected"), [(1, 30), (31, 40), (99, 45)])
-def test_it_ends_where_what_was_measured_is_enough(enough_after: int, expected: int) -> None:
+@pytest.mark.parametrize(("is_enough", "expected"), [(True, 40), (False, 45)])
+def test_after_forty_examples_it_ends_if_they_are_enough(is_enough: bool, expected: int) -> None:
     examples = [Example(index, "") for index in range(45)]
-    found = measure_in_quiet(
-        Making(), {"a": Timed("a", [])}, examples, 1, is_enough=lambda taken: len(taken["a"]) >= enough_after
-    )
+    asked: list[int] = []
+
+    def look(taken: Taken) -> bool:
+        asked.append(len(taken["a"]))
+        return is_enough
+
+    found = measure_in_quiet(Making(), {"a": Timed("a", [])}, examples, 1, is_enough=look)
+    assert asked == [40]
     assert found.examples == len(found.taken["a"]) == expected
 
 
-@pytest.mark.parametrize("count", [0, 1, 30, 57, 100])
-def test_wherever_it_ends_its_examples_are_spread_over_all(count: int) -> None:
+@pytest.mark.parametrize("count", [0, 1, 41, 57, 100])
+def test_the_first_forty_examples_are_spread_over_all(count: int) -> None:
     order = [example.index for example in scattered([Example(index, "") for index in range(count)])]
     assert sorted(order) == list(range(count))
-    for first in range(30, count):
-        assert np.diff([0, *sorted(order[:first]), count]).max() <= 3 * count / first
+    assert np.diff([-1, *sorted(order[:40]), count]).max() <= max(1, 3 * count / 40)
 
 
 def test_failures_are_left_out_for_whom_they_concern() -> None:

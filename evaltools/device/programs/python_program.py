@@ -10,6 +10,7 @@ import re
 import shlex
 import zipfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.device.adb.answer import ShellAnswer
-from evaltools.device.adb.errors import ProgramMissing
+from evaltools.device.adb.errors import DeviceError, ProgramMissing
 from evaltools.device.files.store import PROGRAMS, DeviceStore, sha256_of
 from evaltools.device.programs.part import PartWork, SentFiles
 from evaltools.documents import json_values
@@ -47,6 +48,11 @@ class PythonProgram:
         for name in work.folders:
             words += ["--folder", name, *sent.archives[name]]
         return self.start([*words, "--", sent.request], taskset)
+
+    def check_again(self, store: DeviceStore) -> None:
+        """Have the next run check the modules anew, as after one that failed: a package may have gone."""
+        with suppress(DeviceError):  # the run's own failure is the one to tell
+            store.adb.shell(store.serial, f"rm -f {shlex.quote(self.folder)}/{_CHECKED}-*")
 
     def start(self, words: Sequence[str], taskset: str = "") -> str:
         """The shell command that starts the program on the device.

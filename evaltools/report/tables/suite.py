@@ -83,15 +83,18 @@ class SuiteLine:
 
     @property
     def why(self) -> str:
-        """Why there are no figures, why some are missing, or why nothing is decided."""
+        """Why there are no figures, or why some are missing."""
         if self.row is None:
             return printable(self.entry.reason)
         if self.row.fallback:
             return printable(self.row.fallback)
-        if self.row.reason:
-            failed = f"{self.row.failed_examples} runs failed: " if self.row.failed_examples else ""
-            return printable(f"{failed}{self.row.reason}")
-        return printable(verdict_in_words(self.row.not_decided)) if self.row.not_decided else ""
+        failed = f"{self.row.failed_examples} runs failed: " if self.row.failed_examples else ""
+        return printable(f"{failed}{self.row.reason}") if self.row.reason else ""
+
+    @property
+    def why_open(self) -> str:
+        """Why nothing is decided."""
+        return printable(verdict_in_words(self.row.not_decided)) if self.row and self.row.not_decided else ""
 
 
 def lines_of(result: SuiteResult) -> list[SuiteLine]:
@@ -215,11 +218,11 @@ def changes_in_words(found: SuiteChanges) -> str:
 
 
 def reasons_of(lines: Sequence[SuiteLine]) -> dict[str, list[str]]:
-    """What is missing and why: each reason with the configurations and models that it is about."""
+    """What is missing or not decided, and why: each reason with the configurations and models that it is about."""
     found: dict[str, dict[str, list[str]]] = {}
     for line in lines:
-        if line.why:
-            found.setdefault(line.why, {}).setdefault(line.configuration, []).append(line.entry.model)
+        for reason in filter(None, (line.why, line.why_open)):
+            found.setdefault(reason, {}).setdefault(line.configuration, []).append(line.entry.model)
     return {
         reason: [f"{configuration} ({', '.join(dict.fromkeys(models))})" for configuration, models in of.items()]
         for reason, of in found.items()

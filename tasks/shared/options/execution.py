@@ -88,8 +88,8 @@ _SHARED: Final = (
     ),
     Parameter(
         "latency_examples",
-        "Examples of the quiet latency phase; -1: a tenth, 10 to 100, or 30 where these say enough, and none with one "
-        "worker, whose pass is quiet.",
+        "Examples of the quiet latency phase; -1: a tenth, 10 to 100 (with two workers 40 where these say enough), and "
+        "none with one worker, whose pass is quiet.",
         default=-1,
         about="execution",
         only_with=("executor=local",),

@@ -124,6 +124,25 @@ def test_latency_is_of_as_many_examples_as_were_asked_for(flags: list[str], coun
     assert [entry["finished_examples"] for entry in result["configurations"]] == [12, 12]
 
 
+@pytest.mark.parametrize(
+    ("flags", "enough", "count"),
+    [
+        (["--workers=2"], True, 8),
+        (["--workers=2"], False, 10),
+        (["--workers=2", "--latency_examples=11"], True, 11),
+        (["--workers=3"], True, 10),
+    ],
+)
+def test_two_workers_take_fewer_examples_where_these_say_enough(
+    flags: list[str], enough: bool, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evaltools.engine.quiet_latency._LOOK_AFTER", 8)
+    monkeypatch.setattr("evaltools.tasks.shared.measuring.are_known", lambda _reference, _taken: enough)
+    output = tmp_path / "result.json"
+    figures_here(imagenet(XNNPACK, *flags, pictures=12), output)
+    assert json.loads(output.read_text())["execution"]["quiet_latency_examples"] == count
+
+
 def test_with_one_worker_latency_is_of_all_examples(tmp_path: Path) -> None:
     output = tmp_path / "result.json"
     figures_here(imagenet(XNNPACK, "--workers=1", pictures=12), output)

@@ -100,8 +100,11 @@ def test_what_was_checked_is_not_checked_again_but_other_modules_are(
     store = DeviceStore(client, devices[0].serial, f"{ROOT} of modules")
     detector = Needed("coco", ("pycocotools.cocoeval",))
     for needed in (NEEDED, detector, NEEDED, detector):
-        install(store, [wheel], needed, PYTHON)
+        program = install(store, [wheel], needed, PYTHON)
+    program.check_again(store)
+    install(store, [wheel], NEEDED, PYTHON)
     assert [line.split()[3:] for line in checks.read_text().splitlines()] == [
         list(NEEDED.modules),
         list(detector.modules),
+        list(NEEDED.modules),
     ]

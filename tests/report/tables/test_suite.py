@@ -17,11 +17,14 @@ SAID = "fast (m): not decided: scores: these inputs cannot show a fault"
 
 
 def test_what_is_not_decided_has_its_reason() -> None:
-    row = SuiteRow("fast", "test", [], "measured", verdict="not decided", not_decided=BLIND_VERDICT)
+    row = SuiteRow(
+        "fast", "test", [], "measured", "bad.jpg", "not decided", not_decided=BLIND_VERDICT, failed_examples=3
+    )
     entry = SuiteEntry("m", "m.tflite", "00", "diff", [], "done", result="r.json", rows=[row])
     result = replace(samples.suite("x"), entries=[entry], changes=None)
     console = Console(width=200, record=True)
     print_suite(result, console)
-    assert SAID in console.export_text()
     (models,) = sections(result)
-    assert SAID in str(models)
+    for text in (console.export_text(), str(models)):
+        assert SAID in text
+        assert "fast (m): 3 runs failed: bad.jpg" in text

@@ -26,13 +26,17 @@ def test_of_ratios_the_noise_of_the_machine_does_not_count() -> None:
     assert not are_known("reference", {**slow, "other": taken(100 * NOISE[::-1])})
 
 
-def test_without_a_reference_each_time_is_to_be_known() -> None:
-    assert are_known(None, {"test": taken(100 * STEADY)})
-    assert are_known("not run here", {"test": taken(100 * STEADY)})
+def test_without_a_reference_or_with_nothing_beside_it_each_time_is_to_be_known() -> None:
+    for reference in (None, "not run here", "alone"):
+        assert are_known(reference, {"alone": taken(100 * STEADY)})
+        assert not are_known(reference, {"alone": taken(100 * NOISE)})
     assert not are_known(None, {"test": taken(100 * STEADY), "other": taken(100 * NOISE)})
 
 
 def test_ratios_are_of_the_examples_of_both() -> None:
     assert are_known("reference", {"reference": taken(300 * NOISE, 7), "test": taken(100 * NOISE * STEADY, 5)})
     assert not are_known("reference", {"reference": taken(300 * NOISE), "test": []})
-    assert are_known(None, {"test": taken([0.0] * 40)})
+
+
+def test_a_clock_that_is_coarser_than_the_times_tells_too_little() -> None:
+    assert not are_known("reference", {"reference": taken([1.0, 2.0] * 20), "test": taken([2.0, 1.0] * 20)})

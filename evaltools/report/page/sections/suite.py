@@ -78,8 +78,8 @@ def _what_ran(lines: Sequence[SuiteLine]) -> str:
 
 
 def _why_not(lines: Sequence[SuiteLine]) -> str:
-    """The reason for which most models have no figures, and how many other reasons there are."""
-    reasons = Counter(line.why for line in lines if line.why and not (line.row and line.row.not_decided))
+    """The reason for which most models were not measured, and how many other reasons there are."""
+    reasons = Counter(line.why for line in lines if line.why)
     if not reasons:
         return ""
     first, *others = (reason for reason, _ in reasons.most_common())
