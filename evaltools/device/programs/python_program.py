@@ -50,7 +50,7 @@ class PythonProgram:
         return self.start([*words, "--", sent.request], taskset)
 
     def check_again(self, store: DeviceStore) -> None:
-        """Have the next run check the modules anew, as after one that failed: a package may have gone."""
+        """Forget which modules could be imported there."""
         with suppress(DeviceError):  # the run's own failure is the one to tell
             store.adb.shell(store.serial, f"rm -f {shlex.quote(self.folder)}/{_CHECKED}-*")
 

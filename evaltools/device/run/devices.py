@@ -170,6 +170,12 @@ class DevicesUsed:
             program = self._pythons[serial] = install(store, self._all_wheels(), needed, self._flags.python)
         return program
 
+    def check_python_again(self, serial: str) -> None:
+        """Have evaltools checked before the next part on a device, as after one that failed: a package may be gone."""
+        program = self._pythons.pop(serial, None)
+        if program is not None:
+            program.check_again(self._devices[serial].store)
+
     def _device(self, serial: str) -> PartDevice:
         flags, on_sending = self._flags, Sending(serial, self._console)
         store = DeviceStore(self.adb, serial, flags.root, flags.patience_s, self.stop, on_sending)

@@ -153,10 +153,9 @@ class EvaltoolsProgram(DeviceProgram[PartDone, Path]):
         size = self._size(job)
         reader = ProgressReader(lambda progress: self._tell(job, replace(progress, done=min(progress.done, size - 1))))
         work = self._work(self._shard(job))
-        device = devices.device(serial)
-        done = device.do(work, program, self._kept.unfinished(job), reader)
+        done = devices.device(serial).do(work, program, self._kept.unfinished(job), reader)
         if done.code not in self._good_codes:
-            program.check_again(device.store)
+            devices.check_python_again(serial)
         _require_records(done, serial, self._good_codes)
         folder = done.folder / RUN
         alike.admit(job, serial, folder, not_measured(folder), lambda: self._keep(done, job, devices.facts_of(serial)))

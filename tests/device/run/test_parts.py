@@ -20,7 +20,7 @@ from evaltools.cli.shared.terminal import make_console
 from evaltools.device.adb.errors import CommandFailed, ConnectionLost, DeviceError, NoSpace, ProgramMissing
 from evaltools.device.programs.part import PartDone, PartWork
 from evaltools.device.programs.pool import Job, PoolOutcome
-from evaltools.device.run.parts import KeptPart, PartsFolder, run_parts
+from evaltools.device.run.parts import WITH_RECORDS, KeptPart, PartsFolder, run_parts
 from evaltools.engine.execution import Shard
 from evaltools.engine.ledger import Tally
 from evaltools.errors import DataError, OutputError
@@ -187,6 +187,7 @@ class Run:
     each: bool = False
     stop: threading.Event = field(default_factory=threading.Event)
     printed: io.StringIO = field(default_factory=io.StringIO)
+    checked_again: list[str] = field(default_factory=list)
 
     @property
     def jobs(self) -> list[Job]:
@@ -202,6 +203,7 @@ class Run:
         devices: Any = SimpleNamespace(
             device=by_serial.__getitem__,
             python=lambda serial, kind: f"{kind.name} on {serial}",
+            check_python_again=self.checked_again.append,
             facts_of=facts_of,
             serials=tuple(by_serial),
             left_out=(),
@@ -347,6 +349,7 @@ def test_a_part_is_done_where_its_code_says_so_and_its_records_are_there(
     run = Run(tmp_path, [Phone("A", code=code, leaves_records=leaves_records, err="x\nKilled\n")], count=1)
     found = run.do()
     assert run.kept.is_done(Job(0)) is is_done
+    assert set(run.checked_again) == (set() if code in WITH_RECORDS else {"A"})
     if not is_done:
         assert {attempt.kind for attempt in found.lost[Job(0)]} == {CommandFailed.kind}
         assert found.left_out[0].reason == (
