@@ -30,6 +30,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--folder", nargs="+", action="append", default=[])
     parser.add_argument("request", nargs="?")
     given = parser.parse_args(arguments)
+    program = importlib.import_module(_CARRY_OUT)
+    program.set_up_process()
     if given.check:
         print(json.dumps(describe_installation(given.check)))
         return 0
@@ -38,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     for folder, *archives in given.folder:
         Path(folder).mkdir()
         _unpack(map(Path, archives), Path(folder))
-    carried_out: int = importlib.import_module(_CARRY_OUT).main([given.request])
+    carried_out: int = program.main([given.request])
     return carried_out
 
 
