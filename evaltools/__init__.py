@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from evaltools.errors import TaskError as TaskError
     from evaltools.errors import UsageError as UsageError
     from evaltools.metrics.metric import Metric as Metric
-    from evaltools.result.drawing import Drawing as Drawing
-    from evaltools.result.drawing import Panel as Panel
+    from evaltools.result.small_pictures import Drawing as Drawing
+    from evaltools.result.small_pictures import Panel as Panel
     from evaltools.tasks.own.definition import Example as Example
     from evaltools.tasks.own.definition import Mean as Mean
     from evaltools.tasks.own.definition import Task as Task
@@ -77,7 +77,7 @@ _MODULES = {
         "UsageError",
     ),
     "evaltools.metrics.metric": ("Metric",),
-    "evaltools.result.drawing": ("Drawing", "Panel"),
+    "evaltools.result.small_pictures": ("Drawing", "Panel"),
     "evaltools.tasks.own.definition": ("Example", "Mean", "Task", "mean", "pooled", "share", "task"),
     "evaltools.tasks.own.pictures": ("image_input", "pairs"),
 }

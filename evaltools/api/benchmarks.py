@@ -11,7 +11,7 @@ from typing import Any
 from evaltools.api.configurations import Tests, read_tests
 from evaltools.api.options import AnyPath, flags_of
 from evaltools.api.progress import bar
-from evaltools.api.shown import Entries, Entry
+from evaltools.api.results_in_common import Entries, Entry
 from evaltools.benchmark.fresh_process import Watcher
 from evaltools.benchmark.kind import KIND, request_of_flags
 from evaltools.benchmark.measure import measure_benchmark

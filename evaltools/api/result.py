@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.api.locating import Located
-from evaltools.api.shown import Entries, Entry
+from evaltools.api.results_in_common import Entries, Entry
 from evaltools.gates.check import evidence_of
 from evaltools.metrics.latency import Latency
 from evaltools.report.page.content.sources import Sources

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from evaltools.engine.task import Example, Failure
 
 Stop = Literal["interrupted", "too many failed examples", "every configuration was given up"]
+ALL_GIVEN_UP: Final[Stop] = "every configuration was given up"
 Fates = Mapping[str, Failure | None]
 """The failure of each configuration that was tried, None where there was none."""
 
@@ -75,11 +76,22 @@ class Ledger:
                 return
             self._settle(following, self._waiting.pop(following))
 
-    def _settle(self, example: int, fates: Fates) -> None:
-        for name in self._in_a_row:
-            if name not in fates and name not in self.given_up:
+    def end(self, why: Stop) -> None:
+        """Stop before the next example that is not settled: the shard that had it ended there, and said why."""
+        if self.stopped is not None or self.tally.done == len(self._order):
+            return
+        if why == ALL_GIVEN_UP:
+            self._given_up_by_a_shard(self._needed)
+        self.stopped = why
+
+    def _given_up_by_a_shard(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.given_up:
                 reason = f"a shard of this run gave it up; {self._last_reason.get(name, 'its reason is there')}"
                 self.given_up[name] = GivenUp(self.last_settled, reason)
+
+    def _settle(self, example: int, fates: Fates) -> None:
+        self._given_up_by_a_shard(name for name in self._in_a_row if name not in fates)
         counted = {name: failure for name, failure in fates.items() if name not in self.given_up}
         self.tally.add(counted)
         self.last_settled = example
@@ -92,4 +104,4 @@ class Ledger:
         if self._max_failed is not None and self.tally.failed_examples > self._max_failed:
             self.stopped = "too many failed examples"
         elif self._needed and all(name in self.given_up for name in self._needed):
-            self.stopped = "every configuration was given up"
+            self.stopped = ALL_GIVEN_UP

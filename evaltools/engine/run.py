@@ -130,10 +130,12 @@ def settle(
     reference: str | None,
     options: PassOptions,
     examples: Sequence[Example] | None = None,
+    ended: Stop | None = None,
 ) -> PassOutcome[Observation]:
     """The outcome of the records in a journal; nothing is run. ``examples`` are those that count, None for all.
 
-    A configuration that has no record of an example counts as given up before it.
+    A configuration that has no record of an example counts as given up before it. ``ended`` is why there may be no
+    record of an example at all.
     """
     wanted = task.examples if examples is None else examples
     records = TaskJournal(journal, task.examples, task.observation_type)
@@ -143,6 +145,8 @@ def settle(
     for example, fates in records.fates():
         if example in numbers:
             ledger.add(example, {name: fate for name, fate in fates.items() if name in configurations})
+    if ended is not None:
+        ledger.end(ended)
     return _outcome(records, ledger, configurations)
 
 

@@ -20,8 +20,8 @@ from evaltools.model.graph import (
     read_nodes,
     rows_selected,
 )
-from evaltools.model.held import HeldFile, hold
 from evaltools.model.metadata import InputNormalization, ValueRange, input_normalization, input_ranges
+from evaltools.model.private_copy import HeldFile, hold
 from evaltools.model.signature import signature_graph, signature_keys, signature_names, with_main_graph
 from evaltools.model.value_range import Constants, range_by_graph
 from evaltools.model.verify import verify_model

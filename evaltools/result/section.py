@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from evaltools.result.drawing import Panel
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.small_pictures import Panel
 
 Tone = Literal["", "good", "bad", "open"]
 """The colour of a statement: what a verdict says, never a judgement of the page's own."""

@@ -19,7 +19,7 @@ from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 from evaltools.request import Options, Request, Stated
 from evaltools.request.plain import REQUEST_VERSION, from_plain, stored_in, to_plain
-from evaltools.runs.consequences import consequences
+from evaltools.runs.preview import consequences
 from evaltools.task_kind import request_kind
 from evaltools.tasks.shared.run_identity import require_same_code
 from evaltools.text import printable

@@ -86,7 +86,7 @@ class _Imagenet(EvaluationKind):
     ) -> list[OutputError]:
         if files is None:
             return []
-        from evaltools.tasks.imagenet.drawn import draw_changes
+        from evaltools.tasks.imagenet.disagreements import draw_changes
         from evaltools.tasks.shared.contact_sheet import write_sheet
 
         pictures = asked.options.ground_truth_images_path

@@ -30,7 +30,7 @@ def keypoints(
     [1,height,width,17]. Pictures keep their aspect ratio: a border fills the input. Without annotations: how far the
     keypoints are from the reference's.
     """
-    from evaltools.tasks.keypoints import drawn, examples, scoring
+    from evaltools.tasks.keypoints import examples, scoring, small_pictures
 
     truth: list[Mean] = [
         pooled("oks_ap", scoring.oks_ap),
@@ -44,7 +44,7 @@ def keypoints(
         score=partial(scoring.score, pck_share) if annotations else None,
         agree=scoring.agree,
         metrics=[*truth, *agreement] if annotations else agreement,
-        draw=drawn.draw,
+        draw=small_pictures.draw,
         uncertainty=scoring.uncertainty,
     )
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, ParamSpec, Proto
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from evaltools.result.drawing import Drawing
+    from evaltools.result.small_pictures import Drawing
     from evaltools.tasks.own.outputs import Outputs
     from evaltools.tasks.own.tensors import TaskTensor
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from PIL import Image
 
-from evaltools.result.drawing import Panel
+from evaltools.result.small_pictures import Panel
 
 _SIDE: Final = 128
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from evaltools.metrics.latency import Latency
-from evaltools.result.drawing import Drawing
+from evaltools.result.small_pictures import Drawing
 from evaltools.stats.interval import Interval
 from evaltools.stats.means import MeanChange
 from evaltools.tasks.own.definition import Mean

@@ -20,8 +20,8 @@ from evaltools.engine.task import Prepared
 from evaltools.errors import DataError, EvaltoolsError, ImageError, TaskError, UsageError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import resizing_by_kernel
-from evaltools.result.drawing import Drawing
 from evaltools.result.metrics import METRICS
+from evaltools.result.small_pictures import Drawing
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Example, KnowsModels, Mean, Pooled, Share, Task
 from evaltools.tasks.own.faults import FAULTS, calling_task, place_of, sentence, shown, told

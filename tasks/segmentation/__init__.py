@@ -31,7 +31,7 @@ def segmentation(
     the reference gives them.
     """
     from evaltools.tasks.own.pictures import image_input, pairs
-    from evaltools.tasks.segmentation import drawn, pixels
+    from evaltools.tasks.segmentation import pixels, small_pictures
 
     return Task(
         examples=pairs(images, masks, num_images),
@@ -39,7 +39,7 @@ def segmentation(
         score=partial(pixels.score, mask_values, class_offset) if masks else None,
         agree=pixels.agree,
         metrics=pixels.metrics(has_truth=masks is not None),
-        draw=partial(drawn.draw, mask_values, class_offset),
+        draw=partial(small_pictures.draw, mask_values, class_offset),
         uncertainty=pixels.share_of_borders,
     )
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import JOURNAL_NAME, Journal
+from evaltools.engine.ledger import Stop
 from evaltools.engine.quiet_latency import QuietTime, QuietTimes, pooled
 from evaltools.engine.run import PassOptions, settle
 from evaltools.engine.run_folder import (
@@ -37,6 +38,7 @@ from evaltools.tasks.shared.sampled.setup import SamplingSetup
 
 DESCRIBED: Final = "configurations"
 QUIET: Final = "latency in quiet"
+STOPPED: Final = "why the pass ended before its last example"
 TASK: Final = "the task"
 """The input of an identity that names what the run does."""
 _WHOLE: Final = "0/1"
@@ -276,22 +278,27 @@ def merged_run(
     Raises :class:`UsageError` for folders of other runs, or where examples are missing.
     """
     quiet: list[QuietTimes] = []
-    quiet_examples = missing = 0
+    quiet_examples = missing = unfinished = 0
+    ended: Stop | None = None
     described: list[ConfigurationResult] = []
     for place in places:
         require_one_run(place, identity)
         own: list[ConfigurationResult] = []
         own_quiet: list[QuietTimes] = []
         inputs_us: list[int] = []
-        done = 0
+        done = left = 0
         for shard in _one_by_one(place.folders):
             own = own or described_in(shard)
             done += len(shard.examples())
+            if (stopped := _stop_of(shard)) is not None:
+                ended = ended or stopped
+                left += _shard_in(shard).size_of(len(task.examples)) - len(shard.examples())
             inputs_us += shard.preprocessing_us(len(task.examples))
             journal.take_over(shard, place.suffix)
             own_quiet += [_at_place(part, place) for part in _quiet_of(shard)]
         if done or any(entry.role == "test" and entry.status == "measured" for entry in own):
             missing = max(missing, len(task.examples) - done)
+            unfinished = max(unfinished, len(task.examples) - done - left)
         else:
             own = [_unused(entry) for entry in own]
         described += [_at(entry, place, place is places[0], inputs_us) for entry in own]
@@ -312,7 +319,8 @@ def merged_run(
         sampled = merge_sampled(task, journal, reference, tests, sampling, options, _finished_shards(folders))
         measured = MeasuredPass(sampled.outcome, workers=0, merged_shards=len(folders), sampling=sampled.sampling)
     else:
-        outcome = settle(task, names, journal, None if reference is None else reference + places[0].suffix, options)
+        first = None if reference is None else reference + places[0].suffix
+        outcome = settle(task, names, journal, first, options, ended=None if unfinished else ended)
         if missing and outcome.stopped is None:
             raise none_has
         measured = MeasuredPass(outcome, workers=0, merged_shards=len(folders))
@@ -330,8 +338,7 @@ def _finished_shards(folders: Sequence[Path]) -> list[Shard]:
     for shard in _one_by_one(folders):
         if shard.fact(QUIET) is None:
             raise UsageError(f"the run in {shard.folder} is not finished; give evaltools resume {shard.folder}")
-        index, _, count = (_identity_in(shard).shard or _WHOLE).partition("/")
-        found.append(Shard(int(index), int(count)))
+        found.append(_shard_in(shard))
     return sorted(found, key=lambda shard: shard.index)
 
 
@@ -340,6 +347,18 @@ def _one_by_one(folders: Iterable[Path]) -> Iterator[Journal]:
     for folder in folders:
         with journals_of([folder]) as (journal,):
             yield journal
+
+
+def _shard_in(journal: Journal) -> Shard:
+    index, _, count = (_identity_in(journal).shard or _WHOLE).partition("/")
+    return Shard(int(index), int(count))
+
+
+def _stop_of(shard: Journal) -> Stop | None:
+    """Why it ended before its last example, None where it did not, or was interrupted."""
+    text = shard.fact(STOPPED)
+    found: Stop | None = None if text is None else decode(text, Stop | None, shard.folder)
+    return found
 
 
 def _quiet_of(shard: Journal) -> list[QuietTimes]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evaltools.engine.ledger import Fates, GivenUp, Ledger, Tally
+from evaltools.engine.ledger import Fates, GivenUp, Ledger, Stop, Tally
 from evaltools.engine.task import Example, Failure
 
 WRONG = Failure("inference", "node 7 failed")
@@ -146,6 +146,23 @@ def test_the_examples_of_a_shard_keep_their_numbers() -> None:
     for index in (7, 4, 1):
         book.add(index, {"a": None})
     assert (book.tally.done, book.last_settled) == (3, 7)
+
+
+@pytest.mark.parametrize("why", ["every configuration was given up", "too many failed examples"])
+def test_what_a_shard_left_out_ends_it_before_the_first_of_that(why: Stop) -> None:
+    book = ledger(5, names="ab", needed="b")
+    for index in (0, 1, 3, 4):
+        book.add(index, {"a": None, "b": None})
+    book.end(why)
+    assert (book.stopped, book.tally.done, book.last_settled) == (why, 2, 1)
+    assert {name: entry.after for name, entry in book.given_up.items()} == ({"b": 1} if "given" in why else {})
+
+
+def test_where_nothing_is_left_out_it_does_not_end_sooner() -> None:
+    book = ledger(1, names="a")
+    book.add(0, {"a": None})
+    book.end("every configuration was given up")
+    assert (book.stopped, book.given_up) == (None, {})
 
 
 @pytest.mark.parametrize("seed", range(60))

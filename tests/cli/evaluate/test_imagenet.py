@@ -166,7 +166,12 @@ def test_a_run_imports_nothing_that_only_pages_baselines_or_other_tasks_need(eva
     imported = {line.rpartition("|")[2].strip() for line in completed.err.splitlines() if line.startswith("import")}
     assert "evaltools.tasks.imagenet.result" in imported
     unneeded = {"report.page.make", "report.files.plots.models", "gates.baseline", "result.benchmark", "result.locate"}
-    unneeded |= {"metrics.output_difference", "tasks.coco.result", "tasks.imagenet.page", "tasks.imagenet.drawn"}
+    unneeded |= {
+        "metrics.output_difference",
+        "tasks.coco.result",
+        "tasks.imagenet.page",
+        "tasks.imagenet.disagreements",
+    }
     assert not {f"evaltools.{name}" for name in unneeded} & imported
 
 

@@ -6,9 +6,11 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from evaltools.datasets import sample
+from evaltools.preprocess import ImageToTensor, decode_image
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
 from tests import tiny_models
@@ -109,6 +111,32 @@ def test_shards_of_an_informed_run_tell_of_the_whole_what_is_true(limit: str, tm
     assert (drawn.part.figures, drawn.part.comparisons) == (whole.part.figures, whole.part.comparisons)
     assert drawn.sampling is not None
     assert drawn.sampling.answers["test"].answer == "kept"
+
+
+def test_a_shard_that_gave_the_only_test_up_ends_the_whole_there(rounding_delegate: Path, tmp_path: Path) -> None:
+    """The third and the fifth picture make it crash: in a row in one of two shards, not among all."""
+    *pictures, bad = sorted(sample.images_dir().iterdir())
+    (tmp_path / "images").mkdir()
+    for place, picture in enumerate(pictures):
+        shutil.copy(bad if place in (2, 4) else picture, tmp_path / "images" / picture.name)
+    truth = tmp_path / "truth.txt"
+    truth.write_text("".join(sample.ground_truth_file().read_text().splitlines(keepends=True)[:-1]))
+    value = ImageToTensor(64, 64, np.dtype(np.float32))(decode_image(bad)).ravel().tolist()[0]
+    command = [
+        "imagenet", f"--model_file={sample.model_file('float32')}", f"--ground_truth_images_path={tmp_path / 'images'}",
+        f"--ground_truth_labels={truth}", f"--model_output_labels={sample.labels_file()}", "--label_check=false",
+        f"--external_delegate_path={rounding_delegate}", f"--external_delegate_options=fail:abort;fail_at:{value!r}",
+        "--use_xnnpack=false", "--max_crashes=2", "--workers=1", "--reference=none",
+    ]  # fmt: skip
+    folders = [tmp_path / "even", tmp_path / "odd"]
+    codes = [evaltools_here(*words_of(command, place, index, 2)).code for index, place in enumerate(folders)]
+    assert codes[0] == 3
+    merged = merge(*folders, flags=(f"--output_file_path={tmp_path / 'merged.json'}",))
+    assert merged.code == 3, merged.err
+    result = read_result(tmp_path / "merged.json")
+    assert (result.stopped, result.complete) == ("every configuration was given up", False)
+    assert 5 < result.examples_done < len(pictures)
+    assert "a shard of this run gave it up" in (result.configurations[0].reason or "")
 
 
 def result_of(arguments: list[str], output: Path) -> EvaluationResult:

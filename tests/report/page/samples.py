@@ -15,7 +15,6 @@ from evaltools.metrics.latency import summarise_latency
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.html import html_of
-from evaltools.result.drawing import Drawing, Panel
 from evaltools.result.evaluation import EvaluationResult, LatencyComparison
 from evaltools.result.locate import (
     Cause,
@@ -28,6 +27,7 @@ from evaltools.result.locate import (
     OutputErrors,
     Verdict,
 )
+from evaltools.result.small_pictures import Drawing, Panel
 from evaltools.result.verdict import Verdict as TaskVerdict
 from evaltools.result_file import read_result
 from evaltools.stats.interval import Interval

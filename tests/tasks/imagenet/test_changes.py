@@ -20,7 +20,7 @@ from evaltools.result.model import Model, Tensor
 from evaltools.result.section import Gallery
 from evaltools.task_kind import Detail
 from evaltools.tasks.imagenet.changes import worst_first
-from evaltools.tasks.imagenet.drawn import draw_changes
+from evaltools.tasks.imagenet.disagreements import draw_changes
 from evaltools.tasks.imagenet.page import sections
 from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, FirstAnswer
 from evaltools.tasks.shared.contact_sheet import write_sheet

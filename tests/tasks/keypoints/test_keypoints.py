@@ -18,9 +18,9 @@ from pycocotools.cocoeval import COCOeval
 import evaltools as et
 from evaltools.errors import DataError, TaskError
 from evaltools.tasks.keypoints import keypoints
-from evaltools.tasks.keypoints.drawn import draw
 from evaltools.tasks.keypoints.examples import Person, Seen, Truth, model_input
 from evaltools.tasks.keypoints.scoring import from_heat_maps, located, score
+from evaltools.tasks.keypoints.small_pictures import draw
 from evaltools.tasks.own.definition import Pooled
 from evaltools.tasks.own.outputs import Outputs
 from evaltools.tasks.own.tensors import TaskTensor

@@ -18,8 +18,8 @@ from evaltools.preprocess import decode_image
 from evaltools.tasks.own.outputs import Outputs
 from evaltools.tasks.own.tensors import Quantisation, TaskTensor
 from evaltools.tasks.segmentation import segmentation
-from evaltools.tasks.segmentation.drawn import draw
 from evaltools.tasks.segmentation.pixels import classes_of, mean_iou, overlaps, read_mask
+from evaltools.tasks.segmentation.small_pictures import draw
 from tests.tasks.declared import SAMPLE, run_sample
 
 FOLDER = SAMPLE / "segmentation"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from evaltools.report.files.plots.drawing import Point, drawn
+from evaltools.report.files.plots.plot import Point, drawn
 from evaltools.report.tables.benchmark import label
 from evaltools.report.tables.shown_figures import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow

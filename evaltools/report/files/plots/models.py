@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from evaltools.report.files.plots.drawing import Point, drawn
+from evaltools.report.files.plots.plot import Point, drawn
 from evaltools.report.tables.models import ModelRow, ModelRows
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.text import printable

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from PIL import Image, ImageOps
 
-from evaltools.result.drawing import Panel
 from evaltools.result.section import Frame, Picture
+from evaltools.result.small_pictures import Panel
 
 _SIDE: Final = 240
 _QUALITY: Final = 72

@@ -22,8 +22,8 @@ from PIL import Image
 
 from evaltools.errors import UsageError
 from evaltools.report.files.plots.benchmark import plot_benchmark
-from evaltools.report.files.plots.drawing import require_plot
 from evaltools.report.files.plots.labels import label_points
+from evaltools.report.files.plots.plot import require_plot
 from evaltools.result.benchmark import BenchmarkRow
 from evaltools.result.evaluation import DelegateUsed
 from tests.report.benchmark_samples import benchmark, on_front, row

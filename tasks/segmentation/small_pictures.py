@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from evaltools.result.drawing import Drawing
+from evaltools.result.small_pictures import Drawing
 from evaltools.tasks.own.definition import Example
 from evaltools.tasks.own.outputs import Outputs
 from evaltools.tasks.own.panels import panel, small_size

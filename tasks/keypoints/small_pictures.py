@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from PIL import Image, ImageDraw
 
-from evaltools.result.drawing import Drawing
+from evaltools.result.small_pictures import Drawing
 from evaltools.tasks.keypoints.examples import KEYPOINTS, Seen, Truth, region
 from evaltools.tasks.keypoints.scoring import Floats, located
 from evaltools.tasks.own.definition import Example
