@@ -36,7 +36,7 @@ from evaltools.runtime.process.restarting import RestartingSession, Restarts
 from evaltools.stats.latency_ratio import latency_ratio
 from evaltools.stats.series import FEWEST_PROCESSES
 from evaltools.tasks.shared.measured import MeasuredPass
-from evaltools.tasks.shared.run_identity import QUIET, STOPPED, times_of_pass
+from evaltools.tasks.shared.run_identity import QUIET, times_of_pass
 from evaltools.tasks.shared.sampled.elsewhere import Elsewhere, OtherMachines
 from evaltools.tasks.shared.sampled.run import run_sampled
 from evaltools.tasks.shared.sampled.setup import SampledPass, SamplingSetup
@@ -214,8 +214,6 @@ def carry_out(
                         outcome = run_pass(
                             task, workers, journal, setup.reference, options, examples, tell, write, makers
                         )
-            if outcome.stopped != "interrupted":
-                journal.state({STOPPED: encode(outcome.stopped)})
             quiet = None
             if outcome.stopped is None and (most > 1 or execution.latency_examples or sampled):
                 usable = [

@@ -38,7 +38,6 @@ from evaltools.tasks.shared.sampled.setup import SamplingSetup
 
 DESCRIBED: Final = "configurations"
 QUIET: Final = "latency in quiet"
-STOPPED: Final = "why the pass ended before its last example"
 TASK: Final = "the task"
 """The input of an identity that names what the run does."""
 _WHOLE: Final = "0/1"
@@ -278,27 +277,22 @@ def merged_run(
     Raises :class:`UsageError` for folders of other runs, or where examples are missing.
     """
     quiet: list[QuietTimes] = []
-    quiet_examples = missing = unfinished = 0
-    ended: Stop | None = None
+    quiet_examples = missing = 0
     described: list[ConfigurationResult] = []
     for place in places:
         require_one_run(place, identity)
         own: list[ConfigurationResult] = []
         own_quiet: list[QuietTimes] = []
         inputs_us: list[int] = []
-        done = left = 0
+        done = 0
         for shard in _one_by_one(place.folders):
             own = own or described_in(shard)
             done += len(shard.examples())
-            if (stopped := _stop_of(shard)) is not None:
-                ended = ended or stopped
-                left += _shard_in(shard).size_of(len(task.examples)) - len(shard.examples())
             inputs_us += shard.preprocessing_us(len(task.examples))
             journal.take_over(shard, place.suffix)
             own_quiet += [_at_place(part, place) for part in _quiet_of(shard)]
         if done or any(entry.role == "test" and entry.status == "measured" for entry in own):
             missing = max(missing, len(task.examples) - done)
-            unfinished = max(unfinished, len(task.examples) - done - left)
         else:
             own = [_unused(entry) for entry in own]
         described += [_at(entry, place, place is places[0], inputs_us) for entry in own]
@@ -320,9 +314,12 @@ def merged_run(
         measured = MeasuredPass(sampled.outcome, workers=0, merged_shards=len(folders), sampling=sampled.sampling)
     else:
         first = None if reference is None else reference + places[0].suffix
-        outcome = settle(task, names, journal, first, options, ended=None if unfinished else ended)
+        outcome = settle(task, names, journal, first, options)
         if missing and outcome.stopped is None:
-            raise none_has
+            ended = _why_ended(folders, task, names, first, options)
+            if ended is None:
+                raise none_has
+            outcome = settle(task, names, journal, first, options, ended=ended)
         measured = MeasuredPass(outcome, workers=0, merged_shards=len(folders))
     if quiet:
         apart = replace(pooled(quiet), examples=quiet_examples)
@@ -354,11 +351,19 @@ def _shard_in(journal: Journal) -> Shard:
     return Shard(int(index), int(count))
 
 
-def _stop_of(shard: Journal) -> Stop | None:
-    """Why it ended before its last example, None where it did not, or was interrupted."""
-    text = shard.fact(STOPPED)
-    found: Stop | None = None if text is None else decode(text, Stop | None, shard.folder)
-    return found
+def _why_ended(
+    folders: Sequence[Path], task: Task[Observation], names: Sequence[str], reference: str | None, options: PassOptions
+) -> Stop | None:
+    """Why a shard ended before its last example; None where one is not given, or has not ended."""
+    why, examples = None, 0
+    for shard in _one_by_one(folders):
+        own = _shard_in(shard).of(task.examples)
+        outcome = settle(task, names, shard, reference, options, own)
+        if outcome.examples_done < len(own) and outcome.stopped is None:
+            return None
+        why = why or outcome.stopped
+        examples += len(own)
+    return why if examples == len(task.examples) else None
 
 
 def _quiet_of(shard: Journal) -> list[QuietTimes]:

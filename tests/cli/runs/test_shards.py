@@ -131,6 +131,7 @@ def test_a_shard_that_gave_the_only_test_up_ends_the_whole_there(rounding_delega
     folders = [tmp_path / "even", tmp_path / "odd"]
     codes = [evaltools_here(*words_of(command, place, index, 2)).code for index, place in enumerate(folders)]
     assert codes[0] == 3
+    assert "examples are in none of the 1 folders" in merge(folders[0]).err
     merged = merge(*folders, flags=(f"--output_file_path={tmp_path / 'merged.json'}",))
     assert merged.code == 3, merged.err
     result = read_result(tmp_path / "merged.json")
