@@ -27,7 +27,7 @@ def run(task: str, arguments: Sequence[str]) -> int:
         return carry_out_each(requests, flags.path(PLOT_FLAG), flags.path(REPORT_FLAG))
     request = kind.request_of_flags(flags, command)
     _say_what_was_found(flags, request)
-    from evaltools.runtime.process.child import start_server
+    from evaltools.runtime.process.server import start_server
 
     start_server()
     from evaltools.cli.evaluate.carry_out import carry_out

@@ -20,5 +20,8 @@ def run(arguments: list[str]) -> int:
     flags = parse_flags("locate MODEL.tflite", DESCRIPTION, exit_codes, KIND.groups, arguments)
     request = request_of_flags(flags, ("evaltools", "locate", *arguments))
     from evaltools.cli.locate.run import locate_and_print
+    from evaltools.runtime.process.server import start_server
 
+    if request.devices is None:
+        start_server()
     return locate_and_print(request)

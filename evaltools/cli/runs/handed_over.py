@@ -27,10 +27,9 @@ def main(arguments: Sequence[str]) -> int:
     """Carry out the request; returns the exit code."""
     set_up_process()
     file, *more = arguments
-    if more:
-        threading.Thread(target=_end_with_stdin, daemon=True).start()
     return exit_code_of(
-        lambda: carry_out(replace(read_request(Path(file)), folder=Path.cwd())), "interrupted before there was a result"
+        lambda: carry_out(replace(read_request(Path(file)), folder=Path.cwd()), with_stdin=bool(more)),
+        "interrupted before there was a result",
     )
 
 
@@ -41,12 +40,21 @@ def _end_with_stdin() -> None:
     os._exit(INTERRUPTED)
 
 
-def carry_out(request: Request) -> int:
-    """Carry out a request of any kind, here, on devices or on a cluster; returns the exit code."""
+def carry_out(request: Request, with_stdin: bool = False) -> int:
+    """Carry out a request of any kind, here, on devices or on a cluster; returns the exit code.
+
+    ``with_stdin``: this process ends when its stdin does.
+    """
     from evaltools.benchmark.kind import KIND as BENCHMARK
     from evaltools.locate.kind import KIND as LOCATE
     from evaltools.suite.kind import KIND as SUITE
 
+    if request.devices is None and request.task not in (BENCHMARK.name, SUITE.name):
+        from evaltools.runtime.process.server import start_server
+
+        start_server()
+    if with_stdin:
+        threading.Thread(target=_end_with_stdin, daemon=True).start()
     if request.devices is not None:
         from evaltools.cli.device.run import carry_out_on_devices
 

@@ -1,12 +1,7 @@
-"""A child process with channels to it, and what its native code prints.
-
-Children start from a server process where the platform has one. Unlike those of :mod:`multiprocessing` they never
-import the main module, so that a program needs no ``if __name__ == "__main__"``.
-"""
+"""A child process with channels to it, and what its native code prints."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import secrets
 import signal
@@ -18,21 +13,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import spawn
-from multiprocessing.context import BaseContext, SpawnContext, SpawnProcess
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import IO, Any, Final
 
 from evaltools.runtime.process.channel import SECRET_BYTES, Channel, WrongMessage
 from evaltools.runtime.process.printed import bounded_text
+from evaltools.runtime.process.server import Spawned, contexts, imports_not_from_this_folder, interrupts_kept_back
 from evaltools.runtime.process.warden import Ended, watched
 from evaltools.text import last_words, printable, shortened
 
 _SECONDS_TO_END: Final = 5.0
-_SECONDS_TO_START: Final = 60.0
-_SECONDS_TO_TELL: Final = 10.0
 _LONGEST_QUOTE: Final = 300
 _LONGEST_NAMES: Final = 60
-_SAFE_PATH: Final = "PYTHONSAFEPATH"
 _LONGEST_LOG: Final = 1 << 20
 _MOST_PRINTED: Final = 1 << 30
 """Bytes that a child may print until it answers; more would fill the disk."""
@@ -40,17 +33,8 @@ _SECONDS_BETWEEN_LOOKS: Final = 1.0
 _PIPES_TO_START: Final = 4
 _log = 1
 """The descriptor of the log in a child."""
-_ENVIRONMENT: Final = threading.Lock()
-_MAIN: Final = threading.Lock()
 _STARTING: Final = threading.Lock()
 """One start at a time: what it needs of the descriptors that are left, it has."""
-_PRELOADED: Final = [
-    "evaltools.runtime.process.isolated",
-    "evaltools.runtime.interpreter",
-    "evaltools.preprocess",
-    "evaltools.runtime.process.freeze_imports",
-]
-"""What the server of children imports, in this order."""
 
 
 class ChildProcess:
@@ -79,7 +63,7 @@ class ChildProcess:
 
         Each try has a log of its own: a child whose start failed half-way may have opened that of the first.
         """
-        for context in _contexts() if packages is None else [_Spawned()]:
+        for context in contexts() if packages is None else [Spawned()]:
             try:
                 self._start_in(context, serve, arguments, packages)
                 return
@@ -104,7 +88,7 @@ class ChildProcess:
             given = (serve, *far, secret, name, arguments)
             process = context.Process(target=_begin, args=given, daemon=True)  # type: ignore[attr-defined]
             _require_descriptors()
-            with _interrupts_kept_back(), _imports_not_from_this_folder(), _found_first(packages):
+            with interrupts_kept_back(), imports_not_from_this_folder(), _found_first(packages):
                 process.start()
             ours.pop_all()
         self._control = Channel(near[0], secret)
@@ -302,19 +286,6 @@ def log_length() -> int:
     return 0
 
 
-def start_server() -> None:
-    """Start the server of children, where there is one, so that it imports what it needs while its caller does so too.
-
-    Without this the first child starts it, and so it does where this fails.
-    """
-    if _contexts()[0].get_start_method() != "forkserver":
-        return
-    from multiprocessing import forkserver
-
-    with suppress(OSError), _interrupts_kept_back(), _imports_not_from_this_folder(), _main_module_hidden():
-        forkserver.ensure_running()
-
-
 def _redirect_output(path: str) -> None:
     """Keep what native code prints away from the parent's stdout and stderr, in a file that needs its name no more."""
     global _log
@@ -325,30 +296,6 @@ def _redirect_output(path: str) -> None:
             stream.flush()
     for descriptor in (1, 2):
         os.dup2(_log, descriptor)
-
-
-def _contexts() -> list[BaseContext]:
-    """Children come from a server that has imported what they need; where there is none, each imports it anew."""
-    contexts: list[BaseContext] = [_Spawned()]
-    if "forkserver" in multiprocessing.get_all_start_methods():
-        server = _FromServer()
-        if sys.version_info >= (3, 11):
-            server.set_forkserver_preload(_PRELOADED)
-        contexts.insert(0, server)
-    return contexts
-
-
-@contextmanager
-def _main_module_hidden() -> Iterator[None]:
-    """A child that starts meanwhile is not told of the main module, so that it does not run that again."""
-    main = vars(sys.modules["__main__"])
-    with _MAIN:
-        kept = {name: main.pop(name) for name in ("__file__", "__spec__") if name in main}
-        main["__spec__"] = None
-        try:
-            yield
-        finally:
-            main.update({"__spec__": None} | kept)
 
 
 @contextmanager
@@ -370,116 +317,3 @@ def _found_first(packages: Path | None) -> Iterator[None]:
         yield
     finally:
         spawn.get_preparation_data = whole
-
-
-class _SpawnedProcess(SpawnProcess):
-    @staticmethod
-    def _Popen(process_obj: Any) -> Any:  # noqa: N802 - the hook of multiprocessing by which a process starts
-        with _main_module_hidden():
-            return SpawnProcess._Popen(process_obj)
-
-
-class _Spawned(SpawnContext):
-    Process = _SpawnedProcess
-
-
-if sys.platform != "win32":
-    from multiprocessing.context import ForkServerContext, ForkServerProcess
-
-    class _ProcessFromServer(ForkServerProcess):
-        """A process that the server starts, and whose end the server tells."""
-
-        @staticmethod
-        def _Popen(process_obj: Any) -> Any:  # noqa: N802
-            try:
-                with _main_module_hidden(), _server_ended_after(_SECONDS_TO_START):
-                    return ForkServerProcess._Popen(process_obj)
-            except EOFError as error:
-                raise OSError("the server of children ended") from error
-
-        def join(self, timeout: float | None = None) -> None:
-            """Wait until it has ended. Without ``timeout``, as at our exit, only for a server that tells of ends."""
-            if timeout is None:
-                super().join(_SECONDS_TO_TELL)
-                if self.exitcode is None:
-                    _end_server()
-            super().join(timeout)
-
-    class _FromServer(ForkServerContext):
-        Process = _ProcessFromServer
-
-
-@contextmanager
-def _server_ended_after(seconds: float) -> Iterator[None]:
-    """End the server of children where what is done meanwhile takes longer: who waits for its answer goes on then.
-
-    It is there, but stopped. The next child starts another server.
-    """
-    timer = threading.Timer(seconds, _end_server)
-    timer.daemon = True
-    try:
-        timer.start()
-    except RuntimeError as error:  # for want of memory or of processes
-        raise OSError(str(error)) from error
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _end_server() -> None:
-    from multiprocessing import forkserver
-
-    process_id = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
-    if process_id is not None:
-        os.kill(process_id, signal.SIGKILL)
-
-
-@contextmanager
-def _imports_not_from_this_folder() -> Iterator[None]:
-    """For the server of children and its like, which may be started here: they would import from the current folder.
-
-    A checkout of evaltools there is not the evaltools that runs. Python 3.10 cannot be told so; its server imports
-    nothing beforehand. The environment is the whole process's, so that of threads that start children at the same time
-    each waits for the other: what one sets is never what another restores.
-    """
-    with _ENVIRONMENT:
-        before = os.environ.get(_SAFE_PATH)
-        os.environ[_SAFE_PATH] = "1"
-        try:
-            yield
-        finally:
-            if before is None:
-                del os.environ[_SAFE_PATH]
-            else:
-                os.environ[_SAFE_PATH] = before
-
-
-@contextmanager
-def _interrupts_kept_back() -> Iterator[None]:
-    """What starts meanwhile never sees Ctrl-C, which is the parent's to handle; the parent gets it afterwards.
-
-    The mask is for what starts. It does not keep the signal from this process where a library has threads of its own,
-    so that its handler waits too: half of a start would leave a child without its instructions.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    from multiprocessing import resource_tracker
-
-    with _imports_not_from_this_folder():
-        resource_tracker.ensure_running()  # before the mask: its start ends with letting SIGINT through
-    kept: list[int] = []
-    handler = signal.getsignal(signal.SIGINT)
-    waits = handler is not None and threading.current_thread() is threading.main_thread()
-    if waits:
-        signal.signal(signal.SIGINT, lambda number, _frame: kept.append(number))
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        if waits:
-            signal.signal(signal.SIGINT, handler)
-        if kept:
-            signal.raise_signal(signal.SIGINT)

@@ -81,7 +81,7 @@ def _do(work: Callable[[], None], needed: Iterable[int]) -> NoReturn:
             signal.signal(number, signal.SIG_DFL)
         os.setpgid(0, 0)
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        _close_all_but(needed)
+        close_all_but(needed)
         work()
         code = 0
     except BaseException:  # what is printed goes to the log, and the exit code tells the parent
@@ -93,7 +93,7 @@ def _do(work: Callable[[], None], needed: Iterable[int]) -> NoReturn:
         os._exit(code)
 
 
-def _close_all_but(needed: Iterable[int]) -> None:
+def close_all_but(needed: Iterable[int]) -> None:
     """Native code cannot write to what it does not have: the pipes of our other processes."""
     start = _FIRST_OTHER_DESCRIPTOR
     for descriptor in sorted(needed):

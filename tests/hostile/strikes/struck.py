@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Collection
+from multiprocessing import forkserver
 from typing import Any, Final
 
 import psutil
@@ -20,7 +21,7 @@ from evaltools.cli.main import main
 from evaltools.engine import preparation
 from evaltools.engine.preparation import InOtherProcess
 from evaltools.engine.run import _Pass
-from evaltools.runtime.process import child
+from evaltools.runtime.process import server as server_of_children
 
 _MOMENT: Final = 3
 _SECONDS_OF_PATIENCE: Final = 10.0
@@ -29,17 +30,16 @@ _LONGEST_S: Final = 230
 
 def processes_by_role(decoders: Collection[int | None]) -> dict[str, list[int]]:
     """The processes of this run: each child of the server is a warden, below is one with native code or a decoder."""
-    command = psutil.Process()
-    roles: dict[str, list[int]] = {"command": [command.pid], "server": [], "warden": [], "child": [], "decoder": []}
-    for server in (each for each in command.children() if "forkserver" in " ".join(each.cmdline())):
-        roles["server"].append(server.pid)
-        for warden in server.children():
-            below = [each.pid for each in warden.children()]
-            if set(below) & set(decoders):
-                roles["decoder"] += below
-            else:
-                roles["warden"].append(warden.pid)
-                roles["child"] += below
+    server = psutil.Process(forkserver._forkserver._forkserver_pid)  # type: ignore[attr-defined]
+    roles: dict[str, list[int]] = {"command": [os.getpid()], "server": [server.pid]}
+    roles |= {"warden": [], "child": [], "decoder": []}
+    for warden in server.children():
+        below = [each.pid for each in warden.children()]
+        if set(below) & set(decoders):
+            roles["decoder"] += below
+        else:
+            roles["warden"].append(warden.pid)
+            roles["child"] += below
     return roles
 
 
@@ -65,8 +65,9 @@ def _run(sent: str, role: str, command: list[str]) -> int:
         print(f"{sent} was sent to the {role}", file=sys.stderr, flush=True)
         os.kill(process_id, signal.Signals[sent])
 
-    faulthandler.dump_traceback_later(_LONGEST_S, exit=True)
-    child._SECONDS_TO_START = child._SECONDS_TO_TELL = _SECONDS_OF_PATIENCE  # type: ignore[misc]
+    faulthandler.register(signal.SIGALRM, chain=True)  # without a thread of its own, unlike dump_traceback_later()
+    signal.alarm(_LONGEST_S)
+    server_of_children._SECONDS_TO_START = server_of_children._SECONDS_TO_TELL = _SECONDS_OF_PATIENCE  # type: ignore[misc]
     preparation._LONGEST_START_S = _SECONDS_OF_PATIENCE  # type: ignore[misc]
     rounds: Any = importlib.import_module("evaltools.benchmark.fresh_process")
     _Pass._next_result = _counted(_Pass._next_result, strike)  # type: ignore[method-assign]

@@ -47,7 +47,7 @@ def test_threads_that_start_children_leave_the_environment_as_it_was(
     class Context:
         Process = SlowProcess
 
-    monkeypatch.setattr(child_process, "_contexts", lambda: [Context()])
+    monkeypatch.setattr(child_process, "contexts", lambda: [Context()])
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _number: ChildProcess(lambda: None, ()).end(), range(12)))

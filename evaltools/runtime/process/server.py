@@ -1,0 +1,239 @@
+"""How children start: from a server process where the platform has one, else each as a new Python.
+
+Unlike those of :mod:`multiprocessing` they never import the main module, so that a program needs no
+``if __name__ == "__main__"``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing import util
+from multiprocessing.context import BaseContext, SpawnContext, SpawnProcess
+from typing import Any, Final, NoReturn
+
+from evaltools.runtime.process.warden import close_all_but
+
+_SECONDS_TO_START: Final = 60.0
+_SECONDS_TO_TELL: Final = 10.0
+_SAFE_PATH: Final = "PYTHONSAFEPATH"
+_THREADS: Final = "/proc/self/task"
+_ENVIRONMENT: Final = threading.Lock()
+_MAIN: Final = threading.Lock()
+_NEEDED: Final = ("evaltools.runtime.process.isolated", "evaltools.runtime.interpreter", "evaltools.preprocess")
+"""What children need, in the order in which it is imported."""
+_FREEZE: Final = "evaltools.runtime.process.freeze_imports"
+
+
+def contexts() -> list[BaseContext]:
+    """Children come from a server that has imported what they need; where there is none, each imports it anew."""
+    found: list[BaseContext] = [Spawned()]
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        server = _FromServer()
+        if sys.version_info >= (3, 11):
+            server.set_forkserver_preload([*_NEEDED, _FREEZE])
+        found.insert(0, server)
+    return found
+
+
+@contextmanager
+def _main_module_hidden() -> Iterator[None]:
+    """A child that starts meanwhile is not told of the main module, so that it does not run that again."""
+    main = vars(sys.modules["__main__"])
+    with _MAIN:
+        kept = {name: main.pop(name) for name in ("__file__", "__spec__") if name in main}
+        main["__spec__"] = None
+        try:
+            yield
+        finally:
+            main.update({"__spec__": None} | kept)
+
+
+def start_server() -> None:
+    """Start the server of children, where there is one, for a command that is about to need it.
+
+    It is a copy of this process, with which it shares what both have imported. Where this process has other threads,
+    which a copy would lack, it is a new Python, as it is where this was not called and the first child starts it.
+    """
+    if contexts()[0].get_start_method() != "forkserver":
+        return
+    from multiprocessing import forkserver
+
+    for name in _NEEDED:
+        importlib.import_module(name)
+    with suppress(OSError), interrupts_kept_back():
+        if _has_one_thread():
+            with _copied():
+                forkserver.ensure_running()
+        else:
+            with imports_not_from_this_folder(), _main_module_hidden():
+                forkserver.ensure_running()
+
+
+def _has_one_thread() -> bool:
+    try:
+        return len(os.listdir(_THREADS)) == 1
+    except OSError:
+        return False
+
+
+@contextmanager
+def _copied() -> Iterator[None]:
+    """Where :mod:`multiprocessing` starts a Python meanwhile, a copy of this process runs that Python's program."""
+    started = util.spawnv_passfds
+    util.spawnv_passfds = _copy
+    try:
+        yield
+    finally:
+        util.spawnv_passfds = started
+
+
+def _copy(_python: str, words: Sequence[str], needed: Iterable[int]) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with suppress(OSError, ValueError):
+                stream.flush()
+    child = os.fork()
+    if not child:
+        _serve(words[-1], needed)
+    return child
+
+
+def _serve(program: str, needed: Iterable[int]) -> NoReturn:
+    """The copy: it has only the ``needed`` descriptors and 0 to 2, holds no lock, and never returns."""
+    from multiprocessing import forkserver
+
+    code = 1
+    try:
+        close_all_but(needed)
+        forkserver._forkserver._lock = threading.Lock()  # type: ignore[attr-defined]
+        importlib.import_module(_FREEZE)
+        exec(program, {})
+    except SystemExit:
+        code = 0
+    except BaseException:  # the first child then starts another server
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+class _SpawnedProcess(SpawnProcess):
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:  # noqa: N802 - the hook of multiprocessing by which a process starts
+        with _main_module_hidden():
+            return SpawnProcess._Popen(process_obj)
+
+
+class Spawned(SpawnContext):
+    """Each child is a new Python."""
+
+    Process = _SpawnedProcess
+
+
+if sys.platform != "win32":
+    from multiprocessing.context import ForkServerContext, ForkServerProcess
+
+    class _ProcessFromServer(ForkServerProcess):
+        """A process that the server starts, and whose end the server tells."""
+
+        @staticmethod
+        def _Popen(process_obj: Any) -> Any:  # noqa: N802
+            try:
+                with _main_module_hidden(), _server_ended_after(_SECONDS_TO_START):
+                    return ForkServerProcess._Popen(process_obj)
+            except EOFError as error:
+                raise OSError("the server of children ended") from error
+
+        def join(self, timeout: float | None = None) -> None:
+            """Wait until it has ended. Without ``timeout``, as at our exit, only for a server that tells of ends."""
+            if timeout is None:
+                super().join(_SECONDS_TO_TELL)
+                if self.exitcode is None:
+                    _end_server()
+            super().join(timeout)
+
+    class _FromServer(ForkServerContext):
+        Process = _ProcessFromServer
+
+
+@contextmanager
+def _server_ended_after(seconds: float) -> Iterator[None]:
+    """End the server of children where what is done meanwhile takes longer: who waits for its answer goes on then.
+
+    It is there, but stopped. The next child starts another server.
+    """
+    timer = threading.Timer(seconds, _end_server)
+    timer.daemon = True
+    try:
+        timer.start()
+    except RuntimeError as error:  # for want of memory or of processes
+        raise OSError(str(error)) from error
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _end_server() -> None:
+    from multiprocessing import forkserver
+
+    process_id = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
+    if process_id is not None:
+        os.kill(process_id, signal.SIGKILL)
+
+
+@contextmanager
+def imports_not_from_this_folder() -> Iterator[None]:
+    """For the server of children and its like, which may be started here: they would import from the current folder.
+
+    A checkout of evaltools there is not the evaltools that runs. Python 3.10 cannot be told so; its server imports
+    nothing beforehand. The environment is the whole process's, so that of threads that start children at the same time
+    each waits for the other: what one sets is never what another restores.
+    """
+    with _ENVIRONMENT:
+        before = os.environ.get(_SAFE_PATH)
+        os.environ[_SAFE_PATH] = "1"
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[_SAFE_PATH]
+            else:
+                os.environ[_SAFE_PATH] = before
+
+
+@contextmanager
+def interrupts_kept_back() -> Iterator[None]:
+    """What starts meanwhile never sees Ctrl-C, which is the parent's to handle; the parent gets it afterwards.
+
+    The mask is for what starts. It does not keep the signal from this process where a library has threads of its own,
+    so that its handler waits too: half of a start would leave a child without its instructions.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    with imports_not_from_this_folder():
+        resource_tracker.ensure_running()  # before the mask: its start ends with letting SIGINT through
+    kept: list[int] = []
+    handler = signal.getsignal(signal.SIGINT)
+    waits = handler is not None and threading.current_thread() is threading.main_thread()
+    if waits:
+        signal.signal(signal.SIGINT, lambda number, _frame: kept.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if waits:
+            signal.signal(signal.SIGINT, handler)
+        if kept:
+            signal.raise_signal(signal.SIGINT)
