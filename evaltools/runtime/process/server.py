@@ -95,14 +95,14 @@ def _copied() -> Iterator[None]:
         util.spawnv_passfds = started
 
 
-def _copy(_python: str, words: Sequence[str], needed: Iterable[int]) -> int:
+def _copy(path: bytes, args: Sequence[Any], passfds: Sequence[int]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             with suppress(OSError, ValueError):
                 stream.flush()
     child = os.fork()
     if not child:
-        _serve(words[-1], needed)
+        _serve(args[-1], passfds)
     return child
 
 
