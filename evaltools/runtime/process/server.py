@@ -95,7 +95,7 @@ def _copied() -> Iterator[None]:
         util.spawnv_passfds = started
 
 
-def _copy(path: bytes, args: Sequence[Any], passfds: Sequence[int]) -> int:
+def _copy(path: bytes, args: Sequence[Any], passfds: Sequence[int]) -> int:  # noqa: ARG001 - as multiprocessing calls it
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             with suppress(OSError, ValueError):
