@@ -228,30 +228,28 @@ class _Flips:
 
         -1 for none; the bounds are those of :func:`~evaltools.stats.proportions.change_bound`.
         """
-        quantile, few = NormalDist().inv_cdf(confidence), self.numbers < FEW_FLIPS
+        quantile = NormalDist().inv_cdf(confidence)
 
-        def is_within(lost: Ints) -> npt.NDArray[np.bool_]:
-            scores = change_scores(self._count, lost, self.numbers - lost, change)
-            found: npt.NDArray[np.bool_] = scores >= (quantile if above else -quantile)
+        def is_within(lost: Ints, gained: Ints) -> npt.NDArray[np.bool_]:
+            found = change_scores(self._count, lost, gained, change) >= (quantile if above else -quantile)
+            few = lost + gained < FEW_FLIPS
             if few.any():
-                gained = self.numbers[few] - lost[few]
-                found[few] = (change_p(self._count, lost[few], gained, change, above) <= 1 - confidence) == above
+                found[few] = (change_p(self._count, lost[few], gained[few], change, above) <= 1 - confidence) == above
             return found
 
         return self._most_lost(is_within)
 
     def most_lost(self, change: float, quantile: float) -> Ints:
         """For each number of flips the most lost ones that score ``quantile`` or more at ``change``, -1 for none."""
-        return self._most_lost(lambda lost: change_scores(self._count, lost, self.numbers - lost, change) >= quantile)
+        return self._most_lost(lambda lost, gained: change_scores(self._count, lost, gained, change) >= quantile)
 
-    def _most_lost(self, holds: Callable[[Ints], npt.NDArray[np.bool_]]) -> Ints:
+    def _most_lost(self, holds: Callable[[Ints, Ints], npt.NDArray[np.bool_]]) -> Ints:
         """For each number of flips the most lost ones for which it holds, as it does for fewer; -1 for none."""
         low, high = np.full_like(self.numbers, -1), self.numbers + 1
-        while (high - low > 1).any():
-            middle = np.maximum((low + high) // 2, 0)
-            is_so = holds(middle)
-            is_open = high - low > 1
-            low, high = np.where(is_open & is_so, middle, low), np.where(is_open & ~is_so, middle, high)
+        while len(open_ones := np.flatnonzero(high - low > 1)):
+            middle = (low[open_ones] + high[open_ones]) // 2
+            is_so = holds(middle, self.numbers[open_ones] - middle)
+            low[open_ones[is_so]], high[open_ones[~is_so]] = middle[is_so], middle[~is_so]
         return low
 
 

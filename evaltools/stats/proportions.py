@@ -110,13 +110,17 @@ def change_z(counts: PairedCounts, change: float) -> float:
     >>> round(change_z(PairedCounts(44, 1, 0), 0.0), 4)
     -1.0
     """
-    return float(change_scores(counts.count, counts.lost, counts.gained, change))
+    variance = float(_variance(counts.count, counts.lost, counts.gained, change))
+    distance = counts.gained - counts.lost - counts.count * change
+    if variance > 0:
+        return distance / math.sqrt(variance)
+    return math.copysign(math.inf, distance) if distance else 0.0
 
 
 def change_scores(count: int, lost: npt.ArrayLike, gained: npt.ArrayLike, change: float) -> Numbers:
     """The score of :func:`change_z` for each of several numbers of flips, which need not be whole."""
     losses, gains = np.asarray(lost, np.float64), np.asarray(gained, np.float64)
-    variance = count * (2 * _likeliest_share_lost(count, losses, gains, change) + change * (1 - change))
+    variance = _variance(count, losses, gains, change)
     distance = gains - losses - count * change
     has_spread = variance > 0
     no_spread = np.where(distance == 0, 0.0, np.copysign(math.inf, distance))
@@ -124,7 +128,12 @@ def change_scores(count: int, lost: npt.ArrayLike, gained: npt.ArrayLike, change
     return scores
 
 
-def _likeliest_share_lost(count: int, lost: Numbers, gained: Numbers, change: float) -> Numbers:
+def _variance(count: int, lost: Numbers | int, gained: Numbers | int, change: float) -> Numbers:
+    variance: Numbers = count * (2 * _likeliest_share_lost(count, lost, gained, change) + change * (1 - change))
+    return variance
+
+
+def _likeliest_share_lost(count: int, lost: Numbers | int, gained: Numbers | int, change: float) -> Numbers:
     """The ``q`` of :func:`change_z`."""
     second = -gained - lost + (2 * count - gained + lost) * change
     third = -lost * change * (1 - change)
@@ -148,17 +157,17 @@ def change_p(count: int, lost: npt.ArrayLike, gained: npt.ArrayLike, change: flo
     share_gained = share_lost + change
     flips = count * float((share_lost + share_gained).max())
     most = min(count, math.ceil(flips + 8 * math.sqrt(flips) + 12))
-    other_losses, other_gains = (grid.ravel() for grid in np.mgrid[0 : most + 1, 0 : most + 1])
-    others = other_losses + other_gains <= most
-    other_losses, other_gains = other_losses[others], other_gains[others]
-    rest = count - other_losses - other_gains
-    ways = special.gammaln(count + 1) - sum(special.gammaln(each + 1) for each in (other_losses, other_gains, rest))
+    numbers = np.arange(most + 1)
+    other_losses, other_gains = np.nonzero(np.add.outer(numbers, numbers) <= most)
+    others, rest = other_losses + other_gains, count - numbers
+    each, of_rest = special.gammaln(numbers + 1), special.gammaln(rest + 1)
+    ways = special.gammaln(count + 1) - (each[other_losses] + each[other_gains] + of_rest[others])
     share_kept = np.maximum(0.0, 1 - share_lost - share_gained)
     probabilities = np.exp(
         ways
-        + special.xlogy(other_losses, share_lost)
-        + special.xlogy(other_gains, share_gained)
-        + special.xlogy(rest, share_kept)
+        + special.xlogy(numbers, share_lost)[:, other_losses]
+        + special.xlogy(numbers, share_gained)[:, other_gains]
+        + special.xlogy(rest, share_kept)[:, others]
     )
     own = change_scores(count, losses, gains, change)[:, None]
     scores = change_scores(count, other_losses, other_gains, change)
@@ -209,11 +218,12 @@ def _score_bound(counts: PairedCounts, confidence: float, upper: bool) -> float:
         return change_z(counts, change) - target
 
     inner, outer = counts.change, edge * (1 - 1e-12)
-    if (inner - edge) * edge >= 0 or (excess(outer) > 0) == (excess(inner) > 0):
+    is_above = excess(inner) > 0
+    if (inner - edge) * edge >= 0 or (excess(outer) > 0) == is_above:
         return edge
     while abs(outer - inner) > _PRECISION:
         middle = (inner + outer) / 2
-        if (excess(middle) > 0) == (excess(inner) > 0):
+        if (excess(middle) > 0) == is_above:
             inner = middle
         else:
             outer = middle
