@@ -93,7 +93,10 @@ def test_an_informed_run_that_is_killed_goes_on_and_decides_as_one_without_ray_d
     assert resumed.sampling == alone.sampling
     assert resumed.part.classified == alone.part.classified
     assert resumed.execution is not None
-    assert resumed.execution.examples_run == alone.examples_done - (6 + 6 + 4) - (6 + 6)
+    left = alone.examples_done - (6 + 6 + 4)
+    assert resumed.execution.examples_run in (left - (6 + 6), left - (6 + 4)), (
+        "two of the three parts of the second block"
+    )
 
 
 @needs_ray
