@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -36,14 +36,15 @@ class Installed(Generic[Extension]):
 
 def entries(group: str) -> list[EntryPoint]:
     """The entry points of a group; none of them is imported yet."""
-    found = _entries_on(tuple(sys.path), group)
+    found = _entries_on(tuple(sys.path)).get(group, ())
     return sorted(found, key=lambda entry: (entry.name, package_of(entry)))
 
 
 @cache
-def _entries_on(_search_path: tuple[str, ...], group: str) -> EntryPoints:
-    """Those on a search path, kept, because a file of every installed package is read to find them."""
-    return entry_points(group=group)
+def _entries_on(_search_path: tuple[str, ...]) -> dict[str, tuple[EntryPoint, ...]]:
+    """Those of each group on a search path, kept, because a file of every installed package is read to find them."""
+    found = entry_points()
+    return {group: tuple(found.select(group=group)) for group in found.groups}
 
 
 def package_of(entry: EntryPoint) -> str:
