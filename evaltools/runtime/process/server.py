@@ -68,13 +68,12 @@ def start_server() -> None:
 
     for name in _NEEDED:
         importlib.import_module(name)
-    with suppress(OSError), interrupts_kept_back():
-        if _has_one_thread():
-            with _copied():
-                forkserver.ensure_running()
-        else:
-            with imports_not_from_this_folder(), _main_module_hidden():
-                forkserver.ensure_running()
+    if _has_one_thread():
+        with suppress(OSError), _copied(), interrupts_kept_back():
+            forkserver.ensure_running()
+    else:
+        with suppress(OSError), interrupts_kept_back(), imports_not_from_this_folder(), _main_module_hidden():
+            forkserver.ensure_running()
 
 
 def _has_one_thread() -> bool:
@@ -115,8 +114,8 @@ def _serve(program: str, needed: Iterable[int]) -> NoReturn:
         close_all_but(needed)
         forkserver._forkserver._lock = threading.Lock()  # type: ignore[attr-defined]
         importlib.import_module(_FREEZE)
-        exec(program, {})
-    except SystemExit:
+        with suppress(SystemExit):
+            exec(program, {})
         code = 0
     except BaseException:  # the first child then starts another server
         traceback.print_exc()
