@@ -13,8 +13,8 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from multiprocessing import util
 from multiprocessing.context import BaseContext, SpawnContext, SpawnProcess
 from typing import Any, Final, NoReturn
@@ -24,6 +24,8 @@ from evaltools.runtime.process.warden import close_all_but
 _SECONDS_TO_START: Final = 60.0
 _SECONDS_TO_TELL: Final = 10.0
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
+_FORGET: Final = "import sys; sys.path[:1] = filter(None, sys.path[:1])"
+_SPAWN: Final = util.spawnv_passfds
 _THREADS: Final = "/proc/self/task"
 _ENVIRONMENT: Final = threading.Lock()
 _MAIN: Final = threading.Lock()
@@ -37,8 +39,7 @@ def contexts() -> list[BaseContext]:
     found: list[BaseContext] = [Spawned()]
     if "forkserver" in multiprocessing.get_all_start_methods():
         server = _FromServer()
-        if sys.version_info >= (3, 11):
-            server.set_forkserver_preload([*_NEEDED, _FREEZE])
+        server.set_forkserver_preload([*_NEEDED, _FREEZE])
         found.insert(0, server)
     return found
 
@@ -69,7 +70,7 @@ def start_server() -> None:
     for name in _NEEDED:
         importlib.import_module(name)
     if _has_one_thread():
-        with suppress(OSError), _copied(), interrupts_kept_back():
+        with suppress(OSError), _started_by(_copy), interrupts_kept_back():
             forkserver.ensure_running()
     else:
         with suppress(OSError), interrupts_kept_back(), imports_not_from_this_folder(), _main_module_hidden():
@@ -84,17 +85,18 @@ def _has_one_thread() -> bool:
 
 
 @contextmanager
-def _copied() -> Iterator[None]:
-    """Where :mod:`multiprocessing` starts a Python meanwhile, a copy of this process runs that Python's program."""
-    started = util.spawnv_passfds
-    util.spawnv_passfds = _copy
+def _started_by(start: Callable[[bytes, Sequence[Any], Sequence[int]], int]) -> Iterator[None]:
+    """Where :mod:`multiprocessing` starts a Python meanwhile, ``start`` is called for it."""
+    before = util.spawnv_passfds
+    util.spawnv_passfds = start  # type: ignore[assignment]
     try:
         yield
     finally:
-        util.spawnv_passfds = started
+        util.spawnv_passfds = before
 
 
 def _copy(path: bytes, args: Sequence[Any], passfds: Sequence[int]) -> int:  # noqa: ARG001 - as multiprocessing calls it
+    """A copy of this process, which runs the program of that Python."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             with suppress(OSError, ValueError):
@@ -192,11 +194,11 @@ def _end_server() -> None:
 def imports_not_from_this_folder() -> Iterator[None]:
     """For the server of children and its like, which may be started here: they would import from the current folder.
 
-    A checkout of evaltools there is not the evaltools that runs. Python 3.10 cannot be told so; its server imports
-    nothing beforehand. The environment is the whole process's, so that of threads that start children at the same time
-    each waits for the other: what one sets is never what another restores.
+    A checkout of evaltools there is not the evaltools that runs. The environment is the whole process's, so that of
+    threads that start children at the same time each waits for the other: what one sets is never what another restores.
+    Python 3.10 does not read it; it has another program.
     """
-    with _ENVIRONMENT:
+    with _ENVIRONMENT, _started_by(_without_this_folder) if sys.version_info < (3, 11) else nullcontext():
         before = os.environ.get(_SAFE_PATH)
         os.environ[_SAFE_PATH] = "1"
         try:
@@ -206,6 +208,13 @@ def imports_not_from_this_folder() -> Iterator[None]:
                 del os.environ[_SAFE_PATH]
             else:
                 os.environ[_SAFE_PATH] = before
+
+
+def _without_this_folder(path: bytes, args: Sequence[Any], passfds: Sequence[int]) -> int:
+    """The same Python, whose program first forgets the current folder."""
+    program = args.index("-c") + 1
+    words = [*args[:program], f"{_FORGET}; {args[program]}", *args[program + 1 :]]
+    return _SPAWN(path, words, passfds)
 
 
 @contextmanager

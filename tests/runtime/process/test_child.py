@@ -72,7 +72,6 @@ def test_a_program_without_a_guard_runs_once(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("runs\nprogram.py\n", "")
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 cannot be told where not to import from")
 def test_no_process_imports_modules_from_the_current_folder(tmp_path: Path) -> None:
     (tmp_path / "model.tflite").write_bytes(tiny_models.vector_input(length=4))
     for name in ("json", "numpy", "selectors", "socket", "psutil", "tempfile"):
@@ -159,7 +158,6 @@ def say(channel: Channel, _bell: Channel) -> None:
     channel.send("here")
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="the server of Python 3.10 imports nothing beforehand")
 def test_what_the_server_of_children_has_imported_is_no_garbage_to_look_through_in_them() -> None:
     child = ChildProcess(count_garbage, ())
     frozen = child.receive(child.channel, 60)
