@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from multiprocessing import util
 from multiprocessing.context import BaseContext, SpawnContext, SpawnProcess
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from evaltools.runtime.process.warden import close_all_but
@@ -26,7 +27,9 @@ _SECONDS_TO_TELL: Final = 10.0
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
 _FORGET: Final = "import sys; sys.path[:1] = filter(None, sys.path[:1])"
 _SPAWN: Final = util.spawnv_passfds
-_THREADS: Final = "/proc/self/task"
+_STATUS: Final = "/proc/self/status"
+_MOST_MEMORY_KB: Final = 64 << 10
+"""One and a half times what a command has that has imported what children need."""
 _ENVIRONMENT: Final = threading.Lock()
 _MAIN: Final = threading.Lock()
 _NEEDED: Final = ("evaltools.runtime.process.isolated", "evaltools.runtime.interpreter", "evaltools.preprocess")
@@ -61,7 +64,8 @@ def start_server() -> None:
     """Start the server of children, where there is one, for a command that is about to need it.
 
     It is a copy of this process, with which it shares what both have imported. Where this process has other threads,
-    which a copy would lack, it is a new Python, as it is where this was not called and the first child starts it.
+    which a copy would lack, or much memory, it is a new Python, as it is where this was not called and the first child
+    starts it.
     """
     if contexts()[0].get_start_method() != "forkserver":
         return
@@ -69,7 +73,7 @@ def start_server() -> None:
 
     for name in _NEEDED:
         importlib.import_module(name)
-    if _has_one_thread():
+    if _can_be_copied():
         with suppress(OSError), _started_by(_copy), interrupts_kept_back():
             forkserver.ensure_running()
     else:
@@ -77,11 +81,13 @@ def start_server() -> None:
             forkserver.ensure_running()
 
 
-def _has_one_thread() -> bool:
+def _can_be_copied() -> bool:
+    """Whether this process has one thread, and little memory: what it has is counted as that of each child, too."""
     try:
-        return len(os.listdir(_THREADS)) == 1
+        facts = dict(line.split(":", 1) for line in Path(_STATUS).read_text().splitlines())
     except OSError:
         return False
+    return int(facts["Threads"]) == 1 and int(facts["VmRSS"].split()[0]) <= _MOST_MEMORY_KB
 
 
 @contextmanager

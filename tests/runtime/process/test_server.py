@@ -1,4 +1,4 @@
-"""The server of children of a command: a copy of it where that is safe."""
+"""The server of children of a command: a copy of it where it has one thread and little memory."""
 
 from __future__ import annotations
 
@@ -54,12 +54,15 @@ def test_it_is_started_once(tmp_path: Path) -> None:
     assert said_by(tmp_path, "start_server(); first = server(); start_server(); print(server() == first)") == ["True"]
 
 
-def test_of_a_process_with_threads_no_copy_is_made(tmp_path: Path) -> None:
-    lines = (
-        "threading.Thread(target=threading.Event().wait, daemon=True).start(); "
-        "start_server(); open_and_close(); print(is_copy())"
-    )
-    assert said_by(tmp_path, lines) == ["False"]
+@pytest.mark.parametrize(
+    "has",
+    [
+        pytest.param("threading.Thread(target=threading.Event().wait, daemon=True).start()", id="threads"),
+        pytest.param("data = bytearray(b'x' * (64 << 20))", id="much memory"),
+    ],
+)
+def test_no_copy_is_made_of_a_process_that_has(has: str, tmp_path: Path) -> None:
+    assert said_by(tmp_path, f"{has}; start_server(); open_and_close(); print(is_copy())") == ["False"]
 
 
 def test_it_has_no_files_of_the_command_open_and_ends_with_it(tmp_path: Path) -> None:
