@@ -30,7 +30,7 @@ from evaltools.engine.task import Example
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import read_model
 from evaltools.report.page.file import page_file
-from evaltools.report.page.sources import read_sources
+from evaltools.report.page.from_files import read_sources
 from evaltools.request.flags import parse_flags
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult

@@ -10,8 +10,15 @@ from functools import partial
 from typing import Final
 
 from evaltools.benchmark.disturbances import find_disturbances
-from evaltools.benchmark.measured import open_measured, opening_of, outputs_of, profile_of, run_regular, run_warm_up
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
+from evaltools.benchmark.self_measuring import (
+    open_measured,
+    opening_of,
+    outputs_of,
+    profile_of,
+    run_regular,
+    run_warm_up,
+)
 from evaltools.configuration import Configuration
 from evaltools.engine.describe import describe_entry
 from evaltools.engine.opening import NotMeasured, Opened, open_configuration

@@ -11,8 +11,8 @@ from evaltools.exit_codes import OK
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import page_file, require_page_file
+from evaltools.report.page.from_files import read_sources
 from evaltools.report.page.make import histories_in
-from evaltools.report.page.sources import read_sources
 
 
 def report(results: Sequence[str], output: Path, images: Path | None) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.benchmark.loop import PhaseLimits, RunPace
-from evaltools.benchmark.measured import Regular, run_regular
+from evaltools.benchmark.self_measuring import Regular, run_regular
 from evaltools.runtime import Session
 from evaltools.runtime.session import Array
 

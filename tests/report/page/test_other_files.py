@@ -12,8 +12,8 @@ from PIL import Image
 
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import page_file
+from evaltools.report.page.from_files import read_sources
 from evaltools.report.page.rendering.other_files import linked
-from evaltools.report.page.sources import read_sources
 from evaltools.result.capture import ProcessUse, RunCapture
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
