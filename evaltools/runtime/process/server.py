@@ -85,9 +85,9 @@ def _can_be_copied() -> bool:
     """Whether this process has one thread, and little memory: what it has is counted as that of each child, too."""
     try:
         facts = dict(line.split(":", 1) for line in Path(_STATUS).read_text().splitlines())
-    except OSError:
+        return int(facts["Threads"]) == 1 and int(facts["VmRSS"].split()[0]) <= _MOST_MEMORY_KB
+    except (OSError, KeyError):  # the platform does not say
         return False
-    return int(facts["Threads"]) == 1 and int(facts["VmRSS"].split()[0]) <= _MOST_MEMORY_KB
 
 
 @contextmanager
