@@ -60,9 +60,8 @@ def growth(
     shares = np.concatenate((of_group * rates.up / up, of_group * rates.down / down, [0.0]))
     shares[-1] = max(0.0, 1 - shares.sum())
     drawn = np.concatenate((up / chances, -down / chances, [0.0]))
-    possible = shares > 0
-    factors = 1 + stakes[:, None, :] * (absent - drawn[possible, None])
-    promised = np.einsum("bog,o->bg", np.log(np.maximum(factors, _NONE)), shares[possible])
+    factors = 1 + stakes[:, None, :] * (absent - drawn[:, None])
+    promised = np.einsum("bog,o->bg", np.log(np.maximum(factors, _NONE)), shares)
     best = promised.argmax(axis=0)
     return _BOLDNESS[best], promised[best, np.arange(len(best))]
 
