@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
+
+_LARGEST: Final = float(np.finfo(np.float32).max)
+_LARGEST_COUNTED: Final = 2.0**24
+"""Up to here float32 has every whole number, so that none is written with fewer digits."""
 
 
 def widened(value: float) -> float:
@@ -20,6 +26,7 @@ def shortest(value: float) -> float:
     >>> shortest(float(np.float32(0.1))), shortest(0.1), shortest(float("nan"))
     (0.1, 0.1, nan)
     """
-    with np.errstate(over="ignore"):
-        narrow = np.float32(value)
+    if not abs(value) <= _LARGEST or (abs(value) <= _LARGEST_COUNTED and value.is_integer()):
+        return value
+    narrow = np.float32(value)
     return float(str(narrow)) if float(narrow) == value else value

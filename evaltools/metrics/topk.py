@@ -33,6 +33,10 @@ def best_classes(scores: npt.NDArray[np.generic], k: int) -> npt.NDArray[np.intp
     [1, 2, 3]
     """
     descending = -scores.astype(np.float32)
+    if k < len(descending):
+        candidates = np.flatnonzero(descending <= np.partition(descending, k - 1)[k - 1])
+        if len(candidates) >= k:  # there are fewer where NaN is among the best
+            return candidates[np.argsort(descending[candidates], kind="stable")[:k]]
     return np.argsort(descending, kind="stable")[:k]
 
 

@@ -38,9 +38,10 @@ _SIGNATURE: Final = "Signature: 8a477f597d28d172789f06886806bc55\n# Inputs that 
 _HEADER: Final = struct.Struct("<III")
 """Checksum of what follows it, width and height of the picture."""
 _SHARE_BETWEEN_LOOKS: Final = 16
-_LETTERS: Final = 2
-"""Of a key, which name a folder of entries."""
-_KEY: Final = re.compile("[0-9a-f]{40}")
+_KEY_LETTERS: Final = 40
+_FOLDER_LETTERS: Final = 2
+"""The first of a key, which name a folder of entries."""
+_KEY: Final = re.compile(f"[0-9a-f]{{{_KEY_LETTERS}}}")
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 
 
@@ -87,9 +88,9 @@ class InputCache:
 
     def key(self, content: bytes, suffix: str, to_tensor: ImageToTensor) -> str:
         """What an input is known by: content and extension of its picture's file, the transform, what makes it."""
-        made_by = hashlib.blake2b(content, digest_size=20)
+        made_by = hashlib.sha256(content)
         made_by.update(f"\0{suffix.lower()}\0{to_tensor!r}\0{_makers()}".encode())
-        return made_by.hexdigest()
+        return made_by.hexdigest()[:_KEY_LETTERS]
 
     def read(self, key: str, to_tensor: ImageToTensor) -> KeptInput | None:
         """The input that was kept, None where there is none that is whole."""
@@ -131,13 +132,13 @@ class InputCache:
             self._make_room()
 
     def _path(self, key: str) -> Path:
-        return self._folder / key[:_LETTERS] / key[_LETTERS:]
+        return self._folder / key[:_FOLDER_LETTERS] / key[_FOLDER_LETTERS:]
 
     def _kept(self) -> Iterator[Path]:
         """The files that are named as a cache names its own; links are not followed."""
         with suppress(OSError):
             for folder in self._folder.iterdir():
-                if len(folder.name) == _LETTERS and folder.is_dir() and not folder.is_symlink():
+                if len(folder.name) == _FOLDER_LETTERS and folder.is_dir() and not folder.is_symlink():
                     yield from (path for path in folder.iterdir() if _KEY.match(folder.name + path.name))
 
     def _make_room(self) -> None:

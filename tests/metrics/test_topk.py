@@ -23,6 +23,14 @@ def test_nan_ranks_last_and_infinity_first() -> None:
     assert best_classes(scores, 4).tolist() == [2, 1, 3, 0]
 
 
+def test_few_of_many_scores_are_those_that_come_first_of_all() -> None:
+    generator = np.random.default_rng(2)
+    for count in range(1, 200):
+        scores = generator.choice([1.0, 2.0, np.nan, np.inf, -np.inf], count).astype(np.float32)
+        everything = best_classes(scores, count).tolist()
+        assert [best_classes(scores, k).tolist() for k in (1, 3, 10)] == [everything[:k] for k in (1, 3, 10)]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int16", "int8", "uint8"])
 def test_order_equals_a_plain_stable_sort(dtype: str) -> None:
     scores = np.random.default_rng(1).integers(0, 100, 500).astype(dtype)

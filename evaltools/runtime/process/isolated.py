@@ -30,7 +30,8 @@ _LONGEST_MESSAGES: Final = 2000
 _SECONDS_TO_FREE: Final = 60.0
 _FREEING: Final = "while its model and delegates were released"
 _LEAVING: Final = "when it had released its model and delegates, at its exit"
-_SECONDS_BETWEEN_BELLS: Final = 0.05
+_SECONDS_BETWEEN_BELLS: Final = 0.2
+"""A block takes about as long. Its parent may give a run up so much too early, since it waits from the last bell on."""
 Returned = TypeVar("Returned")
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from evaltools.runtime.session import Array, TensorSpec
 
 _ALIGNMENT: Final = 64
-_MOST_SLOTS: Final = 64
+_MOST_SLOTS: Final = 128
 _MOST_BYTES: Final = 16 << 20
 
 
