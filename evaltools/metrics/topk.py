@@ -33,11 +33,11 @@ def best_classes(scores: npt.NDArray[np.generic], k: int) -> npt.NDArray[np.intp
     [1, 2, 3]
     """
     descending = -scores.astype(np.float32)
+    candidates = np.arange(len(descending))
     if k < len(descending):
-        candidates = np.flatnonzero(descending <= np.partition(descending, k - 1)[k - 1])
-        if len(candidates) >= k:  # there are fewer where NaN is among the best
-            return candidates[np.argsort(descending[candidates], kind="stable")[:k]]
-    return np.argsort(descending, kind="stable")[:k]
+        candidates = np.flatnonzero(~(descending > np.partition(descending, k - 1)[k - 1]))
+    best: npt.NDArray[np.intp] = candidates[np.argsort(descending[candidates], kind="stable")[:k]]
+    return best
 
 
 def rank_of_label(classes: Sequence[int], labels: Sequence[str | None], truth: str) -> int | None:
