@@ -15,6 +15,7 @@
         ├── NoSpace              a file does not fit on the device
         ├── NoPermission         a folder of the device cannot be written
         ├── TransferFailed       a file did not arrive as it was sent
+        │   └── FileMissing      the device has no such file
         ├── CommandFailed        a command of evaltools' own failed on the device
         ├── DeviceBusy           another process or computer uses the folder on the device
         ├── ProgramMissing       what is to run is not on the device, or cannot be started there
@@ -106,6 +107,10 @@ class TransferFailed(DeviceError):
     """A file is not there, or did not arrive as it was sent."""
 
     kind = "transfer"
+
+
+class FileMissing(TransferFailed):
+    """A file that is to be fetched is not there."""
 
 
 class CommandFailed(DeviceError):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import posixpath
+import re
 import shlex
 import shutil
 import threading
@@ -28,6 +29,7 @@ from evaltools.device.adb.errors import (
     ConnectionLost,
     DeviceError,
     DeviceTimeout,
+    FileMissing,
     NoPermission,
     NoSpace,
     TransferFailed,
@@ -44,9 +46,13 @@ _BLOCK: Final = 1 << 20
 _PATIENCE_AT_END_S: Final = 5.0
 _PROGRESS_S: Final = 1.0
 _PROGRESS_TIMEOUT_S: Final = 5.0
+_SUM_TIMEOUT_S: Final = 120.0
+"""For the sum of a file whose size is not known."""
 _UNREADABLE: Final = 1
 _NO_SUM: Final = 3
 _DIFFERENT: Final = 4
+_MISSING: Final = 5
+_SIZE_AND_SUM: Final = re.compile(r"\s*(\d+)\s+([0-9a-f]{64})\b")
 
 
 @dataclass(frozen=True)
@@ -106,7 +112,8 @@ def pull(
     """Fetch a file, whole or not at all. What ``local`` held before is deleted first: an old file is no success.
 
     ``patience_s`` and ``stop`` are as of :func:`push`. Raises :class:`OutputError` where ``local``
-    cannot be written, and :class:`DeviceError` as :func:`push` does.
+    cannot be written, and :class:`DeviceError` as :func:`push` does, :class:`FileMissing` where the device has no such
+    file.
     """
     part = Path(os.path.abspath(local) + PART)
     try:
@@ -205,10 +212,7 @@ def _fetch(
     stop: threading.Event | None,
 ) -> Transfer:
     """Fetch a file from its beginning, and give it its name."""
-    size = _remote_size(adb, serial, remote)
-    digest = _remote_sum(adb, serial, remote, size, stop)
-    if digest is None:
-        raise NoPermission(f"{serial}: {remote} cannot be read; look at its permissions with ls -l", serial)
+    size, digest = _remote_sum(adb, serial, remote, timeout_s or _SUM_TIMEOUT_S, stop)
     limit_s = timeout_s or _timeout(size)
     try:
         part.unlink(missing_ok=True)
@@ -315,18 +319,24 @@ def local_sum(path: Path) -> tuple[int, str]:
     return size, digest.hexdigest()
 
 
-def _remote_sum(adb: Adb, serial: str, path: str, size: int, stop: threading.Event | None) -> str | None:
-    """The sha256 of a file on the device, None where it cannot be read.
+def _remote_sum(adb: Adb, serial: str, path: str, timeout_s: float, stop: threading.Event | None) -> tuple[int, str]:
+    """Size in bytes and sha256 of a file on the device.
 
-    Raises :class:`CommandFailed` without sha256sum.
+    Raises :class:`FileMissing`, :class:`NoPermission`, and :class:`CommandFailed` without sha256sum.
     """
-    answer = adb.shell(serial, _sum_script(path), _timeout(size), stop)
+    quoted = shlex.quote(path)
+    script = f"test -f {quoted} || exit {_MISSING}; test -r {quoted} && wc -c < {quoted}; {_sum_script(path)}"
+    answer = adb.shell(serial, script, timeout_s, stop)
+    if answer.code == _MISSING:
+        raise FileMissing(
+            f"{serial}: there is no file {path}{answer.quote()}; what should have written it did not", serial
+        )
     if answer.code == _UNREADABLE:
-        return None
-    digest = answer.text.split()[:1]
-    if answer.code != 0 or not digest or len(digest[0]) != 64:
+        raise NoPermission(f"{serial}: {path} cannot be read; look at its permissions with ls -l", serial)
+    found = _SIZE_AND_SUM.match(answer.text)
+    if answer.code != 0 or found is None:
         raise _why_no_sum(serial, answer)
-    return digest[0]
+    return int(found[1]), found[2]
 
 
 def _sum_script(path: str) -> str:
@@ -343,23 +353,6 @@ def _why_no_sum(serial: str, answer: ShellAnswer) -> CommandFailed:
         f"{serial}: no sha256sum, which every Android from 6 on and every Linux has{answer.quote()}; "
         "files cannot be compared without it, so use another device",
         serial,
-    )
-
-
-def _remote_size(adb: Adb, serial: str, path: str) -> int:
-    answer = adb.shell(
-        serial, f"test -f {shlex.quote(path)} && test -r {shlex.quote(path)} && wc -c < {shlex.quote(path)}"
-    )
-    if answer.code != 0:
-        raise _why_not_read(adb, serial, path, answer)
-    return int(answer.text)
-
-
-def _why_not_read(adb: Adb, serial: str, path: str, answer: ShellAnswer) -> DeviceError:
-    if adb.shell(serial, f"test -f {shlex.quote(path)}").code == 0:
-        return NoPermission(f"{serial}: {path} cannot be read; look at its permissions with ls -l", serial)
-    return TransferFailed(
-        f"{serial}: there is no file {path}{answer.quote()}; what should have written it did not", serial
     )
 
 

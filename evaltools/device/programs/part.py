@@ -9,6 +9,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import partial
@@ -19,7 +20,7 @@ from evaltools.device.adb import detached
 from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.cooling import conditions_of, cool_down
 from evaltools.device.adb.detached import DetachedRun
-from evaltools.device.adb.errors import DeviceError
+from evaltools.device.adb.errors import DeviceError, FileMissing
 from evaltools.device.adb.facts import facts_that_change
 from evaltools.device.adb.patience import patiently
 from evaltools.device.files.archive import chunks, write_archive
@@ -273,11 +274,9 @@ class PartDevice:
 
     def _fetch(self, run: DetachedRun, name: str, folder: Path) -> None:
         """Fetch a result. If the command did not write it, that is no error here: its exit code shows what happened."""
-        remote = posixpath.join(run.folder, name)
-        test = self._patiently(partial(self._adb.shell, self._serial, f"test -f {shlex.quote(remote)}"))
-        if test.code == 0:
-            local = folder / name
-            local.parent.mkdir(parents=True, exist_ok=True)
+        remote, local = posixpath.join(run.folder, name), folder / name
+        local.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileMissing):
             pull(self._adb, self._serial, remote, local, patience_s=self._options.patience_s, stop=self._stop)
 
     def _patiently(self, act: Callable[[], Found]) -> Found:

@@ -27,9 +27,10 @@ _CHECK_S: Final = 180.0
 _UNPACK_S: Final = 600.0
 _PREINSTALLED: Final = "python3"
 _CHECKED: Final = "checked"
-_KNOWN_FILE: Final = "evaltools/__init__.py"
+_KNOWN_FOLDER: Final = "evaltools"
 _PACKAGES: Final = ("evaltools", "evaltools.tasks", "evaltools.datasets")
 OLDEST_PYTHON: Final = (3, 10)
+_VERSION: Final = re.compile(r"Python (\d+)\.(\d+)\S*")
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,10 @@ def install(store: DeviceStore, wheels: Sequence[Path], needed: Needed, python: 
     Raises :class:`ProgramMissing` where Python or a package is missing, and :class:`DeviceError`.
     """
     interpreter = python or _PREINSTALLED
-    answer = store.adb.shell(store.serial, f"{shlex.quote(interpreter)} --version", _CHECK_S, store.stop)
-    found = re.match(r"Python (\d+)\.(\d+)\S*", answer.text or answer.err.decode("utf-8", "replace"))
+    folder = posixpath.join(store.root, PROGRAMS, _name_of(wheels))
+    asked = f"{shlex.quote(interpreter)} --version || exit; ls {shlex.quote(folder)} 2> /dev/null || true"
+    answer = store.adb.shell(store.serial, asked, _CHECK_S, store.stop)
+    found = _VERSION.match(answer.text) or _VERSION.match(answer.err.decode("utf-8", "replace"))
     if answer.code != 0 or found is None:
         raise ProgramMissing(
             f"{store.serial}: there is no Python: {interpreter} --version failed{answer.quote()}; name one with "
@@ -95,22 +98,24 @@ def install(store: DeviceStore, wheels: Sequence[Path], needed: Needed, python: 
             "newer; name another with --device_python=PATH",
             store.serial,
         )
-    folder = posixpath.join(store.root, PROGRAMS, _name_of(wheels))
     program = PythonProgram(interpreter, folder, found[0].removeprefix("Python "))
-    _unpack(store, wheels, interpreter, folder)
-    _check(store, program, needed)
+    unpacked = answer.text.splitlines()[1:]
+    if _KNOWN_FOLDER not in unpacked:
+        _unpack(store, wheels, interpreter, folder)
+    if _mark(program, needed) not in unpacked:
+        _check(store, program, needed)
     return program
 
 
-def _check(store: DeviceStore, program: PythonProgram, needed: Needed) -> None:
-    """Import the modules on the device, unless this Python has imported them from this folder before."""
+def _mark(program: PythonProgram, needed: Needed) -> str:
+    """The name of the file which says that this Python has imported the modules from its folder."""
     known = hashlib.sha256("\n".join((program.python, program.version, *needed.modules)).encode()).hexdigest()[:16]
-    mark = shlex.quote(posixpath.join(program.folder, f"{_CHECKED}-{known}"))
-    check = program.start(["--check", *needed.modules])
-    asked = f"if [ -e {mark} ]; then echo {_CHECKED}; else {check}; fi"
-    answer = store.adb.shell(store.serial, asked, _CHECK_S, store.stop)
-    if answer.code == 0 and answer.text.strip() == _CHECKED:
-        return
+    return f"{_CHECKED}-{known}"
+
+
+def _check(store: DeviceStore, program: PythonProgram, needed: Needed) -> None:
+    """Import the modules on the device."""
+    answer = store.adb.shell(store.serial, program.start(["--check", *needed.modules]), _CHECK_S, store.stop)
     if answer.code != 0:
         raise ProgramMissing(_why_not(store.serial, program.python, needed.command, answer), store.serial)
     found = read_folder(answer.text)
@@ -126,7 +131,7 @@ def _check(store: DeviceStore, program: PythonProgram, needed: Needed) -> None:
             "put there for it; give the path of another interpreter with --device_python",
             store.serial,
         )
-    store.adb.shell(store.serial, f": >{mark}")
+    store.adb.shell(store.serial, f": >{shlex.quote(posixpath.join(program.folder, _mark(program, needed)))}")
 
 
 def read_folder(printed: str) -> str | None:
@@ -178,16 +183,14 @@ def _package_files() -> Iterator[tuple[str, bytes]]:
 
 def _unpack(store: DeviceStore, wheels: Sequence[Path], python: str, folder: str) -> None:
     """Unpack all wheels into one folder, all or none."""
-    if store.adb.shell(store.serial, f"test -d {shlex.quote(folder)}").code == 0:
-        return
     part, whole = shlex.quote(f"{folder}.part"), shlex.quote(folder)
     unpacking = " && ".join(
         f"{shlex.quote(python)} -m zipfile -e {shlex.quote(store.put(wheel))} {part}" for wheel in wheels
     )
     answer = store.adb.shell(
         store.serial,
-        f"rm -rf {part}; mkdir -p {part} && {unpacking} && test -f {part}/{_KNOWN_FILE} && mv {part} {whole} || "
-        f"{{ c=$?; rm -rf {part}; exit $c; }}",
+        f"rm -rf {part}; mkdir -p {part} && {unpacking} && test -f {part}/{_KNOWN_FOLDER}/__init__.py && "
+        f"mv {part} {whole} || {{ c=$?; rm -rf {part}; exit $c; }}",
         _UNPACK_S,
         store.stop,
     )
