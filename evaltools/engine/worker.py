@@ -33,7 +33,8 @@ class FinishedBlock(Generic[Observation]):
 class Worker(Generic[Observation]):
     """Runs blocks of examples.
 
-    A block has as many examples as take 0.2 s, if all sessions can run blocks; otherwise one.
+    A block has as many examples as can be prepared in 0.2 s, and as each configuration runs in so long, if all
+    sessions can run blocks; otherwise one.
 
     ``given_up`` holds configurations that are not run any more; another thread may add to it. ``unrecorded`` ones run
     for their outputs alone.
@@ -83,7 +84,8 @@ class Worker(Generic[Observation]):
         recorded = [name for name in names if name not in self._unrecorded]
         finished = [self._finish(ready, given, recorded) for ready, given in zip(block, runs, strict=True)]
         observing_ns = self._note(METRICS, start_ns, f"{len(block)} examples")
-        self.block_size = _next_size(max(slowest_ns, observing_ns) / 1e9 / len(block), self._longest)
+        preparing_ns = 1000 * sum(ready.duration_us for ready in block)
+        self.block_size = _next_size(max(preparing_ns, slowest_ns, observing_ns) / 1e9 / len(block), self._longest)
         spans, self._spans = self._spans, []
         return FinishedBlock(finished, spans, inference)
 

@@ -15,8 +15,10 @@ import pytest
 
 from evaltools.engine.journal import temporary_journal
 from evaltools.engine.ledger import Tally
+from evaltools.engine.preparation import ReadyExample
 from evaltools.engine.run import PassOptions, PassOutcome, run_pass
 from evaltools.engine.task import Example, Prepared, Record
+from evaltools.engine.worker import Worker
 from evaltools.errors import ConfigurationUnavailable, ImageError, InferenceError
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array
@@ -232,6 +234,14 @@ def test_short_runs_are_done_in_blocks_as_long_as_all_sessions_take(monkeypatch:
     beside_another = InBlocks()
     run(CountingTask(3), {"a": beside_another, "b": FakeSession(doubling)})
     assert beside_another.blocks == [[0], [1], [2]]
+
+
+def test_inputs_that_take_long_to_make_are_in_short_blocks() -> None:
+    worker = Worker(0, CountingTask(4), {"a": InBlocks()}, None, 1, {})
+    for made_in_us, size in ((300_000, 1), (90_000, 2), (60_000, 3), (1, 4)):
+        example = Example(0, "e0")
+        worker.run([ReadyExample(example, Prepared((np.array([0]),), ""), 0, made_in_us)] * 2)
+        assert worker.block_size == size
 
 
 def test_ctrl_c_while_an_example_is_settled_waits_until_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
