@@ -21,6 +21,7 @@ from tests.example_delegate import CompilerMissing, build_delegate
 pytest_plugins = "pytester"
 _SECONDS_TO_OPEN: Final = 60.0
 _REALDATA: Final = f"{Path(__file__).parent / 'realdata'}{os.sep}"
+_SAMPLED_RUNS: Final = "test_sampling.py"
 
 
 @atexit.register
@@ -38,7 +39,12 @@ def pytest_xdist_auto_num_workers() -> int:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whole runs and real models come first: what takes long does not begin when the other processes have ended."""
-    items.sort(key=lambda item: item.get_closest_marker("once") is None and not str(item.path).startswith(_REALDATA))
+    items.sort(key=lambda item: not _takes_long(item))
+
+
+def _takes_long(item: pytest.Item) -> bool:
+    is_real = str(item.path).startswith(_REALDATA)
+    return is_real or item.path.name == _SAMPLED_RUNS or item.get_closest_marker("once") is not None
 
 
 def pytest_collection() -> None:
