@@ -25,7 +25,7 @@ from evaltools.request.plain import from_plain, to_plain
 from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.ray_cluster import RETRIES, cpus_of, joined, ray_module, results_in_turn, tasks_asked_for
 from evaltools.runs.stored import seen_from
-from evaltools.tasks.shared.evaluation import evaluate
+from evaltools.tasks.shared.evaluation import record
 from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
 from evaltools.tasks.shared.measuring import Observer
 from evaltools.tasks.shared.options.execution import flags_to_repeat, text_of_drawn
@@ -127,7 +127,7 @@ def run_shard(plain: dict[str, Any], shard: Shard) -> ShardDone:
             if shard.drawn is not None:
                 request = request.stating(drawn_examples=text_of_drawn(shard.drawn))
             kind = evaluation_kind(request.task)
-            code = kind.exit_code(evaluate(kind.prepare, kind.read(request), Observer()))
+            code = record(kind.prepare, kind.read(request), Observer())
         except EvaltoolsError as error:
             return ShardDone(error.exit_code, b"", str(error))
         journal = Path(folder, "run", JOURNAL_NAME)

@@ -29,7 +29,7 @@ class _Coco(EvaluationKind):
     description = DESCRIPTION
     options = OPTIONS
     accuracy = Accuracy("ap", "mAP")
-    modules_on_devices = ("evaltools.tasks.coco.evaluation", "scipy.special", "pycocotools.cocoeval")
+    modules_on_devices = ("evaltools.tasks.coco.evaluation", "pycocotools.cocoeval")
 
     @property
     def part_type(self) -> type:

@@ -28,7 +28,7 @@ class _Imagenet(EvaluationKind):
     description = DESCRIPTION
     options = OPTIONS
     accuracy = Accuracy("top1", "top-1")
-    modules_on_devices = ("evaltools.tasks.imagenet.evaluation", "scipy.special")
+    modules_on_devices = ("evaltools.tasks.imagenet.evaluation",)
 
     @property
     def part_type(self) -> type:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from evaltools import exit_codes
 from evaltools.configuration import Configuration
 from evaltools.engine.describe import describe_model
 from evaltools.engine.journal import Journal
@@ -189,6 +191,46 @@ def evaluate(
     runs here, and the tests there.
     """
     started_at = _now()
+    with _run(prepare, asked, observer, open_with, elsewhere) as run:
+        result = _assemble(run.evaluation, run.opened.described, run.measured, run.ready, started_at, observer)
+        changed = changed_meanwhile(run.journal, run.identity, run.evaluation.identity())
+        return replace(result, warnings=[*run.opened.warnings, *result.warnings, *changed])
+
+
+def record(prepare: Callable[[Asked], Evaluation[Observation]], asked: Asked, observer: Observer) -> int:
+    """Do what :func:`evaluate` does up to the figures, which are for :func:`merge` to compute from the run folder.
+
+    Returns the exit code: whether there are records, and of every configuration.
+    """
+    with _run(prepare, asked, observer) as run:
+        observer.measured()
+    if run.measured.outcome.stopped == "interrupted":
+        return exit_codes.INTERRUPTED
+    is_whole = all(entry.status == "measured" for entry in run.opened.described)
+    return exit_codes.OK if is_whole else exit_codes.NOT_MEASURED
+
+
+@dataclass(frozen=True)
+class _Run(Generic[Observation]):
+    """A run whose records are all in its journal."""
+
+    evaluation: Evaluation[Observation]
+    opened: OpenConfigurations
+    measured: MeasuredPass
+    ready: ReadyTask[Observation]
+    journal: Journal
+    identity: RunIdentity
+
+
+@contextmanager
+def _run(
+    prepare: Callable[[Asked], Evaluation[Observation]],
+    asked: Asked,
+    observer: Observer,
+    open_with: Open | None = None,
+    elsewhere: OtherMachines | None = None,
+) -> Iterator[_Run[Observation]]:
+    """A run up to its figures; the journal is open in the context."""
     startup = Startup()
     evaluation = prepare(asked)
     request = evaluation.request
@@ -225,9 +267,7 @@ def evaluate(
                 measured = with_tried_advice(
                     measured, ready.task, ready.setup, opened.entries, request, observer, opener
                 )
-        result = _assemble(evaluation, opened.described, measured, ready, started_at, observer)
-        changed = changed_meanwhile(journal, identity, evaluation.identity())
-        return replace(result, warnings=[*opened.warnings, *result.warnings, *changed])
+        yield _Run(evaluation, opened, measured, ready, journal, identity)
 
 
 def _require_reference(opened: OpenConfigurations) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from evaltools.cli.evaluate.carry_out import carry_out
-from evaltools.cli.evaluate.output import Terminal, has_native_lines, write_and_show, write_report
+from evaltools.cli.evaluate.output import has_native_lines, write_and_show, write_report
+from evaltools.cli.evaluate.terminal import Terminal
 from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.run.drawn import drawn_on_devices

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from evaltools import exit_codes
 from evaltools.cli.evaluate.output import (
-    Terminal,
     has_native_lines,
     print_early_end,
     print_to_stdout,
     write_and_show,
     write_report,
 )
+from evaltools.cli.evaluate.terminal import Terminal
 from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.terminal import make_console
 from evaltools.report.files.planned_files import planned_files, planned_report

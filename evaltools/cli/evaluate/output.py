@@ -1,59 +1,27 @@
-"""What every evaluating command does around its evaluation.
-
-It shows progress, writes files and prints the native lines.
-"""
+"""What every evaluating command does after its evaluation: it writes files and prints the native lines and tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from evaltools.cli.shared.interrupts import ignore_interrupts
-from evaltools.cli.shared.progress import show_progress
 from evaltools.cli.shared.streams import say, stdout_is_terminal
-from evaltools.engine.ledger import Tally
 from evaltools.errors import OutputError
 from evaltools.native.lines.evaluation import native_lines
 from evaltools.report.files.evaluation import rendered
 from evaltools.report.files.output_file import write_file, write_measured
 from evaltools.report.page.content.sources import Sources
-from evaltools.report.tables.evaluation import print_configurations, print_result
+from evaltools.report.tables.evaluation import print_result
 from evaltools.request import Options
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.task_kind import Detail
-from evaltools.tasks.shared.measuring import Observer
 
 
 def detail_of(options: Options) -> Detail:
     """How much detail ``--quiet`` and ``--verbose`` ask for."""
     return "answer" if options.is_on("quiet") else "all" if options.is_on("verbose") else "figures"
-
-
-class Terminal(Observer):
-    """Shows an evaluation on stderr, as ``--progress`` and ``--quiet`` ask for."""
-
-    def __init__(self, console: Console, options: Options) -> None:
-        self._console = console
-        self._is_quiet = options.is_on("quiet")
-        self._progress = "none" if self._is_quiet else options.text("progress")
-
-    def opened(self, configurations: list[ConfigurationResult]) -> None:
-        """Print what each configuration runs on."""
-        if not self._is_quiet:
-            print_configurations(configurations, self._console)
-
-    @contextmanager
-    def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
-        """Show progress."""
-        with show_progress(phase, total, self._console, self._progress) as update:
-            yield update
-
-    def measured(self) -> None:
-        """Ignore Ctrl-C from now on: the result is not written yet."""
-        ignore_interrupts()
 
 
 def has_native_lines(result: EvaluationResult, options: Options, is_one_model: bool = True) -> bool:

@@ -25,10 +25,15 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str]) -> int:
     """Carry out the request; returns the exit code."""
-    set_up_process()
     file, *more = arguments
+    return carry_out_file(Path(file), with_stdin=bool(more))
+
+
+def carry_out_file(file: Path, with_stdin: bool = False, is_part: bool = False) -> int:
+    """Carry out the request in a file; see :func:`carry_out`. Messages go to stderr."""
+    set_up_process()
     return exit_code_of(
-        lambda: carry_out(replace(read_request(Path(file)), folder=Path.cwd()), with_stdin=bool(more)),
+        lambda: carry_out(replace(read_request(file), folder=Path.cwd()), with_stdin, is_part),
         "interrupted before there was a result",
     )
 
@@ -40,10 +45,11 @@ def _end_with_stdin() -> None:
     os._exit(INTERRUPTED)
 
 
-def carry_out(request: Request, with_stdin: bool = False) -> int:
+def carry_out(request: Request, with_stdin: bool = False, is_part: bool = False) -> int:
     """Carry out a request of any kind, here, on devices or on a cluster; returns the exit code.
 
-    ``with_stdin``: this process ends when its stdin does.
+    ``with_stdin``: this process ends when its stdin does. ``is_part``: of an evaluation the records count alone, which
+    another process makes the figures of.
     """
     from evaltools.benchmark.kind import KIND as BENCHMARK
     from evaltools.locate.kind import KIND as LOCATE
@@ -71,6 +77,10 @@ def carry_out(request: Request, with_stdin: bool = False) -> int:
         from evaltools.cli.locate.run import locate_and_print
 
         return locate_and_print(request)
+    if is_part:
+        from evaltools.cli.evaluate.record import record_part
+
+        return record_part(request)
     from evaltools.cli.evaluate.carry_out import carry_out as evaluate
 
     return evaluate(request).exit_code

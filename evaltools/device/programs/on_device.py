@@ -1,6 +1,7 @@
 """The program on a device with Python: it lays out the files of a part, then carries out the request.
 
-Its arguments: ``--pictures NAME MANIFEST ARCHIVE... --folder NAME ARCHIVE... -- REQUEST``.
+Its arguments: ``--part --pictures NAME MANIFEST ARCHIVE... --folder NAME ARCHIVE... -- REQUEST``, of an evaluation with
+``--part`` where its records count alone.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ def main(arguments: Sequence[str]) -> int:
     """
     parser = argparse.ArgumentParser(prog="on_device")
     parser.add_argument("--check", nargs="+")
+    parser.add_argument("--part", action="store_true")
     parser.add_argument("--pictures", nargs="+", action="append", default=[])
     parser.add_argument("--folder", nargs="+", action="append", default=[])
     parser.add_argument("request", nargs="?")
@@ -40,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     for folder, *archives in given.folder:
         Path(folder).mkdir()
         _unpack(map(Path, archives), Path(folder))
-    carried_out: int = program.main([given.request])
+    carried_out: int = program.carry_out_file(Path(given.request), is_part=given.part)
     return carried_out
 
 

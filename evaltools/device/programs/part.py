@@ -66,7 +66,8 @@ class PartWork:
 
     ``request`` is the request as JSON, for programs that take one. ``files`` are single files with their paths on the
     device. ``pictures`` are folders of which some files are sent, and ``folders`` are sent whole; both are by their
-    names in the request. ``results`` are the files to fetch from the program's working directory.
+    names in the request. ``results`` are the files to fetch from the program's working directory. ``records_only``: of
+    an evaluation the records count alone.
     """
 
     index: int
@@ -77,6 +78,7 @@ class PartWork:
     pictures: Mapping[str, PictureFolder] = field(default_factory=dict)
     folders: Mapping[str, Path] = field(default_factory=dict)
     results: tuple[str, ...] = ()
+    records_only: bool = False
 
 
 @dataclass(frozen=True)

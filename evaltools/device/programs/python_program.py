@@ -43,7 +43,7 @@ class PythonProgram:
 
     def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
         """Lay out the files, then carry out the request of the part."""
-        words: list[str] = []
+        words = ["--part"] if work.records_only else []
         for name in work.pictures:
             words += ["--pictures", name, sent.manifests[name], *sent.archives[name]]
         for name in work.folders:

@@ -350,6 +350,7 @@ class DeviceEvaluation:
             },
             folders=self.sent.folders,
             results=(RECORDS, _WHOLE) if self.is_whole else (RECORDS,),
+            records_only=not self.is_whole,
         )
 
     def finished(self, jobs: Sequence[Job], state: _RunState) -> FinishedShards:
