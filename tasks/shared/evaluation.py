@@ -204,7 +204,7 @@ def record(prepare: Callable[[Asked], Evaluation[Observation]], asked: Asked, ob
     """
     with _run(prepare, asked, observer) as run:
         observer.measured()
-    if run.measured.outcome.stopped == "interrupted":
+    if run.ready.interrupted or run.measured.outcome.stopped == "interrupted":
         return exit_codes.INTERRUPTED
     is_whole = all(entry.status == "measured" for entry in run.opened.described)
     return exit_codes.OK if is_whole else exit_codes.NOT_MEASURED
