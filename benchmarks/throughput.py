@@ -10,7 +10,7 @@ is the median of those of the rounds, so that a machine that becomes slower or f
 * Pillow decode + invoke, all cores: each thread decodes a picture and runs a ready input, without crop, resize and
   anything else: the limit;
 * evaltools: the whole pass, from JPEG to the record in the journal, with one configuration and no reference, by one
-  worker per core and by one; starting the processes that decode is part of it;
+  worker per core and by one, in steady state: the processes that decode and run have done so once;
 * evaltools, inputs from a cache: the same, with all inputs in a folder (``--input_cache``), where the quotient of raw
   ``invoke()`` is what counts;
 * decode and preprocess: from JPEG to input, in one process.
@@ -39,6 +39,7 @@ from evaltools.engine.journal import temporary_journal
 from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.preparation import preparers
 from evaltools.engine.run import run_pass
+from evaltools.engine.task import Prepared
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.parameter import Parameter
@@ -209,16 +210,21 @@ def preprocessing_rate(task: PictureTask) -> float:
 def pass_rate(
     model: ModelFile, configuration: Configuration, task: PictureTask, workers: int, cache: InputCache | None = None
 ) -> float:
-    """Pictures per second of a pass with one configuration, journal included; sessions are open and warm."""
+    """Pictures per second of a pass with one configuration, journal included; all processes are open and warm."""
     with open_all([(model, configuration)], open_isolated, allow_fallback=False) as entries:
         opened = [entry for entry in entries.values() if isinstance(entry, Opened)]
         sessions = sessions_of_workers(opened, workers, open_isolated)
         journal = temporary_journal()
         within = partial(using_input_cache, cache)
-        start = time.perf_counter()
         with preparers(task, opened[0].session.inputs, workers, 60.0, len(task.examples), within) as makers:
+            for own, maker in zip(sessions, makers, strict=True):
+                (first,) = maker.make(task.examples[:1])
+                assert isinstance(first.prepared, Prepared)
+                for session in own.values():
+                    session.run(first.prepared.inputs)
+            start = time.perf_counter()
             outcome = run_pass(task, sessions, journal, makers=makers)
-        elapsed = time.perf_counter() - start
+            elapsed = time.perf_counter() - start
         journal.close()
         for own in sessions:
             for session in own.values():

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Final
+from zlib import crc32
 
 import pytest
 
@@ -38,8 +39,11 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whole runs and real models come first: what takes long does not begin when the other processes have ended."""
-    items.sort(key=lambda item: not _takes_long(item))
+    """Whole runs and real models come first: what takes long does not begin when the other processes have ended.
+
+    Files that are beside each other are not: those of a folder often wait alike, and all processes would at once.
+    """
+    items.sort(key=lambda item: (not _takes_long(item), crc32(item.nodeid.partition("::")[0].encode())))
 
 
 def _takes_long(item: pytest.Item) -> bool:
