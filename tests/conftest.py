@@ -21,7 +21,7 @@ from tests.example_delegate import CompilerMissing, build_delegate
 
 pytest_plugins = "pytester"
 _SECONDS_TO_OPEN: Final = 60.0
-_REALDATA: Final = f"{Path(__file__).parent / 'realdata'}{os.sep}"
+_SLOW_FOLDERS: Final = tuple(f"{Path(__file__).parent / name}{os.sep}" for name in ("device", "realdata"))
 _SAMPLED_RUNS: Final = "test_sampling.py"
 
 
@@ -39,16 +39,16 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whole runs and real models come first: what takes long does not begin when the other processes have ended.
+    """Whole runs, devices and real models come first: what takes long is not begun when all else has ended.
 
-    Files that are beside each other are not: those of a folder often wait alike, and all processes would at once.
+    Neighbours in a folder are no neighbours here: they often wait alike, and all processes would at once.
     """
     items.sort(key=lambda item: (not _takes_long(item), crc32(item.nodeid.partition("::")[0].encode())))
 
 
 def _takes_long(item: pytest.Item) -> bool:
-    is_real = str(item.path).startswith(_REALDATA)
-    return is_real or item.path.name == _SAMPLED_RUNS or item.get_closest_marker("once") is not None
+    is_slow = str(item.path).startswith(_SLOW_FOLDERS) or item.path.name == _SAMPLED_RUNS
+    return is_slow or item.get_closest_marker("once") is not None
 
 
 def pytest_collection() -> None:
