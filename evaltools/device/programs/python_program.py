@@ -83,7 +83,7 @@ def install(store: DeviceStore, wheels: Sequence[Path], needed: Needed, python: 
     """
     interpreter = python or _PREINSTALLED
     folder = posixpath.join(store.root, PROGRAMS, _name_of(wheels))
-    asked = f"{shlex.quote(interpreter)} --version || exit; ls {shlex.quote(folder)} 2> /dev/null || true"
+    asked = f"{shlex.quote(interpreter)} --version || exit; ls -1 {shlex.quote(folder)} 2> /dev/null || true"
     answer = store.adb.shell(store.serial, asked, _CHECK_S, store.stop)
     found = _VERSION.match(answer.text) or _VERSION.match(answer.err.decode("utf-8", "replace"))
     if answer.code != 0 or found is None:
