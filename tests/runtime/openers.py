@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -35,6 +35,9 @@ ANSWERS: tuple[Array, ...] = (
     np.arange(3, dtype=np.float16),
     np.array([b"\xff\x00x", b""], object),
 )
+
+
+MUCH: Final = 500
 
 
 def isolated(
@@ -168,6 +171,15 @@ def announcing_little(_model: ModelFile, _configuration: Configuration) -> FakeS
         lambda inputs: (np.full(1 << 20, inputs[0].flat[0], np.uint8),),
         (FLOATS,),
         (TensorSpec("x", np.dtype("u1"), (1,)),),
+    )
+
+
+def giving_much(_model: ModelFile, _configuration: Configuration) -> FakeSession:
+    """Gives so many outputs that saying where the outputs of some runs lie fills the pipe."""
+    return Stated(
+        lambda inputs: (np.full(1, inputs[0].flat[0], np.uint8),) * MUCH,
+        (FLOATS,),
+        tuple(TensorSpec(f"x{number}", np.dtype("u1"), (1,)) for number in range(MUCH)),
     )
 
 

@@ -12,6 +12,7 @@ import selectors
 import socket
 import struct
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 SECRET_BYTES: Final = 16
@@ -20,6 +21,7 @@ _HEAD: Final = struct.Struct(f"<{SECRET_BYTES}sIQ")
 _PIECE: Final = 1 << 16
 _COPY: Final = 86
 """The exit code of a copy."""
+_AT_ONCE: Final = getattr(socket, "MSG_DONTWAIT", 0)
 _Selector: Final = getattr(selectors, "PollSelector", selectors.DefaultSelector)
 """One that takes no descriptor, where the platform has it."""
 
@@ -52,18 +54,22 @@ class Channel:
         """Take messages of that process alone."""
         self._sender = process_id
 
-    def send(self, message: Any, seconds: float | None = None) -> None:
+    def send(
+        self, message: Any, seconds: float | None = None, before_waiting: Callable[[], None] = lambda: None
+    ) -> None:
         """Send a message; raises :class:`OSError` where the other end is closed or takes nothing for so long.
 
-        A copy of the process tells that it is there, and leaves.
+        ``before_waiting`` is called where there is no room for it now. A copy of the process tells that it is there,
+        and leaves.
         """
         content = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
         sender = os.getpid()
         frame = memoryview(_HEAD.pack(self._secret, sender, len(content)) + content)
         while frame:
             try:
-                frame = frame[self._end.send(frame) :]
+                frame = frame[self._end.send(frame, _AT_ONCE) :]
             except BlockingIOError:
+                before_waiting()
                 self._wait_for_room(seconds)
         if sender != self._owner:
             os._exit(_COPY)

@@ -336,19 +336,23 @@ def _serve(channel: Channel, bell: Channel, model: ModelFile, configuration: Con
 def _send_all(channel: Channel, bell: Channel, answers: Iterable[_RunDone | EvaltoolsError], count: int) -> None:
     """Send each answer at once, so that none is lost, but wake the parent only now and then, for it needs a core.
 
-    The bell says how many answers may be taken. It rings before those that may fill the pipe.
+    The bell says how many answers may be taken. It rings before those that may fill the pipe, and where it is full.
     """
     silent, rung_at = 0, time.monotonic()
+
+    def ring() -> None:
+        nonlocal silent, rung_at
+        if silent:
+            bell.send(silent)
+        silent, rung_at = 0, time.monotonic()
+
     for number, answer in enumerate(answers, 1):
         silent += 1
-        fills_pipe = isinstance(answer, _RunDone) and not answer.outputs.is_in_memory
-        if not fills_pipe:
-            channel.send(answer)
-        if fills_pipe or number == count or time.monotonic() - rung_at > _SECONDS_BETWEEN_BELLS:
-            bell.send(silent)
-            silent, rung_at = 0, time.monotonic()
-        if fills_pipe:
-            channel.send(answer)
+        if isinstance(answer, _RunDone) and not answer.outputs.is_in_memory:
+            ring()
+        channel.send(answer, before_waiting=ring)
+        if number == count or time.monotonic() - rung_at > _SECONDS_BETWEEN_BELLS:
+            ring()
 
 
 def _run(

@@ -33,6 +33,7 @@ from tests.runtime.openers import (
     doubling,
     ending_at_three,
     failing_on_two,
+    giving_much,
     isolated,
     model_of,
     printing,
@@ -123,6 +124,14 @@ def test_outputs_that_fill_the_pipe_arrive() -> None:
     found = session.run_block([[np.full((2, 3), value, np.float32)] for value in range(20)])
     values = [(entry.outputs[0].size, int(entry.outputs[0][-1])) for entry in found if isinstance(entry, Inference)]
     assert values == [(1 << 20, value) for value in range(20)]
+    session.close()
+
+
+def test_answers_that_fill_the_pipe_before_the_bell_rings_arrive() -> None:
+    session = isolated(giving_much, timeout_s=20.0)
+    found = session.run_block([[np.full((2, 3), value, np.float32)] for value in range(session.longest_block)])
+    assert len(found) > 64
+    assert [int(entry.outputs[-1][0]) for entry in found if isinstance(entry, Inference)] == list(range(len(found)))
     session.close()
 
 
