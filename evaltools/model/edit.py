@@ -24,11 +24,11 @@ def with_options(
     place: int,
     options: Mapping[str, Any],
     shapes: Mapping[int, tuple[int, ...]] | None = None,
-    zeroed: int | None = None,
+    constants: Mapping[int, bytes] | None = None,
 ) -> bytes:
     """The model with other options of one operator.
 
-    ``shapes`` are other shapes of tensors, by number; ``zeroed`` is a constant that becomes 0.
+    ``shapes`` are other shapes of tensors, by number, ``constants`` what other constants hold.
     Raises :class:`~evaltools.errors.ModelError` where the schema's package is not installed.
     """
     model = _read(content)
@@ -36,10 +36,10 @@ def with_options(
     operator = graph.operators[place]
     for name, value in options.items():
         setattr(operator.builtinOptions, name, value)
-    if zeroed is not None:
-        tensor = graph.tensors[zeroed]
+    for index, held in (constants or {}).items():
+        tensor = graph.tensors[index]
         model.buffers.append(copy.copy(model.buffers[tensor.buffer]))
-        model.buffers[-1].data = np.zeros(len(model.buffers[tensor.buffer].data), np.uint8)
+        model.buffers[-1].data = np.frombuffer(held, np.uint8)
         tensor.buffer = len(model.buffers) - 1
     for index, shape in (shapes or {}).items():
         graph.tensors[index].shape, graph.tensors[index].shapeSignature = np.array(shape, np.int32), None

@@ -11,7 +11,9 @@ from evaltools.model.contents import Graph, GraphTensor, Operation
 
 DOCUMENT: Final = 'TensorFlow Lite, "GPU delegates for LiteRT"'
 MESSAGES: Final = "messages of the native GPU delegate"
-MEASURED: Final = "measured with the WebGPU accelerator of ai-edge-litert 2.3.0 on a software GPU (llvmpipe)"
+MEASURED: Final = (
+    "measured with the WebGPU accelerator of ai-edge-litert 2.3.0 on an NVIDIA H200 and on a software GPU (llvmpipe)"
+)
 SLOW_OPERATORS: Final = ("BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND", "SPACE_TO_DEPTH")
 _MANY_RESHAPES: Final = 4
 _SLICE: Final = 4
@@ -36,7 +38,7 @@ def gpu_traps(graph: Graph) -> tuple[GpuTrap, ...]:
     >>> [trap.found for trap in gpu_traps(Graph((fed,), (), (0,), (0,)))]
     ["'x' [2,8]"]
     """
-    finders = (_slow_operators, _reshapes, _channels, _batches, _free_sizes, _flattening)
+    finders = (_slow_operators, _reshapes, _channels, _batches, _free_sizes, _flattening, _strides)
     return tuple(trap for finder in finders for trap in finder(graph))
 
 
@@ -84,8 +86,7 @@ def _flattening(graph: Graph) -> Iterator[GpuTrap]:
     found = [node for node in graph.nodes if node.operator == "FULLY_CONNECTED" and _flattens(graph, node)]
     if found:
         trap = "a FULLY_CONNECTED that flattens its input itself gives wrong values; put a RESHAPE before it"
-        names = ", ".join(f"FULLY_CONNECTED #{node.index}" for node in found[:3])
-        yield GpuTrap(trap, names + (f" and {len(found) - 3} more" if len(found) > 3 else ""), MEASURED)
+        yield GpuTrap(trap, _numbered(found), MEASURED)
 
 
 def _flattens(graph: Graph, node: Operation) -> bool:
@@ -98,6 +99,36 @@ def _flattens(graph: Graph, node: Operation) -> bool:
         return False
     is_measured = fed.dtype == weights.dtype in ("float32", "int8") and weights.constant is not None
     return is_measured and 0 < fed.shape[-1] != weights.shape[1]
+
+
+def _strides(graph: Graph) -> Iterator[GpuTrap]:
+    found = [node for node in graph.nodes if node.operator == "CONV_2D" and _strides_without_window(graph, node)]
+    if found:
+        trap = "a CONV_2D of int8 with a window of 1x1 ignores its strides; take the pixels before it (STRIDED_SLICE)"
+        yield GpuTrap(trap, _numbered(found), MEASURED)
+
+
+def _strides_without_window(graph: Graph, node: Operation) -> bool:
+    """Whether a window of 1x1 leaves pixels out; one pixel is right, for it is the first.
+
+    float32 and uint8 were right, other windows, and DEPTHWISE_CONV_2D.
+    """
+    fed, weights = (graph.tensor(index) for index in (*node.inputs, -1, -1)[:2])
+    made = graph.tensor(node.outputs[0]) if node.outputs else None
+    if (
+        fed is None
+        or weights is None
+        or made is None
+        or not (_is_image(fed) and _is_image(weights) and _is_image(made))
+    ):
+        return False
+    is_measured = fed.dtype == weights.dtype == "int8" and weights.constant is not None
+    return is_measured and weights.shape[1:3] == (1, 1) != made.shape[1:3] and made.shape[1:3] != fed.shape[1:3]
+
+
+def _numbered(nodes: Sequence[Operation]) -> str:
+    names = ", ".join(f"{node.operator} #{node.index}" for node in nodes[:3])
+    return names + (f" and {len(nodes) - 3} more" if len(nodes) > 3 else "")
 
 
 def _is_image(tensor: GraphTensor) -> bool:

@@ -42,7 +42,9 @@ def test_an_operator_without_options_has_none() -> None:
 
 
 def test_options_shapes_and_constants_are_changed() -> None:
-    changed = with_options(convolution(), 0, {"padding": 1, "fusedActivationFunction": 0}, {0: (1, 6, 6, 2)}, 2)
+    changed = with_options(
+        convolution(), 0, {"padding": 1, "fusedActivationFunction": 0}, {0: (1, 6, 6, 2)}, {2: bytes(4)}
+    )
     image = np.pad(IMAGE, [(0, 0), (0, 1), (0, 1), (0, 0)])
     windows = np.array([[image[0, y : y + 3, x : x + 3] for x in range(4)] for y in range(4)])
     expected = np.einsum("hwijc,ijc->hw", windows, WEIGHTS[0])[None, :, :, None]

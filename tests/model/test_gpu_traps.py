@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from evaltools.model import ModelFile, read_model
 from evaltools.model.contents import read_contents
 from evaltools.model.gpu_traps import MEASURED, GpuTrap, gpu_traps
 from evaltools.runtime import open_session
+from evaltools.runtime.session import Array
 from tests.tflite_writer import Graph, Quantization
 
 
@@ -49,6 +51,38 @@ def dense(shape: tuple[int, ...], reshaped: bool = False, dtype: str = "float32"
     output = graph.tensor("given", (1, 8), dtype, quantization=quanta["given"])
     given = graph.node("FULLY_CONNECTED", [tensor, weights, bias], output, "FullyConnectedOptions")
     return graph.to_bytes([fed], [given])
+
+
+def convolution(dtype: str = "int8", kernel: int = 1, stride: int = 2, size: int = 8, sliced: bool = False) -> bytes:
+    """CONV_2D of 4 channels, with a stride, or on the pixels that a STRIDED_SLICE before it takes."""
+    graph = Graph()
+    fed = tensor = graph.tensor("input", (1, size, size, 4), dtype, quantization=_of(dtype, "input"))
+    out = -(-size // stride)
+    if sliced:
+        places = [graph.constant(*entry) for entry in _slice(size, stride)]
+        taken = graph.tensor("taken", (1, out, out, 4), dtype, quantization=_of(dtype, "input"))
+        tensor = graph.node("STRIDED_SLICE", [fed, *places], taken, "StridedSliceOptions")
+    random = np.random.default_rng(0)
+    values = random.integers(-127, 128, (8, kernel, kernel, 4), np.int8)
+    weights = graph.constant("weights", values.astype(dtype), _of(dtype, "weights"))
+    if dtype == "int8":
+        bias = graph.constant("bias", np.zeros(8, np.int32), Quantization(1 / 32 / 64, 0))
+    else:
+        bias = graph.constant("bias", np.zeros(8, np.float32))
+    output = graph.tensor("given", (1, out, out, 8), dtype, quantization=_of(dtype, "given"))
+    strides = {"StrideH": 1 if sliced else stride, "StrideW": 1 if sliced else stride}
+    dilations = {"DilationHFactor": 1, "DilationWFactor": 1}
+    given = graph.node("CONV_2D", [tensor, weights, bias], output, "Conv2DOptions", **strides, **dilations)
+    return graph.to_bytes([fed], [given])
+
+
+def _of(dtype: str, tensor: str) -> Quantization | None:
+    return QUANTA[tensor] if dtype == "int8" else None
+
+
+def _slice(size: int, stride: int) -> list[tuple[str, Array]]:
+    bounds = {"begin": [0, 0, 0, 0], "end": [1, size, size, 4], "strides": [1, stride, stride, 1]}
+    return [(name, np.array(values, np.int32)) for name, values in bounds.items()]
 
 
 def chain(*operators: str, shape: tuple[int, ...] = (1, 8, 8, 4), signature: tuple[int, ...] = ()) -> bytes:
@@ -101,6 +135,44 @@ def test_a_fully_connected_that_flattens_is_found(tmp_path: Path, shape: tuple[i
     assert traps_of(tmp_path, dense(shape, reshaped=True, dtype=dtype)) == ()
 
 
+def test_strides_of_a_window_of_one_pixel_are_found(tmp_path: Path) -> None:
+    (trap,) = traps_of(tmp_path, convolution())
+    assert (trap.found, trap.source) == ("CONV_2D #0", MEASURED)
+    assert "STRIDED_SLICE" in trap.trap
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        convolution("float32"),
+        convolution(kernel=3),
+        convolution(stride=1),
+        convolution(size=2),
+        convolution(sliced=True),
+    ],
+    ids=["float32", "a larger window", "no stride", "one pixel", "sliced before"],
+)
+def test_strides_that_a_gpu_takes_are_no_trap(tmp_path: Path, content: bytes) -> None:
+    assert traps_of(tmp_path, content) == ()
+
+
+@pytest.mark.skipif("EVALTOOLS_EXPECT_GPU" not in os.environ, reason="this machine is not said to have a GPU")
+@pytest.mark.parametrize(
+    ("content", "is_wrong"),
+    [
+        (convolution(), True),
+        (convolution(size=2), False),
+        (convolution(kernel=3), False),
+        (convolution(sliced=True), False),
+    ],
+    ids=["strides", "one pixel", "a larger window", "sliced before"],
+)
+def test_a_gpu_ignores_the_strides_of_a_window_of_one_pixel(tmp_path: Path, content: bytes, is_wrong: bool) -> None:
+    model = save(tmp_path, content)
+    fed = [np.random.default_rng(1).integers(-127, 128, model.inputs[0].shape, np.int8)]
+    assert (_largest_difference(model, fed) > 4) == is_wrong
+
+
 @pytest.mark.skipif("EVALTOOLS_EXPECT_GPU" not in os.environ, reason="this machine is not said to have a GPU")
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize(("reshaped", "is_wrong"), [(False, True), (True, False)])
@@ -112,9 +184,14 @@ def test_a_gpu_gives_wrong_values_where_fully_connected_flattens(
     random = np.random.default_rng(1)
     floats = random.normal(size=(1, 4, 4, 8)).astype(np.float32)
     fed = [floats if dtype == "float32" else random.integers(-127, 128, floats.shape, np.int8)]
+    assert (_largest_difference(model, fed) > (1 if dtype == "float32" else 4)) == is_wrong
+
+
+def _largest_difference(model: ModelFile, fed: Sequence[Array]) -> float:
+    """Between builtin kernels and the GPU in fp32."""
     outputs = []
     for flags in ("runtime=litert kernels=builtin", "use_gpu=true gpu_precision_loss_allowed=false"):
         session = open_session(model, Configuration.from_text("side", flags))
         outputs.append(session.run(fed).outputs[0].astype(np.float64))
         session.close()
-    assert (np.abs(outputs[0] - outputs[1]).max() > (1 if dtype == "float32" else 4)) == is_wrong
+    return float(np.abs(outputs[0] - outputs[1]).max())

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from evaltools.locate.causes.flattened import RESHAPE_FIRST, SLICE
 from evaltools.locate.causes.view import View, quantization
 from evaltools.result.locate import Cause
 from evaltools.runtime.session import Array
@@ -17,8 +18,6 @@ _RESIZES: Final = ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
 _SAME, _VALID = 0, 1
 _POOLS: Final = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
 _CONVOLUTIONS: Final = ("CONV_2D", "DEPTHWISE_CONV_2D")
-_SLICE: Final = 4
-_RESHAPE_FIRST: Final = "put a RESHAPE before a FULLY_CONNECTED that flattens its input itself"
 _MOST_PERMUTED: Final = 1 << 20
 _ALL_ORDERS: Final = 1 << 17
 
@@ -71,6 +70,28 @@ def other_padding(view: View) -> Cause | None:
     return None
 
 
+def stride_ignored(view: View) -> Cause | None:
+    """``given`` is the beginning of what the CPU gives without strides.
+
+    So does the WebGPU accelerator of ai-edge-litert 2.3.0 where a CONV_2D of int8 has a window of 1x1.
+    """
+    if view.operator not in _POOLS + _CONVOLUTIONS or not view.wrong.any() or not view.repeats:
+        return None
+    strides = (int(view.options["strideH"]), int(view.options["strideW"]))
+    everywhere = view.run_with({"strideH": 1, "strideW": 1}) if max(strides) > 1 else None
+    if everywhere is None or view.given.ndim != 4:
+        return None
+    beginning = everywhere[:, : view.given.shape[1], : view.given.shape[2]]
+    if not view.explained_by(beginning, 1.0 if view.is_whole else 0.0):
+        return None
+    return Cause(
+        "the stride was ignored",
+        f"all {view.given.size} values are the first of those that the CPU gives with stride 1; the model says "
+        f"{strides[0]}x{strides[1]}",
+        "take the pixels before the operator, by STRIDED_SLICE, and let it have stride 1; or keep it on the CPU",
+    )
+
+
 def other_layout(view: View) -> Cause | None:
     """``given`` is what the CPU gives for an input in another order, as NHWC read as NCHW."""
     if not view.wrong.any() or view.node is None:
@@ -94,53 +115,12 @@ def _turned(view: View) -> Iterator[tuple[str, list[Array]]]:
                 yield f"{name!r} {words}", [turned if index == place else each for index, each in enumerate(rest)]
 
 
-def part_read(view: View) -> Cause | None:
-    """``given`` is what a FULLY_CONNECTED gives for the first values of the first column, as if all others were 0.
-
-    So does the WebGPU accelerator of ai-edge-litert 2.3.0 where the operator flattens [1,H,W,C] itself.
-    """
-    if view.operator != "FULLY_CONNECTED" or view.node is None or not view.wrong.any():
-        return None
-    place, tensor = view.fed_to(0), view.operand_tensors[0]
-    if place is None or tensor is None or view.case.inputs[place].ndim not in (3, 4) or not view.repeats:
-        return None
-    values, zero = view.case.inputs[place], quantization(tensor)[1]
-    rest = view.case.inputs
-    words = view.nearest_that_explains(
-        (f"{count} of the {values.size}", [some if index == place else each for index, each in enumerate(rest)])
-        for count, some in first_values(values, zero)
-    )
-    if not words:
-        return None
-    return Cause(
-        "most of the input was not read",
-        f"all {view.given.size} values are what the CPU gives for {words} values of {tensor.name!r}, the first ones of "
-        "its first column, with the first weights",
-        _RESHAPE_FIRST,
-    )
-
-
-def first_values(values: Array, zero: float) -> Iterator[tuple[int, Array]]:
-    """The first values of the first column of [N,H,W,C] or [N,W,C], in front of nothing but zeros, and how many.
-
-    >>> [(count, some.ravel().tolist()) for count, some in first_values(np.arange(1, 7).reshape(1, 3, 1, 2), 0)]
-    [(2, [1, 2, 0, 0, 0, 0]), (4, [1, 2, 3, 4, 0, 0])]
-    """
-    column = (values[:, :, 0] if values.ndim == 4 else values[:, :1]).reshape(-1)
-    counts = {values.shape[-1] * 2**power for power in range(8)} | {_SLICE * 2**power for power in range(8)}
-    for count in sorted(counts):
-        if values.shape[-1] <= count <= column.size and count < values.size:
-            some = np.full(values.size, zero, values.dtype)
-            some[:count] = column[:count]
-            yield count, some.reshape(values.shape)
-
-
 def _layout(view: View, words: str, side: str) -> Cause:
     flattens = view.operator == "FULLY_CONNECTED" and side == "input"
     return Cause(
         "another layout",
         f"all {view.given.size} values are {words}; {view.share_wrong} of them are wrong",
-        _RESHAPE_FIRST
+        RESHAPE_FIRST
         if flattens
         else f"put a RESHAPE or TRANSPOSE at the {side}, so that the delegate keeps its own order, or bind the "
         "buffer in the delegate's layout",
@@ -161,10 +141,10 @@ def _orders(values: npt.NDArray[Any]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
         yield "read as if it lay as NCHW", values.reshape(number, channels, height, width).transpose(0, 2, 3, 1)
         yield "in the order NCHW", values.transpose(0, 3, 1, 2).reshape(values.shape)
         yield "with height and width swapped", values.transpose(0, 2, 1, 3).reshape(values.shape)
-        if channels % _SLICE == 0 and channels > _SLICE:
-            sliced = values.reshape(number, height, width, channels // _SLICE, _SLICE)
+        if channels % SLICE == 0 and channels > SLICE:
+            sliced = values.reshape(number, height, width, channels // SLICE, SLICE)
             yield "in slices of 4 channels", sliced.transpose(0, 3, 1, 2, 4).reshape(values.shape)
-            sliced = values.reshape(number, channels // _SLICE, height, width, _SLICE)
+            sliced = values.reshape(number, channels // SLICE, height, width, SLICE)
             yield "read as if it lay in slices of 4 channels", sliced.transpose(0, 2, 3, 1, 4).reshape(values.shape)
     if values.size > _ALL_ORDERS:
         return

@@ -9,7 +9,17 @@ from typing import Final
 import numpy as np
 
 from evaltools.errors import EvaltoolsError
-from evaltools.locate.causes import activation, broadcast, limits, places, rerun, rounding, scale, values_of_others
+from evaltools.locate.causes import (
+    activation,
+    broadcast,
+    flattened,
+    limits,
+    places,
+    rerun,
+    rounding,
+    scale,
+    values_of_others,
+)
 from evaltools.locate.causes.view import View
 from evaltools.locate.parts.case import Case
 from evaltools.result.locate import Cause
@@ -29,7 +39,8 @@ TABLE: Final[Sequence[Signature]] = (
     activation.added,
     rerun.other_resize,
     rerun.other_padding,
-    rerun.part_read,
+    rerun.stride_ignored,
+    flattened.part_read,
     rerun.other_layout,
     scale.bias_left_out,
     limits.wrapped_around,

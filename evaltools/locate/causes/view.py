@@ -29,6 +29,7 @@ Numbers = npt.NDArray[np.float64]
 _SAMPLES: Final = 4096
 _FEWEST_VALUES: Final = 3
 _SHARE_OF_ERROR: Final = 0.25
+_SHARE_OF_SPREAD: Final = 0.25
 _ROUNDING: Final = 2.0**-21
 _ACTIVATION_BOUNDS: Final = {1: (0.0, np.inf), 2: (-1.0, 1.0), 3: (0.0, 6.0)}
 _CPU: Final = Configuration("CPU", kernels="builtin")
@@ -75,8 +76,9 @@ class View:
     def explained_by(self, predicted: npt.NDArray[Any], slack: float = 0.0) -> bool:
         """Whether the delegate gave these values: all of them, within the tolerance, or ``slack`` where that is more.
 
-        What is left must be small beside the error, and the wrong values of at least three kinds: a few equal ones
-        agree with anything.
+        What is left must be rounding, or small beside the error and beside how far the values differ from each other:
+        within a wide tolerance, small values are near to all that makes them small. The wrong values must be of three
+        kinds at least: a few equal ones agree with anything.
         """
         if predicted.shape != self.given.shape:
             return False
@@ -100,8 +102,11 @@ class View:
         tolerance = self.case.tolerance * max(1.0, larger / self.largest if self.largest else 1.0)
         rounding = 0.0 if self.is_whole else _ROUNDING * larger
         errors = np.nan_to_num(self.error, nan=np.inf)
-        return float(np.abs(left).max(initial=0.0)) <= max(tolerance, rounding, slack) and (
-            _rms(left) <= _SHARE_OF_ERROR * _rms(errors)
+        most = float(np.abs(left).max(initial=0.0))
+        return (
+            most <= max(tolerance, rounding, slack)
+            and _rms(left) <= _SHARE_OF_ERROR * _rms(errors)
+            and (most <= max(rounding, float(self.is_whole)) or _rms(left) <= _SHARE_OF_SPREAD * _spread(other))
         )
 
     @cached_property
@@ -207,10 +212,13 @@ class View:
             return next(outputs)
         return None
 
-    def nearest_that_explains(self, feeds: Iterable[tuple[str, Sequence[Array]]]) -> str:
+    def nearest_that_explains(
+        self, feeds: Iterable[tuple[str, Sequence[Array]]], constants: Mapping[int, bytes] | None = None
+    ) -> str:
         """The words of the inputs with which the CPU gives what was given; empty where there are none.
 
-        Of several that explain it, those that come nearest; the first of equals.
+        Of several that explain it, those that come nearest; the first of equals. ``constants`` are those of the model
+        that hold something else meanwhile.
         """
         words: list[str] = []
         best, nearest = "", math.inf
@@ -220,7 +228,9 @@ class View:
                 words.append(name)
                 yield inputs
 
-        with suppress(EvaltoolsError), closing(run_on_cpu(self.content, fed(), self._place)) as outputs:
+        assert self.node is not None
+        content = with_options(self.content, self.node.index, {}, constants=constants) if constants else self.content
+        with suppress(EvaltoolsError), closing(run_on_cpu(content, fed(), self._place)) as outputs:
             for output in outputs:
                 left = difference(output, self.given).error_rms
                 if self.explained_by(output) and left < nearest:
@@ -232,11 +242,11 @@ class View:
         options: Mapping[str, Any],
         inputs: Sequence[Array] | None = None,
         shapes: Mapping[int, tuple[int, ...]] | None = None,
-        zeroed: int | None = None,
+        constants: Mapping[int, bytes] | None = None,
     ) -> Array | None:
-        """What the CPU gives where the operator has other options."""
+        """What the CPU gives where the operator has other options, or constants hold something else."""
         assert self.node is not None
-        return self.run(inputs, with_options(self.content, self.node.index, options, shapes, zeroed))
+        return self.run(inputs, with_options(self.content, self.node.index, options, shapes, constants))
 
     @cached_property
     def repeats(self) -> bool:
@@ -318,3 +328,9 @@ def _largest(values: Numbers) -> float:
 
 def _rms(values: Numbers) -> float:
     return float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0
+
+
+def _spread(values: Numbers) -> float:
+    """The standard deviation of the finite ones."""
+    finite = values[np.isfinite(values)]
+    return float(finite.std()) if finite.size else 0.0

@@ -36,7 +36,7 @@ def print_operators(result: LocateResult, console: Console) -> None:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("status")
     for operator in shown:
-        table.add_row(*_cells(operator))
+        table.add_row(*_cells(operator, result.verdict.reason))
     console.print(table)
     left = len(result.operators) - len(shown)
     if left:
@@ -115,8 +115,9 @@ def _share(operator: Operator) -> float:
     return operator.local.worst / operator.tolerance
 
 
-def _cells(operator: Operator) -> list[str]:
-    status = operator.status + (f": {operator.reason}" if operator.reason else "")
+def _cells(operator: Operator, answer: str) -> list[str]:
+    """A row; an operator with the reason that ``answer``, which stands below the table, has as well refers to it."""
+    reason = ", as said below" if operator.reason == answer else f": {operator.reason}"
     return [
         str(operator.index),
         printable(operator.name),
@@ -126,7 +127,7 @@ def _cells(operator: Operator) -> list[str]:
         "" if operator.tolerance is None else f"{operator.tolerance:.3g}",
         _error(operator.accumulated, operator.unit),
         "" if operator.gain is None else f"{operator.gain:.2g}",
-        printable(status),
+        printable(operator.status + (reason if operator.reason else "")),
     ]
 
 

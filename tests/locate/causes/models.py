@@ -50,20 +50,21 @@ def conv(
     return content, inputs
 
 
-def conv_int8(size: int = 12, channels: int = 8) -> tuple[bytes, list[Array]]:
+def conv_int8(size: int = 12, channels: int = 8, kernel: int = 3, stride: int = 1) -> tuple[bytes, list[Array]]:
     inputs = [whole((1, size, size, 4), 1)]
-    weights, biases = whole((channels, 3, 3, 4), 2), np.arange(channels, dtype=np.int32) * 50
+    weights, biases = whole((channels, kernel, kernel, 4), 2), np.arange(channels, dtype=np.int32) * 50
     quantizations = [Quantization(0.05, 60), Quantization(0.01, 0), Quantization(0.0005, 0), Quantization(0.3, -10)]
+    out = -(-size // stride)
     content = model(
         "CONV_2D",
         inputs,
-        (1, size, size, channels),
+        (1, out, out, channels),
         [weights, biases],
         "Conv2DOptions",
         quantizations,
         Padding=SAME,
-        StrideH=1,
-        StrideW=1,
+        StrideH=stride,
+        StrideW=stride,
         DilationHFactor=1,
         DilationWFactor=1,
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from evaltools.locate.causes import find_causes
 from tests.locate.causes import models
-from tests.locate.causes.cases import case, random, run
+from tests.locate.causes.cases import case, random, run, whole
 
 
 def test_left_out(tmp_path: Path) -> None:
@@ -32,6 +32,16 @@ def test_added_to_whole_numbers(tmp_path: Path) -> None:
     content, inputs = models.add_int8()
     (cause,) = find_causes(case(tmp_path, "ADD", content, inputs, lambda y: np.maximum(y, np.int8(5))))
     assert cause.name == "an activation was added"
+
+
+def test_small_values_within_a_wide_tolerance_have_no_cause(tmp_path: Path) -> None:
+    """-1 to 1 is 4 to 6 here, so that all values from -6 to 16 are within 10 steps of what would be cut there.
+
+    They are as near to a multiple of next to nothing.
+    """
+    content, inputs = models.add_int8()
+    near_zero = whole((1, 6, 7, 5), 9, -4, 14)
+    assert not find_causes(case(tmp_path, "ADD", content, inputs, lambda _expected: near_zero, tolerance=10.0))
 
 
 def test_an_operator_that_is_an_activation(tmp_path: Path) -> None:

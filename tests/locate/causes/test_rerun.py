@@ -112,6 +112,26 @@ def test_a_maximum_that_counts_the_padding(tmp_path: Path) -> None:
     assert "with zeros around it that count" in cause.shown_by
 
 
+@pytest.mark.parametrize("kernel", [1, 3])
+def test_strides_that_were_ignored(tmp_path: Path, kernel: int) -> None:
+    content, inputs = models.conv(stride=2, kernel=kernel)
+    given = given_by(models.conv(kernel=kernel)[0], inputs, tmp_path)[:, :6, :6]
+    (cause,) = find_causes(case(tmp_path, "CONV_2D", content, inputs, lambda _expected: given))
+    assert cause.name == "the stride was ignored"
+    assert "the first of those that the CPU gives with stride 1; the model says 2x2" in cause.shown_by
+
+
+@pytest.mark.skipif("EVALTOOLS_EXPECT_GPU" not in os.environ, reason="this machine is not said to have a GPU")
+def test_a_real_gpu_ignores_the_strides_of_a_window_of_one_pixel(tmp_path: Path) -> None:
+    content, inputs = models.conv_int8(kernel=1, stride=2)
+    path = tmp_path / "gpu.tflite"
+    path.write_bytes(content)
+    gpu = Configuration.from_text("gpu", "runtime=compiled use_gpu=true gpu_precision_loss_allowed=false")
+    given = run(path, inputs, gpu)
+    (cause,) = find_causes(case(tmp_path, "CONV_2D", content, inputs, lambda _expected: given))
+    assert cause.name == "the stride was ignored"
+
+
 def test_an_input_in_another_layout(tmp_path: Path) -> None:
     content, inputs = models.conv()
     turned = inputs[0].transpose(0, 3, 1, 2).reshape(inputs[0].shape)
@@ -140,10 +160,29 @@ def test_an_input_of_which_little_was_read(tmp_path: Path) -> None:
     assert "for 16 of the 160 values of 'x0'" in cause.shown_by
 
 
+@pytest.mark.parametrize("together", [4, 8])
+def test_an_input_of_which_little_was_read_with_weights_of_other_outputs(tmp_path: Path, together: int) -> None:
+    """What an NVIDIA H200 (4 outputs together) and a GPU in software (8) were seen to do, output by output."""
+    content, inputs = models.fully_connected((1, 5, 4, 3), units=20)
+    weights, biases = random((20, 60), 2), random((20,), 3)
+    read = inputs[0].ravel()[:3]
+    given = [weights[unit % together, unit // together * 4 :][:3] @ read + biases[unit] for unit in range(len(biases))]
+    found = np.asarray([given], np.float32)
+    (cause,) = find_causes(case(tmp_path, "FULLY_CONNECTED", content, inputs, lambda _expected: found))
+    assert cause.name == "most of the input was not read"
+    assert (
+        f"for 3 of the 60 values of 'x0', the first ones of its first column, with the weights of the first {together}"
+        in (cause.shown_by)
+    )
+
+
 @pytest.mark.skipif("EVALTOOLS_EXPECT_GPU" not in os.environ, reason="this machine is not said to have a GPU")
+@pytest.mark.parametrize("units", [4, 12, 20])
 @pytest.mark.parametrize("shape", [(1, 25, 20, 8), (1, 5, 4, 3), (1, 7, 3, 8), (1, 6, 10)])
-def test_a_real_gpu_reads_little_of_what_fully_connected_flattens(tmp_path: Path, shape: tuple[int, ...]) -> None:
-    content, inputs = models.fully_connected(shape)
+def test_a_real_gpu_reads_little_of_what_fully_connected_flattens(
+    tmp_path: Path, shape: tuple[int, ...], units: int
+) -> None:
+    content, inputs = models.fully_connected(shape, units)
     path = tmp_path / "gpu.tflite"
     path.write_bytes(content)
     gpu = Configuration.from_text("gpu", "runtime=compiled use_gpu=true gpu_precision_loss_allowed=false")

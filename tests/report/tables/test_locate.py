@@ -67,3 +67,15 @@ def test_one_step_is_no_steps(result: LocateResult, worst: float, words: str) ->
     text = shown(replace(result, operators=(result.operators[0], operator), outputs=(output,)))
     assert f"output 'total': off by up to {words}" in text
     assert f" {words} " in next(line for line in text.splitlines() if line.startswith("1  MUL"))
+
+
+def test_what_the_answer_says_is_not_said_again_of_each_operator(result: LocateResult) -> None:
+    said = "the delegate found no GPU"
+    refused = tuple(replace(operator, status="refused alone", reason=said) for operator in result.operators)
+    other = replace(refused[1], reason="the delegate does not take it")
+    answer = replace(result.verdict, kind="not decided", operators=(), reason=said)
+    text = shown(replace(result, operators=(refused[0], other), culprits=(), outputs=(), verdict=answer))
+    first, second = (line.rstrip() for line in text.splitlines() if line[:3] in ("0  ", "1  "))
+    assert first.endswith("refused alone, as said below")
+    assert second.endswith("refused alone: the delegate does not take it")
+    assert text.count(said) == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.runtime.compiled.vulkan_drivers import describe_drivers
+from evaltools.runtime.compiled.vulkan_drivers import LOADED_LATER, describe_drivers
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="manifests and libraries of Linux")
 
@@ -45,6 +45,22 @@ def test_a_driver_that_is_whole_is_not_what_is_missing(tmp_path: Path) -> None:
     manifest = write_manifest(tmp_path / "icd.json", "libm.so.6")
     told = describe_drivers({"VK_DRIVER_FILES": str(manifest)})
     assert told.startswith(f"libm.so.6, which {manifest} names, can be loaded and finds no GPU that will do (in a cont")
+
+
+@pytest.mark.parametrize(
+    ("later", "said"),
+    [
+        ("libof_nobody.so.1", "needs libof_nobody.so.1 to find a GPU, and it is missing: install libof-nobody1"),
+        ("libm.so.6", "can be loaded and finds no GPU that will do"),
+    ],
+)
+def test_a_library_that_a_driver_loads_only_when_it_looks_for_a_gpu(
+    later: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = write_manifest(tmp_path / "icd.json", "libm.so.6")
+    monkeypatch.setitem(LOADED_LATER, "libm", (later, "libof-nobody1"))
+    told = describe_drivers({"VK_DRIVER_FILES": str(manifest)})
+    assert told.startswith(f"libm.so.6, which {manifest} names, {said}")
 
 
 def test_every_driver_of_a_folder_and_of_those_that_are_added(tmp_path: Path) -> None:
