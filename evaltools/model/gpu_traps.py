@@ -38,7 +38,7 @@ def gpu_traps(graph: Graph) -> tuple[GpuTrap, ...]:
     >>> [trap.found for trap in gpu_traps(Graph((fed,), (), (0,), (0,)))]
     ["'x' [2,8]"]
     """
-    finders = (_slow_operators, _reshapes, _channels, _batches, _free_sizes, _flattening, _strides)
+    finders = (_slow_operators, _reshapes, _channels, _batches, _free_sizes, _flattening, _strides, _swapped)
     return tuple(trap for finder in finders for trap in finder(graph))
 
 
@@ -109,7 +109,7 @@ def _strides(graph: Graph) -> Iterator[GpuTrap]:
 
 
 def _strides_without_window(graph: Graph, node: Operation) -> bool:
-    """Whether a window of 1x1 leaves pixels out; one pixel is right, for it is the first.
+    """Whether a window of 1x1 leaves pixels out.
 
     float32 and uint8 were right, other windows, and DEPTHWISE_CONV_2D.
     """
@@ -123,7 +123,22 @@ def _strides_without_window(graph: Graph, node: Operation) -> bool:
     ):
         return False
     is_measured = fed.dtype == weights.dtype == "int8" and weights.constant is not None
-    return is_measured and weights.shape[1:3] == (1, 1) != made.shape[1:3] and made.shape[1:3] != fed.shape[1:3]
+    return is_measured and weights.shape[1:3] == (1, 1) and made.shape[1:3] != fed.shape[1:3]
+
+
+def _swapped(graph: Graph) -> Iterator[GpuTrap]:
+    found = [node for node in graph.nodes if node.operator == "SUB" and _subtracts_from_constant(graph, node)]
+    if found:
+        trap = "a SUB of int32 from a constant of several numbers subtracts the constant; negate (NEG) and ADD instead"
+        yield GpuTrap(trap, _numbered(found), MEASURED)
+
+
+def _subtracts_from_constant(graph: Graph, node: Operation) -> bool:
+    """float32 and int8 were right, and a constant of a single number."""
+    constant = graph.tensor((*node.inputs, -1)[0])
+    if constant is None or constant.constant is None or constant.dtype != "int32":
+        return False
+    return prod(constant.shape) > 1
 
 
 def _numbered(nodes: Sequence[Operation]) -> str:

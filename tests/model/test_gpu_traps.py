@@ -85,6 +85,16 @@ def _slice(size: int, stride: int) -> list[tuple[str, Array]]:
     return [(name, np.array(values, np.int32)) for name, values in bounds.items()]
 
 
+def subtraction(dtype: str = "int32", shape: tuple[int, ...] = (1, 4, 4, 8), from_constant: bool = True) -> bytes:
+    graph = Graph()
+    fed = graph.tensor("input", (1, 4, 4, 8), dtype)
+    constant = graph.constant("constant", np.arange(1, 1 + np.prod(shape)).reshape(shape).astype(dtype))
+    operands = [constant, fed] if from_constant else [fed, constant]
+    return graph.to_bytes(
+        [fed], [graph.node("SUB", operands, graph.tensor("given", (1, 4, 4, 8), dtype), "SubOptions")]
+    )
+
+
 def chain(*operators: str, shape: tuple[int, ...] = (1, 8, 8, 4), signature: tuple[int, ...] = ()) -> bytes:
     graph = Graph()
     fed = tensor = graph.tensor("input", shape, shape_signature=signature)
@@ -147,10 +157,9 @@ def test_strides_of_a_window_of_one_pixel_are_found(tmp_path: Path) -> None:
         convolution("float32"),
         convolution(kernel=3),
         convolution(stride=1),
-        convolution(size=2),
         convolution(sliced=True),
     ],
-    ids=["float32", "a larger window", "no stride", "one pixel", "sliced before"],
+    ids=["float32", "a larger window", "no stride", "sliced before"],
 )
 def test_strides_that_a_gpu_takes_are_no_trap(tmp_path: Path, content: bytes) -> None:
     assert traps_of(tmp_path, content) == ()
@@ -159,18 +168,37 @@ def test_strides_that_a_gpu_takes_are_no_trap(tmp_path: Path, content: bytes) ->
 @pytest.mark.skipif("EVALTOOLS_EXPECT_GPU" not in os.environ, reason="this machine is not said to have a GPU")
 @pytest.mark.parametrize(
     ("content", "is_wrong"),
-    [
-        (convolution(), True),
-        (convolution(size=2), False),
-        (convolution(kernel=3), False),
-        (convolution(sliced=True), False),
-    ],
-    ids=["strides", "one pixel", "a larger window", "sliced before"],
+    [(convolution(), True), (convolution(kernel=3), False), (convolution(sliced=True), False)],
+    ids=["strides", "a larger window", "sliced before"],
 )
 def test_a_gpu_ignores_the_strides_of_a_window_of_one_pixel(tmp_path: Path, content: bytes, is_wrong: bool) -> None:
     model = save(tmp_path, content)
     fed = [np.random.default_rng(1).integers(-127, 128, model.inputs[0].shape, np.int8)]
     assert (_largest_difference(model, fed) > 4) == is_wrong
+
+
+def test_a_subtraction_from_a_constant_is_found(tmp_path: Path) -> None:
+    (trap,) = traps_of(tmp_path, subtraction())
+    assert (trap.found, trap.source) == ("SUB #0", MEASURED)
+    for content in (subtraction("float32"), subtraction(shape=(1,)), subtraction(from_constant=False)):
+        assert traps_of(tmp_path, content) == ()
+
+
+@pytest.mark.skipif("EVALTOOLS_EXPECT_GPU" not in os.environ, reason="this machine is not said to have a GPU")
+@pytest.mark.parametrize(
+    ("content", "is_wrong"),
+    [
+        (subtraction(), True),
+        (subtraction("float32"), False),
+        (subtraction(shape=(1,)), False),
+        (subtraction(from_constant=False), False),
+    ],
+    ids=["from a constant", "float32", "one number", "a constant from it"],
+)
+def test_a_gpu_subtracts_a_constant_of_int32_that_comes_first(tmp_path: Path, content: bytes, is_wrong: bool) -> None:
+    model = save(tmp_path, content)
+    fed = [np.arange(128, 256).reshape(1, 4, 4, 8).astype(model.inputs[0].dtype)]
+    assert (_largest_difference(model, fed) > 1) == is_wrong
 
 
 @pytest.mark.skipif("EVALTOOLS_EXPECT_GPU" not in os.environ, reason="this machine is not said to have a GPU")
