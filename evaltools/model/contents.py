@@ -85,12 +85,13 @@ class GraphTensor:
 
 @dataclass(frozen=True)
 class Operation:
-    """One node of a graph: its operator by name, its tensors by index (-1: left out)."""
+    """One node of a graph: its operator by name, its tensors by index (-1: left out), its options as stored."""
 
     index: int
     operator: str
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    options: Table | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ def _graph(root: Table, subgraph: Table, constants: Mapping[int, memoryview]) ->
     return Graph(
         tensors=tuple(_tensor(index, tensor, constants) for index, tensor in enumerate(subgraph.tables(0))),
         nodes=tuple(
-            Operation(index, operator_name(node.code, node.custom), node.inputs, node.outputs)
+            Operation(index, operator_name(node.code, node.custom), node.inputs, node.outputs, node.options)
             for index, node in enumerate(read_nodes(root, subgraph))
         ),
         inputs=tuple(subgraph.numbers(1, "int32").tolist()),

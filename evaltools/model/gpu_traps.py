@@ -8,12 +8,10 @@ from math import prod
 from typing import Final
 
 from evaltools.model.contents import Graph, GraphTensor, Operation
+from evaltools.model.gpu_faults import GPU_FAULTS
 
 DOCUMENT: Final = 'TensorFlow Lite, "GPU delegates for LiteRT"'
 MESSAGES: Final = "messages of the native GPU delegate"
-MEASURED: Final = (
-    "measured with the WebGPU accelerator of ai-edge-litert 2.3.0 on an NVIDIA H200 and on a software GPU (llvmpipe)"
-)
 SLOW_OPERATORS: Final = ("BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND", "SPACE_TO_DEPTH")
 _MANY_RESHAPES: Final = 4
 _SLICE: Final = 4
@@ -31,15 +29,15 @@ class GpuTrap:
 def gpu_traps(graph: Graph) -> tuple[GpuTrap, ...]:
     """The traps in a graph; none found is no promise that there is none.
 
-    Each has its source: a document, the native delegate's own messages, or a measurement, which
-    ``tests/model/test_gpu_traps.py`` repeats where there is a GPU.
+    Each has its source: a document, the native delegate's own messages, or a measurement.
 
     >>> fed = GraphTensor(0, "x", "float32", (2, 8), (2, 8))
     >>> [trap.found for trap in gpu_traps(Graph((fed,), (), (0,), (0,)))]
     ["'x' [2,8]"]
     """
-    finders = (_slow_operators, _reshapes, _channels, _batches, _free_sizes, _flattening, _strides, _swapped)
-    return tuple(trap for finder in finders for trap in finder(graph))
+    finders = (_slow_operators, _reshapes, _channels, _batches, _free_sizes)
+    found = [trap for finder in finders for trap in finder(graph)]
+    return (*found, *_wrong_values(graph))
 
 
 def _slow_operators(graph: Graph) -> Iterator[GpuTrap]:
@@ -82,68 +80,13 @@ def _free_sizes(graph: Graph) -> Iterator[GpuTrap]:
         yield GpuTrap("delegates for static sizes refuse graphs with free ones; fix the shapes", _some(found), MESSAGES)
 
 
-def _flattening(graph: Graph) -> Iterator[GpuTrap]:
-    found = [node for node in graph.nodes if node.operator == "FULLY_CONNECTED" and _flattens(graph, node)]
-    if found:
-        trap = "a FULLY_CONNECTED that flattens its input itself gives wrong values; put a RESHAPE before it"
-        yield GpuTrap(trap, _numbered(found), MEASURED)
-
-
-def _flattens(graph: Graph, node: Operation) -> bool:
-    """Whether a FULLY_CONNECTED flattens its input, whose last dimension is not that of the weights.
-
-    Measured with constants of float32 and of int8.
-    """
-    fed, weights = (graph.tensor(index) for index in (*node.inputs, -1, -1)[:2])
-    if fed is None or weights is None or len(fed.shape) < 2 or len(weights.shape) != 2:
-        return False
-    is_measured = fed.dtype == weights.dtype in ("float32", "int8") and weights.constant is not None
-    return is_measured and 0 < fed.shape[-1] != weights.shape[1]
-
-
-def _strides(graph: Graph) -> Iterator[GpuTrap]:
-    found = [node for node in graph.nodes if node.operator == "CONV_2D" and _strides_without_window(graph, node)]
-    if found:
-        trap = "a CONV_2D of int8 with a window of 1x1 ignores its strides; take the pixels before it (STRIDED_SLICE)"
-        yield GpuTrap(trap, _numbered(found), MEASURED)
-
-
-def _strides_without_window(graph: Graph, node: Operation) -> bool:
-    """Whether a window of 1x1 leaves pixels out.
-
-    float32 and uint8 were right, other windows, and DEPTHWISE_CONV_2D.
-    """
-    fed, weights = (graph.tensor(index) for index in (*node.inputs, -1, -1)[:2])
-    made = graph.tensor(node.outputs[0]) if node.outputs else None
-    if (
-        fed is None
-        or weights is None
-        or made is None
-        or not (_is_image(fed) and _is_image(weights) and _is_image(made))
-    ):
-        return False
-    is_measured = fed.dtype == weights.dtype == "int8" and weights.constant is not None
-    return is_measured and weights.shape[1:3] == (1, 1) and made.shape[1:3] != fed.shape[1:3]
-
-
-def _swapped(graph: Graph) -> Iterator[GpuTrap]:
-    found = [node for node in graph.nodes if node.operator == "SUB" and _subtracts_from_constant(graph, node)]
-    if found:
-        trap = "a SUB of int32 from a constant of several numbers subtracts the constant; negate (NEG) and ADD instead"
-        yield GpuTrap(trap, _numbered(found), MEASURED)
-
-
-def _subtracts_from_constant(graph: Graph, node: Operation) -> bool:
-    """float32 and int8 were right, and a constant of a single number."""
-    constant = graph.tensor((*node.inputs, -1)[0])
-    if constant is None or constant.constant is None or constant.dtype != "int32":
-        return False
-    return prod(constant.shape) > 1
-
-
-def _numbered(nodes: Sequence[Operation]) -> str:
-    names = ", ".join(f"{node.operator} #{node.index}" for node in nodes[:3])
-    return names + (f" and {len(nodes) - 3} more" if len(nodes) > 3 else "")
+def _wrong_values(graph: Graph) -> Iterator[GpuTrap]:
+    for fault in GPU_FAULTS:
+        found = [node for node in graph.nodes if fault.is_in(graph, node)]
+        if found:
+            names = ", ".join(f"{node.operator} #{node.index}" for node in found[:3])
+            more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+            yield GpuTrap(fault.trap, names + more, fault.source)
 
 
 def _is_image(tensor: GraphTensor) -> bool:

@@ -20,6 +20,7 @@ _CHANCE: Final = 1e-4
 _LANES: Final = (16, 8, 4)
 _LONGEST_TAIL: Final = 7
 _LEAST_ELEMENTS: Final = 16
+_FURTHEST: Final = 2
 _FEW_CHANNELS: Final = 0.25
 _NAMED: Final = 6
 
@@ -33,6 +34,35 @@ def another_shape(view: View) -> Cause | None:
         f"the output is {list(view.given.shape)}, and {list(view.expected.shape)} on the CPU",
         "fix all shapes in the model before the delegate sees it; it may have been prepared for other ones",
     )
+
+
+def moved(view: View) -> Cause | None:
+    """``given[y, x] = expected[y + rows, x + columns]``, but for the border: padded on other sides."""
+    if view.operator not in _SPATIAL or view.expected.ndim != 4 or not view.wrong.any():
+        return None
+    found = [
+        (rows, columns)
+        for rows in range(-_FURTHEST, _FURTHEST + 1)
+        for columns in range(-_FURTHEST, _FURTHEST + 1)
+        if (rows, columns) != (0, 0) and view.is_moved(rows, columns)
+    ]
+    if not found:
+        return None
+    rows, columns = min(found, key=lambda places: abs(places[0]) + abs(places[1]))
+    further = [_places(rows, "row", "down", "up"), _places(columns, "column", "to the right", "to the left")]
+    return Cause(
+        "moved by pixels",
+        f"but for the border all values are those that the CPU has {' and '.join(filter(None, further))}; "
+        f"{view.share_wrong} are wrong",
+        "let the operator pad nothing (VALID): put a PAD before it, or cut off what it gives more (STRIDED_SLICE), so "
+        "that nothing is left to the delegate",
+    )
+
+
+def _places(number: int, name: str, forward: str, backward: str) -> str:
+    """Empty for none."""
+    more = "" if abs(number) == 1 else "s"
+    return f"{abs(number)} {name}{more} further {backward if number < 0 else forward}" if number else ""
 
 
 def at_the_border(view: View) -> Cause | None:

@@ -40,6 +40,7 @@ TABLE: Final[Sequence[Signature]] = (
     rerun.other_resize,
     rerun.other_padding,
     rerun.stride_ignored,
+    places.moved,
     flattened.part_read,
     rerun.other_layout,
     scale.bias_left_out,

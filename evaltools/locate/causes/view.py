@@ -85,6 +85,16 @@ class View:
         values = predicted.astype(np.float64)
         return self._is_near(self.given_numbers, values, slack) and self.has_kinds(values)
 
+    def is_moved(self, rows: int, columns: int) -> bool:
+        """Whether what was given in [N,H,W,C] was expected so many rows and columns further, where both have them.
+
+        At least half of the values must be in both.
+        """
+        given, expected = _overlap(self.given_numbers, self.numbers, rows, columns)
+        if 2 * given.size < self.numbers.size or not self.has_kinds(self.numbers):
+            return False
+        return self._is_near(given, expected, 0.0)
+
     def undone_by(self, changed: npt.NDArray[Any]) -> bool:
         """Whether what was given, changed in this way, is what was expected."""
         return self._is_near(changed.astype(np.float64), self.numbers, 0.0) and self.has_kinds(self.given_numbers)
@@ -324,6 +334,15 @@ def _error(one: Numbers, other: Numbers) -> Numbers:
 def _largest(values: Numbers) -> float:
     finite = values[np.isfinite(values)]
     return float(np.abs(finite).max(initial=0.0))
+
+
+def _overlap(given: Numbers, expected: Numbers, rows: int, columns: int) -> tuple[Numbers, Numbers]:
+    """The parts of both that belong together where ``given`` begins so many rows and columns further."""
+    for axis, places in ((1, rows), (2, columns)):
+        size = given.shape[axis] - abs(places)
+        given = given.take(np.arange(size) + max(0, -places), axis)
+        expected = expected.take(np.arange(size) + max(0, places), axis)
+    return given, expected
 
 
 def _rms(values: Numbers) -> float:

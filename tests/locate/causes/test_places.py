@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from evaltools.locate.causes import find_causes
 from tests.locate.causes import models
@@ -100,3 +101,24 @@ def test_a_few_errors_are_in_few_channels_by_chance(tmp_path: Path) -> None:
         return given
 
     assert not find_causes(case(tmp_path, "TANH", content, [values], fault))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "words"),
+    [
+        (1, 0, "has 1 row further down;"),
+        (-1, 1, "1 row further up and 1 column further to the right"),
+        (0, -2, "has 2 columns further to the left;"),
+    ],
+)
+def test_all_values_one_or_two_pixels_away(tmp_path: Path, rows: int, columns: int, words: str) -> None:
+    """At the border, where they come from outside, there are others."""
+    content, inputs = models.conv()
+
+    def fault(expected: Array) -> Array:
+        filled = np.pad(expected, [(0, 0), (2, 2), (2, 2), (0, 0)], constant_values=9)
+        return filled[:, 2 + rows : 14 + rows, 2 + columns : 14 + columns]
+
+    (cause,) = find_causes(case(tmp_path, "CONV_2D", content, inputs, fault))
+    assert cause.name == "moved by pixels"
+    assert words in cause.shown_by
