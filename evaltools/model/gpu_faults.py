@@ -73,13 +73,17 @@ def _has_constant_weights(dtypes: Sequence[str], operands: Operands, dimensions:
     return is_measured and len(weights.shape) == dimensions and min((*fed.shape, *weights.shape), default=0) > 0
 
 
-def _reshapes(operands: Operands) -> bool:
-    """Whether the last dimension of the input is not that of the weights; in int8, whether rows lose a dimension."""
+def _flattens(operands: Operands) -> bool:
+    """Whether the last dimension of the input is not that of the weights."""
     fed, weights = operands.first, operands.second
-    if not _has_constant_weights(_FLOATS, operands, 2) or len(fed.shape) < 2:
-        return False
-    loses_rows = len(fed.shape) > len(operands.made.shape) and prod(fed.shape[:-1]) > 1
-    return fed.shape[-1] != weights.shape[1] or (fed.dtype == "int8" and loses_rows)
+    return _has_constant_weights(_FLOATS, operands, 2) and len(fed.shape) > 1 and fed.shape[-1] != weights.shape[1]
+
+
+def _loses_dimensions(operands: Operands) -> bool:
+    """Whether several rows come out in fewer dimensions than they came in. float32 was right."""
+    fed, weights = operands.first, operands.second
+    is_measured = _has_constant_weights(("int8",), operands, 2) and fed.shape[-1:] == weights.shape[1:]
+    return is_measured and len(fed.shape) > len(operands.made.shape) and prod(fed.shape[:-1]) > 1
 
 
 def _leaves_pixels_out(operands: Operands) -> bool:
@@ -142,8 +146,14 @@ GPU_FAULTS: Final[Sequence[GpuFault]] = (
     GpuFault(
         "a FULLY_CONNECTED that flattens its input itself gives wrong values; put a RESHAPE before it",
         ("FULLY_CONNECTED",),
-        _reshapes,
+        _flattens,
         ON_BOTH,
+    ),
+    GpuFault(
+        "a FULLY_CONNECTED of int8 that makes rows of more dimensions gives the first alone; put a RESHAPE before it",
+        ("FULLY_CONNECTED",),
+        _loses_dimensions,
+        IN_SOFTWARE,
     ),
     GpuFault(
         "a CONV_2D of int8 with a window of 1x1 ignores its strides; take the pixels before it (STRIDED_SLICE)",

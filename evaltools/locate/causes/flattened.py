@@ -32,7 +32,7 @@ def part_read(view: View) -> Cause | None:
         return None
     values, zero = view.case.inputs[place], quantization(tensor)[1]
     rest = view.case.inputs
-    for told, constants in (("with the first weights", {}), *_with_weights_of_others(view, values.shape[-1])):
+    for told, constants in _weights(view, values.shape[-1]):
         words = view.nearest_that_explains(
             (
                 (f"{count} of the {values.size}", [some if index == place else each for index, each in enumerate(rest)])
@@ -65,7 +65,9 @@ def first_values(values: Array, zero: float) -> Iterator[tuple[int, Array]]:
             yield count, some.reshape(values.shape)
 
 
-def _with_weights_of_others(view: View, channels: int) -> Iterator[tuple[str, dict[int, bytes]]]:
+def _weights(view: View, channels: int) -> Iterator[tuple[str, dict[int, bytes]]]:
+    """Which weights may have been used, in words, and what the constant then holds; nothing where it is as it was."""
+    yield "with the first weights", {}
     tensor, weights = view.operand_tensors[_WEIGHTS], view.operands[_WEIGHTS]
     if tensor is None or weights is None or tensor.constant is None or weights.ndim != 2:
         return

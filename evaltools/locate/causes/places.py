@@ -16,6 +16,7 @@ _SPATIAL: Final = frozenset(
         "PADV2", "MIRROR_PAD", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR",
     }
 )  # fmt: skip
+_PADDED: Final = _SPATIAL - {"PAD", "PADV2", "MIRROR_PAD", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"}
 _CHANCE: Final = 1e-4
 _LANES: Final = (16, 8, 4)
 _LONGEST_TAIL: Final = 7
@@ -38,7 +39,7 @@ def another_shape(view: View) -> Cause | None:
 
 def moved(view: View) -> Cause | None:
     """``given[y, x] = expected[y + rows, x + columns]``, but for the border: padded on other sides."""
-    if view.operator not in _SPATIAL or view.expected.ndim != 4 or not view.wrong.any():
+    if view.operator not in _PADDED or view.expected.ndim != 4 or not view.wrong.any():
         return None
     found = [
         (rows, columns)

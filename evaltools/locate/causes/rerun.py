@@ -77,7 +77,7 @@ def stride_ignored(view: View) -> Cause | None:
     """
     if view.operator not in _POOLS + _CONVOLUTIONS or not view.wrong.any() or not view.repeats:
         return None
-    strides = (int(view.options["strideH"]), int(view.options["strideW"]))
+    strides = (int(view.options.get("strideH", 1)), int(view.options.get("strideW", 1)))
     everywhere = view.run_with({"strideH": 1, "strideW": 1}) if max(strides) > 1 else None
     if everywhere is None or view.given.ndim != 4:
         return None
