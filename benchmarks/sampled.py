@@ -1,6 +1,6 @@
 """How many examples an informed run takes until a limit is decided, and how often its answers and bounds are right.
 
-``python -m benchmarks sampled [--trials=30] [--examples=10000] [--points=0.5]``
+``python -m benchmarks sampled [--trials=100] [--examples=10000] [--points=0.5]``
 
 Each row draws so many sets of examples with a fixed seed, whose drop is 0: as many are lost as gained. They lie as the
 leads of three quantised classifiers had them on 800 photos (67, 92 and 100 % in the tenth with the smallest leads),
@@ -33,7 +33,7 @@ from evaltools.stats.sampled.plan import Drawn, Expected, draw_examples
 from evaltools.stats.sampled.strata import Numbers, Strata, strata_of
 
 PARAMETERS: Final = (
-    Parameter("trials", "Sets of examples per row.", default=30),
+    Parameter("trials", "Sets of examples per row.", default=100),
     Parameter("examples", "Examples of each set.", default=10000),
     Parameter("points", "The limit of the drop, in points.", default=0.5),
 )

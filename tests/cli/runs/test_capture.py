@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,15 @@ def test_ctrl_c_ends_a_capture_and_not_the_run(tmp_path: Path) -> None:
         assert not (tmp_path / "captured" / "trace.json").exists()
 
 
+@pytest.fixture
+def hanging_up_ends() -> Iterator[None]:
+    """SIGHUP ends what is started here, also where the tests run behind nohup, under which evaltools ignores it too."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hanging_up_ends")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_capture_that_is_ended_takes_its_request_back(number: signal.Signals, tmp_path: Path) -> None:
     run = tmp_path / "run"
