@@ -42,12 +42,13 @@ class Operands:
 
 @dataclass(frozen=True)
 class GpuFault:
-    """What is wrong and the way round it, of which ``operators``, and whether it is in one of them with its tensors.
+    """What is ``wrong`` and the way round it, of which ``operators``, and whether one of them ``has`` it.
 
     ``tests/model/test_gpu_faults.py`` repeats the measurement of each, and of its way round, where there is a GPU.
     """
 
-    trap: str
+    wrong: str
+    way_round: str
     operators: Sequence[str]
     has: Callable[[Operands], bool]
     source: str
@@ -144,44 +145,49 @@ def _has_batches_of_constants(operands: Operands) -> bool:
 
 GPU_FAULTS: Final[Sequence[GpuFault]] = (
     GpuFault(
-        "a FULLY_CONNECTED that flattens its input itself gives wrong values; put a RESHAPE before it",
+        "a FULLY_CONNECTED that flattens its input itself gives wrong values",
+        "put a RESHAPE before it",
         ("FULLY_CONNECTED",),
         _flattens,
         ON_BOTH,
     ),
     GpuFault(
-        "a FULLY_CONNECTED of int8 that makes rows of more dimensions gives the first alone; put a RESHAPE before it",
+        "a FULLY_CONNECTED of int8 that makes rows of more dimensions gives the first alone",
+        "put a RESHAPE before it",
         ("FULLY_CONNECTED",),
         _loses_dimensions,
         IN_SOFTWARE,
     ),
     GpuFault(
-        "a CONV_2D of int8 with a window of 1x1 ignores its strides; take the pixels before it (STRIDED_SLICE)",
+        "a CONV_2D of int8 with a window of 1x1 ignores its strides",
+        "take the pixels before it (STRIDED_SLICE)",
         ("CONV_2D",),
         _leaves_pixels_out,
         ON_BOTH,
     ),
     GpuFault(
-        "a SUB of int32 from a constant of several numbers subtracts the constant; negate (NEG) and ADD instead",
+        "a SUB of int32 from a constant of several numbers subtracts the constant",
+        "negate (NEG) and ADD instead",
         ("SUB",),
         _subtracts_from_constant,
         ON_BOTH,
     ),
     GpuFault(
-        "a TRANSPOSE_CONV that is padded (SAME) may be moved by a pixel, as from 7x7 to 14x14 with a window of 3x3; "
+        "a TRANSPOSE_CONV that is padded (SAME) may be moved by a pixel, as from 7x7 to 14x14 with a window of 3x3",
         "make it VALID and cut the rest off (STRIDED_SLICE)",
         ("TRANSPOSE_CONV",),
         _pads_otherwise,
         IN_SOFTWARE,
     ),
     GpuFault(
-        "a DEPTHWISE_CONV_2D with a window of 1x1 and a multiplier takes weights of other channels; make it a CONV_2D",
+        "a DEPTHWISE_CONV_2D with a window of 1x1 and a multiplier takes weights of other channels",
+        "make it a CONV_2D",
         ("DEPTHWISE_CONV_2D",),
         _multiplies_channels,
         IN_SOFTWARE,
     ),
     GpuFault(
-        "of a constant with several batches, which one of a single dimension has as well, the first counts for all; "
+        "of a constant with several batches, which one of a single dimension has as well, the first counts for all",
         "give both operands a dimension of 1 in front",
         _ELEMENTWISE,
         _has_batches_of_constants,

@@ -86,7 +86,7 @@ def _wrong_values(graph: Graph) -> Iterator[GpuTrap]:
         if found:
             names = ", ".join(f"{node.operator} #{node.index}" for node in found[:3])
             more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-            yield GpuTrap(fault.trap, names + more, fault.source)
+            yield GpuTrap(f"{fault.wrong}; {fault.way_round}", names + more, fault.source)
 
 
 def _is_image(tensor: GraphTensor) -> bool:

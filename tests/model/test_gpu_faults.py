@@ -166,7 +166,7 @@ def save(folder: Path, content: bytes) -> ModelFile:
 
 def faults_in(model: ModelFile) -> list[str]:
     graph = read_contents(model).main
-    return [fault.trap for fault in GPU_FAULTS for node in graph.nodes if fault.is_in(graph, node)]
+    return [fault.wrong for fault in GPU_FAULTS for node in graph.nodes if fault.is_in(graph, node)]
 
 
 @pytest.mark.parametrize("name", FAULTY)
@@ -186,7 +186,7 @@ def test_none_is_found_where_there_is_none(tmp_path: Path, name: str) -> None:
 
 def test_each_fault_is_in_one_of_the_models(tmp_path: Path) -> None:
     found = {fault for content in FAULTY.values() for fault in faults_in(save(tmp_path, content))}
-    assert found == {fault.trap for fault in GPU_FAULTS}
+    assert found == {fault.wrong for fault in GPU_FAULTS}
 
 
 @pytest.mark.skipif("EVALTOOLS_EXPECT_GPU" not in os.environ, reason="this machine is not said to have a GPU")

@@ -13,6 +13,7 @@ from evaltools.locate.causes import (
     activation,
     broadcast,
     flattened,
+    known,
     limits,
     places,
     rerun,
@@ -49,13 +50,14 @@ TABLE: Final[Sequence[Signature]] = (
     scale.multiplied_or_moved,
     rounding.biased_rounding,
     rounding.fewer_digits,
+    known.fault_of_gpu,
 )
 """Each explains all values by itself; the first that fits is the cause.
 
 First those that say where each value comes from, with nothing that was fitted: one value everywhere is asked before
 an activation, which fits as well where it clips every value. Then those that run the operator in another
 way, then those with fitted numbers: a constant that gives every value comes before a rounding, which only says to which
-side they are off.
+side they are off. What is known of an operator comes last: that it was wrong before does not show that it is now.
 """
 WHERE: Final[Sequence[Signature]] = (
     limits.some_not_finite,
