@@ -12,7 +12,9 @@ import pytest
 from evaltools.configuration import Configuration
 from evaltools.locate.causes import find_causes
 from tests.locate.causes import models
-from tests.locate.causes.cases import Array, case, model, random, run
+from tests.locate.causes.cases import CPU, Array, case, model, random, run
+
+GPU = Configuration.from_text("gpu", "runtime=compiled use_gpu=true gpu_precision_loss_allowed=false")
 
 
 def resize(operator: str, corners: bool, centers: bool, size: int = 13) -> tuple[bytes, list[Array]]:
@@ -25,10 +27,10 @@ def resize(operator: str, corners: bool, centers: bool, size: int = 13) -> tuple
     return content, [values]
 
 
-def given_by(content: bytes, inputs: list[Array], folder: Path) -> Array:
+def given_by(content: bytes, inputs: list[Array], folder: Path, configuration: Configuration = CPU) -> Array:
     path = folder / "other.tflite"
     path.write_bytes(content)
-    return run(path, inputs)
+    return run(path, inputs, configuration)
 
 
 @pytest.mark.parametrize("operator", ["RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"])
@@ -124,10 +126,7 @@ def test_strides_that_were_ignored(tmp_path: Path, kernel: int) -> None:
 @pytest.mark.skipif("EVALTOOLS_EXPECT_GPU" not in os.environ, reason="this machine is not said to have a GPU")
 def test_a_real_gpu_ignores_the_strides_of_a_window_of_one_pixel(tmp_path: Path) -> None:
     content, inputs = models.conv_int8(kernel=1, stride=2)
-    path = tmp_path / "gpu.tflite"
-    path.write_bytes(content)
-    gpu = Configuration.from_text("gpu", "runtime=compiled use_gpu=true gpu_precision_loss_allowed=false")
-    given = run(path, inputs, gpu)
+    given = given_by(content, inputs, tmp_path, GPU)
     (cause,) = find_causes(case(tmp_path, "CONV_2D", content, inputs, lambda _expected: given))
     assert cause.name == "the stride was ignored"
 
@@ -183,10 +182,7 @@ def test_a_real_gpu_reads_little_of_what_fully_connected_flattens(
     tmp_path: Path, shape: tuple[int, ...], units: int
 ) -> None:
     content, inputs = models.fully_connected(shape, units)
-    path = tmp_path / "gpu.tflite"
-    path.write_bytes(content)
-    gpu = Configuration.from_text("gpu", "runtime=compiled use_gpu=true gpu_precision_loss_allowed=false")
-    given = run(path, inputs, gpu)
+    given = given_by(content, inputs, tmp_path, GPU)
     (cause,) = find_causes(case(tmp_path, "FULLY_CONNECTED", content, inputs, lambda _expected: given))
     assert cause.name == "most of the input was not read"
 
