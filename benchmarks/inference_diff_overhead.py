@@ -48,7 +48,9 @@ def bare_seconds(model: ModelFile) -> tuple[float, float]:
 
 def diff_seconds(model: ModelFile) -> float:
     """Seconds of the pass of an inference diff."""
-    request = DiffRequest(model.path, REFERENCE, (TEST,), InputOptions(num_runs=RUNS), yardstick_runs=0)
+    request = DiffRequest(
+        model_file=model.path, reference=REFERENCE, tests=(TEST,), inputs=InputOptions(num_runs=RUNS), yardstick_runs=0
+    )
     return evaluate(prepare_diff, request, Observer()).environment.elapsed_s
 
 

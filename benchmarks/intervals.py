@@ -10,11 +10,11 @@ whose limit is the truth itself, so that each side may err in 5 %.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
@@ -33,8 +33,7 @@ PICTURES: Final = 300
 DRAWS: Final = 1000
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Struct, frozen=True):
     """Shares, 0..1; ``coverage`` is None where there are only one-sided bounds, the others where there are none."""
 
     what: str

@@ -21,12 +21,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from evaltools.model import read_model
 from evaltools.model.contents import Graph, Operation, read_contents
@@ -55,8 +55,7 @@ SPOILED_TYPES: Final = ("float32", "int8", "uint8", "int16", "int32", "int64")
 _RUNS_GRAPHS: Final = ("IF", "WHILE", "CALL_ONCE")
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(Struct, frozen=True):
     """How large an error is: of floats a share of the largest value, of whole numbers steps; in each so manieth run."""
 
     floats: float
@@ -73,8 +72,7 @@ SIZES: Final = {
 """Above what is no fault: CPU kernels differ by a step, so that whole numbers that are one step off are right."""
 
 
-@dataclass(frozen=True)
-class Planted:
+class Planted(Struct, frozen=True):
     """An operator that gets a fault, by its index and the tensor that it gives; none for a run without a fault."""
 
     model: Path
@@ -84,8 +82,7 @@ class Planted:
     size: str
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What the command says: the kind of its verdict, and the operators that it names."""
 
     kind: str

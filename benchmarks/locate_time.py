@@ -14,11 +14,11 @@ import os
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 import evaltools as et
 from benchmarks.detector import detector
@@ -50,8 +50,7 @@ _REFERENCE: Final = Configuration.from_text("reference", "kernels=builtin num_th
 _SEED: Final = 1
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """What a search took: seconds, models opened with the delegate, and operators in all of them together."""
 
     seconds: float

@@ -14,11 +14,11 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from evaltools.configuration import Configuration
 from evaltools.errors import EvaltoolsError
@@ -53,8 +53,7 @@ _QUANTA: Final = {"input": Quantization(1 / 32, 3), "weights": Quantization(1 / 
 _BIAS: Final = Quantization(1 / 32 / 64, 0)
 
 
-@dataclass(frozen=True)
-class Drawn:
+class Drawn(Struct, frozen=True):
     """A model of one operator: which, what was drawn in words, the file's bytes, and what it is fed."""
 
     operator: str

@@ -13,11 +13,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 from PIL import Image
 
 from benchmarks.summarise import CLASSES, PARAMETERS, RecordedTask, role_of, write_journal

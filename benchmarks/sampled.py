@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
@@ -45,8 +46,7 @@ _SURE: Final = 0.8
 _CHANGED: Final = 1 / 3
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Struct, frozen=True):
     """Means over the sets; ``wrong`` and ``outside`` are shares of the informed runs, 0..1."""
 
     leads: str

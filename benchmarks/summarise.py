@@ -15,11 +15,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.engine.describe import Role, describe_entry
@@ -124,8 +125,7 @@ def peak_memory_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-@dataclass(frozen=True)
-class RecordedTask:
+class RecordedTask(Struct, frozen=True):
     """What is known of a task whose examples are all in the journal."""
 
     examples: Sequence[Example]

@@ -23,12 +23,12 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 from PIL import Image
 
 from evaltools.configuration import Configuration

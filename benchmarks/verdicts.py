@@ -18,12 +18,12 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.model import read_model
 from evaltools.parameter import Parameter
@@ -224,8 +224,7 @@ def print_table(found: Sequence[Verdicts], faults: Iterable[str]) -> None:
         print(f"{fault:16} {kinds['diverged']:3} of {changed:3}  {kinds[NO_CHANGE.kind]:9}  {told}")
 
 
-@dataclass(frozen=True)
-class _Saved:
+class _Saved(Struct, frozen=True):
     """Saved outputs of one configuration: a list of runs for each output, and the number that stands for its 0."""
 
     files: list[dict[str, Any]]

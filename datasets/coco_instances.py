@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -140,6 +139,6 @@ def instances_json(data: AnnotatedImages) -> bytes:
             for image in data.images
         ],
         "annotations": annotations,
-        "categories": [asdict(category) for category in data.categories],
+        "categories": data.categories,
     }
     return msgspec.json.encode(document) + b"\n"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from evaltools.datasets.files import numbers_by_line, read_bytes
 from evaltools.errors import DataError
@@ -19,8 +20,7 @@ _CLASS_COUNT: Final = 1000
 _FIELDS: Final = ("ILSVRC2012_ID", "WNID", "words")
 
 
-@dataclass(frozen=True)
-class Synset:
+class Synset(Struct, frozen=True):
     """A kind of thing: its number in the kit, its WordNet id, its names separated by commas.
 
     Numbers 1 to 1000 are the classes of the challenge, those above are groups of them.

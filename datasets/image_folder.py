@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Final, overload
+
+from msgspec import Struct
 
 from evaltools.errors import DataError
 from evaltools.lazy_sequence import LazySequence
@@ -53,8 +54,7 @@ class FolderPaths(Sequence[Path]):
         return FolderPaths(self.folder, LazySequence(array("q", places), self.names.__getitem__))
 
 
-@dataclass(frozen=True)
-class ImageFolder:
+class ImageFolder(Struct, frozen=True):
     """Pictures in bytewise order of their names, and the names of other files that were left out."""
 
     folder: Path

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.datasets.files import numbers_by_line, read_bytes
 from evaltools.datasets.object_annotations import AnnotatedImages
 from evaltools.errors import DataError
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """The pictures taken, how many were left out for having no objects, and remarks for the user."""
 
     data: AnnotatedImages

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.datasets.arrays import read_array, read_arrays
 from evaltools.errors import DataError
@@ -17,8 +17,7 @@ from evaltools.errors import DataError
 Array = npt.NDArray[np.generic]
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What a file's array must fit: an input tensor and the names that it goes by."""
 
     names: tuple[str, ...]

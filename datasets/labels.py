@@ -8,15 +8,15 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from evaltools.datasets.files import decode_text, numbers_by_line, read_bytes
 from evaltools.errors import DataError, UsageError
 
 
-@dataclass(frozen=True)
-class LabelFile:
+class LabelFile(Struct, frozen=True):
     """The lines of a label file, and the sha256 of its bytes."""
 
     path: Path

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from google.protobuf.message import DecodeError
+from msgspec import Struct
 
 from evaltools.datasets.object_annotations import AnnotatedImage, AnnotatedImages, Category, ObjectAnnotation
 from evaltools.errors import DataError
 from evaltools.proto import message_class
 
 
-@dataclass(frozen=True)
-class NativePicture:
+class NativePicture(Struct, frozen=True):
     """The objects of a picture: ``class_ids`` ``(N,)`` int64 and ``boxes`` ``(N, 4)`` float32.
 
     A box is top, left, bottom, right as shares of the picture's height and width, 0..1.
@@ -29,8 +28,7 @@ class NativePicture:
     boxes: npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class NativeGroundTruth:
+class NativeGroundTruth(Struct, frozen=True):
     """All pictures, in the order of the file."""
 
     pictures: tuple[NativePicture, ...]
@@ -47,8 +45,7 @@ class NativeGroundTruth:
         return data
 
 
-@dataclass(frozen=True)
-class NativeConversion:
+class NativeConversion(Struct, frozen=True):
     """A native ground truth, and how many annotations it leaves out because a side lies beyond the picture."""
 
     ground_truth: NativeGroundTruth

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True)
-class Category:
+class Category(Struct, frozen=True):
     """A kind of object; ``id`` is any number from 0 on, in COCO 1..90 with gaps."""
 
     id: int
     name: str
 
 
-@dataclass(frozen=True)
-class ObjectAnnotation:
+class ObjectAnnotation(Struct, frozen=True):
     """One object of a picture.
 
     ``bbox`` is x, y, width, height in pixels from the upper left corner. ``area`` is that of the object in square
@@ -29,8 +28,7 @@ class ObjectAnnotation:
     is_crowd: bool = False
 
 
-@dataclass(frozen=True)
-class AnnotatedImage:
+class AnnotatedImage(Struct, frozen=True):
     """A picture, its size in pixels, and its objects in the order of the file; perhaps none."""
 
     id: int
@@ -50,8 +48,7 @@ class AnnotatedImage:
         return y / self.height, x / self.width, (y + height) / self.height, (x + width) / self.width
 
 
-@dataclass(frozen=True)
-class AnnotatedImages:
+class AnnotatedImages(Struct, frozen=True):
     """Annotated pictures, in the order of the file, and the categories of their objects.
 
     ``unlisted_annotations`` are of pictures that the file does not list, and were left out.

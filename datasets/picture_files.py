@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.datasets.object_annotations import AnnotatedImages
 from evaltools.errors import DataError, ImageError
@@ -17,8 +18,7 @@ _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 
-@dataclass(frozen=True)
-class AnnotatedFolder:
+class AnnotatedFolder(Struct, frozen=True):
     """Annotated pictures, the file of each (none at all where no folder was given), and remarks for the user."""
 
     data: AnnotatedImages

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.datasets.files import read_bytes
 from evaltools.datasets.image_folder import list_images
@@ -32,8 +33,7 @@ VOC_CLASSES: Final = (
 """The 20 classes of VOC2007 to VOC2012 in their usual order; the first is category 1."""
 
 
-@dataclass(frozen=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     """An annotation file, what it says, and the name and file (None: no folder given) of its picture."""
 
     file: Path

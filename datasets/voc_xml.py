@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 from xml.etree import ElementTree
+
+from msgspec import Struct
 
 from evaltools.datasets.picture_files import finite_number
 from evaltools.documents import xml_root
@@ -15,8 +16,7 @@ _LONGEST_QUOTE: Final = 40
 _DEEPEST: Final = 100
 
 
-@dataclass(frozen=True)
-class VocObject:
+class VocObject(Struct, frozen=True):
     """An object: pixels count from 1, and ``xmax`` and ``ymax`` belong to the box."""
 
     name: str
@@ -27,8 +27,7 @@ class VocObject:
     is_difficult: bool
 
 
-@dataclass(frozen=True)
-class VocAnnotation:
+class VocAnnotation(Struct, frozen=True):
     """A file; ``file_name`` is empty and ``size`` (width, height) None where it does not say."""
 
     file_name: str

@@ -5,9 +5,11 @@ from __future__ import annotations
 import reprlib
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.delegates import COMPILED, DELEGATES, LITERT, PARAMETERS, TFLITE_RUNTIME, Delegate, DelegateSettings
 from evaltools.delegates.external import EXTERNAL
@@ -55,8 +57,7 @@ CONFIGURATION_PARAMETERS: Final = {parameter.name: parameter for parameter in OW
 """Every flag that describes a configuration, by name."""
 
 
-@dataclass(frozen=True)
-class Configuration:
+class Configuration(Struct, frozen=True):
     """What a model runs with. ``num_threads`` is 1 or more, or -1, which leaves the number to the runtime.
 
     ``runtime_version`` is that of the runtime's package, empty for the one that is installed.

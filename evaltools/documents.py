@@ -26,7 +26,7 @@ _LONG_KEY: Final = re.compile(rf"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ 
 
 
 def json_as(content: bytes | str, kind: type[Kind]) -> Kind:
-    """JSON as dataclasses or other types; the cause of the error is that of msgspec.
+    """JSON as structs or other types; the cause of the error is that of msgspec.
 
     >>> json_as(b"[1, 2]", tuple[int, int])
     (1, 2)

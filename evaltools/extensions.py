@@ -10,11 +10,12 @@ import importlib
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
+
+from msgspec import Struct
 
 from evaltools.errors import UsageError
 
@@ -26,8 +27,7 @@ _IMPORTLIB: Final = str(Path(importlib.__file__).parent)
 Extension = TypeVar("Extension")
 
 
-@dataclass(frozen=True)
-class Installed(Generic[Extension]):
+class Installed(Struct, Generic[Extension], frozen=True):
     """The extensions of a group by name, and for each that cannot be used a sentence that says why."""
 
     usable: dict[str, Extension]

@@ -7,9 +7,10 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from evaltools.errors import DataError, UsageError
 
@@ -52,16 +53,14 @@ _WITH_VERSION: Final = re.compile(r"==[0-9][0-9A-Za-z.!+-]*\Z")
 _LAYER_AND_PATH: Final = re.compile(r"(?P<layer>(?:[^:]|::)*):(?P<path>(?:[^:]|::)+)")
 
 
-@dataclass(frozen=True)
-class NotNative:
+class NotNative(Struct, frozen=True):
     """Why the native tools have nothing of a flag; the ``harmless`` values ask for what they do anyway."""
 
     reason: str
     harmless: tuple[Value, ...] = ()
 
 
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """A command-line flag: its name, meaning and default, whose type is that of every value.
 
     ``choices`` lists the accepted strings or numbers (empty: any). ``platforms`` says where the flag exists or does

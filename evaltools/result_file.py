@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from evaltools.errors import DataError, UsageError
 from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult

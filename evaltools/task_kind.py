@@ -9,11 +9,13 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.errors import UsageError
 from evaltools.extensions import METRICS as OTHER_METRICS
@@ -86,8 +88,7 @@ class TaskEvidence(Protocol):
         """Texts that identify the examples: two results with the same texts are of the same examples."""
 
 
-@dataclass(frozen=True)
-class Accuracy:
+class Accuracy(Struct, frozen=True):
     """The figure that is the accuracy of a task, a share from 0 to 1, and what it is called beside a latency."""
 
     figure: str
@@ -153,7 +154,7 @@ class TaskKind(RequestKind, Protocol):
 
     @property
     def part_type(self) -> type:
-        """The dataclass of the task's part of a result."""
+        """The struct or dataclass of the task's part of a result."""
 
     @property
     def report(self) -> TaskReport:

@@ -8,17 +8,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 import pytest
+from msgspec import Struct
 
 from evaltools.cli.main import main
 
 
-@dataclass(frozen=True)
-class Completed:
+class Completed(Struct, frozen=True):
     """Exit code and what was printed."""
 
     code: int

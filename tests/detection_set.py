@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 from PIL import Image
 
 from evaltools.proto import message_class
@@ -25,8 +25,7 @@ NATIVE_MAP = (0.6 + 1 + 0) / 3
 FIRST_ID = 11
 
 
-@dataclass(frozen=True)
-class DetectionSet:
+class DetectionSet(Struct, frozen=True):
     """Files of an evaluation."""
 
     folder: Path

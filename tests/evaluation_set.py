@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
 from PIL import Image
 
 from evaltools.configuration import Configuration
@@ -17,8 +17,7 @@ from tests import tiny_models
 CLASSES = 12
 
 
-@dataclass(frozen=True)
-class EvaluationSet:
+class EvaluationSet(Struct, frozen=True):
     """Files of an evaluation; ``answers`` is the class that builtin kernels put first, per picture."""
 
     folder: Path

@@ -10,12 +10,12 @@ import ctypes
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 SOURCE_DIR = Path(__file__).resolve().parents[1] / "examples" / "external_delegate"
 COMPILERS = ("cc", "gcc", "clang")
@@ -252,8 +252,7 @@ def _status_of(graph: _Graph, work: Callable[[], None]) -> int:
     return OK
 
 
-@dataclass
-class _Addition:
+class _Addition(Struct):
     """The tensors of one ADD node."""
 
     left: int
@@ -261,8 +260,7 @@ class _Addition:
     output: int
 
 
-@dataclass
-class _Kernel:
+class _Kernel(Struct):
     """One partition; ``buffers`` holds the tensors that stay within it."""
 
     additions: list[_Addition]
@@ -277,8 +275,7 @@ class _Kernel:
         return np.ctypeslib.as_array(floats, shape=tuple(_read_ints(tensor.dims)))
 
 
-@dataclass
-class _Subgraph:
+class _Subgraph(Struct):
     """What the delegate took from one subgraph, at its last Prepare."""
 
     selected: int

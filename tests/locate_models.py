@@ -6,13 +6,13 @@ in NumPy by :mod:`tests.numpy_layers` from the weights that are here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import tflite
+from msgspec import Struct, field
 
 from tests import numpy_layers
 from tests.numpy_layers import Padding
@@ -118,8 +118,7 @@ def asymmetric(low: float, high: float) -> Quantization:
     return Quantization(scale, int(np.clip(np.rint(-128 - low / scale), -128, 127)))
 
 
-@dataclass
-class _Types:
+class _Types(Struct):
     """How the net's tensors and constants are stored: as they are."""
 
     dtype: str = "float32"

@@ -39,7 +39,7 @@ ROUNDING = Delegate(
 )
 """
 RUNTIME = """
-from dataclasses import replace
+from msgspec.structs import replace
 from evaltools.runtime import litert
 
 class Twin:

@@ -6,12 +6,12 @@ Only what small test models need: graphs, builtin and custom ops, constants, per
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import flatbuffers
 import numpy as np
 import numpy.typing as npt
 import tflite
+from msgspec import Struct
 
 Shape = Sequence[int]
 
@@ -33,16 +33,14 @@ TENSOR_TYPES = {
 }
 
 
-@dataclass(frozen=True)
-class Quantization:
+class Quantization(Struct, frozen=True):
     """A real value is scale * (stored value - zero_point)."""
 
     scale: float
     zero_point: int
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(Struct, frozen=True):
     """A key, the number of its graph, and tensor indices by name."""
 
     key: str

@@ -10,12 +10,12 @@ Images are NHWC. Inputs are named "input" or "left" and "right", outputs after w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import tflite
+from msgspec import Struct
 
 from tests.tflite_writer import TENSOR_TYPES, Graph, Quantization, Shape, Signature
 
@@ -34,8 +34,7 @@ SCORE_QUANTIZATION = {
 }
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(Struct, frozen=True):
     """How a convolution moves over the image; pairs are (height, width)."""
 
     kernel: tuple[int, int] = (3, 3)

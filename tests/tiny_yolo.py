@@ -9,12 +9,12 @@ and those of the other maps in it, so that non-maximum suppression has work to d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import tflite
+from msgspec import Struct
 from PIL import Image
 
 from tests.tflite_writer import Graph, Quantization
@@ -184,8 +184,7 @@ def _reshaped(graph: Graph, tensor: int, shape: Sequence[int]) -> int:
     return graph.node("RESHAPE", [tensor, target], graph.tensor("reshaped", shape), "ReshapeOptions")
 
 
-@dataclass(frozen=True)
-class YoloSet:
+class YoloSet(Struct, frozen=True):
     """A data set as YOLO has it: pictures, a label file for each, the names of the classes."""
 
     folder: Path

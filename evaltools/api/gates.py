@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from evaltools.api.benchmarks import Benchmark
 from evaltools.api.files import load, path_of
@@ -20,8 +21,7 @@ from evaltools.result.metrics import METRICS
 from evaltools.task_kind import OWN, kind_of, other_metrics
 
 
-@dataclass(frozen=True)
-class GateReport:
+class GateReport(Struct, frozen=True):
     """What came of each limit for each configuration."""
 
     decisions: tuple[Decision, ...]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from evaltools.engine.ledger import Tally
 from evaltools.tasks.shared.measuring import Observer
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """How far an evaluation is: ``done`` of ``total`` examples of a phase, of which ``failed`` failed.
 
     ``phase`` is empty for the evaluation itself.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from evaltools.api.configurations import Tests, read_tests
 from evaltools.api.options import AnyPath, flags_of
@@ -61,7 +62,11 @@ class Suite:
             import pandas
         except ImportError as error:
             raise UsageError("to_dataframe needs pandas: pip install pandas") from error
-        rows = [{"model": entry.model, "job": entry.job, **asdict(row)} for entry in self.entries for row in entry.rows]
+        rows = [
+            {"model": entry.model, "job": entry.job, **msgspec.to_builtins(row)}
+            for entry in self.entries
+            for row in entry.rows
+        ]
         rows += [
             {"model": entry.model, "job": entry.job, "status": entry.state, "reason": entry.reason}
             for entry in self.entries

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.benchmark.request import BenchmarkRequest
 from evaltools.errors import DataError, UsageError
@@ -21,8 +23,7 @@ from evaltools.task_kind import Accuracy, kind_of
 _THREADS: Final = "--num_interpreter_threads="
 
 
-@dataclass(frozen=True)
-class KnownAccuracy:
+class KnownAccuracy(Struct, frozen=True):
     """The accuracy of one configuration in a result file; ``flags`` are the flags that give the configuration again."""
 
     model_sha256: str

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.benchmark.disturbances import find_disturbances
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
@@ -62,8 +64,7 @@ class Watcher:
         """Everything is measured; from here on Ctrl-C would lose the result."""
 
 
-@dataclass
-class CandidateProgress:
+class CandidateProgress(Struct):
     """What is known of a candidate so far, written down as soon as it is known; ``row`` has no figures."""
 
     candidate: Candidate

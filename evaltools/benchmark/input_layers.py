@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
@@ -14,8 +15,7 @@ _WHOLE: Final = re.compile(r"\s*[+-]?[0-9]{1,10}\s*")
 _INT32_LIMIT: Final = 1 << 31
 
 
-@dataclass(frozen=True)
-class InputLayer:
+class InputLayer(Struct, frozen=True):
     """One input as the flags describe it.
 
     ``limits`` are the lowest and the highest value, both included; ``file`` has its values.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.benchmark.input_files import array_type, described, read_values, sizes, texts
 from evaltools.benchmark.input_layers import InputLayer, read_layers
@@ -35,8 +36,7 @@ _WITHOUT_RANGE: Final = ("bool", "float16", "bfloat16", "string")
 _ONLY_FROM_FILES: Final = ("uint64", "complex128")
 
 
-@dataclass(frozen=True)
-class BenchmarkInputOptions:
+class BenchmarkInputOptions(Struct, frozen=True):
     """The texts of ``--input_layer``, ``--input_layer_shape``, ``--input_layer_value_range``, ``_value_files``."""
 
     layers: str = ""

@@ -6,8 +6,9 @@ import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.errors import InferenceError
 from evaltools.metrics.latency import whole_us
@@ -17,8 +18,7 @@ from evaltools.runtime.session import Array, Session
 _NS_PER_S: Final = 1_000_000_000
 
 
-@dataclass(frozen=True)
-class PhaseLimits:
+class PhaseLimits(Struct, frozen=True):
     """A phase has at least ``min_runs`` runs and lasts at least ``min_secs`` seconds.
 
     No run begins after ``max_secs`` seconds.
@@ -29,8 +29,7 @@ class PhaseLimits:
     max_secs: float
 
 
-@dataclass(frozen=True)
-class RunPace:
+class RunPace(Struct, frozen=True):
     """How long to rest between runs.
 
     ``run_delay`` seconds after each, or so that ``run_frequency`` of them end per second.

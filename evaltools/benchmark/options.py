@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from evaltools.benchmark.inputs import BenchmarkInputOptions
 from evaltools.benchmark.loop import PhaseLimits, RunPace
@@ -10,8 +10,7 @@ from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
 
 
-@dataclass(frozen=True)
-class BenchmarkOptions:
+class BenchmarkOptions(Struct, frozen=True):
     """How every model is measured with every configuration.
 
     ``dry_run`` opens the model and runs nothing. ``affinity`` are the CPUs that the measuring process may use; empty
@@ -46,8 +45,7 @@ class BenchmarkOptions:
         return self.warm_up, self.regular
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A model with a configuration. ``model`` has the shapes that are run; ``model_number`` is its place."""
 
     model_number: int

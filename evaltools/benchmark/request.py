@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.benchmark.conditions import parse_affinity, require_cpus
 from evaltools.benchmark.fresh_process import Inputs
@@ -23,8 +24,7 @@ _MOST_ROUNDS: Final = 1000
 _LONGEST_REST_S: Final = 3600.0
 
 
-@dataclass(frozen=True)
-class BenchmarkRequest:
+class BenchmarkRequest(Struct, frozen=True):
     """Everything that a benchmark measures.
 
     ``inputs`` and ``notes`` have one entry per model; ``warnings`` are about the request as a whole. ``may_be_missing``

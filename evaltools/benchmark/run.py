@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.benchmark.fresh_process import CandidateProgress, Inputs, Watcher, describe_row, measure_in_fresh_process
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
@@ -22,8 +24,7 @@ PERCENTILES: Final = (1, 5, 10, 25, 50, 75, 90, 95, 99)
 _INTERRUPTED: Final = "it was interrupted"
 
 
-@dataclass(frozen=True)
-class Benchmarked:
+class Benchmarked(Struct, frozen=True):
     """The rows in the order of the candidates, and the outputs of each candidate for which they were asked for."""
 
     rows: list[BenchmarkRow]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.benchmark.conditions import sample_conditions, set_affinity
 from evaltools.benchmark.footprint import PeakMonitor, anonymous_kb, peak_kb, resident_kb
@@ -18,8 +20,7 @@ from evaltools.runtime import Delegation, Inference, RuntimeFacts, Session, Tens
 from evaltools.runtime.session import Array, Opening, TimedSession
 
 
-@dataclass(frozen=True)
-class Regular:
+class Regular(Struct, frozen=True):
     """The regular runs, with the state of the process and the machine before and after them."""
 
     phase: Phase

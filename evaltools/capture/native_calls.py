@@ -14,11 +14,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any, Final, NamedTuple, Protocol
+
+from msgspec import Struct, field
 
 OPEN: Final = "open"
 ALLOCATE: Final = "allocate"
@@ -52,8 +53,7 @@ class Listener(Protocol):
         """Take a call."""
 
 
-@dataclass(frozen=True)
-class _NativeModule:
+class _NativeModule(Struct, frozen=True):
     """What is wrapped in a module: methods of a class, functions that open a model, and functions on buffers.
 
     ``opening`` maps functions to the place of the argument that says what is opened.
@@ -99,8 +99,7 @@ _MODULES: Final = {
 }
 
 
-@dataclass
-class _State:
+class _State(Struct):
     """Who listens, and how what was wrapped is put back."""
 
     listeners: tuple[Listener, ...] = ()

@@ -9,8 +9,9 @@ import weakref
 from array import array
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct, field
 
 from evaltools.capture.native_calls import INVOKE, Call
 from evaltools.engine.trace_format import Event, Track
@@ -21,8 +22,7 @@ _CATEGORY: Final = "model"
 _NO_INTERPRETER: Final = (AttributeError, IndexError, RuntimeError, TypeError, ValueError)
 
 
-@dataclass
-class _Calls:
+class _Calls(Struct):
     durations_ns: array[int] = field(default_factory=lambda: array("q"))
     failed: int = 0
 
@@ -34,8 +34,7 @@ class _Calls:
         )
 
 
-@dataclass
-class _Model:
+class _Model(Struct):
     """A model that was seen, or the buffers of a runtime, which belong to no model."""
 
     name: str

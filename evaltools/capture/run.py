@@ -10,9 +10,10 @@ import contextlib
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from evaltools.capture.on_devices import DeviceSampler, samplers_of
 from evaltools.capture.running import RunProcesses, process_of_run, run_folders_of
@@ -39,8 +40,7 @@ _NO_ANSWER: Final = (
 )
 
 
-@dataclass(frozen=True)
-class CapturedRun:
+class CapturedRun(Struct, frozen=True):
     """What was found, and the events of its trace."""
 
     found: RunCapture
@@ -52,8 +52,7 @@ _NOT_SEALED: Final = (
 )
 
 
-@dataclass(frozen=True)
-class _Known:
+class _Known(Struct, frozen=True):
     """What the journal of a run says at a moment: examples done, the devices it is on, the shards on a cluster.
 
     ``is_own`` says whether this user asked for these devices.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 import psutil
+from msgspec import Struct, field
 
 from evaltools.engine.trace_format import Event, Track
 from evaltools.result.capture import ProcessUse
@@ -16,8 +16,7 @@ _COUNTERS: Final = 0
 """The row of a process that its counters belong to."""
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """What a process used until a moment, in seconds by a clock of its computer; ``processor_s`` since its start."""
 
     moment_s: float
@@ -26,8 +25,7 @@ class Sample:
     threads: int
 
 
-@dataclass
-class UsedOverTime:
+class UsedOverTime(Struct):
     """The samples of one process, in order of time."""
 
     process_id: int

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.kind import KIND, request_of_flags

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.parameter import NotNative, Parameter, Value
 
@@ -14,16 +16,14 @@ COMPILED: Final = "compiled"
 ONLY_COMPILED: Final = NotNative("only ai-edge-litert's CompiledModel has it")
 
 
-@dataclass(frozen=True)
-class Library:
+class Library(Struct, frozen=True):
     """A shared library that exports ``tflite_plugin_create_delegate``, and the options that it gets."""
 
     path: str
     options: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Delegate:
+class Delegate(Struct, frozen=True):
     """One delegate and its flags.
 
     ``name`` is what the native logs call it, ``key`` what ``--delegate=`` accepts (empty: not accepted there).

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from evaltools.delegates.provider import Delegate
 from evaltools.delegates.registry import DELEGATES, PARAMETERS, owner_of
@@ -14,8 +15,7 @@ from evaltools.errors import UsageError
 from evaltools.parameter import Value, did_you_mean
 
 
-@dataclass(frozen=True)
-class DelegateSettings:
+class DelegateSettings(Struct, frozen=True, dict=True):
     """Delegate flags as given, from left to right.
 
     Build it with :meth:`from_flags`, which refuses what the native tools would silently ignore.

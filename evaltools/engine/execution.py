@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.configuration import Configuration
 from evaltools.engine.opening import Opened
@@ -21,8 +22,7 @@ _WORTH_A_WORKER: Final = 8
 Stamp = tuple[int, int, int] | None
 
 
-@dataclass(frozen=True)
-class Shard:
+class Shard(Struct, frozen=True):
     """Every ``count``-th example from ``index`` on: the part of one of ``count`` hosts.
 
     ``drawn`` are the numbers of the examples where they were drawn instead.
@@ -51,8 +51,7 @@ class Shard:
         return f"{self.index}/{self.count}"
 
 
-@dataclass(frozen=True)
-class Execution:
+class Execution(Struct, frozen=True):
     """How an evaluation is carried out.
 
     ``workers`` None: one per core. ``run_dir`` None: nothing is kept for a later run. ``latency_examples`` None: a

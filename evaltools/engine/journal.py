@@ -15,9 +15,10 @@ import time
 from array import array
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Generic
+
+from msgspec import Struct
 
 from evaltools.engine.codec import Codec, Stored
 from evaltools.engine.task import Example, Failure, Observation, Record
@@ -43,8 +44,7 @@ CREATE TABLE IF NOT EXISTS records (
 """
 
 
-@dataclass(frozen=True)
-class Finished(Generic[Observation]):
+class Finished(Struct, Generic[Observation], frozen=True):
     """A finished example with the records of the configurations that were tried.
 
     ``preprocessing_us`` is the time of making its input in microseconds, None if it has no input.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from evaltools.engine.task import Example, Failure
 
@@ -15,16 +16,14 @@ Fates = Mapping[str, Failure | None]
 """The failure of each configuration that was tried, None where there was none."""
 
 
-@dataclass(frozen=True)
-class GivenUp:
+class GivenUp(Struct, frozen=True):
     """A configuration that is not tried any more: after which example, and why."""
 
     after: int
     reason: str
 
 
-@dataclass
-class Tally:
+class Tally(Struct):
     """Counts of finished examples: failed ones in all, and per configuration."""
 
     done: int = 0

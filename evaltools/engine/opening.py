@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing
@@ -13,8 +14,7 @@ from evaltools.runtime import Open, Session
 from evaltools.runtime.did_not_run import require_delegates_ran
 
 
-@dataclass(frozen=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """A configuration that can be measured with a model.
 
     ``running`` is what the session was opened with: the configuration itself, or with ``fallback``, which says why, the
@@ -28,8 +28,7 @@ class Opened:
     fallback: str | None = None
 
 
-@dataclass(frozen=True)
-class NotMeasured:
+class NotMeasured(Struct, frozen=True):
     """A configuration that cannot be measured here, and why.
 
     ``cannot_exist`` as in :class:`ConfigurationUnavailable`.

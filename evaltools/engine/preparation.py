@@ -11,9 +11,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.engine.task import Example, Failure, PortableTask, Prepared, Task
 from evaltools.errors import ImageError, TaskError
@@ -30,8 +32,7 @@ _WORTH_A_PROCESS: Final = 64
 _LONGEST_START_S: Final = 60.0
 
 
-@dataclass(frozen=True)
-class ReadyExample:
+class ReadyExample(Struct, frozen=True):
     """An example with its inputs, or with the failure of making them.
 
     ``start_ns`` is when that began, by ``time.perf_counter_ns``, ``duration_us`` how long it took.
@@ -249,8 +250,7 @@ class _NotMade(Exception):
         self.may_be_of_others: Final = may_be_of_others
 
 
-@dataclass(frozen=True)
-class _Sent:
+class _Sent(Struct, frozen=True):
     """A :class:`ReadyExample` as it is sent between processes.
 
     Without the example, and with the inputs in shared memory.

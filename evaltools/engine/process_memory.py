@@ -6,11 +6,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Final
 
 import psutil
+from msgspec import Struct
 
 from evaltools.result.evaluation import ProcessMemory
 
@@ -19,8 +19,7 @@ _MOST_SAMPLES: Final = 240
 _MB: Final = 1024 * 1024
 
 
-@dataclass(frozen=True)
-class NamedProcess:
+class NamedProcess(Struct, frozen=True):
     """A process of a run: what it is called, and the configuration that it runs, None where it runs none."""
 
     process_id: int

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.engine.preparation import Preparer
 from evaltools.engine.task import Example, Prepared
@@ -18,8 +20,7 @@ _GOLDEN: Final = 0.6180339887498949
 Taken = Mapping[str, Sequence["QuietTime"]]
 
 
-@dataclass(frozen=True)
-class QuietTime:
+class QuietTime(Struct, frozen=True):
     """The times of one example in microseconds: each ``invoke``, and the last one with the reading of its outputs.
 
     ``number`` is the example's. ``process`` numbers the processes of the configuration that ran examples in the quiet
@@ -32,8 +33,7 @@ class QuietTime:
     process: int = 0
 
 
-@dataclass(frozen=True)
-class QuietTimes:
+class QuietTimes(Struct, frozen=True):
     """The times of each configuration, by its name, in the order in which they were taken."""
 
     examples: int = 0

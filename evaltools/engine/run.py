@@ -10,11 +10,12 @@ import time
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Final, Generic
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.engine.journal import Journal, TaskJournal
 from evaltools.engine.ledger import GivenUp, Ledger, Stop, Tally
@@ -35,8 +36,7 @@ _SECONDS_BETWEEN_LOOKS: Final = 0.2
 OnProgress = Callable[[Tally], None]
 
 
-@dataclass(frozen=True)
-class PassOptions:
+class PassOptions(Struct, frozen=True):
     """How a pass goes.
 
     Every example is invoked ``invocations`` times. The pass stops with more than ``max_failed_examples`` failed
@@ -49,8 +49,7 @@ class PassOptions:
     invocations: int = 1
 
 
-@dataclass(frozen=True)
-class PassOutcome(Generic[Observation]):
+class PassOutcome(Struct, Generic[Observation], frozen=True):
     """Everything measured in a pass.
 
     ``records`` holds the records of each configuration in the order of the examples. ``preprocessing_us`` has one value

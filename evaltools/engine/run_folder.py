@@ -7,12 +7,13 @@ import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.documents import json_values
 from evaltools.engine.journal import Journal, existing_journal, open_journal, temporary_journal
@@ -26,8 +27,7 @@ _LONGEST_SHOWN: Final = 80
 _SHOWN_BEFORE: Final = 16
 
 
-@dataclass(frozen=True)
-class RunIdentity:
+class RunIdentity(Struct, frozen=True):
     """What must stay the same for a run to be resumed, and for shards to be merged.
 
     ``inputs`` describe model, data, labels and the like by their content, ``written`` by the files' times of change,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
+
+from msgspec import Struct, field
 
 from evaltools.engine.stage_names import CACHE, INFERENCE, INPUT_STAGES, JOURNAL, METRICS, STAGES
 from evaltools.result.evaluation import InferenceSeconds
@@ -37,8 +38,7 @@ class InferenceTime(NamedTuple):
     read_us: float
 
 
-@dataclass
-class StageTimes:
+class StageTimes(Struct):
     """Seconds of work per stage: over all workers, by worker, and those of inference by configuration.
 
     ``cached_inputs`` is how many inputs a cache gave.

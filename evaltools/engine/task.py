@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
+
+from msgspec import Struct
 
 from evaltools.runtime.session import Array
 
@@ -12,16 +13,14 @@ Observation = TypeVar("Observation")
 Observed = TypeVar("Observed", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Struct, frozen=True):
     """One thing to evaluate; ``id`` is unique in a run and stable between runs (a file name)."""
 
     index: int
     id: str
 
 
-@dataclass(frozen=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """An example that is ready to run: the model's inputs, and a context that the task needs to interpret the outputs.
 
     ``steps`` are the steps of making the input, in order, such as ``("decode", 1200)``, in whole microseconds.
@@ -32,8 +31,7 @@ class Prepared:
     steps: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """Why an example has no observation: making its input failed, or inference, or scoring the outputs.
 
     ``crashed``: the process that ran it died or hung.
@@ -44,8 +42,7 @@ class Failure:
     crashed: bool = False
 
 
-@dataclass(frozen=True)
-class Record(Generic[Observation]):
+class Record(Struct, Generic[Observation], frozen=True):
     """What one configuration did with one example: an observation, or a failure.
 
     ``invokes_us`` has the time of each ``invoke`` alone in microseconds to the nanosecond, ``read_us`` that of reading
@@ -71,7 +68,7 @@ class Task(Protocol[Observed]):
     def observation_type(self) -> type[Observed]:
         """The type that :meth:`observe` returns.
 
-        A dataclass of numbers, texts, tuples and NumPy arrays, which can be stored.
+        A struct or dataclass of numbers, texts, tuples and NumPy arrays, which can be stored.
         """
 
     @property

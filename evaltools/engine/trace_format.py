@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 Event = dict[str, object]
 
 
-@dataclass(frozen=True)
-class Track:
+class Track(Struct, frozen=True):
     """A thread of a process by its numbers, which is a row of the trace, and the category of its work.
 
     >>> Track(1, 0, "work").complete("decode", 5.0, 1.5, {"what": "a"})

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Generic
+
+from msgspec import Struct
 
 from evaltools.engine.journal import Finished
 from evaltools.engine.preparation import ReadyExample
@@ -21,8 +22,7 @@ Runs = dict[str, Inference | Failure]
 """What each configuration gave for one example."""
 
 
-@dataclass(frozen=True)
-class FinishedBlock(Generic[Observation]):
+class FinishedBlock(Struct, Generic[Observation], frozen=True):
     """The examples that a worker finished in one turn, and the times that it took; ``inference`` by configuration."""
 
     examples: Sequence[Finished[Observation]]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from evaltools.result.verdict import IDENTICAL_ANSWERS, UNCHANGED_ANSWERS, Reason, Verdict, VerdictKind
 from evaltools.stats.interval import Interval

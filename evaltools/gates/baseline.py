@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from msgspec import Meta
+from msgspec import Meta, Struct, field
 
 from evaltools.errors import DataError
 from evaltools.gates.check import evidence_of
@@ -27,8 +26,7 @@ _MOST_TIMES: Final = 500
 _MOST_EXAMPLES: Final = 10**12
 
 
-@dataclass(frozen=True)
-class BaselineConfiguration:
+class BaselineConfiguration(Struct, frozen=True):
     """One configuration of a baseline.
 
     ``figures`` are those that limits use, ``outputs`` those of each output. ``ranks`` has one character per example,
@@ -51,8 +49,7 @@ class BaselineConfiguration:
     times_us: list[Annotated[float, Meta(ge=0)]] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Baseline:
+class Baseline(Struct, frozen=True):
     """The figures of a result.
 
     ``examples_sha256`` is the sha256 of the names and labels of its examples, in order. ``setup`` describes everything

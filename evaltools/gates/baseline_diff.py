@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.gates.accuracy_verdict import accuracy_verdict, change_verdict
 from evaltools.gates.baseline import Baseline, BaselineConfiguration, resampled_values
@@ -37,8 +39,7 @@ What is only ``shown`` may be anything.
 """
 
 
-@dataclass(frozen=True)
-class FigureChange:
+class FigureChange(Struct, frozen=True):
     """One figure of one configuration, in the baseline and now.
 
     ``output`` names the output that it is of, if any. ``verdict`` is None where nothing judges the change by itself.
@@ -56,8 +57,7 @@ class FigureChange:
     held_to: HeldTo = "shown"
 
 
-@dataclass(frozen=True)
-class BaselineComparison:
+class BaselineComparison(Struct, frozen=True):
     """Everything that differs between a baseline and now.
 
     ``paired``: both are of the same examples. ``setup`` says in words what was set up in another way, ``missing`` names
@@ -97,8 +97,7 @@ def compare_with_baseline(before: Baseline, now: Baseline, margin: float) -> Bas
     )
 
 
-@dataclass(frozen=True)
-class _Conditions:
+class _Conditions(Struct, frozen=True):
     """How two baselines may be compared; ``examples`` is the number of those that both have."""
 
     paired: bool

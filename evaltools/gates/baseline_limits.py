@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.gates.baseline import Baseline, BaselineConfiguration, resampled_values
 from evaltools.gates.baseline_diff import flips_of
@@ -23,8 +25,7 @@ from evaltools.stats.resampled import resampled_change
 from evaltools.task_kind import metric_named
 
 
-@dataclass(frozen=True)
-class PlainChange:
+class PlainChange(Struct, frozen=True):
     """A change of which only the size is known, and no bounds."""
 
     change: float

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
 
@@ -14,8 +15,7 @@ _INPUT_STAGES: Final = ("read", "decode", "resize", "cache", "prepare")
 _SAVED_BY_A_CACHE: Final = ("decode", "resize")
 
 
-@dataclass(frozen=True)
-class Help:
+class Help(Struct, frozen=True):
     """A flag that makes a run at most ``at_most`` times as fast, where every core helps fully.
 
     It has more work done at once, or, as ``input_cache``, work of a run left out in the next one.
@@ -35,8 +35,7 @@ class Help:
         return f"--{self.flag}={self.value}"
 
 
-@dataclass(frozen=True)
-class Bottleneck:
+class Bottleneck(Struct, frozen=True):
     """What bounds a pass, and the evidence.
 
     ``bound`` is the kind of work that takes most of the time, ``share`` its part of all work, 0..1; ``stage`` is the

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from evaltools.errors import DataError
 from evaltools.gates.criteria import Criterion
@@ -20,8 +21,7 @@ from evaltools.stats.latency_ratio import LatencyRatio
 from evaltools.task_kind import kind_of
 
 
-@dataclass(frozen=True)
-class GateDecisions:
+class GateDecisions(Struct, frozen=True):
     """The decisions of one gate on one result; ``run`` is the name of the run that gave the result.
 
     ``elapsed_s`` is how long the run took, in seconds, 0 if there was none. ``own_s`` is the time of each configuration

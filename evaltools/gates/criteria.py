@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from evaltools.errors import UsageError
 from evaltools.metrics.metric import Metric, metric_of_own_task
@@ -26,8 +27,7 @@ _LIMIT: Final = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Criterion:
+class Criterion(Struct, frozen=True):
     """One limit on one figure, that of ``metric``.
 
     ``kind``: the figure itself, its ``drop`` or ``rise`` against the reference, or its ``ratio`` to that of the

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.evidence import Evidence
@@ -30,8 +32,7 @@ _ROUNDING: Final = 1e-9
 """Of bounds that are whole numbers of examples by their number."""
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Struct, frozen=True):
     """What a limit was held against: ``figure`` in the words of limits, such as ``top1 drop``, and its ``value``.
 
     ``value`` is None, or NaN, where there is no number. ``low`` and ``high`` are the one-sided bounds at the confidence
@@ -53,8 +54,7 @@ class Found:
     of_medians: bool = False
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """The verdict on one limit for one configuration.
 
     ``found`` is what the limit was held against, None where there is nothing; ``reason`` why it did not pass, None

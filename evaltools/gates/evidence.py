@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from evaltools.result.evidence import OutputFigures, ScoreMean
 from evaltools.result.sampling import SampledAnswer, Sampling
@@ -12,8 +13,7 @@ from evaltools.stats.changes import Change, Share
 from evaltools.stats.latency_ratio import LatencyRatio
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """One configuration.
 
     ``not_measured`` says why it has no figures that count: not measured, fell back, or ended early; ``cannot_exist``

@@ -16,11 +16,11 @@ from __future__ import annotations
 import fnmatch
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from evaltools.documents import toml_values
 from evaltools.errors import DataError, UsageError
@@ -31,8 +31,7 @@ from evaltools.task_kind import OWN, kind_names, name_in_limits, tree_kinds
 _PYPROJECT: Final = "pyproject.toml"
 
 
-@dataclass(frozen=True)
-class RunSource:
+class RunSource(Struct, frozen=True):
     """Where a result comes from: the words of an evaltools ``command``, or a ``result`` file that exists."""
 
     name: str
@@ -40,8 +39,7 @@ class RunSource:
     result: Path | None = None
 
 
-@dataclass(frozen=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """Limits on the configurations that a pattern names, in the results of a run, a task or a model.
 
     Patterns are those of file names (``*`` stands for anything), or the name as it is; empty ones name everything.
@@ -67,8 +65,7 @@ def _fits(name: str, pattern: str) -> bool:
     return not pattern or name == pattern or fnmatch.fnmatchcase(name, pattern)
 
 
-@dataclass(frozen=True)
-class GateFile:
+class GateFile(Struct, frozen=True):
     """A file of gates; relative paths in it are meant from its folder."""
 
     path: Path

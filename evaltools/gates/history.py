@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
+
+from msgspec import Struct
 
 from evaltools.gates.baseline import Baseline
 
 
-@dataclass(frozen=True)
-class History:
+class History(Struct, frozen=True):
     """Baselines of the same task on the same examples, the oldest first: of one model file, or of one content."""
 
     releases: Sequence[Baseline]

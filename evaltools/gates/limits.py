@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evaltools.errors import UsageError
 from evaltools.gates.criteria import Criterion
@@ -16,8 +17,7 @@ from evaltools.task_kind import all_metrics
 Figures = Mapping[str, float | None]
 
 
-@dataclass(frozen=True)
-class LimitCheck:
+class LimitCheck(Struct, frozen=True):
     """A limit held against a figure of an output; ``found`` is null where the figure is no number."""
 
     limit: str

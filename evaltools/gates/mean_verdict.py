@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Final, Literal
+
+from msgspec.structs import replace
 
 from evaltools.gates.accuracy_verdict import unchanged_reasons
 from evaltools.result.verdict import Reason, Verdict

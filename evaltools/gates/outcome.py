@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, GateVerdict, worst_verdict
 
 
-@dataclass(frozen=True)
-class GateOutcome:
+class GateOutcome(Struct, frozen=True):
     """What came of all gates of a file; ``verdict`` is the worst. ``evaltools`` is the version that judged.
 
     ``command`` is what judged: ``gate``, or ``baseline``, whose file ``gates`` is then.

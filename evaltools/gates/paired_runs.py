@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.metrics.output_difference import RunDifference
 
@@ -17,8 +18,7 @@ ByRun = Mapping[int, RunDifference]
 _SEVERAL_RUNS: Final = 3
 
 
-@dataclass(frozen=True)
-class YardsticksByRun:
+class YardsticksByRun(Struct, frozen=True):
     """The runs of one output in CPU variants and in precisions, by the name of these."""
 
     floor: Mapping[str, ByRun]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.gates.baseline import Baseline, BaselineConfiguration
 from evaltools.gates.baseline_diff import compare_with_baseline
@@ -24,8 +25,7 @@ _RANKS: Final = {
 Key = tuple[str, str, str]
 
 
-@dataclass(frozen=True)
-class _Known:
+class _Known(Struct, frozen=True):
     """A row with its entry; ``row`` None: the entry has no result."""
 
     entry: SuiteEntry

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from evaltools.gates.baseline import Baseline
 from evaltools.result.evaluation import Environment
@@ -16,8 +17,7 @@ from evaltools.stats.interval import Interval
 SUITE_VERSION: Final = "1"
 
 
-@dataclass(frozen=True)
-class SuiteRow:
+class SuiteRow(Struct, frozen=True):
     """One configuration of an entry.
 
     ``reason`` says why it was not measured, or why some of its runs failed, of which there are ``failed_examples``.
@@ -49,8 +49,7 @@ class SuiteRow:
     runtime: str = ""
 
 
-@dataclass(frozen=True)
-class SuiteEntry:
+class SuiteEntry(Struct, frozen=True):
     """One job with one model, which is a run of its own.
 
     ``state`` is ``done`` where there is a result, which lies at ``result`` in the run folder, of shards with its
@@ -74,8 +73,7 @@ class SuiteEntry:
     is_timed: bool = True
 
 
-@dataclass(frozen=True)
-class OperatorCell:
+class OperatorCell(Struct, frozen=True):
     """What operators of one name and type show alone in one configuration: how many of all models, by status."""
 
     operator: str
@@ -87,8 +85,7 @@ class OperatorCell:
 ChangeKind = Literal["worse", "slower", "lost", "changed", "better", "faster", "new"]
 
 
-@dataclass(frozen=True)
-class SuiteChange:
+class SuiteChange(Struct, frozen=True):
     """One difference from an earlier suite, of one configuration of a model.
 
     ``before`` and ``now`` are what was found: a verdict, ``measured`` or ``not measured``; or figures, of ``figure``;
@@ -109,8 +106,7 @@ class SuiteChange:
     high: float | None = None
 
 
-@dataclass(frozen=True)
-class SuiteChanges:
+class SuiteChanges(Struct, frozen=True):
     """What changed since an earlier suite, of which there is the file's name and when it was ``started_at``.
 
     ``setup`` says in words what was set up in another way. ``compared`` is how many rows both have, ``timed`` how many
@@ -132,8 +128,7 @@ class SuiteChanges:
         return [change for change in self.changes if change.kind in ("worse", "slower", "lost")]
 
 
-@dataclass(frozen=True)
-class SuiteResult:
+class SuiteResult(Struct, frozen=True):
     """Every entry in order; ``workers`` is how many ran at a time. ``stopped`` says why some were skipped.
 
     ``changes`` are those since an earlier suite, null where there is none to compare with.

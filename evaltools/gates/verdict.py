@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.gates.paired_runs import ByRun, YardsticksByRun, blank_block, blank_runs
 from evaltools.metrics.boxes import BoxAgreement
@@ -57,8 +59,7 @@ _MANY_ELEMENTS: Final = 8
 _NO_RUNS: Final[ByRun] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
-class Yardsticks:
+class Yardsticks(Struct, frozen=True):
     """What one output's difference is held against.
 
     ``floor`` has the difference of each CPU variant by name, ``precisions`` the output's movement in fp16, bf16 and
@@ -73,8 +74,7 @@ class Yardsticks:
     runs: YardsticksByRun = field(default_factory=lambda: YardsticksByRun({}, {}))
 
 
-@dataclass(frozen=True)
-class OutputVerdict:
+class OutputVerdict(Struct, frozen=True):
     """The grade of one output and why; ``tolerances`` has the largest value accepted for each grade, in ``unit``."""
 
     grade: Grade
@@ -176,8 +176,7 @@ def size_of(found: OutputDifference) -> float:
     return math.inf if found.relative_rms is None and not found.identical else found.relative_rms or 0.0
 
 
-@dataclass(frozen=True)
-class _BoxFigure:
+class _BoxFigure(Struct, frozen=True):
     """One way in which boxes differ.
 
     ``rounding`` and ``int8`` are the least that is granted to kernels and to int8, ``most`` what is granted at most.
@@ -361,8 +360,7 @@ def _saturated(found: OutputDifference) -> Reason | None:
     return None
 
 
-@dataclass(frozen=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """One way in which a difference that is small in the sum may be large.
 
     ``slack`` is how many times what rounding makes of the whole is granted to it.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.errors import ConfigurationUnavailable, InferenceError
 from evaltools.locate.by_name.growth import Compared, operators, rounding_of, verdict
@@ -24,8 +25,7 @@ _AGAINST: Final = "other"
 _FOLDER: Final = "other model"
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """What was found; ``stopped`` says which limit was reached."""
 
     operators: tuple[Operator, ...]

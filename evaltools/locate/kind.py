@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
+
+from msgspec.structs import replace
 
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import COMPILED, LITERT

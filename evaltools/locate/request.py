@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.configuration import Configuration
 from evaltools.errors import ModelError, UsageError
@@ -34,8 +35,7 @@ _INPUT_OPTIONS: Final = ("input_files", "input_images", "input_range", "inputs",
 _RANGE: Final = re.compile(r"(?P<first>[0-9]+)-(?P<last>[0-9]+)|(?P<only>[0-9]+)")
 
 
-@dataclass(frozen=True)
-class LocateRequest:
+class LocateRequest(Struct, frozen=True):
     """A search: the model, the configuration that is tested, and how to look.
 
     ``places`` are the operators that are looked at, by number. ``inputs`` gives those of run 0 to ``num_inputs`` - 1;

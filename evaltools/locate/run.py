@@ -8,10 +8,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.engine.describe import describe_entry, describe_model
@@ -73,8 +75,7 @@ def locate(request: LocateRequest, on_part: OnPart = lambda _done, _total: None)
             bench.close()
 
 
-@dataclass(frozen=True)
-class _Assembly:
+class _Assembly(Struct, frozen=True):
     """What stands in the result whatever the search finds."""
 
     request: LocateRequest

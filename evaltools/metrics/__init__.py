@@ -1,4 +1,4 @@
-"""Numbers: pure functions of arrays, and frozen dataclasses that hold their results.
+"""Numbers: pure functions of arrays, and frozen structs that hold their results.
 
 A new metric is one file here; the task that wants it calls it.
 """

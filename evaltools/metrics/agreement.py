@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from evaltools.stats.proportions import PairedCounts
 
 
-@dataclass(frozen=True)
-class Agreement:
+class Agreement(Struct, frozen=True):
     """Agreement over the examples that both configurations finished.
 
     ``same_top1``: both put the same class first. ``right_to_wrong``: the first is right (top-1) and the second wrong;
@@ -39,8 +39,7 @@ class ClassifierAnswer(Protocol):
         """The place of the right label, from 0; None where it is not among the best classes."""
 
 
-@dataclass(frozen=True)
-class ComparedAnswers:
+class ComparedAnswers(Struct, frozen=True):
     """Agreement of two configurations; ``topk[k - 1]`` has the examples that changed sides in Top-k."""
 
     agreement: Agreement

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 MIN_IOU: Final = 0.5
 _BLOCK: Final = 1 << 18
 _FEWEST_BOXES: Final = 6
 
 
-@dataclass(frozen=True)
-class Detection:
+class Detection(Struct, frozen=True):
     """One detection; ``box`` is top, left, bottom, right in shares of the picture's height and width."""
 
     category_id: int
@@ -31,8 +30,7 @@ class Detection:
         return left * width, top * height, (right - left) * width, (bottom - top) * height
 
 
-@dataclass(frozen=True)
-class Detections:
+class Detections(Struct, frozen=True):
     """Boxes ``(N, 4)`` as top, left, bottom, right in any unit, with N classes and N scores."""
 
     boxes: npt.NDArray[np.float64]
@@ -40,8 +38,7 @@ class Detections:
     scores: npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class BoxAgreement:
+class BoxAgreement(Struct, frozen=True):
     """How far the boxes of two detectors agree. Boxes are matched one to one where their IoU is 0.5 or more.
 
     ``lost`` are boxes of the reference without a partner, ``new`` those of the test. ``moved`` is the largest ``1 -
@@ -137,8 +134,7 @@ def compare_boxes(test: Detections, reference: Detections) -> BoxAgreement:
     )
 
 
-@dataclass(frozen=True)
-class BoxPair:
+class BoxPair(Struct, frozen=True):
     """Two boxes that are partners, by their positions in both lists."""
 
     test: int
@@ -162,8 +158,7 @@ def match_boxes(test: Detections, reference: Detections) -> list[BoxPair]:
     return pairs
 
 
-@dataclass(frozen=True)
-class _Candidates:
+class _Candidates(Struct, frozen=True):
     """Boxes that overlap enough, as parallel arrays."""
 
     test: npt.NDArray[np.intp]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from evaltools.metrics.topk import TopKAccuracy
 
 
-@dataclass(frozen=True)
-class ClassificationMetrics:
+class ClassificationMetrics(Struct, frozen=True):
     """Top-K accuracy, and two signs of a broken delegate.
 
     ``outputs_with_nonfinite`` counts outputs with NaN or infinite scores (they count as answers, usually wrong ones);

@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import fields
 
 from evaltools.errors import UsageError
 from evaltools.metrics.coco_matches import image_matches
@@ -23,8 +24,7 @@ CocoEvaluator = Literal["pycocotools", "faster-coco-eval"]
 EVALUATORS: Final[tuple[CocoEvaluator, ...]] = ("pycocotools", "faster-coco-eval")
 
 
-@dataclass(frozen=True)
-class TrueObject:
+class TrueObject(Struct, frozen=True):
     """A ground truth: ``bbox`` as x, y, width, height in pixels."""
 
     image_id: int
@@ -34,8 +34,7 @@ class TrueObject:
     is_crowd: bool
 
 
-@dataclass(frozen=True)
-class DetectedObject:
+class DetectedObject(Struct, frozen=True):
     """A detection: ``bbox`` as x, y, width, height in pixels."""
 
     image_id: int
@@ -44,8 +43,7 @@ class DetectedObject:
     score: float
 
 
-@dataclass(frozen=True)
-class CocoStats:
+class CocoStats(Struct, frozen=True):
     """The twelve figures of ``COCOeval.summarize`` in its order, 0..1; None where nothing of that kind exists (its -1).
 
     ``ap`` is the mean over the IoU thresholds 0.5, 0.55 .. 0.95, ``ap50`` and ``ap75`` those at one, ``ar_1`` the
@@ -67,8 +65,7 @@ class CocoStats:
     ar_large: float | None
 
 
-@dataclass(frozen=True)
-class CategoryPrecision:
+class CategoryPrecision(Struct, frozen=True):
     """AP of one category (IoU 0.5 to 0.95, all sizes, 100 detections per picture), None without an object of it."""
 
     category_id: int
@@ -78,8 +75,7 @@ class CategoryPrecision:
     ap50: float | None
 
 
-@dataclass(frozen=True)
-class CocoEvaluation:
+class CocoEvaluation(Struct, frozen=True):
     """The figures of one evaluation; ``evaluator`` is the name and version of the package that computed them."""
 
     evaluator: str
@@ -87,8 +83,7 @@ class CocoEvaluation:
     categories: list[CategoryPrecision]
 
 
-@dataclass(frozen=True)
-class EvaluatedSet:
+class EvaluatedSet(Struct, frozen=True):
     """The pictures and categories that are evaluated; ``truths`` are the objects of these alone."""
 
     image_ids: Sequence[int]
@@ -164,8 +159,7 @@ def _matched(evaluated: EvaluatedSet, detections: Sequence[DetectedObject], pack
     return run
 
 
-@dataclass(frozen=True)
-class _Numbers:
+class _Numbers(Struct, frozen=True):
     """Pictures and categories by their ids, numbered from 1 in order, as faster-coco-eval keeps ids in float64."""
 
     images: Mapping[int, int]
@@ -192,8 +186,7 @@ def require_evaluator(evaluator: CocoEvaluator) -> None:
     _load(evaluator)
 
 
-@dataclass(frozen=True)
-class _EvaluatorPackage:
+class _EvaluatorPackage(Struct, frozen=True):
     version: str
     COCO: Any
     COCOeval: Any

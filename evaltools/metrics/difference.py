@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import zlib
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.metrics.displacement import Displacement, displacement
 from evaltools.metrics.magnitudes import Magnitudes, count_magnitudes
@@ -27,8 +27,7 @@ _MOST_PARTS: Final = 32
 _LEAST_OF_PART: Final = 8
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """The quantisation of whole numbers: ``real = (quantised - zero_point) * scale``."""
 
     scale: float
@@ -39,8 +38,7 @@ class Scale:
         return (values.astype(np.float64) - self.zero_point) * self.scale
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(Struct, frozen=True):
     """What one side's values are like, differences apart. ``low`` and ``high`` are of the finite ones.
 
     ``at_low`` and ``at_high`` count the elements that have just these values. ``digest`` is a checksum of all bytes:
@@ -64,8 +62,7 @@ class Side:
         return self.low == self.high and not self.nan and not self.infinite
 
 
-@dataclass(frozen=True)
-class DifferenceSums:
+class DifferenceSums(Struct, frozen=True):
     """Sums and maxima over the elements that are finite on both sides, in real units.
 
     ``signed``, ``absolute`` and ``squared`` are sums of the difference, test less reference; ``max_relative`` is its
@@ -82,8 +79,7 @@ class DifferenceSums:
     dot: float
 
 
-@dataclass(frozen=True)
-class TensorDifference:
+class TensorDifference(Struct, frozen=True):
     """Figures of one output of one example; ``sums`` is over the ``compared`` elements, finite on both sides.
 
     ``same_not_finite`` counts elements that are the same infinity, or NaN, on both sides, and ``different`` those that

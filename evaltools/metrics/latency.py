@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 
-@dataclass(frozen=True)
-class Latency:
+class Latency(Struct, frozen=True):
     """Figures over one series, in microseconds.
 
     ``p50_us`` and ``p90_us`` are those of the times as they were measured, to the nanosecond. All others are as the

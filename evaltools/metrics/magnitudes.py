@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 _SHIFT = 16
 _HIGHEST_BIN = 1 << 16
 
 
-@dataclass(frozen=True, eq=False)
-class Magnitudes:
+class Magnitudes(Struct, frozen=True, eq=False):
     """How many magnitudes (0 or more) fall into each bin.
 
     ``whole`` magnitudes have a bin per number and are exact. Others are binned by the upper 16 bits of their float32

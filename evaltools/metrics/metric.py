@@ -7,9 +7,10 @@ new one is an object, and one line in such a list.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from evaltools.stats.changes import Change, Share
 from evaltools.stats.interval import Interval
@@ -27,8 +28,7 @@ Figure = float | None | Absent
 Better = Literal["higher", "lower"]
 
 
-@dataclass(frozen=True)
-class Metric:
+class Metric(Struct, frozen=True):
     """A figure of a configuration.
 
     ``read`` takes a result and one of its configurations. For the figure of an output (``is_per_output``) it takes the

@@ -7,11 +7,11 @@ float32. ``docs/native-differences.md`` lists how it differs from pycocotools.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.metrics.native_sort import order_by_score
 
@@ -23,8 +23,7 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class Objects:
+class Objects(Struct, frozen=True):
     """Objects of one picture.
 
     ``class_ids`` ``(N,)``, ``boxes`` ``(N, 4)`` as top, left, bottom, right in shares of the picture, ``scores``
@@ -36,8 +35,7 @@ class Objects:
     scores: Floats
 
 
-@dataclass(frozen=True)
-class NativeAveragePrecision:
+class NativeAveragePrecision(Struct, frozen=True):
     """AP at each of the IoU thresholds 0.5, 0.55 .. 0.95, and the mean over all thresholds and classes, 0..1.
 
     ``thresholds`` is empty where there is neither ground truth nor a detection. ``class_count`` classes are averaged;

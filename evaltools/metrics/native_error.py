@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.metrics.shortest import shortest
 
 
-@dataclass(frozen=True)
-class NativeError:
+class NativeError(Struct, frozen=True):
     """Over the runs, of the mean error of each run: average, population standard deviation, smallest and largest.
 
     ``std_dev`` is a spread between runs, not between elements. None where a figure is no finite number.

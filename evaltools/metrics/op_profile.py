@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 
-@dataclass(frozen=True)
-class OpTimes:
+class OpTimes(Struct, frozen=True):
     """One operator over all profiled runs.
 
     ``type`` is the operator's name, ``name`` what stands in the native tool's table. ``node`` is its index in its graph
@@ -31,8 +31,7 @@ class OpTimes:
     first_call_us: int | None = None
 
 
-@dataclass(frozen=True)
-class CalledGraph:
+class CalledGraph(Struct, frozen=True):
     """A graph that nodes as WHILE and IF call: its number, its name, what ran in it."""
 
     graph: int
@@ -40,8 +39,7 @@ class CalledGraph:
     ops: list[OpTimes]
 
 
-@dataclass(frozen=True)
-class OpProfile:
+class OpProfile(Struct, frozen=True):
     """All operators of the graph that is run, in the order in which they were first seen. ``runs`` were profiled.
 
     ``runtime`` is what was profiled. ``invoke_us`` has the time of the graph as a whole in each of these runs, by the
@@ -58,8 +56,7 @@ class OpProfile:
     graph_name: str = ""
 
 
-@dataclass(frozen=True)
-class OpFigures:
+class OpFigures(Struct, frozen=True):
     """What the calls of one operator say together, in microseconds.
 
     ``avg_us`` is per call, ``share`` in percent.
@@ -73,8 +70,7 @@ class OpFigures:
     sum_us: int
 
 
-@dataclass(frozen=True)
-class TypeFigures:
+class TypeFigures(Struct, frozen=True):
     """All operators of one type: how many, their time per run in whole microseconds, calls per run."""
 
     type: str

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from evaltools.metrics.difference import Float64s, Side, TensorDifference
 from evaltools.metrics.magnitudes import Magnitudes, merge_magnitudes
@@ -30,8 +31,7 @@ LARGEST: Final = "other_largest_element"
 _SEVERAL_ELEMENTS: Final = 8
 
 
-@dataclass(frozen=True)
-class Quanta:
+class Quanta(Struct, frozen=True):
     """Of the elements of a quantised output, how many are off by 0, 1, 2 and more quanta.
 
     ``rms`` is the root mean square of the difference in quanta.
@@ -53,8 +53,7 @@ class Quanta:
         return zero, one, two, more
 
 
-@dataclass(frozen=True)
-class Values:
+class Values(Struct, frozen=True):
     """What one side's values are like, over all runs.
 
     ``constant``: one and the same value everywhere, in all runs. ``distinct_outputs`` is the number of different
@@ -74,8 +73,7 @@ class Values:
     at_high: int = 0
 
 
-@dataclass(frozen=True)
-class Scores:
+class Scores(Struct, frozen=True):
     """How many of ``positions`` score vectors have the same best class in both, and what the five best share.
 
     ``tied_best`` of the others have another best class only because the two have the same score on one side.
@@ -97,8 +95,7 @@ class Scores:
         return (self.positions - self.same_best - self.tied_best) / self.positions
 
 
-@dataclass(frozen=True)
-class JudgedFigure:
+class JudgedFigure(Struct, frozen=True):
     """A figure that is compared with the same one of the CPU variants; the smaller, the better.
 
     ``of``: the figure is a share of so many, 0..1, and one more of them is tolerated. Without it, ``at_least`` is
@@ -111,8 +108,7 @@ class JudgedFigure:
     at_least: float = 0.0
 
 
-@dataclass(frozen=True)
-class KindFigures:
+class KindFigures(Struct, frozen=True):
     """What the difference means for an output of a known ``kind``, by name; null where a figure does not exist.
 
     ``parts`` has the figure of each part: the IoU of a class, the largest move of a keypoint. ``decides``: these
@@ -126,8 +122,7 @@ class KindFigures:
     decides: bool
 
 
-@dataclass(frozen=True)
-class OutputDifference:
+class OutputDifference(Struct, frozen=True):
     """One output, test against reference, over ``runs`` runs and ``elements`` elements in all.
 
     ``native`` is the native tool's figure: of raw numbers where both sides have the same type and quantisation, else of
@@ -275,8 +270,7 @@ def summarise_differences(
     )
 
 
-@dataclass(frozen=True)
-class RunDifference:
+class RunDifference(Struct, frozen=True):
     """What one run of an output shows, to be held against the same run of the yardsticks.
 
     ``size`` is that of :class:`Farthest`. ``blank``: one side has the same number everywhere, and the other has not.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 Float64s = npt.NDArray[np.float64]
 
@@ -25,8 +26,7 @@ STEPS: Final = 255
 """A difference of no more than this part of all that the values span may be rounding's."""
 
 
-@dataclass(frozen=True, eq=False)
-class RegionSums:
+class RegionSums(Struct, frozen=True, eq=False):
     """Of one tensor, sums of squares of the difference and of the reference by region, in real units.
 
     ``channels`` has a row for each index of the last axis, ``blocks`` one for each of 64 equal parts of the flat
@@ -43,8 +43,7 @@ class RegionSums:
     blank: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class Farthest:
+class Farthest(Struct, frozen=True):
     """The run, channel or block in which test and reference are farthest apart.
 
     ``index`` is its number, ``size`` the root mean square of the difference there over that of the reference there; of

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 TOP: Final = 5
 _MOST_POSITIONS: Final = 1000
 
 
-@dataclass(frozen=True)
-class ScoreAgreement:
+class ScoreAgreement(Struct, frozen=True):
     """Over ``positions`` score vectors (one per pixel for a map): how many have the same best class in both.
 
     ``tied_best`` counts those that have not only because one side gives the best classes of both the same score.

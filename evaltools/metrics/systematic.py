@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True)
-class Systematic:
+class Systematic(Struct, frozen=True):
     """A part of the difference that is alike in all elements, relative to the root mean square of the reference.
 
     ``value`` is that of all runs together, ``of_runs`` the root mean square of the same of each run: what it may come

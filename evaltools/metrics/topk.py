@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 
-@dataclass(frozen=True)
-class TopKAccuracy:
+class TopKAccuracy(Struct, frozen=True):
     """``accuracies[k - 1]`` is the share of examples, 0..1, whose label is among the k best classes."""
 
     example_count: int

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.errors import ModelError
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
@@ -94,8 +95,7 @@ class Operation:
     options: Table | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True)
-class Graph:
+class Graph(Struct, frozen=True):
     """One graph of a model; the first is the main one."""
 
     tensors: tuple[GraphTensor, ...]
@@ -124,8 +124,7 @@ class Graph:
         return " ".join(part for part in parts if part)
 
 
-@dataclass(frozen=True)
-class ModelContents:
+class ModelContents(Struct, frozen=True):
     """All graphs of a model, the keys of its signatures, the names of its metadata, the bytes of its constants."""
 
     graphs: tuple[Graph, ...]

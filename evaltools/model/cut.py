@@ -9,11 +9,11 @@ from __future__ import annotations
 import copy
 import importlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from evaltools.errors import ModelError
 from evaltools.model.model_file import TENSOR_TYPES
@@ -30,8 +30,7 @@ _ALIGNMENT: Final = 16
 _ROOM: Final = 1 << 16
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(Struct, frozen=True):
     """What a tensor was in a run: its shape, and the name of its NumPy type."""
 
     shape: tuple[int, ...]
@@ -42,8 +41,7 @@ class NotCuttable(ModelError):
     """These operators cannot be a model of their own; the text says why."""
 
 
-@dataclass(frozen=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """A model that holds the operators ``first`` to ``last`` of another one.
 
     ``inputs`` and ``outputs`` are its tensors in their order, by the numbers that they have in the other model.

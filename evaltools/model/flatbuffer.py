@@ -8,10 +8,10 @@ Format: https://flatbuffers.dev/internals
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 _OFFSET_BYTES = 4
 
@@ -20,8 +20,7 @@ class DamagedFlatbuffer(ValueError):
     """An offset or a length in the file points outside the file."""
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Struct, frozen=True):
     """A table at ``position`` of ``data``; fields are addressed by their number in the schema."""
 
     data: memoryview

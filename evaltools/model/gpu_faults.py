@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.errors import ModelError
 from evaltools.model.contents import Graph, GraphTensor, Operation
@@ -21,8 +22,7 @@ _OPTIONS_OF_TRANSPOSE_CONV: Final = {"padding": 0, "stride_w": 1, "stride_h": 2}
 """The places of fields in the schema's TransposeConvOptions."""
 
 
-@dataclass(frozen=True)
-class Operands:
+class Operands(Struct, frozen=True):
     """The tensors that an operator reads, two at least, the first that it makes, and its options as they are stored."""
 
     read: tuple[GraphTensor, ...]
@@ -40,8 +40,7 @@ class Operands:
         return self.read[1]
 
 
-@dataclass(frozen=True)
-class GpuFault:
+class GpuFault(Struct, frozen=True):
     """What is ``wrong`` and the way round it, of which ``operators``, and whether one of them ``has`` it.
 
     ``tests/model/test_gpu_faults.py`` repeats the measurement of each, and of its way round, where there is a GPU.

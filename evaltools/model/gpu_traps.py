@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.model.contents import Graph, GraphTensor, Operation
 from evaltools.model.gpu_faults import GPU_FAULTS
@@ -17,8 +18,7 @@ _MANY_RESHAPES: Final = 4
 _SLICE: Final = 4
 
 
-@dataclass(frozen=True)
-class GpuTrap:
+class GpuTrap(Struct, frozen=True):
     """Something to know before a GPU runs this graph: what it is, where it was ``found``, and who says so."""
 
     trap: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.model.flatbuffer import Table
 from evaltools.model.operators import operator_name
@@ -21,8 +22,7 @@ _SAME_VALUES: Final = frozenset({_CAST, _RESHAPE, _SQUEEZE, _EXPAND_DIMS, _STRID
 DETECTION_OP: Final = "TFLite_Detection_PostProcess"
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(Struct, frozen=True):
     """One operator of a graph with its tensors by index; ``custom`` is empty for a builtin operator."""
 
     code: int
@@ -32,8 +32,7 @@ class Node:
     options: Table | None
 
 
-@dataclass(frozen=True)
-class DetectionOutputs:
+class DetectionOutputs(Struct, frozen=True):
     """Which of a model's outputs hold what ``TFLite_Detection_PostProcess`` gives; positions from 0."""
 
     boxes: int

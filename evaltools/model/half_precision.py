@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.model.contents import Graph
 
@@ -19,8 +19,7 @@ SMALLEST: Final = 2.0**-24
 """The smallest number above 0; nonzero numbers below become 0 (or this one, where rounding goes up)."""
 
 
-@dataclass(frozen=True)
-class HalfCount:
+class HalfCount(Struct, frozen=True):
     """How many of ``values`` numbers fp16 cannot hold: each is counted once.
 
     ``too_large`` are finite ones above 65504, ``vanish`` nonzero ones below 2^-24, ``subnormal`` those from there to
@@ -40,8 +39,7 @@ class HalfCount:
         return self.too_large + self.vanish + self.subnormal
 
 
-@dataclass(frozen=True)
-class OutsideHalf:
+class OutsideHalf(Struct, frozen=True):
     """A constant of a graph that fp16 does not hold, the ``consumers`` that take it, and the counts."""
 
     graph: int

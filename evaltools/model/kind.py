@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.model.contents import Graph, GraphTensor, Operation
 
@@ -37,8 +38,7 @@ _CONVERSIONS: Final = frozenset({"DEQUANTIZE", "QUANTIZE", "CAST", "DENSIFY", "F
 _EIGHT_BITS: Final = frozenset({"int8", "uint8", "int4"})
 
 
-@dataclass(frozen=True)
-class ModelKind:
+class ModelKind(Struct, frozen=True):
     """One of ``KINDS``, why, and what is known of quantisation-aware training (empty: the question does not arise)."""
 
     kind: str
@@ -46,8 +46,7 @@ class ModelKind:
     training: str = ""
 
 
-@dataclass(frozen=True)
-class _Weights:
+class _Weights(Struct, frozen=True):
     """The constant behind an input of a node, and whether a DEQUANTIZE stands between."""
 
     tensor: GraphTensor

@@ -6,8 +6,9 @@ Source: the table in TensorFlow Lite's document "LiteRT delegates", section "Cho
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.model.kind import DYNAMIC_RANGE, FLOAT16_WEIGHTS, FLOAT32, FULL_INTEGER, TRAINED_QUANTIZED
 
@@ -33,8 +34,7 @@ _REJECTED: Final = "takes 8-bit operators only: rejects a float model operator b
 _NOT_LISTED: Final = "the document does not list this kind of model"
 
 
-@dataclass(frozen=True)
-class KindSupport:
+class KindSupport(Struct, frozen=True):
     """Whether a delegate is made for a kind of model (None: not known), where it is, and a remark."""
 
     delegate: str

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
 
@@ -14,16 +13,14 @@ _NORMALIZATION_OPTIONS = 1
 _SMALLEST_STD = 1e-6
 
 
-@dataclass(frozen=True)
-class InputNormalization:
+class InputNormalization(Struct, frozen=True):
     """``real = (pixel - mean) / std`` on the 0..255 scale, one value or one per channel."""
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class ValueRange:
+class ValueRange(Struct, frozen=True):
     """Smallest and largest value of a tensor, both reached; ``operators`` are those of the graph that show it."""
 
     low: float

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.errors import ModelError
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
@@ -45,8 +47,7 @@ TENSOR_TYPES: Final = (
 QUANTIZED_TYPES: Final = ("uint8", "int8", "int16", "uint16", "int4")
 
 
-@dataclass(frozen=True)
-class TensorInfo:
+class TensorInfo(Struct, frozen=True):
     """One tensor of the main graph.
 
     ``shape`` is the shape to run with (that of the file unless stated otherwise), ``shape_signature`` the file's with
@@ -80,8 +81,7 @@ class TensorInfo:
         return f"{self.name or 'unnamed'}: {self.dtype}[{','.join(map(str, self.shape_signature))}]"
 
 
-@dataclass(frozen=True)
-class ModelFile:
+class ModelFile(Struct, frozen=True):
     """A model that was checked completely: all that it points to lies inside the file.
 
     ``content`` is None where the file is to be run as it is; ``signature`` names the one whose graph is run, empty for
@@ -101,7 +101,7 @@ class ModelFile:
     detection: DetectionOutputs | None = None
     stateful: bool = False
     content: bytes | None = None
-    held: HeldFile | None = field(default=None, compare=False)
+    held: HeldFile | None = None
 
     def read(self) -> bytes:
         """The content that is run: ``content``, or that of the file; raises :class:`ModelError` where that is gone."""

@@ -8,45 +8,40 @@ check. Source of the field numbers: the public ``schema.fbs``, version 3c.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True)
-class NumberVector:
+
+class NumberVector(Struct, frozen=True):
     """A vector of numbers of ``item_bytes`` each."""
 
     item_bytes: int
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(Struct, frozen=True):
     """A string, which ends with a zero byte."""
 
 
-@dataclass(frozen=True)
-class TableSchema:
+class TableSchema(Struct, frozen=True):
     """The pointing fields of a table, by number."""
 
     fields: Mapping[int, NumberVector | Text | Nested | NestedList | Union] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Nested:
+class Nested(Struct, frozen=True):
     """A table."""
 
     schema: TableSchema
 
 
-@dataclass(frozen=True)
-class NestedList:
+class NestedList(Struct, frozen=True):
     """A vector of tables."""
 
     schema: TableSchema
 
 
-@dataclass(frozen=True)
-class Union:
+class Union(Struct, frozen=True):
     """A table whose kind stands in another field; kinds that are not listed have no pointing field."""
 
     kind_field: int

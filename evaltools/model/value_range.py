@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.model.flatbuffer import Table
 from evaltools.model.graph import Node
@@ -35,8 +36,7 @@ _UNIT: Final = ValueRange(0, 1)
 _SYMMETRIC: Final = ValueRange(-1, 1)
 
 
-@dataclass(frozen=True)
-class _LinearChain:
+class _LinearChain(Struct, frozen=True):
     """``value = factor * input + term`` per channel: the effect of the operators named on an input."""
 
     factor: Floats
@@ -57,8 +57,7 @@ class _LinearChain:
         return np.minimum(*ends), np.maximum(*ends)
 
 
-@dataclass(frozen=True)
-class Constants:
+class Constants(Struct, frozen=True):
     """The buffers of a model, and the tensors of a graph that have their values there."""
 
     buffers: Sequence[Table]

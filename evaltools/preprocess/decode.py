@@ -17,12 +17,12 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 from PIL import Image, UnidentifiedImageError
 
 from evaltools.errors import ImageError
@@ -39,8 +39,7 @@ _ORIENTATION_TAG: Final = 0x0112
 _READING_A_HEADER: Final = threading.Lock()
 
 
-@dataclass(frozen=True)
-class PictureHeader:
+class PictureHeader(Struct, frozen=True):
     """Width and height in pixels as stored; ``is_rotated`` where EXIF asks viewers to turn or mirror the picture."""
 
     width: int

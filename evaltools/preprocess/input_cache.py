@@ -19,7 +19,6 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from io import BufferedReader
@@ -28,6 +27,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.errors import UsageError
 from evaltools.preprocess.tensor import ImageToTensor
@@ -45,8 +45,7 @@ _KEY: Final = re.compile(f"[0-9a-f]{{{_KEY_LETTERS}}}")
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 
 
-@dataclass(frozen=True)
-class KeptInput:
+class KeptInput(Struct, frozen=True):
     """An input ``(1, height, width, 3)``, and the width and height in pixels of the picture that it was made of."""
 
     values: npt.NDArray[Any]

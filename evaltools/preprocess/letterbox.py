@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 Floats = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """The rectangle of a canvas (``canvas_height`` x ``canvas_width``) that the picture fills, in pixels."""
 
     top: int
@@ -34,8 +33,7 @@ class Placement:
         return ((boxes * canvas - corner) / size).astype(np.float32)
 
 
-@dataclass(frozen=True)
-class Letterbox:
+class Letterbox(Struct, frozen=True):
     """Keep the aspect ratio, and fill the rest of the canvas with the value ``fill``, 0..255.
 
     ``anchor`` says where the picture lies: ``center`` (YOLO) or ``top_left`` (TensorFlow Object Detection API).

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.errors import UsageError
 
 _SMALLEST_STD: Final = 1e-6
 
 
-@dataclass(frozen=True)
-class Normalization:
+class Normalization(Struct, frozen=True):
     """``real = (pixel - mean) / std`` per channel, pixels in 0..255.
 
     ``mean`` and ``std`` hold one value for all channels or three, in RGB order. The arithmetic is the native one:

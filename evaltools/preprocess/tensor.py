@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.errors import ImageError
 from evaltools.preprocess.letterbox import Letterbox, Placement
@@ -13,16 +12,14 @@ from evaltools.preprocess.normalization import NATIVE, Normalization
 from evaltools.preprocess.resize import CropBox, central_crop_box, legacy_bilinear
 
 
-@dataclass(frozen=True)
-class Quantization:
+class Quantization(Struct, frozen=True):
     """Per-tensor quantisation: ``real = (quantised - zero_point) * scale``."""
 
     scale: float
     zero_point: int
 
 
-@dataclass(frozen=True)
-class ImageToTensor:
+class ImageToTensor(Struct, frozen=True):
     """Crop, resize, normalise and convert, in the native tool's order and arithmetic.
 
     ``dtype`` is the input tensor's: float32, float16, uint8, int8 or int16. ``crop_fraction`` 0.875 is what the native

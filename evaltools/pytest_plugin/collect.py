@@ -5,11 +5,11 @@ from __future__ import annotations
 import fnmatch
 from collections import Counter
 from collections.abc import Generator, Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.errors import EvaltoolsError
 from evaltools.gates.gate_file import Gate, GateFile, RunSource, read_gate_file

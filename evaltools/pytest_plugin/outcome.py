@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision
@@ -16,8 +17,7 @@ _BROKEN: Final = ("fail", "not clean", "not measured")
 OutcomeKind = Literal["pass", "fail", "skip", "xfail"]
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What becomes of a test, and why."""
 
     kind: OutcomeKind

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.commands.gates import read_run
 from evaltools.engine.run_folder import digest

@@ -7,10 +7,12 @@ Ray and devices read it. Nothing else carries work.
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.errors import UsageError
@@ -29,7 +31,7 @@ def require_apart(written: Iterable[tuple[str, Path]]) -> None:
             raise UsageError(f"{flag}={path} is the file of {other}, too; give another name")
 
 
-class Values(ABC):
+class Values(Struct, frozen=True):
     """Values of options by name, read as what they are."""
 
     @abstractmethod
@@ -66,8 +68,7 @@ class Values(ABC):
         return Path(self.text(name)) if self.text(name) else None
 
 
-@dataclass(frozen=True)
-class Options(Values):
+class Options(Values, frozen=True):
     """The options that were stated, parsed, by the names of parameters; all others have their defaults.
 
     >>> known = {"workers": Parameter("workers", "", default=1), "progress": Parameter("progress", "", default=True)}
@@ -133,8 +134,7 @@ def text_of(value: object) -> str:
     return ("false", "true")[value] if isinstance(value, bool) else str(value)
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(Struct, frozen=True):
     """A task with its options, and the configurations that it is to be done with.
 
     ``reference`` None: there is none, or its outputs are loaded. ``folder`` is where relative paths are meant from.

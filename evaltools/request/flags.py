@@ -10,7 +10,6 @@ import re
 import sys
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -28,8 +27,7 @@ _HERE: Final = Path()
 _LONG_LINE: Final = 100
 
 
-@dataclass(frozen=True)
-class GivenFlags(Values):
+class GivenFlags(Values, frozen=True):
     """Flags as typed, ``(name, text)`` from left to right, and the parameters that declare them."""
 
     given: tuple[tuple[str, str], ...]

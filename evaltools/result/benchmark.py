@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.op_profile import OpProfile
@@ -17,8 +18,7 @@ from evaltools.stats.latency_ratio import Drift, LatencyRatio
 BENCHMARK_SCHEMA_VERSION: Final = "1"
 
 
-@dataclass(frozen=True)
-class StatFigures:
+class StatFigures(Struct, frozen=True):
     """What a stat line says, in microseconds. With no sample at all everything is 0.
 
     The percentiles are None where the line does without, as in releases of TensorFlow and in reports about operators.
@@ -36,8 +36,7 @@ class StatFigures:
     p95_us: int | None = None
 
 
-@dataclass(frozen=True)
-class LoggedMemory:
+class LoggedMemory(Struct, frozen=True):
     """Growth of resident memory until the session was initialized, and overall; the monitored peak.
 
     All in units of 1024 * 1024 bytes.
@@ -48,8 +47,7 @@ class LoggedMemory:
     peak_mb: float | None
 
 
-@dataclass(frozen=True)
-class Phase:
+class Phase(Struct, frozen=True):
     """Warm-up or regular runs in order; all lists are of the same length.
 
     ``invokes_us`` are the times of ``invoke()`` alone, ``reads_us`` those of copying the outputs afterwards, in
@@ -64,8 +62,7 @@ class Phase:
     failure: str | None = None
 
 
-@dataclass(frozen=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """Resident memory of the process that ran, in units of 1024 bytes; null where the platform does not say.
 
     ``start_kb`` before the model was loaded, ``init_kb`` after, ``steady_kb`` after the regular runs; of that,
@@ -84,8 +81,7 @@ class Memory:
     monitored_peak_kb: int | None = None
 
 
-@dataclass(frozen=True)
-class Conditions:
+class Conditions(Struct, frozen=True):
     """The machine at one moment; null or empty where the platform does not say.
 
     ``frequencies_mhz`` and ``governors`` are of the CPUs in ``affinity``, in that order; ``temperatures`` in degrees
@@ -104,8 +100,7 @@ class Conditions:
     elapsed_s: float
 
 
-@dataclass(frozen=True)
-class Round:
+class Round(Struct, frozen=True):
     """One measurement in a fresh process: opening, warm-up, regular runs.
 
     ``turn`` is its place among all rounds of the benchmark, from 0. ``disturbances`` says in words what was not quiet.
@@ -123,8 +118,7 @@ class Round:
     turn: int = 0
 
 
-@dataclass(frozen=True)
-class AccuracyGiven:
+class AccuracyGiven(Struct, frozen=True):
     """An accuracy, 0..1, from a result of ours: ``metric`` names it, ``source`` is the file."""
 
     metric: str
@@ -132,8 +126,7 @@ class AccuracyGiven:
     source: str
 
 
-@dataclass(frozen=True)
-class BenchmarkFigures:
+class BenchmarkFigures(Struct, frozen=True):
     """What the rounds of one configuration say together, in microseconds.
 
     ``percentiles`` maps 1, 5, 10, 25, 50, 75, 90, 95, 99 to the native tool's percentile, which is always one of the
@@ -151,8 +144,7 @@ class BenchmarkFigures:
     drift: Drift | None
 
 
-@dataclass(frozen=True)
-class LoggedRound:
+class LoggedRound(Struct, frozen=True):
     """One start of another program, as its log sums it up, in microseconds; null where the log does not say.
 
     ``regular`` is of the runs after the warm-up.
@@ -165,8 +157,7 @@ class LoggedRound:
     memory: LoggedMemory | None
 
 
-@dataclass(frozen=True)
-class LoggedFigures:
+class LoggedFigures(Struct, frozen=True):
     """What the logs of another program say together, in microseconds. They have no single times, only their sums.
 
     ``count``, ``min_us``, ``max_us`` and ``avg_us`` are of all runs; the averages in logs have six digits.
@@ -183,8 +174,7 @@ class LoggedFigures:
     median_interval: Interval | None
 
 
-@dataclass(frozen=True)
-class BenchmarkRow:
+class BenchmarkRow(Struct, frozen=True):
     """A model with a configuration. ``model`` is an index into the result's models.
 
     ``versus_first`` says how many times as long it takes as the first row of this model that was measured. Where
@@ -212,8 +202,7 @@ class BenchmarkRow:
     logged: LoggedFigures | None = None
 
 
-@dataclass(frozen=True)
-class BenchmarkResult:
+class BenchmarkResult(Struct, frozen=True):
     """A benchmark.
 
     ``options`` are the flags that shape the runs, by name, in force; ``warnings`` are about them. ``device_run`` says

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 LONGEST_S: Final = 600.0
 """No capture of a run is longer, in seconds."""
 
 
-@dataclass(frozen=True)
-class CallFigures:
+class CallFigures(Struct, frozen=True):
     """Calls of one kind, times in milliseconds; ``failed`` of them raised an error."""
 
     calls: int
@@ -22,8 +22,7 @@ class CallFigures:
     max_ms: float
 
 
-@dataclass(frozen=True)
-class ModelCalls:
+class ModelCalls(Struct, frozen=True):
     """A model that ran: its file's name, the runtime's package, and what was called, by kind.
 
     At its first run ``delegated_nodes`` of its ``nodes`` were a delegate's, and ``cpu_operators`` counts the others by
@@ -38,8 +37,7 @@ class ModelCalls:
     cpu_operators: dict[str, int] | None = None
 
 
-@dataclass(frozen=True)
-class ProcessUse:
+class ProcessUse(Struct, frozen=True):
     """What a process used over the time of a capture.
 
     ``place`` is the device that it runs on, empty for this computer. ``cores`` is the processor time per second of
@@ -55,8 +53,7 @@ class ProcessUse:
     place: str = ""
 
 
-@dataclass(frozen=True)
-class ModelsCapture:
+class ModelsCapture(Struct, frozen=True):
     """What ``evaltools.profile`` recorded in ``seconds``; ``process`` is the one that it was called in."""
 
     seconds: float
@@ -64,8 +61,7 @@ class ModelsCapture:
     process: ProcessUse
 
 
-@dataclass(frozen=True)
-class RunCapture:
+class RunCapture(Struct, frozen=True):
     """What a run did during ``seconds``.
 
     ``examples_done`` is their number at the end, and ``examples_per_second`` how fast they were finished meanwhile;

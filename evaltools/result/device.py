@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True)
-class ListedDevice:
+class ListedDevice(Struct, frozen=True):
     """One line of ``adb devices -l``: ``state`` in adb's words, the rest empty where adb does not say.
 
     ``port`` is the USB port. ``model``, ``product`` and ``name`` are what the device said on connecting, with ``_`` for
@@ -22,8 +21,7 @@ class ListedDevice:
     transport_id: str = ""
 
 
-@dataclass(frozen=True)
-class DeviceCpu:
+class DeviceCpu(Struct, frozen=True):
     """A CPU as cpufreq shows it; frequencies in kHz, None where they cannot be read."""
 
     cpu: int
@@ -33,8 +31,7 @@ class DeviceCpu:
     highest_khz: int | None
 
 
-@dataclass(frozen=True)
-class DeviceFacts:
+class DeviceFacts(Struct, frozen=True):
     """A device at one moment; None (or empty) where it does not say, as Linux boards have no getprop and no dumpsys.
 
     ``identity`` is the same for two serials of one machine, and for no two machines: the kernel's random number of this
@@ -69,8 +66,7 @@ class DeviceFacts:
     python_path: str | None = None
 
 
-@dataclass(frozen=True)
-class DeviceFinding:
+class DeviceFinding(Struct, frozen=True):
     """A device, and its facts; without facts it cannot be used: ``problem`` says why, and ``next_step`` what to do."""
 
     device: ListedDevice
@@ -79,8 +75,7 @@ class DeviceFinding:
     next_step: str = ""
 
 
-@dataclass(frozen=True)
-class DeviceList:
+class DeviceList(Struct, frozen=True):
     """Everything that ``evaltools device list`` says; ``adb`` is the path of the binary."""
 
     evaltools: str

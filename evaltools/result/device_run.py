@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from evaltools.result.device import DeviceCpu, DeviceFacts
 
@@ -12,8 +13,7 @@ HOST = "host"
 """The name of this computer beside those of devices."""
 
 
-@dataclass(frozen=True)
-class DeviceConditions:
+class DeviceConditions(Struct, frozen=True):
     """A device at one moment; None or empty where it does not say. Units are those of ``DeviceFacts``."""
 
     battery_level: int | None = None
@@ -33,8 +33,7 @@ def hottest(conditions: DeviceConditions) -> float | None:
     return max([*conditions.temperatures.values(), *battery], default=None)
 
 
-@dataclass(frozen=True)
-class LostAttempt:
+class LostAttempt(Struct, frozen=True):
     """A part that a device did not finish; ``kind`` in a word, ``reason`` in full; it was done again afterwards."""
 
     serial: str
@@ -43,8 +42,7 @@ class LostAttempt:
     elapsed_s: float
 
 
-@dataclass(frozen=True)
-class PartFigures:
+class PartFigures(Struct, frozen=True):
     """What one configuration did in a part: so many examples, of which some failed.
 
     ``invokes_us`` are its latencies there in microseconds, those of the quiet phase where there was one.
@@ -58,8 +56,7 @@ class PartFigures:
     right: int | None = None
 
 
-@dataclass(frozen=True)
-class DevicePart:
+class DevicePart(Struct, frozen=True):
     """A part of the work as it was done: the ``index``-th of ``count``, ``examples`` of them, by one device.
 
     ``waited_s`` is what it waited to cool down, ``elapsed_s`` what it took after that, transfers included.
@@ -92,8 +89,7 @@ def invokes_us(parts: Iterable[DevicePart], configuration: str) -> list[float]:
     ]
 
 
-@dataclass(frozen=True)
-class DeviceLeftOut:
+class DeviceLeftOut(Struct, frozen=True):
     """A device that gave up, or was not like the others, and why; its parts were done by the others."""
 
     serial: str
@@ -101,8 +97,7 @@ class DeviceLeftOut:
     reason: str
 
 
-@dataclass(frozen=True)
-class DeviceRun:
+class DeviceRun(Struct, frozen=True):
     """How a run was done on devices.
 
     ``program``: what ran there. ``split``: ``pool``, parts went to whichever device was free; ``each``, every device

@@ -6,8 +6,9 @@ one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+
+from msgspec import Struct, field
 
 from evaltools.metrics.latency import Latency
 from evaltools.parameter import Value
@@ -21,8 +22,7 @@ from evaltools.stats.latency_ratio import Drift
 SCHEMA_VERSION: Final = "2"
 
 
-@dataclass(frozen=True)
-class Environment:
+class Environment(Struct, frozen=True):
     """The machine and the software that measured.
 
     ``packages`` maps installed packages to versions. ``folder`` is where the command was given, from which relative
@@ -43,8 +43,7 @@ class Environment:
     trace: str = ""
 
 
-@dataclass(frozen=True)
-class RuntimeUsed:
+class RuntimeUsed(Struct, frozen=True):
     """The runtime that ran; ``kernels`` are those of the part that stayed on the CPU.
 
     ``messages`` is what native code printed while the model was loaded.
@@ -57,8 +56,7 @@ class RuntimeUsed:
     messages: str = ""
 
 
-@dataclass(frozen=True)
-class DelegateUsed:
+class DelegateUsed(Struct, frozen=True):
     """A delegate with the options in force, and the nodes that it took.
 
     ``requested`` is false for XNNPACK where the runtime added it by itself. ``nodes`` is null where the delegate could
@@ -77,8 +75,7 @@ class DelegateUsed:
     evidence: str = ""
 
 
-@dataclass(frozen=True)
-class DelegationProof:
+class DelegationProof(Struct, frozen=True):
     """Of ``total_nodes`` nodes of the main graph, ``delegated_nodes`` ran on a delegate; the others are listed."""
 
     total_nodes: int
@@ -86,8 +83,7 @@ class DelegationProof:
     cpu_operators: dict[str, int]
 
 
-@dataclass(frozen=True)
-class ConfigurationResult:
+class ConfigurationResult(Struct, frozen=True):
     """One configuration: what was asked, what ran, what came out.
 
     ``status`` is ``measured`` or ``not measured``, then with ``reason``. ``fallback`` says why a configuration that
@@ -135,8 +131,7 @@ class ConfigurationResult:
         return self.verdicts[0] if self.verdicts else None
 
 
-@dataclass(frozen=True)
-class LatencyComparison:
+class LatencyComparison(Struct, frozen=True):
     """How many times as long as ``baseline`` the ``other`` takes: the median of the ratios of ``pairs`` examples.
 
     ``interval`` is the 95 % interval, null for fewer than four pairs, and where neighbouring ones resemble each other
@@ -152,8 +147,7 @@ class LatencyComparison:
     processes: int = 1
 
 
-@dataclass(frozen=True)
-class FailedExample:
+class FailedExample(Struct, frozen=True):
     """An example without an answer; ``configuration`` is null where its input could not be made at all."""
 
     example: str
@@ -162,16 +156,14 @@ class FailedExample:
     reason: str
 
 
-@dataclass(frozen=True)
-class Restarted:
+class Restarted(Struct, frozen=True):
     """How often the process of a configuration was started again, and what it first died of."""
 
     count: int
     first_reason: str
 
 
-@dataclass(frozen=True)
-class InferenceSeconds:
+class InferenceSeconds(Struct, frozen=True):
     """Where the inference of a configuration went, in seconds over all workers.
 
     ``run`` is within the runtime's runs, ``read_back`` is reading their outputs, ``copy`` the rest: inputs and outputs
@@ -184,8 +176,7 @@ class InferenceSeconds:
     read_back: float
 
 
-@dataclass(frozen=True)
-class ProcessMemory:
+class ProcessMemory(Struct, frozen=True):
     """Resident memory of a process during the pass: ``mb``, in units of 1024 * 1024 bytes, at each of ``seconds``.
 
     ``configuration`` is the one that it runs; null for the process of the run, which is called ``evaltools``, and for
@@ -198,8 +189,7 @@ class ProcessMemory:
     mb: list[float]
 
 
-@dataclass(frozen=True)
-class TriedFlag:
+class TriedFlag(Struct, frozen=True):
     """A flag that would make such a run faster, tried after it, in turns with the settings of the run.
 
     Every round runs the same ``examples``: ``seconds`` has its time with the flag, ``seconds_without`` as the run was.
@@ -217,8 +207,7 @@ class TriedFlag:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class ExecutionUsed:
+class ExecutionUsed(Struct, frozen=True):
     """How the evaluation was carried out, which changes times, never figures.
 
     ``examples_run`` were finished by this process, not by an earlier part of the run; they and ``workers`` are 0 where
@@ -257,8 +246,7 @@ class ExecutionUsed:
     not_tried: str = ""
 
 
-@dataclass(frozen=True)
-class EvaluationResult:
+class EvaluationResult(Struct, frozen=True):
     """The whole result.
 
     ``complete`` is false where the run ended before the last example; ``stopped`` says why. ``examples_done`` counts

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from evaltools.stats.changes import Change, Share
 
 
-@dataclass(frozen=True)
-class ScoreMean:
+class ScoreMean(Struct, frozen=True):
     """The mean of ``count`` scores with their standard deviation; ``better`` is the direction that is wished for.
 
     ``scores`` are those of each example in order, where all were recorded. ``margin`` is the change that counts as none
@@ -29,8 +29,7 @@ OutputFigures = tuple[Sequence[str], Mapping[str, float | None]]
 """The figures of one output, with the names that it goes by."""
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """What a task says of one configuration beside its figures.
 
     ``outputs`` has the figures of each output, ``shares`` the counts behind figures that are shares, ``means`` the

@@ -15,7 +15,7 @@ ENDING: Final = ".msgpack"
 
 
 def encode_exactly(value: Any) -> bytes:
-    """Dataclasses as MessagePack."""
+    """Structs as MessagePack."""
     return msgspec.msgpack.encode(valid_text(value))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.model.gpu_traps import GpuTrap
 from evaltools.model.half_precision import OutsideHalf
@@ -17,8 +18,7 @@ FROM_DOCUMENT: Final = "from the documentation"
 BASIS: Final = {"model": FROM_GRAPH, "kind": FROM_GRAPH, "gpu_traps": FROM_GRAPH, "outside_fp16": FROM_GRAPH}
 
 
-@dataclass(frozen=True)
-class TensorFacts:
+class TensorFacts(Struct, frozen=True):
     """An input or output: ``shape`` has -1 where the size may change, ``quantization`` is empty where there is none."""
 
     name: str
@@ -28,8 +28,7 @@ class TensorFacts:
     quantization: str
 
 
-@dataclass(frozen=True)
-class ModelFacts:
+class ModelFacts(Struct, frozen=True):
     """What the file holds. ``operators`` counts those of all graphs, ``nodes`` those of the main one."""
 
     path: str
@@ -49,8 +48,7 @@ class ModelFacts:
     stateful: bool
 
 
-@dataclass(frozen=True)
-class OperatorLeft:
+class OperatorLeft(Struct, frozen=True):
     """An operator of which ``count`` stayed on the CPU, the types it computes with, and the ``reason``.
 
     ``reason`` is the delegate's own, empty where it gives none.
@@ -62,8 +60,7 @@ class OperatorLeft:
     reason: str
 
 
-@dataclass(frozen=True)
-class DelegateRun:
+class DelegateRun(Struct, frozen=True):
     """What a delegate took of the main graph when it was tried, or why that is not known.
 
     ``basis`` is ``tested here`` or ``not tested``; then ``reason`` says why, and the figures are None. ``partitions``
@@ -85,8 +82,7 @@ class DelegateRun:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class SupportOfKind:
+class SupportOfKind(Struct, frozen=True):
     """The document's table, applied to the kind of the model."""
 
     basis: str
@@ -94,8 +90,7 @@ class SupportOfKind:
     delegates: tuple[KindSupport, ...]
 
 
-@dataclass(frozen=True)
-class Inspection:
+class Inspection(Struct, frozen=True):
     """Everything that ``evaltools inspect`` says of a model.
 
     ``basis`` says what the parts rest on that do not say it themselves, by their names.

@@ -20,18 +20,20 @@ DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 def encode_json(value: Any) -> bytes:
-    """Dataclasses as indented JSON, which is UTF-8 whatever the texts hold."""
+    """Structs or dataclasses as indented JSON, which is UTF-8 whatever the texts hold."""
     return msgspec.json.format(msgspec.json.encode(valid_text(value)), indent=1) + b"\n"
 
 
 def valid_text(value: Any) -> Any:
-    """The same with every text fit for UTF-8, and dataclasses with all of their fields by name.
+    """The same with every text fit for UTF-8, and structs and dataclasses with all of their fields by name.
 
-    msgspec alone leaves out those that a file did not have, and that got their defaults when it was read.
+    Of dataclasses msgspec alone leaves out fields that a file did not have, and that got their defaults as it was read.
     """
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    if is_dataclass(value):
+    if isinstance(value, msgspec.Struct):
+        return {name: valid_text(getattr(value, name)) for name in value.__struct_fields__}
+    if is_dataclass(value):  # of a task from elsewhere
         return {each.name: valid_text(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, dict):
         return {valid_text(key): valid_text(item) for key, item in value.items()}
@@ -39,7 +41,7 @@ def valid_text(value: Any) -> Any:
 
 
 def read_json(path: Path, kind: type[ResultType], what: str, hint: str = "") -> ResultType:
-    """Read a file that holds dataclasses as JSON; ``what`` it is, and a ``hint`` where it is missing, for messages.
+    """Read a file that holds structs as JSON; ``what`` it is, and a ``hint`` where it is missing, for messages.
 
     Raises :class:`DataError` for a file that cannot be read, and for one that does not fit, naming the field.
     """
@@ -63,7 +65,7 @@ def read_content(path: Path, hint: str = "") -> bytes:
 
 
 def json_in(content: bytes, path: Path, kind: type[ResultType], what: str) -> ResultType:
-    """Dataclasses from the content of a file; raises :class:`DataError` for one that does not fit."""
+    """Structs from the content of a file; raises :class:`DataError` for one that does not fit."""
     try:
         return json_as(content, kind)
     except ValueError as error:

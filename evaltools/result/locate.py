@@ -7,10 +7,10 @@ explains the verdicts.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal
 
 import msgspec
+from msgspec import Struct, field
 
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, Environment
@@ -71,8 +71,7 @@ VerdictKind = Literal[
 ]
 
 
-@dataclass(frozen=True)
-class Errors:
+class Errors(Struct, frozen=True):
     """How far one tensor was off over all runs: the largest difference of each run's elements, worst and median.
 
     ``beyond`` of ``runs`` were beyond the tolerance. ``relative`` is the worst one's root mean square, divided by that
@@ -97,8 +96,7 @@ class Errors:
         return -20 * math.log10(self.relative) if self.relative and math.isfinite(self.relative) else None
 
 
-@dataclass(frozen=True)
-class Operator:
+class Operator(Struct, frozen=True):
     """One operator of the main graph.
 
     ``tensor`` is the output that was furthest off. ``local`` is its error where the operator runs alone with the
@@ -124,8 +122,7 @@ class Operator:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class OutputErrors:
+class OutputErrors(Struct, frozen=True):
     """How far one output of the whole model was off; ``explained`` by the errors of the operators, run one by one."""
 
     name: str
@@ -135,8 +132,7 @@ class OutputErrors:
     explained: float | None = None
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """What one method says of a culprit: ``beyond`` of ``runs`` runs were wrong; ``part`` is what ran."""
 
     method: str
@@ -147,8 +143,7 @@ class Evidence:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Cause:
+class Cause(Struct, frozen=True):
     """A known way to be wrong that fits: what it is, what shows it, what to do, and where it is described."""
 
     name: str
@@ -157,8 +152,7 @@ class Cause:
     link: str = ""
 
 
-@dataclass(frozen=True)
-class SweptOption:
+class SweptOption(Struct, frozen=True):
     """Whether the same part is still wrong with another setting of the delegate, and what that tells."""
 
     setting: str
@@ -166,8 +160,7 @@ class SweptOption:
     tells: str
 
 
-@dataclass(frozen=True)
-class Culprit:
+class Culprit(Struct, frozen=True):
     """The operators ``first`` to ``last``, which are one for most; ``reaches_output``: its error is seen there."""
 
     first: int
@@ -181,8 +174,7 @@ class Culprit:
     reaches_output: bool | None = None
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The answer: ``operators`` are those at fault, by number; ``reason`` says what the verdict rests on."""
 
     kind: VerdictKind
@@ -190,8 +182,7 @@ class Verdict:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class Inputs:
+class Inputs(Struct, frozen=True):
     """The inputs: how many different ones, their kinds, and in words where each input comes from."""
 
     count: int
@@ -199,8 +190,7 @@ class Inputs:
     described: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Bundle:
+class Bundle(Struct, frozen=True):
     """What was written for others to reproduce it, and what its script printed when it was tried."""
 
     folder: str
@@ -209,8 +199,7 @@ class Bundle:
     printed: str
 
 
-@dataclass(frozen=True)
-class LocateResult:
+class LocateResult(Struct, frozen=True):
     """Everything that was found. ``stopped`` says why not everything was tried, empty where it was.
 
     ``device_run`` says which device ran it, None for this computer.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True)
-class Tensor:
+class Tensor(Struct, frozen=True):
     """An input or output of the model; -1 in ``shape`` is a size that may change."""
 
     name: str
@@ -16,8 +15,7 @@ class Tensor:
     zero_point: int | None
 
 
-@dataclass(frozen=True)
-class Model:
+class Model(Struct, frozen=True):
     """The model file. ``sha256`` is that of its bytes."""
 
     file: str

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 
-@dataclass(frozen=True)
-class DrawnExample:
+
+class DrawnExample(Struct, frozen=True):
     """An example that was run: the reference's ``lead``, by which it was drawn, and the ``chance`` that it had.
 
     The chance is that among the examples that were left, 0..1.
@@ -18,8 +18,7 @@ class DrawnExample:
     chance: float
 
 
-@dataclass(frozen=True)
-class SampledFigure:
+class SampledFigure(Struct, frozen=True):
     """A figure of all examples: that of the ``reference``, and the ``value`` of the configuration as an estimate.
 
     ``low`` and ``high`` are bounds of the latter, each with 95 % confidence, however often was looked; an estimate
@@ -33,8 +32,7 @@ class SampledFigure:
     high: float
 
 
-@dataclass(frozen=True)
-class SampledAnswer:
+class SampledAnswer(Struct, frozen=True):
     """Whether a configuration keeps the limit: ``open`` where too few examples were run to tell.
 
     It is ``open``, without figures, too where it was given up or has no answer.
@@ -47,8 +45,7 @@ class SampledAnswer:
     figures: dict[str, SampledFigure]
 
 
-@dataclass(frozen=True)
-class Sampling:
+class Sampling(Struct, frozen=True):
     """How the examples were drawn, in order, and what came of it.
 
     ``limit`` is about the figure of all ``examples``, those on which the reference has an answer. ``stops``: the run

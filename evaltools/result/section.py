@@ -7,8 +7,9 @@ The sections that all tasks have are in ``evaltools/report/page/sections``; a ta
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
+
+from msgspec import Struct
 
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.small_pictures import Panel
@@ -18,8 +19,7 @@ Tone = Literal["", "good", "bad", "open"]
 Place = Literal["accuracy", "numerics", "changes", "task"]
 
 
-@dataclass(frozen=True)
-class Number:
+class Number(Struct, frozen=True):
     """A figure in a cell.
 
     ``text`` is shown, ``value`` is what is sorted by, and ``path`` leads to it in the JSON result, as in
@@ -43,8 +43,7 @@ def path_to(*steps: str | int) -> str:
     return "/".join(str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Struct, frozen=True):
     """``caption`` says what it is; ``below`` is a line under it, empty for none."""
 
     kind: ClassVar = "table"
@@ -54,8 +53,7 @@ class Table:
     below: str = ""
 
 
-@dataclass(frozen=True)
-class Chart:
+class Chart(Struct, frozen=True):
     """A Vega-Lite specification; ``told`` says in a sentence, with the figures, what there is to see."""
 
     kind: ClassVar = "chart"
@@ -64,8 +62,7 @@ class Chart:
     told: str
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """A box in a picture: top, left, bottom, right in shares of its height and width."""
 
     box: tuple[float, float, float, float]
@@ -73,8 +70,7 @@ class Frame:
     tone: Tone = ""
 
 
-@dataclass(frozen=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """A picture of which configurations say something else.
 
     ``folder`` and ``name`` say which file, ``effect`` in a word what changed, ``lines`` who says what of it. ``panels``
@@ -90,8 +86,7 @@ class Picture:
     panels: Sequence[Panel] = ()
 
 
-@dataclass(frozen=True)
-class Gallery:
+class Gallery(Struct, frozen=True):
     """Pictures, the most important first; ``below`` says how many are left out."""
 
     kind: ClassVar = "gallery"
@@ -100,24 +95,21 @@ class Gallery:
     below: str = ""
 
 
-@dataclass(frozen=True)
-class Lines:
+class Lines(Struct, frozen=True):
     """Sentences, each an item of a list."""
 
     kind: ClassVar = "lines"
     lines: Sequence[str]
 
 
-@dataclass(frozen=True)
-class Linked:
+class Linked(Struct, frozen=True):
     """A file that is not part of the page: ``name`` as it was given, ``about`` says what it is and what opens it."""
 
     name: str
     about: str
 
 
-@dataclass(frozen=True)
-class Files:
+class Files(Struct, frozen=True):
     """Files to which the page leads, each with its size, by links that hold while they keep their places."""
 
     kind: ClassVar = "files"
@@ -128,8 +120,7 @@ class Files:
 Block = Table | Chart | Gallery | Lines | Files
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(Struct, frozen=True):
     """A heading with blocks below it; ``lead`` is a sentence before them that says how to read them.
 
     ``source`` names the JSON result that the paths of its figures lead to, where it is not that of the evaluation.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(Struct, frozen=True):
     """A small picture, ``png`` the content of its file; ``name`` says whose it is.
 
     ``is_over``: it has transparent places, and is laid over the picture of the example.
@@ -18,8 +18,7 @@ class Panel:
     is_over: bool = False
 
 
-@dataclass(frozen=True)
-class Drawing:
+class Drawing(Struct, frozen=True):
     """What changed for an example, ``changed`` by how much, 0 or above: the most come first.
 
     ``said`` says it in a few words, ``picture`` names the file of the example, and ``panels`` stand side by side.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 VerdictKind = Literal[
     "equivalent",
@@ -43,8 +44,7 @@ WEAK: Final = "weak"
 """
 
 
-@dataclass(frozen=True)
-class Reason:
+class Reason(Struct, frozen=True):
     """One thing that a verdict rests on: its ``kind``, the ``numbers`` and ``names`` that belong to it.
 
     A number is null where there is none.
@@ -64,8 +64,7 @@ class Reason:
         return cls(TEXT, names={"text": text})
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """What was concluded of a configuration that was held ``against`` another one.
 
     ``metric`` is the figure that was judged, or ``outputs``; then ``output`` is the one that decides, ``boxes`` where

@@ -9,9 +9,10 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Journal

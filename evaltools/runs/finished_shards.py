@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.result.device_run import DeviceRun
@@ -17,8 +19,7 @@ from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.run_identity import RunAtPlace
 
 
-@dataclass(frozen=True)
-class FinishedShards:
+class FinishedShards(Struct, frozen=True):
     """The folders of finished shards, as ``places``. The other fields are for shards that devices did.
 
     ``device_run`` says how devices did them, ``command`` is the user's command, ``started_at`` (ISO 8601) and

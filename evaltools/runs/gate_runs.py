@@ -5,9 +5,10 @@ from __future__ import annotations
 import shlex
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools import exit_codes
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
@@ -22,8 +23,7 @@ OUTPUT_FLAG: Final = "output_file_path"
 _MOST_LINES: Final = 20
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(Struct, frozen=True):
     """A run of a file of gates whose relative paths are meant from ``folder``.
 
     ``request`` is what its command asks for; None for a result that exists, and for commands that only put results

@@ -10,9 +10,10 @@ import contextlib
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import JOURNAL_NAME, Journal
@@ -35,8 +36,7 @@ TASKS: Final = "tasks on the cluster"
 OnProgress = Callable[[int], AbstractContextManager[Callable[[Tally], None]]]
 
 
-@dataclass(frozen=True)
-class ShardDone:
+class ShardDone(Struct, frozen=True):
     """What a task sends back: the exit code of its shard, its journal, and why it has none."""
 
     code: int

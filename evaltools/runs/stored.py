@@ -6,9 +6,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import PARAMETERS

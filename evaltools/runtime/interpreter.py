@@ -10,12 +10,12 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import Delegate, Library
@@ -44,8 +44,7 @@ _RESOLVERS: Final = {
 }
 
 
-@dataclass(frozen=True)
-class InterpreterRuntime:
+class InterpreterRuntime(Struct, frozen=True):
     """A Python package with an ``Interpreter`` class.
 
     ``check`` gets the installed version and raises :class:`ConfigurationUnavailable` for an installation that is known

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from evaltools.configuration import Configuration
 from evaltools.errors import InferenceError
@@ -16,8 +16,7 @@ from evaltools.model import ModelFile
 Array = npt.NDArray[np.generic]
 
 
-@dataclass(frozen=True)
-class DelegateCoverage:
+class DelegateCoverage(Struct, frozen=True):
     """What one delegate took of the main graph.
 
     ``requested`` is false for XNNPACK where the runtime added it by itself. ``device`` is what ran, as the runtime
@@ -34,8 +33,7 @@ class DelegateCoverage:
     evidence: str = ""
 
 
-@dataclass(frozen=True)
-class Delegation:
+class Delegation(Struct, frozen=True):
     """Proof of delegation: of ``total_nodes`` nodes, which ran on a delegate and which operators stayed on the CPU.
 
     ``refused`` has a delegate's own words about operators that it does not take, where it says any, ``warnings`` those
@@ -55,8 +53,7 @@ class Delegation:
         return sum(delegate.nodes for delegate in self.delegates)
 
 
-@dataclass(frozen=True)
-class RuntimeFacts:
+class RuntimeFacts(Struct, frozen=True):
     """Which runtime ran: its name in evaltools, its package and version, and the kernels of the CPU part.
 
     ``messages`` is what native code printed while the model was loaded, in one line, where that was caught.
@@ -69,8 +66,7 @@ class RuntimeFacts:
     messages: str = ""
 
 
-@dataclass(frozen=True)
-class TensorSpec:
+class TensorSpec(Struct, frozen=True):
     """An input or output as the runtime reports it after allocation."""
 
     name: str
@@ -78,8 +74,7 @@ class TensorSpec:
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Inference:
+class Inference(Struct, frozen=True):
     """Outputs of one run (copies, in the model's order) and how long it took, in microseconds to the nanosecond.
 
     ``invokes_us`` has the time of each ``invoke`` alone, ``read_us`` that of copying the outputs after the last one:
@@ -91,8 +86,7 @@ class Inference:
     read_us: float = 0.0
 
 
-@dataclass(frozen=True)
-class Opening:
+class Opening(Struct, frozen=True):
     """What opening a session took, in microseconds.
 
     ``import_us``: loading the runtime's library, where that was not loaded yet; ``total_us``: all that follows. Of this

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from evaltools.stats.power import examples_to_decide
 from evaltools.stats.proportions import PairedCounts, change_bound
@@ -26,8 +27,7 @@ class Change(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class CountedChange:
+class CountedChange(Struct, frozen=True):
     """The change of a share of examples, from the number of examples that changed sides."""
 
     counts: PairedCounts
@@ -46,8 +46,7 @@ class CountedChange:
         return examples_to_decide(self.counts, limit, confidence, tests)
 
 
-@dataclass(frozen=True)
-class Share:
+class Share(Struct, frozen=True):
     """``successes`` of ``count`` examples."""
 
     successes: int

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.stats.interval import Interval
 
@@ -39,8 +39,7 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class ImageMatches:
+class ImageMatches(Struct, frozen=True):
     """What ``COCOeval.evaluate`` found in each image: enough to accumulate over any multiset of the images.
 
     Images and categories are numbered from 0, in the order of their ids. N detections, at most 100 of an image and
@@ -198,8 +197,7 @@ def _recalls(
     return recalls
 
 
-@dataclass(frozen=True)
-class _Ranking:
+class _Ranking(Struct, frozen=True):
     """The N detections of a category that count in an area range, best score first, up to the last true positive.
 
     ``copies`` (N,): -1, or the place among the copies of its image for which alone an entry stands. ``counted`` and

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(Struct, frozen=True):
     """From ``low`` to ``high``; ``confidence`` is the share of such intervals, 0..1, that hold the true value."""
 
     low: float

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.stats.interval import Interval
 from evaltools.stats.series import FEWEST_PROCESSES, clock_step, processes_bounds, series_bounds
@@ -24,8 +24,7 @@ _FEWEST_FOR_TREND: Final = 10
 _MOST_FOR_TREND: Final = 5000
 
 
-@dataclass(frozen=True)
-class LatencyRatio:
+class LatencyRatio(Struct, frozen=True):
     """How many times as long as the first the second takes: the median of the ratios of ``pairs`` examples.
 
     Below 1 the second is faster. ``interval`` is null where there are fewer than four pairs, and where neighbouring
@@ -39,8 +38,7 @@ class LatencyRatio:
     processes: int = 1
 
 
-@dataclass(frozen=True)
-class Drift:
+class Drift(Struct, frozen=True):
     """Whether times rose or fell while they were measured.
 
     ``change`` is the median of the last third divided by that of the first third, minus 1; ``p_value`` that of a trend.

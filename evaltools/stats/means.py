@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.stats.interval import Interval
 from evaltools.stats.multiple import confidence_of_each
@@ -18,8 +19,7 @@ FEWEST_DIFFERING: Final = 10
 """With fewer examples that differ, those that were not seen may decide."""
 
 
-@dataclass(frozen=True)
-class MeanChange:
+class MeanChange(Struct, frozen=True):
     """How a score changed from one configuration to another over the same ``count`` examples.
 
     ``change`` is the mean of the differences and ``deviation`` their standard deviation; ``differing`` of them are not

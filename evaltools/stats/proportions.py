@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.stats.interval import Interval
 
@@ -63,8 +63,7 @@ def share_bound(successes: int, count: int, confidence: float, upper: bool) -> f
     return 0.0 if successes == 0 else float(special.betaincinv(successes, count - successes + 1, 1 - confidence))
 
 
-@dataclass(frozen=True)
-class PairedCounts:
+class PairedCounts(Struct, frozen=True):
     """Two configurations on the same ``count`` examples.
 
     ``lost``: the first is right and the second wrong; ``gained`` the other way round. The others do not tell the two

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.stats.coco_bootstrap import resample_weights
 from evaltools.stats.multiple import confidence_of_each
@@ -33,8 +33,7 @@ _NOISE: Final = 3.0
 """By so much, over the root of the number of draws, the influences may not add up to the variance."""
 
 
-@dataclass(frozen=True)
-class ResampledChange:
+class ResampledChange(Struct, frozen=True):
     """That of any figure, by its ``differences`` over draws of ``examples`` examples, the same for both sides.
 
     ``differing`` examples make the difference, as :func:`differing_examples` counts them.

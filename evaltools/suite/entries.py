@@ -5,9 +5,11 @@ from __future__ import annotations
 import fnmatch
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.benchmark.kind import KIND as BENCHMARK
 from evaltools.benchmark.kind import request_of_flags as benchmark_of_flags
@@ -29,8 +31,7 @@ _MODEL: Final = ("model_file", "graph")
 _OUTPUTS: Final = ("output_file", "output_folder")
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A job with a model: ``request`` is meant from the working folder."""
 
     model: str

@@ -15,11 +15,11 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from evaltools.configuration import Configuration, configurations_from_yaml
 from evaltools.documents import toml_values
@@ -28,8 +28,7 @@ from evaltools.errors import DataError, UsageError
 ENDING: Final = ".toml"
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(Struct, frozen=True):
     """What is done with models: the words of a command without its model, which are meant from ``folder``.
 
     It is about the models whose file names fit one of the patterns ``models``, in the ``configurations`` of these
@@ -43,8 +42,7 @@ class Job:
     configurations: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class SuiteFile:
+class SuiteFile(Struct, frozen=True):
     """A file of a suite; paths in its configurations are meant from its folder."""
 
     models: tuple[Path, ...]

@@ -6,8 +6,9 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.errors import OutputError
 from evaltools.runs.handing_over import start
@@ -18,8 +19,7 @@ _SECONDS_BETWEEN_LOOKS: Final = 0.05
 _SECONDS_TO_END: Final = 10.0
 
 
-@dataclass(frozen=True)
-class _Running:
+class _Running(Struct, frozen=True):
     entry: Entry
     process: subprocess.Popen[bytes]
     start: float

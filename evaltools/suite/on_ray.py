@@ -9,9 +9,10 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from evaltools.errors import OutputError
 from evaltools.request.plain import from_plain, to_plain
@@ -22,8 +23,7 @@ from evaltools.suite.entries import Entry
 from evaltools.suite.runs import LOG, REQUEST, RESULT, Runs
 
 
-@dataclass(frozen=True)
-class EntryDone:
+class EntryDone(Struct, frozen=True):
     """What a task sends back: the exit code of its process, its seconds, and the files it wrote, by name."""
 
     code: int

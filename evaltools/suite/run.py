@@ -6,11 +6,13 @@ import hashlib
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from itertools import chain
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.benchmark.kind import KIND as BENCHMARK
 from evaltools.configuration import Configuration
@@ -55,8 +57,7 @@ OnEntry = Callable[[int, int], object]
 """Told how many entries are done of how many, first before any is begun."""
 
 
-@dataclass(frozen=True)
-class _Model:
+class _Model(Struct, frozen=True):
     """What is read of a model before anything runs: it may be gone at the end. ``types`` are those of its operators."""
 
     sha256: str

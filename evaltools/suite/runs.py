@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.benchmark.kind import KIND as BENCHMARK
 from evaltools.engine.journal import Journal
@@ -33,8 +35,7 @@ _ENTRIES: Final = "entries"
 _MOST_REASON: Final = 500
 
 
-@dataclass(frozen=True)
-class _Done:
+class _Done(Struct, frozen=True):
     """What the journal keeps of an entry that needs not be run again; without a ``reason`` there is a result.
 
     ``is_timed``: nothing ran beside it, so that its times say something.

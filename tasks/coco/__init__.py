@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from evaltools.task_kind import Accuracy, TaskEvidence, TaskReport
 from evaltools.tasks.coco.options import DESCRIPTION, OPTIONS

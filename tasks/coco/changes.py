@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import fields, replace
 
 from evaltools.gates.accuracy_verdict import LEVEL, change_verdict, unchanged_reasons
 from evaltools.metrics.coco_stats import CocoStats
@@ -40,8 +41,7 @@ def resampled_figures(matches: ImageMatches, resamples: int) -> dict[str, list[f
     }
 
 
-@dataclass(frozen=True)
-class CategoryDraws:
+class CategoryDraws(Struct, frozen=True):
     """AP of K categories over R draws of the pictures ``(R, K)``, and the pictures with an object of each ``(K,)``."""
 
     precisions: npt.NDArray[np.float64]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.errors import UsageError
 from evaltools.tasks.coco.result import ClassMappingUsed
@@ -23,8 +23,7 @@ _FEWEST_FOR_VOTE: Final = 2
 _FEWEST_CLASSES: Final = 2
 
 
-@dataclass(frozen=True)
-class ClassMapping:
+class ClassMapping(Struct, frozen=True):
     """``category = class + offset``, or ``category = table[class]``; ``name`` as on the command line."""
 
     name: str

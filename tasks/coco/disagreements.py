@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 from PIL import Image, ImageDraw, ImageFont
 
 from evaltools.metrics.boxes import Detection, Detections, compare_boxes, match_boxes
@@ -29,8 +29,7 @@ _COLOURS: Final = (
 PixelBox = tuple[int, int, int, int]
 
 
-@dataclass(frozen=True)
-class Disagreement:
+class Disagreement(Struct, frozen=True):
     """A picture on which a test configuration differs from the reference.
 
     ``lonely`` are the boxes of each side, by number, that have a score of 0.3 or more and no partner of the same class
@@ -133,15 +132,13 @@ def _draw_row(
         canvas.paste(_draw_panel(pixels, panel.boxes), (left, top + 2 * _LINE))
 
 
-@dataclass(frozen=True)
-class _Box:
+class _Box(Struct, frozen=True):
     box: Detection
     label: str
     is_lonely: bool
 
 
-@dataclass(frozen=True)
-class _Panel:
+class _Panel(Struct, frozen=True):
     title: str
     boxes: list[_Box]
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.engine.describe import comparison_pairs
@@ -62,8 +64,7 @@ _OUTPUTS = "how the outputs are read"
 _HEAD = "how the raw head is read"
 
 
-@dataclass(frozen=True)
-class _Notes:
+class _Notes(Struct, frozen=True):
     """How the outputs are read, None where ``trouble`` says why that cannot be told."""
 
     reading: Reading | None

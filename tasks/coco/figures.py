@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import printable_name
 from evaltools.datasets.object_annotations import AnnotatedImage

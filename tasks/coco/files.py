@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from rich.console import Console
 
 from evaltools.errors import OutputError, UsageError
@@ -19,8 +19,7 @@ from evaltools.tasks.coco.result import CocoDetection
 from evaltools.tasks.shared.contact_sheet import check_sheet, require_files, write_sheet
 
 
-@dataclass(frozen=True)
-class MoreFiles:
+class MoreFiles(Struct, frozen=True):
     """Detections of each configuration, and the picture of disagreements."""
 
     detections: dict[str, Path]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.errors import ModelError, UsageError
 from evaltools.model import ModelFile
@@ -19,8 +20,7 @@ from evaltools.tasks.shared.image_input import ACCEPTED_TYPES, PictureFrame, che
 SSD = "ssd"
 
 
-@dataclass(frozen=True)
-class DecoderCandidate:
+class DecoderCandidate(Struct, frozen=True):
     """A decoder that fits the output, with the options and the picture transform that it leads to."""
 
     decoder: Decoder

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from functools import partial
 from typing import Final
+
+from msgspec.structs import fields
 
 from evaltools.metrics.coco_stats import CocoStats
 from evaltools.metrics.metric import ABSENT, Figure, Metric

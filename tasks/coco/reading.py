@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
+from msgspec import Struct
 
 from evaltools.datasets.labels import LabelFile
 from evaltools.errors import DataError, ImageError, InferenceError, ModelError
@@ -32,8 +32,7 @@ Reading = OutputMap | HeadUsed
 Source = Literal["stated", "shape", "shape and values", "ground truth", "default"]
 
 
-@dataclass(frozen=True)
-class CocoMaterial:
+class CocoMaterial(Struct, frozen=True):
     """The checked inputs of an evaluation; ``outputs`` and ``mapping`` None: not stated, to be recognised.
 
     ``candidates`` are the decoders that may read a raw head, none where the outputs are no raw head.
@@ -53,8 +52,7 @@ class CocoMaterial:
         return next(each for each in self.candidates if each.decoder.name == name)
 
 
-@dataclass(frozen=True)
-class _Probe:
+class _Probe(Struct, frozen=True):
     """The outputs for one picture, which is given by its number."""
 
     index: int

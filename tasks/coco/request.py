@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
@@ -25,8 +24,7 @@ _NO_DECODER: Final = "none"
 """Another word for outputs that need none."""
 
 
-@dataclass(frozen=True)
-class CocoRequest(TaskRequest):
+class CocoRequest(TaskRequest, frozen=True):
     """What to evaluate with which configurations.
 
     ``keep_pictures`` puts every detection into the result. ``margin`` is the change of mAP, 0..1, that counts as none;

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from evaltools.metrics.boxes import BoxAgreement, Detection
 from evaltools.metrics.coco_stats import CocoEvaluation
@@ -15,8 +16,7 @@ _FEW_PAIRS: Final = 20
 _MOSTLY: Final = 0.5
 
 
-@dataclass(frozen=True)
-class OutputMap:
+class OutputMap(Struct, frozen=True):
     """Positions of the model's outputs, and how they are known.
 
     ``count`` null: every row whose score is not 0 is a detection.
@@ -34,8 +34,7 @@ class OutputMap:
         return f"boxes={self.boxes},classes={self.classes},scores={self.scores}{count}"
 
 
-@dataclass(frozen=True)
-class HeadUsed:
+class HeadUsed(Struct, frozen=True):
     """How the raw head of a YOLO was read, and how that is known.
 
     ``shape`` is that of the output, ``coordinates`` says in what it gives boxes: shares or pixels of the input, or raw
@@ -67,8 +66,7 @@ class HeadUsed:
         return f"decoder = {self.decoder}, [{shape}] in {units[self.coordinates]} ({source}{evidence})"
 
 
-@dataclass(frozen=True)
-class ClassMappingUsed:
+class ClassMappingUsed(Struct, frozen=True):
     """How a class of the model becomes a category: ``+1``, ``0`` or another number to add, or ``dense``.
 
     ``dense``: class k is the k-th category that exists, which in COCO turns 80 classes into ids up to 90. Of ``pairs``
@@ -108,8 +106,7 @@ def describe_mapping(name: str) -> str:
     return "class as it is" if name == "0" else f"class {name[0]} {name[1:]}"
 
 
-@dataclass(frozen=True)
-class GroundTruthUsed:
+class GroundTruthUsed(Struct, frozen=True):
     """The ground truth of the pictures that were evaluated.
 
     ``objects`` counts crowd regions too. ``dropped_by_native`` annotations reach beyond their picture; the native
@@ -127,8 +124,7 @@ class GroundTruthUsed:
     missing_pictures: int
 
 
-@dataclass(frozen=True)
-class CocoData:
+class CocoData(Struct, frozen=True):
     """The pictures that were evaluated, and how they and the outputs were read.
 
     ``unlisted_pictures`` are in the folder, but not in the ground truth, and were left out. ``category_names`` come
@@ -157,8 +153,7 @@ class CocoData:
     channel_order: str = "rgb"
 
 
-@dataclass(frozen=True)
-class DetectionFigures:
+class DetectionFigures(Struct, frozen=True):
     """What one configuration found in the ``pictures`` that it finished.
 
     ``evaluation`` has the figures of COCO, ``native`` those of the native tool; both are null without ground truth.
@@ -177,8 +172,7 @@ class DetectionFigures:
     resampled: dict[str, list[float | None]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class StatChange:
+class StatChange(Struct, frozen=True):
     """A figure of COCO of ``other`` minus that of ``baseline``, with its 95 % interval (paired bootstrap).
 
     ``p_value`` is that of the interval: the error with which it would just exclude no change. ``p_value_holm`` is the
@@ -194,8 +188,7 @@ class StatChange:
     differing: float = 0.0
 
 
-@dataclass(frozen=True)
-class CategoryChange:
+class CategoryChange(Struct, frozen=True):
     """AP of a category, ``before`` in the baseline and ``after``, with ``objects`` in ``pictures`` that count.
 
     ``p_value`` as that of a :class:`StatChange`, and never below what a sign test of so many pictures could show;
@@ -211,8 +204,7 @@ class CategoryChange:
     p_value_holm: float = 1.0
 
 
-@dataclass(frozen=True)
-class BoxComparison:
+class BoxComparison(Struct, frozen=True):
     """Boxes of ``other`` held against those of ``baseline`` on the ``example_count`` pictures that both finished.
 
     In ``identical`` of them all classes, boxes and scores are bit for bit the same. ``changes`` has the figures of COCO
@@ -228,8 +220,7 @@ class BoxComparison:
     identical: int = 0
 
 
-@dataclass(frozen=True)
-class AnnotatedObject:
+class AnnotatedObject(Struct, frozen=True):
     """A ground truth; ``box`` as that of a :class:`Detection`."""
 
     category_id: int
@@ -237,8 +228,7 @@ class AnnotatedObject:
     is_crowd: bool
 
 
-@dataclass(frozen=True)
-class DetectedPicture:
+class DetectedPicture(Struct, frozen=True):
     """A picture, its size in pixels, its annotated objects, and what each configuration that finished it found.
 
     Detections stand in the model's order. ``image_id`` is null where the ground truth does not name the picture.
@@ -254,8 +244,7 @@ class DetectedPicture:
     detections: dict[str, list[Detection]]
 
 
-@dataclass(frozen=True)
-class CocoDetection:
+class CocoDetection(Struct, frozen=True):
     """Everything that the task adds; ``pictures`` on request."""
 
     data: CocoData

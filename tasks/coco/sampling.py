@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from evaltools.engine.task import Example
 from evaltools.errors import UsageError

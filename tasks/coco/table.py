@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
+from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.metrics.boxes import BoxAgreement

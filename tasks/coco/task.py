@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import printable_name
 from evaltools.engine.task import Example, Prepared
@@ -41,8 +42,7 @@ OUTPUT_TYPES: Final = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class CocoOptions:
+class CocoOptions(Struct, frozen=True):
     """The options of a detection evaluation, named as on the command line.
 
     ``native`` is ``--compat=native``. ``letterbox_fill`` is a pixel value, 0..255, None if not stated.
@@ -68,8 +68,7 @@ class CocoOptions:
     native: bool = False
 
 
-@dataclass(frozen=True)
-class FoundObjects:
+class FoundObjects(Struct, frozen=True):
     """What one output holds, in the model's order.
 
     ``classes`` ``(N,)`` are the model's own numbers; ``boxes`` ``(N, 4)`` are top, left, bottom, right in shares of the

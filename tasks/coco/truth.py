@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from evaltools.datasets.coco_instances import parse_instances
 from evaltools.datasets.files import read_bytes
@@ -25,8 +26,7 @@ from evaltools.errors import DataError, ImageError, UsageError
 from evaltools.preprocess import picture_header
 
 
-@dataclass(frozen=True)
-class Truth:
+class Truth(Struct, frozen=True):
     """The ground truth of the evaluated pictures: ``images[i]`` and ``native[i]`` are those of picture i.
 
     Pictures ``not_listed`` in the file, as a native run keeps them, have a number of their own and no objects.
@@ -48,8 +48,7 @@ class Truth:
         return None if index in self.not_listed else self.images[index].id
 
 
-@dataclass(frozen=True)
-class EvaluatedPictures:
+class EvaluatedPictures(Struct, frozen=True):
     """Pictures in the order of evaluation; ``unlisted`` are those that the ground truth does not name."""
 
     folder: ImageFolder
@@ -58,8 +57,7 @@ class EvaluatedPictures:
     unlisted: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Read:
+class _Read(Struct, frozen=True):
     """The ground truth of a file, without the pictures that are not in the folder."""
 
     kind: Literal["COCO annotations", "native proto"]

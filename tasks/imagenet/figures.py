@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.task import Example
@@ -22,8 +24,7 @@ from evaltools.tasks.shared.one_pass import RunSums, judge_records, sum_up
 _MOST_CHANGES: Final = 1000
 
 
-@dataclass(frozen=True)
-class ImagenetFigures:
+class ImagenetFigures(Struct, frozen=True):
     """Everything that is counted over the examples of a run; ``classified`` by configuration."""
 
     configurations: list[ConfigurationResult]

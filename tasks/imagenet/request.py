@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
@@ -14,8 +13,7 @@ from evaltools.tasks.shared.options.sampling import read_sampling, require_decid
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
 
 
-@dataclass(frozen=True)
-class ImagenetRequest(TaskRequest):
+class ImagenetRequest(TaskRequest, frozen=True):
     """What to evaluate with which configurations.
 
     ``margin`` is the change of accuracy, 0..1, that counts as none in verdicts.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.classification import ClassificationMetrics
@@ -12,8 +13,7 @@ from evaltools.stats.interval import Interval
 from evaltools.stats.proportions import PairedCounts
 
 
-@dataclass(frozen=True)
-class Data:
+class Data(Struct, frozen=True):
     """The pictures that were evaluated. ``labels_sha256`` and ``ground_truth_sha256`` are those of the label files."""
 
     images: str
@@ -27,16 +27,14 @@ class Data:
     preprocessing_latency: Latency
 
 
-@dataclass(frozen=True)
-class Classified:
+class Classified(Struct, frozen=True):
     """What one configuration answered; ``topk_intervals`` has the 95 % interval (Wilson) of each accuracy."""
 
     metrics: ClassificationMetrics
     topk_intervals: list[Interval]
 
 
-@dataclass(frozen=True)
-class TopKChange:
+class TopKChange(Struct, frozen=True):
     """Top-k accuracy of ``other`` minus that of ``baseline``, with its 95 % interval (Tango's score).
 
     ``lost``: only the baseline has the right label among its k best; ``gained``: only the other has. ``p_value`` is
@@ -56,8 +54,7 @@ Effect = Literal["lost", "gained", "neither"]
 """Of another first class: the baseline's was right, the other's is right, or neither is."""
 
 
-@dataclass(frozen=True)
-class FirstAnswer:
+class FirstAnswer(Struct, frozen=True):
     """The label of the class that came first, and its score (dequantised), null for what is no number.
 
     ``equal`` is the label of the other side's first class where that has the same best score here, else empty.
@@ -68,8 +65,7 @@ class FirstAnswer:
     equal: str = ""
 
 
-@dataclass(frozen=True)
-class ChangedAnswer:
+class ChangedAnswer(Struct, frozen=True):
     """A picture of which the two configurations say something else; ``truth`` is its right label.
 
     ``tie``: the other's first class has the best score of the baseline as well, or the other way round.
@@ -83,8 +79,7 @@ class ChangedAnswer:
     tie: bool
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """``other`` held against ``baseline`` on the same examples; ``topk`` has Top-1 first.
 
     ``identical`` examples have the same best classes with bit for bit the same scores. ``ties`` have another first
@@ -105,8 +100,7 @@ class Comparison:
             PairedCounts(self.agreement.example_count, entry.lost, entry.gained)
 
 
-@dataclass(frozen=True)
-class ExampleAnswer:
+class ExampleAnswer(Struct, frozen=True):
     """One configuration's best classes for one example with raw scores; ``rank`` of the right label, from 0."""
 
     classes: list[int]
@@ -115,8 +109,7 @@ class ExampleAnswer:
     invoke_us: float
 
 
-@dataclass(frozen=True)
-class ExampleRecord:
+class ExampleRecord(Struct, frozen=True):
     """One example with the answer of each configuration that finished it."""
 
     example: str
@@ -124,8 +117,7 @@ class ExampleRecord:
     answers: dict[str, ExampleAnswer]
 
 
-@dataclass(frozen=True)
-class ImagenetPart:
+class ImagenetPart(Struct, frozen=True):
     """Everything that the task adds: ``classified`` by configuration, ``examples`` on request."""
 
     data: Data

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import FolderPaths, ImageFolder, list_images, printable_name
 from evaltools.datasets.labels import read_denylist, read_labels
@@ -34,8 +35,7 @@ from evaltools.tasks.shared.measuring import require_stated
 TOP_K: Final = 10
 
 
-@dataclass(frozen=True)
-class ImagenetOptions:
+class ImagenetOptions(Struct, frozen=True):
     """The options of an ImageNet evaluation, named as on the command line; ``native`` is ``--compat=native``."""
 
     ground_truth_images_path: Path
@@ -48,8 +48,7 @@ class ImagenetOptions:
     native: bool = False
 
 
-@dataclass(frozen=True)
-class TopKObservation:
+class TopKObservation(Struct, frozen=True):
     """The best classes of one output with their raw scores, best first, and the rank of the right label.
 
     ``rank`` is 0 for a right top-1 answer, None where the label is not among ``classes``. ``nonfinite`` counts NaN and
@@ -67,8 +66,7 @@ class TopKObservation:
         return self.classes[0]
 
 
-@dataclass(frozen=True)
-class LabelledImages:
+class LabelledImages(Struct, frozen=True):
     """Pictures with their right labels, after the denylist and ``num_images``, and what was left out."""
 
     folder: ImageFolder

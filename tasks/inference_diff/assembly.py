@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.engine.describe import comparison_pairs, describe_model, describe_tensor
 from evaltools.engine.run import PassOutcome
@@ -53,16 +55,14 @@ from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.one_pass import judge_records, sum_up
 
 
-@dataclass(frozen=True)
-class DiffNotes:
+class DiffNotes(Struct, frozen=True):
     """The times of the first runs in microseconds by configuration, and what the yardsticks showed."""
 
     first_run_us: dict[str, float | None] = field(default_factory=dict)
     yardsticks: RerunOutcomes = field(default_factory=RerunOutcomes)
 
 
-@dataclass(frozen=True)
-class _MeasuredDifferences:
+class _MeasuredDifferences(Struct, frozen=True):
     """The differences of one configuration.
 
     Over all runs, over those of the yardsticks, over those of each kind of inputs.

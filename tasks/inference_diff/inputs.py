@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.datasets import sample
 from evaltools.datasets.gaussian import NATIVE_SEED, GaussianInputs
@@ -46,8 +47,7 @@ Words = Callable[[Ranges], str]
 """Says in words where one input comes from."""
 
 
-@dataclass(frozen=True)
-class InputOptions:
+class InputOptions(Struct, frozen=True):
     """The options about inputs. ``num_runs`` None means 50, or as many as the files or pictures hold.
 
     ``kind`` is "noise", "photos", "both", or "auto": pictures where ``images`` has them, both for an input that is
@@ -143,8 +143,7 @@ class RunInputs:
         return tuple(found[position] for position in range(self._count))
 
 
-@dataclass(frozen=True)
-class InputPlan:
+class InputPlan(Struct, frozen=True):
     """The inputs of every run: their source, and the name and kind of each run.
 
     ``tensors`` and ``words`` have one entry per input. ``pictures`` are the user's, if any, in the order of the runs.
@@ -154,7 +153,7 @@ class InputPlan:
     example_ids: tuple[str, ...]
     kinds: tuple[str, ...]
     tensors: tuple[TensorInfo, ...]
-    words: tuple[Words, ...] = field(repr=False)
+    words: tuple[Words, ...]
     pictures: Sequence[Path] = ()
 
     @property
@@ -237,8 +236,7 @@ def _saying(words: str) -> Words:
     return lambda _ranges: words
 
 
-@dataclass(frozen=True)
-class _PictureInputs:
+class _PictureInputs(Struct, frozen=True):
     """The pictures of a folder for one input, in every run or, ``with_noise``, in every other one.
 
     ``is_sample``: they are those that come with the package.

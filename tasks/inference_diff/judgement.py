@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.limits import check_limits
@@ -37,8 +39,7 @@ from evaltools.tasks.inference_diff.yardstick_plan import FEW_ROUNDINGS
 METRIC: Final = "outputs"
 
 
-@dataclass(frozen=True)
-class Sampled:
+class Sampled(Struct, frozen=True):
     """A configuration's difference over the runs of the yardsticks.
 
     ``farthest_inside`` says per output whether the run that differs most is among them; ``boxes`` is None where the run
@@ -65,8 +66,7 @@ class Sampled:
 NOTHING_SAMPLED: Final = Sampled(None, (), None, 0)
 
 
-@dataclass(frozen=True)
-class OutputJudge:
+class OutputJudge(Struct, frozen=True):
     """Judges the outputs of one configuration. CPU variants that run the same kernels are not used as yardsticks.
 
     ``measured`` are the yardsticks, ``kernels`` the CPU kernels that the configuration runs, empty where a delegate

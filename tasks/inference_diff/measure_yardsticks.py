@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.engine.opening import Opened
 from evaltools.engine.run import PassOutcome
@@ -104,8 +105,7 @@ def choose_sample(
     return tuple(sorted(chosen))
 
 
-@dataclass(frozen=True)
-class RunChanges:
+class RunChanges(Struct, frozen=True):
     """How much each run of a configuration differs: per output, and in boxes that have no equal partner.
 
     Of each output by its squares, and by its squares relative to the reference's in that run.

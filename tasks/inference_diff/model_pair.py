@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
@@ -14,8 +15,7 @@ from evaltools.runtime import Delegation, Inference, RuntimeFacts, Session
 from evaltools.runtime.session import Array, TensorSpec
 
 
-@dataclass(frozen=True)
-class ModelPair:
+class ModelPair(Struct, frozen=True):
     """The model under test and the reference's.
 
     ``inputs`` describes the tensors that are filled, in the order of the test model: of two that belong together, the

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.gates.criteria import Criterion
@@ -48,8 +49,7 @@ _DISK_FOR_MEMORY: Final = 4
 """The journal may grow by so many times as much, by the outputs of all configurations."""
 
 
-@dataclass(frozen=True)
-class DiffRequest(TaskRequest):
+class DiffRequest(TaskRequest, frozen=True):
     """What to compare.
 
     ``reference_model_file`` None: the same model. ``reference`` None only with ``load_reference``. ``input_shapes`` are
@@ -131,8 +131,7 @@ def _count(flags: Options, name: str, lowest: int, unless_given: int | None = No
     return number
 
 
-@dataclass(frozen=True)
-class DiffMaterial:
+class DiffMaterial(Struct, frozen=True):
     """The checked parts of an inference diff.
 
     ``inputs`` describes the inputs, and ``source`` gives them. They come from ``plan``, or from ``loaded`` outputs of
@@ -361,7 +360,7 @@ def _as_saved(own: Sequence[TensorInfo], saved: Sequence[Tensor], order: Sequenc
     for mine, position in zip(own, order, strict=True):
         tensor = saved[position]
         quantisation = {"scale": tensor.scale, "zero_point": tensor.zero_point}
-        found.append(replace(mine, dtype=tensor.dtype, shape=tuple(tensor.shape), **quantisation))  # type: ignore[arg-type]
+        found.append(replace(mine, dtype=tensor.dtype, shape=tuple(tensor.shape), **quantisation))
     return tuple(found)
 
 

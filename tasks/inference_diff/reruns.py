@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from evaltools.configuration import Configuration
 from evaltools.engine.opening import NotMeasured, open_configuration
@@ -22,8 +23,7 @@ REPEAT: Final = "repeat"
 Runs = Sequence[tuple[Array, ...]]
 
 
-@dataclass(frozen=True)
-class Runnable:
+class Runnable(Struct, frozen=True):
     """What a session is opened from; ``fit`` wraps it as the pass does."""
 
     model: ModelFile
@@ -31,8 +31,7 @@ class Runnable:
     fit: Callable[[Session], Session]
 
 
-@dataclass(frozen=True)
-class Rerun:
+class Rerun(Struct, frozen=True):
     """A session to be run again on the sampled runs; ``expected_from`` names the outputs that it is compared with.
 
     ``change_inputs`` changes the inputs, if it is given.
@@ -46,8 +45,7 @@ class Rerun:
     change_inputs: Callable[[Runs], Runs] | None = None
 
 
-@dataclass(frozen=True)
-class RerunOutcome:
+class RerunOutcome(Struct, frozen=True):
     """The outcome of a rerun; if it failed, ``summary`` is None and ``reason`` says why."""
 
     rerun: Rerun
@@ -55,8 +53,7 @@ class RerunOutcome:
     reason: str | None
 
 
-@dataclass(frozen=True)
-class RerunOutcomes:
+class RerunOutcomes(Struct, frozen=True):
     """The outcomes of all reruns over ``runs``, or of those before it was ``interrupted``.
 
     ``expected`` has the outputs of these runs that the CPU variants are held against, as far as there are any;
@@ -81,8 +78,7 @@ class RerunOutcomes:
         return next((entry for entry in self.of_kind(REPEAT) if entry.rerun.name == name), None)
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """Numbers, inputs and expected outputs of the sampled runs, and how the pass drove its sessions through them.
 
     A model with a state gives the same outputs again only when it is driven in the same way from the start.

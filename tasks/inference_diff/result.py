@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from evaltools.gates.limits import LimitCheck
 from evaltools.gates.verdict import Grade, OutputVerdict
@@ -23,8 +24,7 @@ def loaded_from(folder: str) -> str:
     return f"loaded from {folder}"
 
 
-@dataclass(frozen=True)
-class InputUsed:
+class InputUsed(Struct, frozen=True):
     """An input as it was filled; ``source`` says with what.
 
     Random numbers were drawn from ``low`` to ``high``, of which ``range_from`` tells: the flag, the native tool's rule,
@@ -41,8 +41,7 @@ class InputUsed:
     range_from: str = ""
 
 
-@dataclass(frozen=True)
-class Variant:
+class Variant(Struct, frozen=True):
     """A CPU variant, or the reference in a lower precision, against the reference over the sampled runs.
 
     ``outputs`` is empty, and ``reason`` says why, where it could not be measured.
@@ -55,8 +54,7 @@ class Variant:
     boxes: BoxAgreement | None
 
 
-@dataclass(frozen=True)
-class Repeatability:
+class Repeatability(Struct, frozen=True):
     """The same configuration a second time, from the start, over ``runs`` runs.
 
     ``identical`` is null, and ``reason`` says why, where the second time could not be measured. ``max`` is the largest
@@ -69,8 +67,7 @@ class Repeatability:
     reason: str | None
 
 
-@dataclass(frozen=True)
-class JudgedOutput:
+class JudgedOutput(Struct, frozen=True):
     """One output of one configuration: the difference, and its verdict.
 
     ``in_boxes``: it is one of a detector's four outputs, whose elements mean nothing by themselves; boxes are judged.
@@ -84,8 +81,7 @@ class JudgedOutput:
     held_against: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class OfOneKind:
+class OfOneKind(Struct, frozen=True):
     """The differences over the runs whose inputs are of one ``kind``: noise or photos."""
 
     kind: str
@@ -94,8 +90,7 @@ class OfOneKind:
     boxes: BoxAgreement | None
 
 
-@dataclass(frozen=True)
-class PlantedFault:
+class PlantedFault(Struct, frozen=True):
     """A known fault, planted in the reference's outputs.
 
     ``noticed`` is null where it changes nothing in these outputs. ``missed_in`` names the outputs for which the verdict
@@ -107,8 +102,7 @@ class PlantedFault:
     missed_in: list[str]
 
 
-@dataclass(frozen=True)
-class Sensitivity:
+class Sensitivity(Struct, frozen=True):
     """What the verdict on a configuration would have noticed: faults planted in ``runs`` of the reference's outputs.
 
     ``smallest_noise`` is the smallest normal noise that would have been noticed in every output, its standard deviation
@@ -127,8 +121,7 @@ class Sensitivity:
     hardly_change: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class LikeTheCpu:
+class LikeTheCpu(Struct, frozen=True):
     """A delegate's outputs in all ``runs`` looked at are bit for bit those of the CPU's ``kernels``.
 
     ``once_more`` says whether so they are with other inputs; null, with a ``reason``, where that could not be measured.
@@ -140,8 +133,7 @@ class LikeTheCpu:
     reason: str
 
 
-@dataclass(frozen=True)
-class DiffComparison:
+class DiffComparison(Struct, frozen=True):
     """One configuration against the reference.
 
     ``boxes`` and ``boxes_verdict`` stand in for the verdicts of a detector's four outputs; the verdict on all stands
@@ -164,8 +156,7 @@ class DiffComparison:
     like_the_cpu: LikeTheCpu | None = None
 
 
-@dataclass(frozen=True)
-class RunTimes:
+class RunTimes(Struct, frozen=True):
     """Times of one configuration.
 
     ``first_run_us`` is that of the very first run, which warms up and is in no other figure; ``run_and_read_latency``
@@ -177,8 +168,7 @@ class RunTimes:
     invokes_us: list[float]
 
 
-@dataclass(frozen=True)
-class InferenceDiff:
+class InferenceDiff(Struct, frozen=True):
     """Everything about an inference diff that is not about one configuration.
 
     ``reference_model`` is null where both sides ran the same model. ``reference_loaded_from`` names the folder where

@@ -14,12 +14,12 @@ import re
 import zipfile
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
+from msgspec import Struct, field
 
 from evaltools.datasets.arrays import read_arrays
 from evaltools.documents import json_as
@@ -35,8 +35,7 @@ _MANIFEST: Final = "manifest.json"
 _INPUTS: Final = "inputs"
 
 
-@dataclass(frozen=True)
-class SavedFile:
+class SavedFile(Struct, frozen=True):
     """The file with the arrays of one run; ``run`` counts from 0."""
 
     run: int
@@ -44,8 +43,7 @@ class SavedFile:
     sha256: str
 
 
-@dataclass(frozen=True)
-class SavedConfiguration:
+class SavedConfiguration(Struct, frozen=True):
     """The outputs of one configuration, ``tensors`` in the order of the files, and the model that gave them."""
 
     name: str
@@ -59,8 +57,7 @@ class SavedConfiguration:
     outputs: list[SavedFile]
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(Struct, frozen=True):
     """The content of ``manifest.json``.
 
     ``invocations_per_run`` and ``warmup_runs`` matter for models that keep a state from one run to the next. ``kinds``
@@ -140,8 +137,7 @@ class SavingInputs:
         return values
 
 
-@dataclass(frozen=True)
-class SavedReference:
+class SavedReference(Struct, frozen=True, dict=True):
     """The inputs in a folder and the outputs of its reference; each file is checked when it is read.
 
     ``input_order`` and ``output_order`` are the saved positions of the tensors, in the order of this model's tensors.

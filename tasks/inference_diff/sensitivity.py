@@ -6,10 +6,10 @@ A fault counts as noticed where every output that it changes is judged ``diverge
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from evaltools.gates.verdict import Grade, OutputVerdict, worst
 from evaltools.model import TensorInfo
@@ -76,8 +76,7 @@ def unlike_runs(outputs: Mapping[int, tuple[Array, ...]], count: int) -> dict[in
     return {number: outputs[number] for number in chosen}
 
 
-@dataclass(frozen=True)
-class _Series:
+class _Series(Struct, frozen=True):
     """One output of the reference over the runs, with its type, quantisation and range."""
 
     runs: list[Array]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.gates.verdict import GRADES, size_of
@@ -85,8 +86,7 @@ def _concern(compared: Sequence[DiffComparison], position: int) -> tuple[int, fl
     return grade, max(entry.difference.relative_rms or 0.0 for entry in judged), -position
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """The figures of one output in one configuration, or the worst of the noise floor."""
 
     output: str

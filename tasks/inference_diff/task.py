@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.engine.task import Example, Prepared
 from evaltools.errors import ModelError
@@ -39,16 +39,14 @@ class InputSource(Protocol):
         """
 
 
-@dataclass(frozen=True, eq=False)
-class KindValues:
+class KindValues(Struct, frozen=True, eq=False):
     """What is kept of one output of one run to compute the figures of its kind."""
 
     kind: str
     values: dict[str, npt.NDArray[Any]]
 
 
-@dataclass(frozen=True, eq=False)
-class Difference:
+class Difference(Struct, frozen=True, eq=False):
     """One run of one configuration against the reference: every output, and the boxes of a detector.
 
     ``of_kind`` has what is kept of each output for the figures of its kind, None where it has none.
@@ -59,16 +57,14 @@ class Difference:
     of_kind: tuple[KindValues | None, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class DiffObservation:
+class DiffObservation(Struct, frozen=True, eq=False):
     """What is remembered of one run: the difference (None without a reference), and the outputs of some runs."""
 
     difference: Difference | None
     outputs: tuple[Array, ...] | None
 
 
-@dataclass(frozen=True)
-class DiffSummary:
+class DiffSummary(Struct, frozen=True):
     """All runs of one configuration: one entry per output, and the boxes of a detector.
 
     ``by_run`` has the runs of each output by their number.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, TensorInfo
@@ -27,8 +27,7 @@ _ORDINARY_WHOLE: Final = (0, 127)
 _SANE: Final = 1e6
 
 
-@dataclass(frozen=True)
-class DrawnRange:
+class DrawnRange(Struct, frozen=True):
     """Lowest and highest value; ``whole``: whole numbers are drawn, both ends among them. ``why`` is for people."""
 
     low: float

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 KEYS: Final = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _FOLDERS: Final = ("lists/partial", "cache/archives/partial", "root")
 _LAST_OUTPUT: Final = 1000
 
 
-@dataclass(frozen=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """Where packages come from.
 
     Attributes:

@@ -9,11 +9,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint
 from typing import Any, Final, Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools import extensions
 from evaltools.configuration import Configuration
@@ -35,8 +36,7 @@ _SEED: Final = 1
 _OPENVINO: Final = "runtime=compiled use_npu=true npu_vendor=intel_openvino npu_options=device"
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(Struct, frozen=True):
     """A configuration to try; its arithmetic may differ from the builtin kernels by ``largest_error``."""
 
     name: str
@@ -44,8 +44,7 @@ class Check:
     largest_error: float
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """What was found out: ``proof`` says what ran or what is there, ``next_step`` what to do where it is missing.
 
     ``elsewhere``: it never runs on a machine like this, but on others. ``here`` says what a delegate is on a computer,

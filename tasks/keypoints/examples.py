@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import msgspec
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from PIL import Image
 
 from evaltools.datasets.files import read_bytes
@@ -53,16 +54,14 @@ class _Document(msgspec.Struct):
     annotations: list[Person]
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """What becomes an input: a picture, or the box of a person in it."""
 
     picture: Path
     box: Box | None = None
 
 
-@dataclass(frozen=True)
-class Truth:
+class Truth(Struct, frozen=True):
     """The people that an input shows, and what it shows of them."""
 
     seen: Seen

@@ -7,8 +7,9 @@ that they lack: what they cannot do is refused here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.configuration import AUTO, CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import PARAMETERS, parse_external_options
@@ -20,8 +21,7 @@ from evaltools.request import Options
 _ELSEWHERE: Final = "leave it out, or take --device_program=evaltools"
 
 
-@dataclass(frozen=True)
-class NativePaths:
+class NativePaths(Struct, frozen=True):
     """Where the files of a run are on the device; pictures, labels and ground truth only where the task has them."""
 
     binary: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import DELEGATES, Delegate, DelegateSettings
@@ -23,8 +24,7 @@ _XNNPACK: Final = next(delegate for delegate in DELEGATES if delegate.name == "X
 _NNAPI: Final = "NNAPI"
 
 
-@dataclass(frozen=True)
-class ProvenRun:
+class ProvenRun(Struct, frozen=True):
     """What a log proves of a delegate that was asked for.
 
     ``nodes`` counts those of the main graph that it took, None where the log does not prove that it ran. ``devices``
@@ -46,8 +46,7 @@ class ProvenRun:
         return f"took {self.nodes} nodes{where}"
 
 
-@dataclass(frozen=True)
-class NativeDelegation:
+class NativeDelegation(Struct, frozen=True):
     """What ran where, and why that is not what was asked for, None where it is or where nothing was asked for.
 
     The log does not say which operators stay on the CPU: those of ``proof`` are empty. ``asked`` has every delegate

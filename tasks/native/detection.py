@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import printable_name
 from evaltools.engine.describe import comparison_pairs
@@ -54,8 +55,7 @@ _SIX_DIGITS: Final = (
 Records = Sequence[Record[FoundObjects]]
 
 
-@dataclass(frozen=True)
-class NativeDetection:
+class NativeDetection(Struct, frozen=True):
     """The configurations with their figures, what the task adds to a result, and warnings."""
 
     configurations: list[ConfigurationResult]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.errors import DataError
@@ -25,8 +27,7 @@ from evaltools.tasks.native.outcome import NativeBinary, NativeOutcome
 _INPUT_SOURCE: Final = "random numbers of the native tool, which are those of its C++ library"
 
 
-@dataclass(frozen=True)
-class NativeDiff:
+class NativeDiff(Struct, frozen=True):
     """The configurations with figures and verdicts, those of a place behind its reference; the task's part."""
 
     configurations: list[ConfigurationResult]

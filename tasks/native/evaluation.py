@@ -7,8 +7,9 @@ command line.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from evaltools.engine.describe import describe_model
 from evaltools.engine.run_folder import digest

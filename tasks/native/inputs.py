@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
+
+from msgspec import Struct
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, read_labels
@@ -37,8 +38,7 @@ _WHY_ONE_PART: Final[dict[NativeTask, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class NativePart:
+class NativePart(Struct, frozen=True):
     """What one run of a native tool gets: pictures in the order of evaluation, and its ground truth as a file holds it.
 
     ``ground_truth`` is None for coco without one, and for inference_diff.
@@ -48,8 +48,7 @@ class NativePart:
     ground_truth: bytes | None
 
 
-@dataclass(frozen=True)
-class ImagenetInputs:
+class ImagenetInputs(Struct, frozen=True):
     """Checked inputs of imagenet.
 
     Those of each task have the same members. ``label_text`` is the content of ``--model_output_labels``, None where the
@@ -88,8 +87,7 @@ class ImagenetInputs:
         return len(self.images.paths)
 
 
-@dataclass(frozen=True)
-class CocoInputs:
+class CocoInputs(Struct, frozen=True):
     """Checked inputs of coco, with the members of :class:`ImagenetInputs`."""
 
     request: CocoRequest
@@ -132,8 +130,7 @@ class CocoInputs:
         return len(self.pictures.paths)
 
 
-@dataclass(frozen=True)
-class DiffInputs:
+class DiffInputs(Struct, frozen=True):
     """Checked inputs of inference_diff, which makes its own random numbers; members as of :class:`ImagenetInputs`."""
 
     request: DiffRequest

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.errors import DataError, UsageError
 from evaltools.native.logs.delegate_use import FALLBACK_HINT
@@ -32,8 +34,7 @@ _BOARDS: Final = {"aarch64": "elinux_aarch64", "armv7l": "elinux_armhf"}
 """TensorFlow's configurations of bazel, by Android's ABI and by what ``uname -m`` says."""
 
 
-@dataclass(frozen=True)
-class NativeBinary:
+class NativeBinary(Struct, frozen=True):
     """The program that ran: its file's name and the sha256 of its content."""
 
     name: str
@@ -49,8 +50,7 @@ class NativeBinary:
         return RuntimeUsed("native", self.name, self.version, kernels, messages)
 
 
-@dataclass(frozen=True)
-class NativeOutcome:
+class NativeOutcome(Struct, frozen=True):
     """One configuration: ``described`` without figures, ``figures`` None where it is not measured.
 
     ``log`` is what its only part printed, or its first one.

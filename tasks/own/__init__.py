@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
@@ -63,7 +64,7 @@ class OwnKind(EvaluationKind):
 
     @property
     def part_type(self) -> type:
-        """The dataclass of the task's part of a result."""
+        """The struct of the task's part of a result."""
         from evaltools.tasks.own.result import OwnPart
 
         return OwnPart

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, ParamSpec, Protocol, runtime_checkable
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -21,8 +22,7 @@ Parameters = ParamSpec("Parameters")
 Better = Literal["higher", "lower"]
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(Struct, frozen=True):
     """One example: ``prepare`` takes its ``input``, ``score`` its ``target``; ``id`` is unique and stays the same.
 
     >>> Example("cat.jpg", "val/cat.jpg", target=3).target
@@ -34,8 +34,7 @@ class Example:
     target: Any = None
 
 
-@dataclass(frozen=True)
-class Mean:
+class Mean(Struct, frozen=True):
     """A metric of a task: the mean of what ``score`` gives under ``name``, over the examples.
 
     ``margin`` is the change, in the metric's own unit, that counts as none in verdicts; None: that of ``--margin``.
@@ -50,8 +49,7 @@ class Mean:
     whole: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pooled(Mean):
+class Pooled(Mean, frozen=True, kw_only=True):
     """A metric of all examples together: ``figure`` takes what ``score`` or ``agree`` gave of each, as arrays in order.
 
     It gives one number, or one for each example, whose mean is the metric. NaN: there is no such figure.
@@ -70,8 +68,7 @@ def share_of(rows: Sequence[npt.NDArray[Any]]) -> float:
     return part / whole if whole else float("nan")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Share(Pooled):
+class Share(Pooled, frozen=True, kw_only=True):
     """A metric that is a share: of each example ``score`` gives the part and the whole, and the metric is that of sums.
 
     Which whole an example has does not depend on what the model gives.
@@ -122,8 +119,7 @@ def pooled(
     return Pooled(name=name, better=better, margin=margin, figure=figure)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Task:
+class Task(Struct, frozen=True, kw_only=True):
     """A task over some examples.
 
     ``prepare(input, tensors)`` gives one array per input of the model; each of ``tensors`` has ``name``, ``shape``,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from statistics import stdev
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.engine.task import Example
 from evaltools.gates.mean_verdict import mean_verdict
@@ -24,8 +25,7 @@ Rows = Mapping[int, tuple[npt.NDArray[Any] | None, ...]]
 """What was observed of each example that a configuration finished, by its number: an array for each metric."""
 
 
-@dataclass(frozen=True)
-class Scores:
+class Scores(Struct, frozen=True):
     """A metric over some examples: its figure, and a number of each example, whose mean that is.
 
     ``rows`` is what was observed of each. ``figure_of`` makes the figure of them, if no mean does.

@@ -8,11 +8,12 @@ import importlib.util
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
+
+from msgspec import Struct
 
 from evaltools.errors import UsageError
 from evaltools.extensions import TASKS, entries, imported, reason_and_place, unusable
@@ -30,8 +31,7 @@ _BESIDE: Final[dict[Path, dict[str, Path]]] = {}
 """The modules beside the file of a task that it imported, by their names."""
 
 
-@dataclass(frozen=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Where another process finds the task again: an installed ``module``, or else the ``file``.
 
     The one task that a FILE.yaml states has no ``name`` in it.
@@ -72,8 +72,7 @@ class Origin:
         return checksum.hexdigest()
 
 
-@dataclass(frozen=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """A task's function; ``origin`` is None where only this process has it, as in a notebook.
 
     ``installed`` is the name of its entry point, or of the task that comes with evaltools (``is_built_in``).

@@ -7,9 +7,10 @@ import re
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, TypeName, Value, did_you_mean
@@ -18,8 +19,7 @@ _TYPES: Final[dict[type, TypeName]] = {bool: "bool", int: "int32", float: "float
 _KNOWN: Final = "bool, int, float, str, Path, one of these | None, or Literal[...] of texts or numbers"
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(Struct, frozen=True):
     """One option: its flag, and what the function takes."""
 
     parameter: Parameter

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import field
 
 from evaltools.errors import UsageError
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
@@ -16,8 +17,7 @@ from evaltools.tasks.shared.options.sampling import read_sampling
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
 
 
-@dataclass(frozen=True)
-class OwnRequest(TaskRequest):
+class OwnRequest(TaskRequest, frozen=True):
     """What to evaluate with which configurations.
 
     ``options`` are what the task's function is called with. ``margin`` is the change of a metric that counts as none

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from evaltools.metrics.latency import Latency
 from evaltools.result.small_pictures import Drawing
@@ -11,8 +11,7 @@ from evaltools.stats.means import MeanChange
 from evaltools.tasks.own.definition import Mean
 
 
-@dataclass(frozen=True)
-class MetricMean:
+class MetricMean(Struct, frozen=True):
     """The mean of a metric over the ``examples`` that a configuration finished, with its 95 % interval.
 
     A metric of all examples together stands here as well: it is the mean of what the examples contribute (the
@@ -32,8 +31,7 @@ class MetricMean:
     interval: Interval | None
 
 
-@dataclass(frozen=True)
-class MetricComparison:
+class MetricComparison(Struct, frozen=True):
     """A metric of ``other`` held against that of ``baseline`` on the examples that both finished.
 
     ``change`` is that of the mean with what its bounds follow from, ``interval`` its 95 % interval. For a metric of
@@ -47,8 +45,7 @@ class MetricComparison:
     interval: Interval | None
 
 
-@dataclass(frozen=True)
-class ExampleScores:
+class ExampleScores(Struct, frozen=True):
     """The scores of one example in the order of the metrics, of each configuration that finished it.
 
     Null where it has none. For a metric of all examples together it is what the example contributes to it.
@@ -58,8 +55,7 @@ class ExampleScores:
     scores: dict[str, list[float | None]]
 
 
-@dataclass(frozen=True)
-class DrawnExample:
+class DrawnExample(Struct, frozen=True):
     """An example of which ``other`` gives something else than the reference, as its task draws it."""
 
     other: str
@@ -67,8 +63,7 @@ class DrawnExample:
     drawing: Drawing
 
 
-@dataclass(frozen=True)
-class OwnPart:
+class OwnPart(Struct, frozen=True):
     """A task of your own: which one, with which options, and what came out.
 
     ``source`` is ``FILE.py:NAME``, empty where only the process had it; ``sha256`` is that of the file.

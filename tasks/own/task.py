@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.engine.task import Example as NumberedExample
 from evaltools.engine.task import Prepared
@@ -45,8 +45,7 @@ class _Unfit(Exception):
     """A task's function returned something that it must not return."""
 
 
-@dataclass(frozen=True, eq=False)
-class ObservedScores:
+class ObservedScores(Struct, frozen=True, eq=False):
     """The scores of one example, in the order of the metrics; ``unknown`` are names that no metric has.
 
     None stands for the agreement with a reference that failed, or that there is not. ``drawing`` is what changed
@@ -91,7 +90,7 @@ class OwnTask:
         own = Outputs(outputs, self._outputs, self.inputs)
         if reference is outputs:
             found = scores(self.task, example, own, own)
-            return dataclasses.replace(found, uncertainty=_uncertainty(self.task, example, own))
+            return replace(found, uncertainty=_uncertainty(self.task, example, own))
         base = None if reference is None else Outputs(reference, self._outputs, self.inputs)
         return scores(self.task, example, own, base)
 
@@ -154,7 +153,7 @@ def make_task(loaded: Loaded, options: Mapping[str, Any]) -> Task:
         may_be_missing = name in ("agree", "draw", "uncertainty") or (name == "score" and given["agree"] is not None)
         if not callable(function) and not (function is None and may_be_missing):
             raise UsageError(f"{place}: {name} is {_kind(function)}; give a function")
-    return dataclasses.replace(task, examples=examples, metrics=tuple(task.metrics))
+    return replace(task, examples=examples, metrics=tuple(task.metrics))
 
 
 def _require_examples(examples: Sequence[Any], place: str) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 
 class Quantisation(NamedTuple):
@@ -16,8 +16,7 @@ class Quantisation(NamedTuple):
     zero_point: int
 
 
-@dataclass(frozen=True)
-class TaskTensor:
+class TaskTensor(Struct, frozen=True):
     """An input or output of the model. ``shape`` and ``dtype`` are those that the array must have, or has.
 
     ``normalization`` is what the model's metadata say of pictures, mean and standard deviation of values 0..255.

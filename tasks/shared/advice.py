@@ -6,10 +6,12 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.engine.execution import Execution, sessions_of_workers
@@ -37,8 +39,7 @@ _NO_FLAG: Final = "none is known that would make this run faster on this compute
 _MICROSECONDS: Final = 1e6
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """How examples are run; ``num_threads`` is of the tests, None: as they were asked for."""
 
     workers: int
@@ -46,16 +47,14 @@ class Settings:
     num_threads: int | None = None
 
 
-@dataclass(frozen=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """One turn over all examples of a round: its time, and how many of them failed."""
 
     seconds: float
     failed: int
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """What every turn has in common: ``examples`` of a ``task`` on the configurations of a finished run.
 
     Each turn opens sessions of its own, so that the interval allows for what processes differ by.

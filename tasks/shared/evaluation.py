@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools import exit_codes
 from evaltools.configuration import Configuration
@@ -50,8 +52,7 @@ from evaltools.tasks.shared.startup import CHECKS, OPENING, Startup
 Asked = TypeVar("Asked", bound=TaskRequest)
 
 
-@dataclass(frozen=True)
-class ReadyTask(Generic[Observation]):
+class ReadyTask(Struct, Generic[Observation], frozen=True):
     """A task, and how its pass is set up.
 
     ``runs``: whether the pass is run; it is not where no configuration can run. ``notes`` are what the evaluation
@@ -65,8 +66,7 @@ class ReadyTask(Generic[Observation]):
     interrupted: bool = False
 
 
-@dataclass(frozen=True)
-class Findings:
+class Findings(Struct, frozen=True):
     """The figures of a run, and what the task concludes of them.
 
     ``configurations`` have the figures that every task has; ``sums`` are the sums over all records. ``part`` is the
@@ -210,8 +210,7 @@ def record(prepare: Callable[[Asked], Evaluation[Observation]], asked: Asked, ob
     return exit_codes.OK if is_whole else exit_codes.NOT_MEASURED
 
 
-@dataclass(frozen=True)
-class _Run(Generic[Observation]):
+class _Run(Struct, Generic[Observation], frozen=True):
     """A run whose records are all in its journal."""
 
     evaluation: Evaluation[Observation]

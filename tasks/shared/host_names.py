@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.parameter import Value
 from evaltools.result.evaluation import DelegateUsed
 
 
-@dataclass(frozen=True)
-class HostNames:
+class HostNames(Struct, frozen=True):
     """The names that files and folders have on the host, by their names on devices.
 
     evaltools made the names on devices, so that nothing else in a text is one of them.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from evaltools.engine.stage_names import CACHE, DECODE, READ, RESIZE
 from evaltools.engine.task import Prepared
@@ -75,8 +75,7 @@ def input_transform(
     return ImageToTensor(height, width, np.dtype(tensor.dtype), chosen, quantization, crop_fraction, letterbox)
 
 
-@dataclass(frozen=True)
-class PictureFrame:
+class PictureFrame(Struct, frozen=True):
     """A picture's own size in pixels, and its place in a letterbox, if it is in one."""
 
     width: int
@@ -84,8 +83,7 @@ class PictureFrame:
     placement: Placement | None
 
 
-@dataclass(frozen=True)
-class LoadedPicture:
+class LoadedPicture(Struct, frozen=True):
     """A picture as the model's input, and how long its reading, decoding and resizing took, in microseconds."""
 
     values: Array

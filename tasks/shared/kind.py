@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct, field
 
 from evaltools import exit_codes
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
     from evaltools.tasks.shared.request import TaskRequest
 
 
-@dataclass(frozen=True)
-class PartsOfTask:
+class PartsOfTask(Struct, frozen=True):
     """How the examples of a task can be divided among devices.
 
     ``count`` is the number of examples. ``pictures`` has, by the name of an option with a folder of pictures, the
@@ -84,7 +84,7 @@ class EvaluationKind(ABC):
     @property
     @abstractmethod
     def part_type(self) -> type:
-        """The dataclass of the task's part of a result."""
+        """The struct of the task's part of a result."""
 
     @property
     @abstractmethod

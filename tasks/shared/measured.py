@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from evaltools.engine.execution import Execution
 from evaltools.engine.quiet_latency import QuietTimes
@@ -14,8 +15,7 @@ from evaltools.result.sampling import Sampling
 from evaltools.runtime.process.restarting import Restarts
 
 
-@dataclass(frozen=True)
-class MeasuredPass:
+class MeasuredPass(Struct, frozen=True):
     """The outcome of a pass, with the latency measured after it and how both were carried out.
 
     ``quiet`` has the latencies of the quiet phase, None if there was none: with one worker the pass itself is quiet.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.engine.capture_answer import CaptureAnswers
@@ -74,8 +75,7 @@ class Observer:
         """Called when everything is measured. From here on Ctrl-C would lose the result."""
 
 
-@dataclass(frozen=True)
-class OpenConfigurations:
+class OpenConfigurations(Struct, frozen=True):
     """The configurations of an evaluation, reference first: ``described`` are all, ``entries`` those that can run.
 
     ``elsewhere`` are the tests that run on other machines, None where all run here.
@@ -121,8 +121,7 @@ class OpenConfigurations:
         return any(entry.role == "test" and entry.name in self.sessions for entry in self.described)
 
 
-@dataclass(frozen=True)
-class PassSetup:
+class PassSetup(Struct, frozen=True):
     """How a pass of a task is set up.
 
     ``reference`` is the reference's name. ``one_worker``: one worker runs unless the user asks for more. ``wrap`` takes

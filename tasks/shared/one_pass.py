@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.task import Example, Record
@@ -33,8 +35,7 @@ class PairAccumulator(Protocol[Seen]):
         """Count one example."""
 
 
-@dataclass
-class ConfigurationSums:
+class ConfigurationSums(Struct):
     """The sums over the records of one configuration that every task needs.
 
     ``invokes_us`` are the times of each ``invoke``, ``run_and_read_us`` those from the last ``invoke`` of an example
@@ -58,8 +59,7 @@ class ConfigurationSums:
             self.failures.append(FailedExample(record.example.id, name, record.failure.stage, record.failure.reason))
 
 
-@dataclass
-class PairTimes:
+class PairTimes(Struct):
     """The times of the first ``invoke`` of each example that both configurations ran, in the same order.
 
     ``processes`` numbers the pairs of processes that ran them.
@@ -77,8 +77,7 @@ class PairTimes:
             self.processes.append(processes)
 
 
-@dataclass(frozen=True)
-class RunSums:
+class RunSums(Struct, frozen=True):
     """The sums over all records of a run. Times are those of the quiet phase, if there was one."""
 
     measured: MeasuredPass

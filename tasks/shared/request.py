@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from evaltools.configuration import Configuration
 from evaltools.engine.execution import Execution
@@ -14,8 +15,7 @@ from evaltools.tasks.shared.options.execution import flags_to_repeat, read_execu
 from evaltools.tasks.shared.options.sampling import SamplingAsked
 
 
-@dataclass(frozen=True)
-class TaskRequest:
+class TaskRequest(Struct, frozen=True, kw_only=True):
     """What every evaluation is asked for, checked.
 
     ``max_failed_examples`` None: no limit. ``flags`` are those that a resumed run must repeat. ``command`` is only
@@ -26,13 +26,13 @@ class TaskRequest:
     model_file: Path
     reference: Configuration | None
     tests: tuple[Configuration, ...]
-    allow_fallback: bool = field(default=False, kw_only=True)
-    max_failed_examples: int | None = field(default=None, kw_only=True)
-    execution: Execution = field(default_factory=Execution, kw_only=True)
-    flags: Mapping[str, str] = field(default_factory=dict, kw_only=True)
-    command: tuple[str, ...] = field(default=(), kw_only=True)
-    source: Request | None = field(default=None, kw_only=True)
-    sampling: SamplingAsked | None = field(default=None, kw_only=True)
+    allow_fallback: bool = False
+    max_failed_examples: int | None = None
+    execution: Execution = field(default_factory=Execution)
+    flags: Mapping[str, str] = field(default_factory=dict)
+    command: tuple[str, ...] = ()
+    source: Request | None = None
+    sampling: SamplingAsked | None = None
 
     @property
     def configurations(self) -> tuple[Configuration, ...]:

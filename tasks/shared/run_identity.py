@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.engine.execution import Shard
@@ -235,8 +237,7 @@ def _stamp(path: Path) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-@dataclass(frozen=True)
-class RunAtPlace:
+class RunAtPlace(Struct, frozen=True):
     """A whole run done at one place, this computer or a device: the run folders of its shards.
 
     Where several places did the same run, ``name`` stands behind the names of their configurations, ``NAME@PLACE``.
@@ -253,8 +254,7 @@ class RunAtPlace:
         return f"@{self.name}" if self.name else ""
 
 
-@dataclass(frozen=True)
-class MergedRun:
+class MergedRun(Struct, frozen=True):
     """The merged records of shards."""
 
     described: list[ConfigurationResult]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.errors import ImageError, TaskError
 from evaltools.tasks.embeddings import vectors
@@ -24,8 +24,7 @@ from evaltools.tasks.text import rows
 Scores = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A meaning of the output: ``score`` holds it against what is ``wanted``, ``agree`` against the reference's.
 
     ``metrics`` gives those with a truth or without one. ``uncertainty`` says how near it is to another one, None:

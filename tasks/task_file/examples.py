@@ -6,12 +6,13 @@ import math
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.datasets.arrays import read_array, read_named_array
 from evaltools.datasets.labels import read_labels
@@ -31,8 +32,7 @@ Wanted = Literal["label", "number", "file", "array"]
 _ENDINGS = (".npz", ".npy")
 
 
-@dataclass(frozen=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """An array in a file, ``name`` in an .npz file; it is read when it is needed."""
 
     path: Path

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.benchmark.disturbances import find_disturbances
 from evaltools.result.benchmark import Conditions
@@ -28,7 +28,7 @@ NOTHING: Final = Conditions(None, [0], [], [], {}, None, None, None, 0.0)
 
 
 def found(drift: Drift | None = None, **changes: object) -> list[str]:
-    return find_disturbances(BEFORE, replace(AFTER, **changes), drift)  # type: ignore[arg-type]
+    return find_disturbances(BEFORE, replace(AFTER, **changes), drift)
 
 
 def test_a_quiet_machine() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from msgspec.structs import replace
 
 from evaltools.benchmark.inputs import BenchmarkInputOptions, make_inputs, with_input_shapes
 from evaltools.errors import ModelError, UsageError

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from evaltools.benchmark.fresh_process import Watcher
 from evaltools.benchmark.inputs import BenchmarkInputOptions, make_inputs

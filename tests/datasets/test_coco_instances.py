@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from pycocotools.coco import COCO
 
 from evaltools.datasets.coco_instances import instances_json, parse_instances, read_instances

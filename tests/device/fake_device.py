@@ -15,9 +15,10 @@ import struct
 import subprocess
 import threading
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
+
+from msgspec import Struct, field
 
 WORK_FOLDER: Final = "/data/local/tmp"
 _HEADER: Final = struct.Struct("<4s5I")
@@ -32,8 +33,7 @@ class Dropped(Exception):
     """The link is gone."""
 
 
-@dataclass
-class Behaviour:
+class Behaviour(Struct):
     """``state``: what adb shall see. ``drop_after``: bytes from the host after which the link breaks, once; and
     ``drop_after_sent``: bytes to the host. Both count from when they are set, and greetings not at all.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pickle
 import random
 import struct
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
+from msgspec import Struct
 
 from evaltools.engine.codec import Codec, Stored
 from evaltools.engine.task import Failure
@@ -72,10 +73,10 @@ def require_same(found: Any, sent: Any) -> None:
         assert isinstance(found, np.ndarray)
         assert (found.dtype, found.shape) == (sent.dtype, sent.shape)
         assert found.tolist() == sent.tolist() if sent.dtype.kind == "O" else found.tobytes() == sent.tobytes()
-    elif is_dataclass(sent):
+    elif isinstance(sent, Struct) or is_dataclass(sent):
         assert type(found) is type(sent)
-        for field in fields(sent):
-            require_same(getattr(found, field.name), getattr(sent, field.name))
+        for name in type(sent).__annotations__:
+            require_same(getattr(found, name), getattr(sent, name))
     elif isinstance(sent, tuple):
         assert isinstance(found, tuple)
         assert len(found) == len(sent)

@@ -7,11 +7,11 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from evaltools.engine.journal import temporary_journal
 from evaltools.engine.ledger import Tally

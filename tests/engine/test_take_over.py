@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from msgspec import Struct
 
 from evaltools.engine.journal import Finished, Journal, TaskJournal, existing_journal, open_journal, temporary_journal
 from evaltools.engine.task import Example, Failure, Record
@@ -87,8 +87,7 @@ def test_the_same_rows_are_not_taken_over_twice_under_one_name(tmp_path: Path) -
         journal.close()
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What some task observes."""
 
     rank: int | None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from scipy import stats
 
 from evaltools.errors import DataError
@@ -25,7 +25,7 @@ def baseline(examples: str = "same", count: int = 200, **configurations: Baselin
 
 
 def measured(name: str = "test", **facts: object) -> BaselineConfiguration:
-    return replace(BaselineConfiguration(name, [], "litert", {}), **facts)  # type: ignore[arg-type]
+    return replace(BaselineConfiguration(name, [], "litert", {}), **facts)
 
 
 def compared(before: BaselineConfiguration, now: BaselineConfiguration, examples: str = "same") -> BaselineComparison:

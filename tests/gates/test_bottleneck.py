@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.gates.bottleneck import Help, bottleneck, bottleneck_of
 from evaltools.result.evaluation import ExecutionUsed, InferenceSeconds

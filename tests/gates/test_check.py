@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from scipy import stats
 
 from evaltools.gates.check import GateDecisions, decide_together, evidence_of, hold_gates, report_unjudged

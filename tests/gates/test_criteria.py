@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import get_args
 
+import msgspec.structs
 import pytest
 
 from evaltools.errors import UsageError
@@ -126,7 +126,7 @@ def test_every_figure_takes_the_kinds_of_limits_that_it_says(figure: str) -> Non
 
 
 def test_every_figure_of_coco_can_be_limited() -> None:
-    assert all(METRICS[entry.name].can_drop for entry in dataclasses.fields(CocoStats))
+    assert all(METRICS[entry.name].can_drop for entry in msgspec.structs.fields(CocoStats))
 
 
 @pytest.mark.parametrize(

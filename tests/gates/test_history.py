@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from evaltools.gates.baseline import Baseline, BaselineConfiguration
 from evaltools.gates.history import histories_of
@@ -45,4 +44,4 @@ def test_a_renamed_file_of_the_same_content_is_one_model() -> None:
     ids=["examples", "task", "setup"],
 )
 def test_other_examples_tasks_and_setups_are_apart(changed: dict[str, object]) -> None:
-    assert days(released(1), replace(released(2), **changed)) == [["1"], ["2"]]  # type: ignore[arg-type]
+    assert days(released(1), replace(released(2), **changed)) == [["1"], ["2"]]

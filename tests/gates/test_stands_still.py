@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from msgspec.structs import replace
 
 from evaltools.gates.verdict import OutputVerdict, Yardsticks, judge_output
 from evaltools.metrics.difference import Scale, compare_tensors

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.errors import DataError
 from evaltools.gates.baseline import Baseline, BaselineConfiguration
@@ -22,7 +22,7 @@ QUIET = [100.0, 102.0, 101.0, 99.0, 100.0, 103.0, 98.0, 100.0]
 
 def row(verdict: VerdictKind | None = "equivalent", **facts: object) -> SuiteRow:
     base = SuiteRow("fast", "test", ["--use_xnnpack=true"], "measured", verdict=verdict, runtime="ai-edge-litert 2.3.0")
-    return replace(base, **facts)  # type: ignore[arg-type]
+    return replace(base, **facts)
 
 
 NOT_MEASURED = row(None, status="not measured", reason="it crashed")
@@ -30,7 +30,7 @@ NOT_MEASURED = row(None, status="not measured", reason="it crashed")
 
 def suite(*rows: SuiteRow, model: str = "m", **facts: object) -> SuiteResult:
     entry = SuiteEntry(model, "m.tflite", "00", "diff", [], "done", rows=list(rows))
-    return SuiteResult("1", ENVIRONMENT, 1, "", [replace(entry, **facts)])  # type: ignore[arg-type]
+    return SuiteResult("1", ENVIRONMENT, 1, "", [replace(entry, **facts)])
 
 
 def changes(before: SuiteResult, now: SuiteResult) -> list[SuiteChange]:

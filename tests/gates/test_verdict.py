@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from msgspec.structs import replace
 
 from evaltools.gates.verdict import Grade, OutputVerdict, Yardsticks, broken_variants, judge_boxes, judge_output, worst
 from evaltools.metrics.boxes import BoxAgreement

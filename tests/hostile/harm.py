@@ -9,10 +9,11 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Final
+
+from msgspec import Struct
 
 from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK
 from tests.cli.evaluate.sample_runs import imagenet, left_after
@@ -38,8 +39,7 @@ _MAY_BE_TOLD: Final = (("exit", "junk"), ("exit", "length"))
 _REFUSED_AT: Final = ("create", "prepare", "allocate", "first", "later")
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """What one run did: ``native`` are the lines on stdout of the configuration beside, ``left`` processes."""
 
     moment: str

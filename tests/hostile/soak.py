@@ -13,11 +13,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
 
 import psutil
+from msgspec import Struct
+from msgspec.structs import fields
 
 from evaltools.exit_codes import OK
 from tests.cli.evaluate.sample_runs import below, imagenet
@@ -32,8 +33,7 @@ _MOST_GROWTH_MB: Final = 60
 _MEMORY: Final = Path("/dev/shm")
 
 
-@dataclass(frozen=True)
-class Used:
+class Used(Struct, frozen=True):
     """What a process uses: resident memory in MB, and counts of the rest; ``files`` are temporary ones."""
 
     memory_mb: int

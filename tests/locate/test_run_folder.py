@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.commands.device_run import parse
 from evaltools.engine.journal import Journal, open_journal

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import astuple, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from msgspec.structs import astuple, fields, replace
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tflite
+from msgspec.structs import replace
 
 from evaltools.errors import ModelError
 from evaltools.model import read_model

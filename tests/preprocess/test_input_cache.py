@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from evaltools.errors import UsageError
 from evaltools.preprocess import ImageToTensor, InputCache, KeptInput

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from msgspec.structs import replace
 
 from evaltools.errors import ImageError, UsageError
 from evaltools.preprocess import ImageToTensor, Normalization, Quantization, parse_normalization

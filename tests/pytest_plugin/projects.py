@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import scipy.stats  # noqa: F401
 import vl_convert  # noqa: F401
+from msgspec import Struct
 
 import evaltools.pytest_plugin.collect  # noqa: F401
 from tests.cli.evaluate.sample_runs import imagenet
@@ -24,8 +24,7 @@ if "evaltools.cli.main" in sys.orig_argv or "evaltools.cli.runs.handed_over" in 
 """
 
 
-@dataclass(frozen=True)
-class CountedRuns:
+class CountedRuns(Struct, frozen=True):
     """A log to which every start of the command ``evaltools`` adds a line."""
 
     log: Path

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from scipy.optimize import LinearConstraint, milp
 
 from evaltools.metrics.op_profile import CalledGraph, OpProfile, OpTimes
@@ -26,8 +26,7 @@ Interval = tuple[float, float]
 Rounding = Callable[[str], Interval]
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Struct, frozen=True):
     """One row about an operator: its first time in microseconds, the rest as it was printed."""
 
     type: str
@@ -38,8 +37,7 @@ class Row:
     name: str
 
 
-@dataclass(frozen=True)
-class Graph:
+class Graph(Struct, frozen=True):
     """One graph of a report: its two tables of operators, microseconds by type, the sums of its runs."""
 
     number: int

@@ -6,12 +6,13 @@ import contextlib
 import io
 import itertools
 import json
-from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tflite
+from msgspec import Struct
+from msgspec.structs import fields, replace
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
@@ -30,8 +31,7 @@ from tests.command import Completed, evaltools_here
 RUN_METRICS = "object_detection_metrics"
 
 
-@dataclass(frozen=True)
-class Real:
+class Real(Struct, frozen=True):
     """The real pictures, annotations, labels and detector."""
 
     folder: Path
@@ -106,8 +106,7 @@ def test_native_lines_and_proto_equal_the_native_tools(
     assert proto_without_latencies(output) == proto_without_latencies(recorded / "out.pb")
 
 
-@dataclass(frozen=True)
-class OtherEvaluator:
+class OtherEvaluator(Struct, frozen=True):
     """XNNPACK alone, with the other evaluator and the lines of the debug mode."""
 
     result: EvaluationResult
@@ -157,8 +156,7 @@ def test_too_few_labels_end_a_native_run(real: Real) -> None:
     assert "Encountered invalid class ID: 90" in completed.err
 
 
-@dataclass(frozen=True)
-class ThreeConfigurations:
+class ThreeConfigurations(Struct, frozen=True):
     """One pass of the reference, XNNPACK and the other runtime."""
 
     result: EvaluationResult

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.op_profile import OpProfile, OpTimes

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
 from evaltools.errors import DataError
 from evaltools.result.handed_back import encode_exactly, read_exactly
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Struct, frozen=True):
     name: str
     worst: float
     explained: float | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from evaltools.gates.check import evidence_of
 from evaltools.result.evaluation import ConfigurationResult

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import Struct, field
 
 from evaltools.datasets import sample
 from evaltools.engine.execution import Shard
@@ -30,8 +30,7 @@ class Lost(Exception):
     """What Ray raises."""
 
 
-@dataclass
-class RayHere:
+class RayHere(Struct):
     """What is used of Ray. Of the tasks that are waited for the last one runs first.
 
     ``change`` takes what a task is asked for and its number from 1, and gives what it is asked for instead.

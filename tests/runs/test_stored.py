@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.cli.runs import resume
 from evaltools.cli.runs.run_folders import read_given

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, fields, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from msgspec.structs import astuple, fields, replace
 
 from evaltools.metrics.coco_stats import (
     DetectedObject,

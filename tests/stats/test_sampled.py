@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from msgspec.structs import replace
 
 from benchmarks.sampled import row_of, row_of_scores
 from evaltools.stats.sampled.course import Course, bounds_of_total, looks_at

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from msgspec import Struct
 
 from evaltools.stats.sampled.course import CONFIDENCE, Answer, Course
 from evaltools.stats.sampled.drawing import Block, draw_block, shuffled
@@ -41,8 +41,7 @@ def test_a_whole_run_draws_by_its_seed_alone_and_each_part_otherwise() -> None:
     assert len(blocks) == 5
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Struct, frozen=True):
     """Values of examples, each from 0 to its weight."""
 
     values: Numbers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from evaltools.result.verdict import BLIND, Reason, Verdict
 from evaltools.suite.rows import rows_of_evaluation

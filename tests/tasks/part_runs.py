@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Finished, TaskJournal, open_journal
@@ -49,8 +50,7 @@ class Numbers:
         raise AssertionError("nothing is run here")
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Struct, frozen=True):
     """What is in the journal of a part of ``count`` examples.
 
     Example i gives ``first`` + i in every configuration, and takes so many microseconds; its input takes

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 from rich.console import Console
 
 from evaltools.engine.describe import comparison_pairs
@@ -31,19 +31,16 @@ from evaltools.tasks.shared.run_identity import RunAtPlace
 __all__ = ["METRICS", "Evidence", "Firsts", "FirstsPart", "FirstsRequest", "Report", "shared_fields"]
 
 
-@dataclass(frozen=True)
-class FirstsRequest(TaskRequest):
-    count: int = field(kw_only=True)
+class FirstsRequest(TaskRequest, frozen=True, kw_only=True):
+    count: int
 
 
-@dataclass(frozen=True)
-class FirstsPart:
+class FirstsPart(Struct, frozen=True):
     count: int
     firsts: dict[str, int]
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(Struct, frozen=True):
     is_first: bool
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.request import BenchmarkRequest
@@ -32,8 +33,7 @@ _CSV_PROFILES: Final = "profiling_output_csv_file"
 Outputs = Sequence[tuple[Array, ...] | None]
 
 
-@dataclass(frozen=True)
-class PlannedFiles:
+class PlannedFiles(Struct, frozen=True):
     """The paths of output files by flag: one for the whole result, or one per row.
 
     ``input_bytes`` is the size of each model's inputs.

@@ -8,9 +8,10 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.datasets.coco_instances import instances_json
 from evaltools.datasets.image_folder import is_picture
@@ -28,8 +29,7 @@ _FARTHEST: Final = 1e9
 """How far a box may begin or end from the corner of its picture; its area may be that of a square of this side."""
 
 
-@dataclass(frozen=True)
-class DetectionFolder:
+class DetectionFolder(Struct, frozen=True):
     """The files that a conversion writes, and where.
 
     ``inputs`` are the files and folders that must not be overwritten.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from evaltools.cli.convert.ios_log import convert_ios_log
 from evaltools.cli.convert.output import DetectionFolder, write_detection_folder

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from evaltools import exit_codes
 from evaltools.cli.evaluate.output import (
@@ -34,8 +35,7 @@ if TYPE_CHECKING:
     from evaltools.result.locate import LocateResult
 
 
-@dataclass(frozen=True)
-class CarriedOut:
+class CarriedOut(Struct, frozen=True):
     """What came of a request; ``sources`` are what a page tells of it."""
 
     exit_code: int

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools import exit_codes

@@ -7,12 +7,12 @@ import shlex
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools import exit_codes

@@ -6,8 +6,9 @@ import json
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import asdict
 
 from evaltools.cli.shared.streams import complain, tell
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK

@@ -11,9 +11,10 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from evaltools.cli.main import exit_code_of, set_up_process
 from evaltools.errors import DataError

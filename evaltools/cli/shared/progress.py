@@ -6,9 +6,9 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
@@ -19,8 +19,7 @@ _SECONDS_BETWEEN_OBJECTS: Final = 1.0
 Update = Callable[[Tally], None]
 
 
-@dataclass(frozen=True)
-class StepPace:
+class StepPace(Struct, frozen=True):
     """How fast the steps of this run are done; ``rate`` per second, None until two were seen."""
 
     done: int

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools import exit_codes

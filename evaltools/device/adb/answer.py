@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.text import last_words, printable
 
@@ -14,8 +15,7 @@ LONGEST_COMMAND: Final = 100_000
 _LONGEST_QUOTE: Final = 200
 
 
-@dataclass(frozen=True)
-class ShellAnswer:
+class ShellAnswer(Struct, frozen=True):
     """The exit code of a command and what it printed.
 
     ``is_merged``: the device's adb has no shell_v2, so that stderr is in ``out``, in the order of printing, and ``err``

@@ -18,9 +18,10 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.answer import ShellAnswer
@@ -146,16 +147,14 @@ _PATIENCE_AT_STOP_S: Final = 10.0
 _LONGEST_TICK_S: Final = 60
 
 
-@dataclass(frozen=True)
-class DetachedRun:
+class DetachedRun(Struct, frozen=True):
     """A command on a device: ``folder`` there holds its pid, exit code, stdout and stderr."""
 
     serial: str
     folder: str
 
 
-@dataclass(frozen=True)
-class RunProgress:
+class RunProgress(Struct, frozen=True):
     """What came since the last look: ``code`` is None while it runs; ``is_gone``: it ended without leaving a code.
 
     ``is_abandoned``: it ended itself, because nobody looked.

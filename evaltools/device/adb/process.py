@@ -10,8 +10,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import IO, Final
+
+from msgspec import Struct
 
 from evaltools.device.adb.answer import last_line
 from evaltools.device.adb.errors import AdbMissing
@@ -27,8 +28,7 @@ _INSTALL: Final = (
 )
 
 
-@dataclass(frozen=True)
-class AdbRun:
+class AdbRun(Struct, frozen=True):
     """The output of an adb process; ``code`` is None where it was ended because its time was over.
 
     An exit code of 0 proves nothing: adb also exits with 0 where the connection breaks in the middle of a command.

@@ -6,8 +6,9 @@ import posixpath
 import re
 import shlex
 import time
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.detached import VARIABLE
@@ -22,8 +23,7 @@ _LINE: Final = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class DeviceProcess:
+class DeviceProcess(Struct, frozen=True):
     """A process on a device: its number and command there, and what it used until now.
 
     ``memory_mb`` is resident, in units of 1024 * 1024 bytes.
@@ -36,8 +36,7 @@ class DeviceProcess:
     threads: int
 
 
-@dataclass(frozen=True)
-class DeviceUsage:
+class DeviceUsage(Struct, frozen=True):
     """The processes of all runs at a moment, by ``time.perf_counter`` of this computer: the middle of the question."""
 
     moment_s: float

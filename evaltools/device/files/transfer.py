@@ -16,10 +16,11 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.answer import ShellAnswer
@@ -55,8 +56,7 @@ _MISSING: Final = 5
 _SIZE_AND_SUM: Final = re.compile(r"\s*(\d+)\s+([0-9a-f]{64})\b")
 
 
-@dataclass(frozen=True)
-class Transfer:
+class Transfer(Struct, frozen=True):
     """A file that is the same on both sides; ``was_there``: it did not have to be sent."""
 
     size_bytes: int
@@ -128,8 +128,7 @@ def pull(
         raise type(error)(f"{remote} could not be fetched. {error}", serial) from error
 
 
-@dataclass(frozen=True)
-class _Sending:
+class _Sending(Struct, frozen=True):
     """A file that is being sent to the device; ``part`` is its name there until it is complete."""
 
     adb: Adb

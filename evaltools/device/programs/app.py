@@ -8,10 +8,12 @@ import threading
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.answer import ShellAnswer
@@ -44,8 +46,7 @@ _INSTALL_ADVICE: Final = {
 }
 
 
-@dataclass(frozen=True)
-class BenchmarkApp:
+class BenchmarkApp(Struct, frozen=True):
     """An app that benchmarks as TensorFlow's does; forks rename it.
 
     ``activity`` is as in ``am start -n``, from a dot on within the package. ``extra`` is the name under which the
@@ -62,8 +63,7 @@ class BenchmarkApp:
         return f"{self.package}/{self.activity}"
 
 
-@dataclass(frozen=True)
-class AppRun:
+class AppRun(Struct, frozen=True):
     """A run of the app that ended.
 
     ``log`` has the lines of the app's process as ``logcat -v threadtime`` prints them. ``failure`` says why the run did

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.device.adb.errors import CommandFailed
 from evaltools.device.programs.part import PartDone, PartWork, SentFiles
@@ -20,8 +21,7 @@ OUTPUT: Final = "proto"
 _KILLED: Final = 128 + 9
 
 
-@dataclass(frozen=True)
-class StepDone:
+class StepDone(Struct, frozen=True):
     """A run of a binary: its exit code, what it printed, its part of Android's log, and the file that it wrote.
 
     ``output`` is None where it wrote none.
@@ -34,8 +34,7 @@ class StepDone:
     output: bytes | None
 
 
-@dataclass(frozen=True)
-class NativeProgram:
+class NativeProgram(Struct, frozen=True):
     """Runs of ``binary``, a path on the device, one after the other; each writes :func:`output_file` of its number.
 
     ``steps`` has the arguments of each run.

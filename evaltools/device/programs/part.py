@@ -10,11 +10,12 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
+
+from msgspec import Struct, field
 
 from evaltools.device.adb import detached
 from evaltools.device.adb.answer import ShellAnswer
@@ -39,8 +40,7 @@ _LONGEST_OF_OLD_DEVICES: Final = 1500
 """Bytes of a command, in the quotes that it is sent in; what starts it comes on top."""
 
 
-@dataclass(frozen=True)
-class PartOptions:
+class PartOptions(Struct, frozen=True):
     """How parts are done.
 
     ``patience_s`` is how long to wait for a device that is away, ``timeout_s`` how long a part may take, both in
@@ -60,8 +60,7 @@ class PartOptions:
         return max(detached.ABANDONED_AFTER_S, 2 * self.patience_s)
 
 
-@dataclass(frozen=True)
-class PartWork:
+class PartWork(Struct, frozen=True):
     """The work of one part: the ``index``-th of ``count``, with ``examples`` examples.
 
     ``request`` is the request as JSON, for programs that take one. ``files`` are single files with their paths on the
@@ -81,8 +80,7 @@ class PartWork:
     records_only: bool = False
 
 
-@dataclass(frozen=True)
-class PictureFolder:
+class PictureFolder(Struct, frozen=True):
     """A folder of which the ``chosen`` files are sent.
 
     ``manifest`` is a file that names all, None where none is needed.
@@ -93,8 +91,7 @@ class PictureFolder:
     manifest: Path | None = None
 
 
-@dataclass(frozen=True)
-class SentFiles:
+class SentFiles(Struct, frozen=True):
     """Where the files of a part are on the device: manifests and archives by the names of the folders in them.
 
     ``request`` is the file with that, empty where there is none.
@@ -112,8 +109,7 @@ class Program(Protocol):
         """The shell command for a part, which runs in a folder of its own; ``taskset`` is a mask of CPUs, or empty."""
 
 
-@dataclass(frozen=True)
-class PartDone:
+class PartDone(Struct, frozen=True):
     """A finished part: its facts, exit code, output, and the folder with its results."""
 
     part: DevicePart
@@ -285,8 +281,7 @@ class PartDevice:
         return patiently(self._adb, self._serial, act, self._options.patience_s, self._stop)
 
 
-@dataclass(frozen=True)
-class PartProgress:
+class PartProgress(Struct, frozen=True):
     """The progress of a part: finished examples, those of them that failed, and failures by configuration."""
 
     done: int

@@ -6,8 +6,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
+
+from msgspec import Struct, field
 
 from evaltools.device.adb.errors import (
     MAY_PASS,
@@ -29,16 +30,14 @@ _WORTH_ANOTHER_TRY: Final = (*MAY_PASS, ServerFailed, TransferFailed, CommandFai
 _LOOK_S: Final = 0.2
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(Struct, frozen=True):
     """The ``index``-th part; ``serial`` names the only device that may do it, empty: any."""
 
     index: int
     serial: str = ""
 
 
-@dataclass
-class PoolOutcome(Generic[Done]):
+class PoolOutcome(Struct, Generic[Done]):
     """The parts that were done, the attempts that were lost, and the devices that were left out."""
 
     done: dict[Job, Done] = field(default_factory=dict)

@@ -11,11 +11,12 @@ import shlex
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import DeviceError, ProgramMissing
@@ -33,8 +34,7 @@ OLDEST_PYTHON: Final = (3, 10)
 _VERSION: Final = re.compile(r"Python (\d+)\.(\d+)\S*")
 
 
-@dataclass(frozen=True)
-class PythonProgram:
+class PythonProgram(Struct, frozen=True):
     """How evaltools is started on a device: ``python`` is the interpreter, ``folder`` has the packages."""
 
     python: str
@@ -67,8 +67,7 @@ class PythonProgram:
         return f"exec {affinity}{environment} {python} {shlex.join(words)}"
 
 
-@dataclass(frozen=True)
-class Needed:
+class Needed(Struct, frozen=True):
     """What a device must be able to run: the ``command`` of evaltools, and the ``modules`` that it imports."""
 
     command: str

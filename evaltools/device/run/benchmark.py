@@ -5,11 +5,12 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools import exit_codes
@@ -46,8 +47,7 @@ _WITH_A_RESULT: Final = (exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED, ex
 """The gravest first."""
 
 
-@dataclass(frozen=True)
-class DeviceBenchmark:
+class DeviceBenchmark(Struct, frozen=True):
     """What is to be measured on devices, checked; make it with :func:`read_device_benchmark`."""
 
     asked: Request
@@ -57,8 +57,7 @@ class DeviceBenchmark:
     binary: Path | None
 
 
-@dataclass(frozen=True)
-class MeasuredOnDevices:
+class MeasuredOnDevices(Struct, frozen=True):
     """The result, and what the program of each place printed.
 
     ``code`` is the gravest exit code of places that have one. ``are_all``: every device did its part.

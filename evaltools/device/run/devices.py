@@ -9,11 +9,11 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from msgspec.structs import replace
 from rich.console import Console
 from rich.filesize import decimal
 

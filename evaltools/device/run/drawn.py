@@ -7,10 +7,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.device.programs.part import PartWork

@@ -8,11 +8,12 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.device.adb.errors import NoSuchDevice
@@ -60,8 +61,7 @@ _REFERENCE: Final = "reference"
 _REFERENCE_ON_HOST: Final = "that of the reference run on this computer"
 
 
-@dataclass(frozen=True)
-class MergedParts:
+class MergedParts(Struct, frozen=True):
     """The parts that are done, as ``shards``; ``merge_request`` is the request that makes the result of them.
 
     ``are_all``: no part is missing.
@@ -105,8 +105,7 @@ def examples_of(kind: EvaluationKind, request: Request) -> PartsOfTask:
     return kind.parts(asked)
 
 
-@dataclass(frozen=True)
-class _RunStart:
+class _RunStart(Struct, frozen=True):
     """How a run was started: in ``count`` parts, and with ``--split=each`` on the devices ``serials``.
 
     A run that is resumed keeps this count and these devices. Without ``--split=each`` there are no ``serials``.
@@ -153,8 +152,7 @@ def _write_run_start(
     return replace(run, serials=together)
 
 
-@dataclass(frozen=True)
-class _RunState:
+class _RunState(Struct, frozen=True):
     """How far a run is, once the devices have done what they can.
 
     ``jobs`` are all its parts, ``kept`` is the folder with those that are done, ``outcome`` is what the devices did in
@@ -263,8 +261,7 @@ def _require_sense(kind: EvaluationKind, request: Request, flags: DeviceFlags, e
         )
 
 
-@dataclass(frozen=True)
-class DeviceEvaluation:
+class DeviceEvaluation(Struct, frozen=True):
     """What is sent to devices, and how the host makes a result of their parts.
 
     ``is_each``: every device does everything. ``is_against_host``: it is compared with outputs of the host.

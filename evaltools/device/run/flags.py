@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
+
+from msgspec import Struct
 
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
@@ -141,8 +142,7 @@ _HOTTEST_C: Final = 150
 BY_NAME: Final = {parameter.name: parameter for parameter in PARAMETERS}
 
 
-@dataclass(frozen=True)
-class DeviceFlags:
+class DeviceFlags(Struct, frozen=True):
     """How a task is run on devices. ``serials`` is empty for ``all_devices``, and for the one that adb's rules name.
 
     ``parts`` 0: as many as make sense. ``cool_down_c`` None: no waiting, else for at most ``cool_down_timeout_s``.

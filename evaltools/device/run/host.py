@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from evaltools.device.run.jobs import last_lines
 from evaltools.errors import UsageError
@@ -15,8 +16,7 @@ from evaltools.runs.stored import HANDED_OVER, command_of, to_bytes
 from evaltools.task_kind import request_kind
 
 
-@dataclass(frozen=True)
-class HostRun:
+class HostRun(Struct, frozen=True):
     """A request that the host carried out: its exit code, and what it printed to stdout."""
 
     code: int

@@ -16,12 +16,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.device.adb.errors import CommandFailed, DeviceError, ProgramMissing
@@ -59,8 +60,7 @@ OnPart = Callable[[int], object]
 """Told how many parts were measured so far."""
 
 
-@dataclass(frozen=True)
-class SearchDone:
+class SearchDone(Struct, frozen=True):
     """What a device found; ``folder`` holds the files of the bundle, where one was asked for."""
 
     part: DevicePart

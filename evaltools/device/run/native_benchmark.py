@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.benchmark import flags as benchmark_flags
@@ -36,8 +37,7 @@ from evaltools.tasks.native.outcome import NativeBinary, signal_of, why_not_star
 from evaltools.text import printable
 
 
-@dataclass(frozen=True)
-class _ProgramStart:
+class _ProgramStart(Struct, frozen=True):
     """What one start of the program gave.
 
     ``printed`` is what the program printed, ``text`` is that with the lines that only Android's log has; for an app,
@@ -49,8 +49,7 @@ class _ProgramStart:
     failure: str
 
 
-@dataclass(frozen=True)
-class BenchmarkPlace:
+class BenchmarkPlace(Struct, frozen=True):
     """What a benchmark gave at one place, a device or the host.
 
     ``printed`` is what its program printed. ``code`` is its exit code, None for programs that give rows only.
@@ -62,16 +61,14 @@ class BenchmarkPlace:
     code: int | None = None
 
 
-@dataclass(frozen=True)
-class BenchmarkDone:
+class BenchmarkDone(Struct, frozen=True):
     """A benchmark that a device has done."""
 
     part: DevicePart
     place: BenchmarkPlace
 
 
-@dataclass(frozen=True)
-class _NativeRounds:
+class _NativeRounds(Struct, frozen=True):
     """What is run on every device: ``arguments`` of each candidate, started ``rounds`` times."""
 
     request: BenchmarkRequest

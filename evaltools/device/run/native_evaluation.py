@@ -5,12 +5,13 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.device.files.store import remote_path, sha256_of
@@ -71,16 +72,14 @@ def require_binary(flags: DeviceFlags, command: str) -> Path:
     return binary
 
 
-@dataclass(frozen=True)
-class _NativePartDone:
+class _NativePartDone(Struct, frozen=True):
     """A part with its runs."""
 
     part: DevicePart
     runs: tuple[NativeRun, ...]
 
 
-@dataclass(frozen=True)
-class _NativeEvaluation:
+class _NativeEvaluation(Struct, frozen=True):
     """What is run on every device."""
 
     binary: Path

@@ -6,11 +6,12 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.device.adb.errors import CommandFailed, ProgramMissing
@@ -42,8 +43,7 @@ WITH_RECORDS: Final = (OK, NOT_MEASURED, EXAMPLES_FAILED)
 _PROGRESS: Final = '{"phase"'
 
 
-@dataclass(frozen=True)
-class KeptPart:
+class KeptPart(Struct, frozen=True):
     """How a part was done, and the device that did it."""
 
     part: DevicePart

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.device.files.archive import write_manifest
 from evaltools.device.files.store import remote_path, sha256_of, stored_path
@@ -28,8 +30,7 @@ def pictures_on_device(option: str) -> str:
     return f"{_PICTURES}{option}"
 
 
-@dataclass
-class RequestFiles:
+class RequestFiles(Struct):
     """The files that a request names, collected by :meth:`take` while the request is rewritten for devices.
 
     ``files`` are single files with their paths below ``root`` on a device. ``pictures`` are folders of which a part
@@ -93,8 +94,7 @@ def _on_device(library: Parameter, path: Path) -> str:
     raise DataError(f"--{library.name}={path}: there is no such file here, and it is no absolute path on the device")
 
 
-@dataclass(frozen=True)
-class DeviceRequest:
+class DeviceRequest(Struct, frozen=True):
     """A ``request`` with the names that files have on devices, and the files to send for it.
 
     See :class:`RequestFiles`.

@@ -10,9 +10,10 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.device.adb.errors import DeviceStopped, NotAlike
@@ -144,8 +145,7 @@ def run_jobs(
     return outcome
 
 
-@dataclass(frozen=True)
-class CompleteParts(Generic[Done]):
+class CompleteParts(Struct, Generic[Done], frozen=True):
     """The parts that make a result, with what the result says of devices; ``are_all``: no other was to be done."""
 
     done: Mapping[Job, Done]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from evaltools.model.model_file import TENSOR_TYPES
 from evaltools.model.operators import operator_name
@@ -15,8 +16,7 @@ _ENUMS: Final = {"fusedActivationFunction": "ActivationFunctionType", "padding":
 _TAP: Final = "/tap"
 
 
-@dataclass(frozen=True)
-class PartTensor:
+class PartTensor(Struct, frozen=True):
     """A tensor of a part; ``is_constant``: its values stand in the file. ``quantization`` is in words."""
 
     name: str
@@ -31,8 +31,7 @@ class PartTensor:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
 
-@dataclass(frozen=True)
-class PartOperator:
+class PartOperator(Struct, frozen=True):
     """An operator of a part, its tensors in order, its options by the schema's names."""
 
     name: str
@@ -41,8 +40,7 @@ class PartOperator:
     options: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Anatomy:
+class Anatomy(Struct, frozen=True):
     """A part; ``graph`` is the name of its graph, empty where it has none."""
 
     graph: str

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import PARAMETERS
@@ -31,8 +31,7 @@ _LONGEST_NAME: Final = 200
 _UNITS: Final = {"steps": "steps of the output's scale", "absolute": "in the unit of the output"}
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What an issue is made of. ``trial`` is None where there is no script; ``no_script`` says why then."""
 
     result: LocateResult

@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import COMPILED, LITERT, TFLITE_RUNTIME
@@ -72,8 +73,7 @@ class NoScript(EvaltoolsError):
     """There is no script for the runtime of a configuration; the text says why."""
 
 
-@dataclass(frozen=True)
-class ScriptFacts:
+class ScriptFacts(Struct, frozen=True):
     """What the script is about.
 
     ``outputs`` says which output of each model is compared, ``tolerances`` how far that may be off in each

@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.runtime.compiled.software_gpu import (
     MANIFEST,
@@ -25,8 +26,7 @@ _LONGEST: Final = 4000
 REPRODUCED: Final = "reproduced"
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """``reproduced``: the script found the fault. ``crashed``: its process died. ``printed`` is what it said."""
 
     reproduced: bool

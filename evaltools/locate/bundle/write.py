@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from evaltools.errors import ConfigurationUnavailable, OutputError
 from evaltools.locate.bundle.anatomy import Anatomy, anatomy

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.locate.parts.part import TensorRuns
 from evaltools.locate.search.judge import FP32, errors, least_limit
@@ -20,8 +21,7 @@ _GROWS: Final = 2.0
 _SMALLEST: Final = 1e-5
 
 
-@dataclass(frozen=True)
-class Compared:
+class Compared(Struct, frozen=True):
     """The tensors that were compared, by number.
 
     ``runs`` has their errors in real numbers, ``inputs`` the relative errors of the model's inputs, ``missing`` why a

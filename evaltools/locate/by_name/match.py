@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 NO_SUCH_NAME: Final = "the other model has no tensor of that name"
 _SEVERAL: Final = "several tensors have that name"
 _NUMBER: Final = re.compile(r"\d+$")
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A tensor that an operator computes: its number, its name, the operator, its sizes (-1: open)."""
 
     tensor: int
@@ -22,8 +22,7 @@ class Candidate:
     shape: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class Matches:
+class Matches(Struct, frozen=True):
     """The partner of each tensor, by the numbers of both, and for the others why they have none.
 
     ``renumbered`` are the tensors whose names agree but for a number at the end.

@@ -6,12 +6,12 @@ import hashlib
 import io
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from evaltools.datasets.arrays import read_arrays
 from evaltools.errors import DataError
@@ -26,8 +26,7 @@ _MOST_NAMED: Final = 5
 _NHWC_OF_NCHW: Final = (0, 2, 3, 1)
 
 
-@dataclass(frozen=True, eq=False)
-class SavedFile:
+class SavedFile(Struct, frozen=True, eq=False):
     """The arrays of a file by name, real numbers, and the digest of the file."""
 
     path: Path

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from evaltools.errors import ModelError
 from evaltools.locate.by_name.growth import rounding_of
@@ -50,8 +50,7 @@ class Side(Protocol):
         """The relative error of one rounding to how the other side stores the tensor and what makes it."""
 
 
-@dataclass(frozen=True, eq=False)
-class OtherModel:
+class OtherModel(Struct, frozen=True, eq=False):
     """Another model of the same graph; ``pair`` feeds both with the same inputs."""
 
     pair: ModelPair
@@ -105,8 +104,7 @@ class OtherModel:
         return rounding_of(self.graph, self.parts.makers[partner], partner, rms)
 
 
-@dataclass(frozen=True, eq=False)
-class SavedTensors:
+class SavedTensors(Struct, frozen=True, eq=False):
     """Tensors in a file, of one run: ``names`` of arrays by the numbers of tensors."""
 
     file: SavedFile

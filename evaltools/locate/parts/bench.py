@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.engine.journal import Journal

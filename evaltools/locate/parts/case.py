@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
 
 from evaltools.configuration import Configuration
 from evaltools.runtime.session import Array
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True, dict=True):
     """A part of a model that was wrong, and its worst run.
 
     ``model`` is the part's ``.tflite``, ``arrays`` the ``.npz`` beside it: ``input_N`` with N the number of the tensor

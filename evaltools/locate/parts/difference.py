@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.runtime.session import Array
 
@@ -22,8 +22,7 @@ ONE_SIDED: Final = 0.4
 _CHANCE: Final = 1e-4
 
 
-@dataclass(frozen=True)
-class RunDifference:
+class RunDifference(Struct, frozen=True):
     """Of one tensor in one run: the largest difference of an element, and root mean squares.
 
     ``largest`` is infinite where one side has NaN or infinity and the other has not, and where the shapes differ;

@@ -8,12 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError
@@ -38,8 +38,7 @@ _KEPT_TENSORS: Final = 64
 AsFed = Callable[[int, Sequence[Array]], Mapping[int, Array]]
 
 
-@dataclass(frozen=True)
-class Captured:
+class Captured(Struct, frozen=True):
     """What the reference gave: which tensors there are, and whether looking at them changed the outputs."""
 
     tensors: int

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass, field, replace
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.documents import json_as
@@ -15,8 +16,7 @@ WHOLE = -1
 """``first`` of the model as it is, which is no part."""
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Struct, frozen=True):
     """The operators ``first`` to ``last``, run with a configuration on the reference's tensors.
 
     ``exposed`` and ``taps`` are tensors that are looked at beside the part's own outputs; taps are copies. Runs are
@@ -58,8 +58,7 @@ class Part:
         return "part " + hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-@dataclass(frozen=True)
-class TensorRuns:
+class TensorRuns(Struct, frozen=True):
     """What one tensor was in all runs.
 
     ``largest`` has the largest difference of each run in order, NaN-free; ``relative`` is the worst run's root mean
@@ -89,8 +88,7 @@ class TensorRuns:
         return max(self.largest, default=0.0)
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What came of a part.
 
     Exactly one of ``outputs``, ``died``, ``refused`` and ``resists`` says something: it ran; the process died of it or

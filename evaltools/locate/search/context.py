@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from evaltools.locate.parts.part import TensorRuns
 from evaltools.locate.search.evidence import evidence_of

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from evaltools.locate.parts.part import Outcome, Part
 from evaltools.locate.search.judge import FP32, Limit
 from evaltools.result.locate import CulpritStatus, Evidence
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Struct, frozen=True):
     """A culprit: the operators ``first`` to ``last`` are needed to show it, ``place`` made the tensor that is off."""
 
     place: int
@@ -22,8 +21,7 @@ class Found:
     reaches_output: bool | None = None
 
 
-@dataclass
-class Findings:
+class Findings(Struct):
     """What was measured and found so far.
 
     ``singles`` has the outcome of each operator alone, ``limits`` its tolerances by output tensor. ``stopped`` says why

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.locate.parts.difference import HALVES, ONE_SIDED
@@ -41,8 +43,7 @@ JUMPS: Final = frozenset(
 """Operators whose outputs change places where inputs change a little; accumulated errors behind them say nothing."""
 
 
-@dataclass(frozen=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """How far a tensor may be off: ``largest`` in each element, ``one_sided`` to one side on average, in steps."""
 
     largest: float

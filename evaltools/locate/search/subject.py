@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.locate.parts.bench import Bench
@@ -15,8 +16,7 @@ from evaltools.model.contents import Graph
 from evaltools.model.cut import CuttableModel
 
 
-@dataclass(frozen=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """One model with one configuration.
 
     ``whole`` is the model as it is, with the configuration that is tested and how often and how long parts are run.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.configuration import Configuration
 from evaltools.locate.parts.part import Outcome
@@ -12,8 +13,7 @@ from evaltools.locate.search.judge import Limit
 from evaltools.result.locate import SweptOption
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """A flag of a delegate with another value, and what it means."""
 
     flag: str

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.op_profile import OpFigures, OpProfile, OpTimes, by_time, by_type, op_figures, run_totals_us
@@ -27,8 +28,7 @@ _RULE: Final = "=" * 30
 _CSV_SEPARATOR: Final = ", "
 
 
-@dataclass(frozen=True)
-class _Section:
+class _Section(Struct, frozen=True):
     """One graph of a report."""
 
     graph: int

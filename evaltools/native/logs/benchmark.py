@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.errors import DataError
 from evaltools.native.logs.delegates import LoggedDelegation, logged_delegation
@@ -41,8 +42,7 @@ _MEMORY: Final = re.compile(
 _PEAK: Final = re.compile(rf"Overall peak memory footprint \(MB\) via periodic monitoring: (?P<peak>{_REAL})")
 
 
-@dataclass(frozen=True)
-class NativeBenchmarkLog:
+class NativeBenchmarkLog(Struct, frozen=True):
     """What a log says; None or empty where it does not say it. Times are in microseconds.
 
     ``parameters`` maps what the log calls each flag to its value, both as printed. ``model_size_mb`` is in units of

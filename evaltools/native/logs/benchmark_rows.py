@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.delegates.nnapi import CPU_DEVICES, nnapi_may_use_cpu
 from evaltools.errors import DataError
@@ -32,8 +34,7 @@ _UNKNOWN_FLAGS: Final = re.compile(r"Unconsumed cmdline flags: (?P<flags>.+)")
 _ADDED: Final = "XNNPACK"
 
 
-@dataclass(frozen=True)
-class _Start:
+class _Start(Struct, frozen=True):
     """One start of the program, read."""
 
     text: str

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.delegates.nnapi import CPU_DEVICES
 from evaltools.native.logs.log_lines import plain_lines
@@ -126,8 +128,7 @@ class LoggedDelegation(NamedTuple):
     kernels: int | None
 
 
-@dataclass(frozen=True)
-class TakenNodes:
+class TakenNodes(Struct, frozen=True):
     """Nodes that the log says a delegate took.
 
     ``delegate`` is its name in the log. ``total`` counts the nodes of the graph at that moment, in which each partition
@@ -155,8 +156,7 @@ class Refutation(NamedTuple):
     cause: str = ""
 
 
-@dataclass(frozen=True)
-class DelegateLog:
+class DelegateLog(Struct, frozen=True):
     """What the lines say together. ``created`` and refutations go by the names of our delegates where they are known.
 
     ``taken`` and ``applied`` are without what was undone later. ``devices`` are those that NNAPI was asked for or

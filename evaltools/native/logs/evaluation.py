@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
+
+from msgspec import Struct
 
 from evaltools.errors import DataError
 from evaltools.metrics.boxes import Detection
@@ -65,16 +66,14 @@ class LoggedDifference(NamedTuple):
     std_dev: float
 
 
-@dataclass(frozen=True)
-class LoggedPicture:
+class LoggedPicture(Struct, frozen=True):
     """What ``--debug_mode`` prints of a picture; numbers have six digits, classes have the tool's offset added."""
 
     name: str
     detections: tuple[Detection, ...]
 
 
-@dataclass(frozen=True)
-class NativeEvaluationLog:
+class NativeEvaluationLog(Struct, frozen=True):
     """What a text says; None or empty where it does not say it. Times are in microseconds, shares 0..1.
 
     ``topk`` has the accuracies by K, ``precisions`` the average precisions by IoU threshold, ``differences`` those of

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 _LEVELS: Final = {
     "V": "VERBOSE",
@@ -56,8 +57,7 @@ _SOURCE_FILE: Final = (
 _NATIVE: Final = (re.compile(r"(?P<level>VERBOSE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL):(?: |$)"),)
 
 
-@dataclass(frozen=True)
-class LogLine:
+class LogLine(Struct, frozen=True):
     """What was logged.
 
     ``level`` is VERBOSE, DEBUG, INFO, WARNING, ERROR or FATAL, empty where the line does not say; ``tag`` is logcat's,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from evaltools.configuration import Configuration
 from evaltools.errors import DataError
@@ -15,8 +16,7 @@ _ADVICE: Final = "give the two of one run"
 _DETECTIONS: Final = ("INFO:   ", "INFO: Object [", "INFO: Image: ", "INFO: ====")
 
 
-@dataclass(frozen=True)
-class NativeRun:
+class NativeRun(Struct, frozen=True):
     """One run of a native tool on a device: all of a configuration's work, or the ``part``-th of ``parts``, from 0.
 
     ``log`` is its stdout and stderr. ``proto`` is the file of ``--output_file_path``, None where there is none.
@@ -56,8 +56,7 @@ def proof_lines(log: str, logcat: str = "") -> tuple[str, ...]:
     return delegate_lines("\n".join([*kept, logcat]))
 
 
-@dataclass(frozen=True)
-class NativeLatency:
+class NativeLatency(Struct, frozen=True):
     """``count`` times of whole microseconds as a native tool sums them up; ``std_us`` is cut to a whole number.
 
     It is None for preprocessing, of which the native tools compute none. With no time at all everything is 0.
@@ -72,8 +71,7 @@ class NativeLatency:
     std_us: int | None
 
 
-@dataclass(frozen=True)
-class NativeDifference:
+class NativeDifference(Struct, frozen=True):
     """Over the runs, of the mean error of an output in each run; NaN where it is no number."""
 
     avg_error: float
@@ -82,8 +80,7 @@ class NativeDifference:
     max_error: float
 
 
-@dataclass(frozen=True)
-class ClassifierFigures:
+class ClassifierFigures(Struct, frozen=True):
     """Those of imagenet: ``accuracies[k - 1]`` is a share of ``runs`` in float32; none without a picture."""
 
     runs: int
@@ -92,8 +89,7 @@ class ClassifierFigures:
     accuracies: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class DetectorFigures:
+class DetectorFigures(Struct, frozen=True):
     """Those of coco: ``precisions`` by IoU threshold; ``overall`` is None without a ground truth."""
 
     runs: int
@@ -103,8 +99,7 @@ class DetectorFigures:
     overall: float | None
 
 
-@dataclass(frozen=True)
-class DiffFigures:
+class DiffFigures(Struct, frozen=True):
     """Those of inference_diff; each run invokes the reference and the test :data:`INVOCATIONS` times."""
 
     runs: int

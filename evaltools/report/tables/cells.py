@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from rich.console import Console
 
 from evaltools.metrics.latency import Latency
@@ -38,8 +38,7 @@ def speed_heading(baseline: ConfigurationResult | None) -> str:
     return "vs ref" if baseline is None or baseline.role == "reference" else f"vs {baseline.name}"
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(Struct, frozen=True):
     """What is said of a configuration."""
 
     configuration: str

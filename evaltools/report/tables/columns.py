@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, Generic, Literal, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len, chop_cells
 from rich.console import Console
 from rich.table import Table
@@ -22,8 +23,7 @@ _WORD: Final = re.compile(r"[\d.]+ %(?!\S)|\[[^\]\s][^\]]*\]\S*|\S+")
 _PART: Final = re.compile(r"[^\s_\-./]*[_\-./]+|[^\s_\-./]+")
 
 
-@dataclass(frozen=True)
-class Column(Generic[Row]):
+class Column(Struct, Generic[Row], frozen=True):
     """A column; of those that do not fit, one of the highest ``rank`` is left out first, none of rank 0.
 
     ``folds``: it may take several lines, as names do.

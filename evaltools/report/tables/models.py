@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from rich.console import Console
 
 from evaltools.metrics.metric import Better, Metric
@@ -24,8 +24,7 @@ _OF_OUTPUTS: Final = "outputs"
 _WORDS: Final = {IDENTICAL_ANSWERS: "identical", UNCHANGED_ANSWERS: "unchanged"}
 
 
-@dataclass(frozen=True)
-class ModelRow:
+class ModelRow(Struct, frozen=True):
     """One model in one configuration; ``model`` is its name."""
 
     model: str
@@ -47,8 +46,7 @@ class ModelRow:
         return math.nan if value is None else value
 
 
-@dataclass(frozen=True)
-class ModelRows:
+class ModelRows(Struct, frozen=True):
     """The rows of all models, and the figure that they are judged by; None where outputs are judged.
 
     Without verdicts it is the accuracy of the task, or the first metric of a task of one's own.

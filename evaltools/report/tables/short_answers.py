@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from rich.console import Console
 
 from evaltools.report.tables.cells import Said, device_text, print_said, print_steps, speed
@@ -27,8 +27,7 @@ _BAD: Final = ("worse", "diverged", "not measured")
 _OF_OUTPUTS: Final = "outputs"
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What is said of a configuration; ``judged`` stands alone where it was not compared.
 
     Where it was not measured, ``why`` says why not. ``fast`` is empty where no speed is known, ``limit`` where the run

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from rich.console import Console
 
 from evaltools.gates.suite_result import (
@@ -31,8 +31,7 @@ _STATUSES: Final[Sequence[OperatorStatus]] = (
 _ORDER: Final[Sequence[ChangeKind]] = ("worse", "slower", "lost", "changed", "better", "faster", "new")
 
 
-@dataclass(frozen=True)
-class SuiteLine:
+class SuiteLine(Struct, frozen=True):
     """A line of the table: a configuration of an entry; of an entry without a result there is none."""
 
     entry: SuiteEntry

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.outcome import GateOutcome
@@ -17,8 +18,7 @@ from evaltools.text import printable
 _ANY: Final = "*"
 
 
-@dataclass(frozen=True)
-class GateLine:
+class GateLine(Struct, frozen=True):
     """A decision as texts of one line each, free of characters that command a terminal or that XML cannot hold.
 
     ``figure`` is what was found without the figure's name, for a cell beside its limit. ``own_s`` is what the
@@ -57,8 +57,7 @@ def lines(outcome: GateOutcome) -> Iterator[GateLine]:
             )
 
 
-@dataclass(frozen=True)
-class WhyNot:
+class WhyNot(Struct, frozen=True):
     """Why limits did not pass: all of a run that have the same verdict for the same reason."""
 
     place: str

@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import COMPILED
@@ -40,8 +41,7 @@ _NOT_ALL_TAKEN: Final = "Some ops are not accelerated"
 _VARIABLES: Final = "Variable tensors not yet supported"
 
 
-@dataclass(frozen=True)
-class CompiledRuntime:
+class CompiledRuntime(Struct, frozen=True):
     """Opens models with ``CompiledModel``."""
 
     name: str = COMPILED
@@ -95,8 +95,7 @@ class CompiledRuntime:
         return session
 
 
-@dataclass(frozen=True)
-class _Slot:
+class _Slot(Struct, frozen=True):
     """An input or output of a signature: its tensor, and its place among the buffers."""
 
     tensor: int

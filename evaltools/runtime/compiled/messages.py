@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Final
+
+from msgspec import Struct, field
 
 _GPU_GRAPH: Final = re.compile(
     r"(?:Following operations are not supported by GPU delegate:\n(?P<refused>.*?)\n)?"
@@ -31,8 +32,7 @@ _HEADING: Final = "Plugin errs:"
 _LONGEST_ERROR: Final = 600
 
 
-@dataclass(frozen=True)
-class Graphs:
+class Graphs(Struct, frozen=True):
     """How many nodes each graph of a file has, in the file's order, which of them is run, and whether some are called.
 
     Graphs that others call are compiled once more when those are prepared.
@@ -43,8 +43,7 @@ class Graphs:
     some_are_called: bool = False
 
 
-@dataclass(frozen=True)
-class AcceleratorShare:
+class AcceleratorShare(Struct, frozen=True):
     """What an accelerator took of a graph: operations of ``total``, in how many partitions.
 
     ``refused`` has the reason for each kind of operation that it refused.
@@ -56,8 +55,7 @@ class AcceleratorShare:
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Device:
+class Device(Struct, frozen=True):
     """The device that an accelerator runs on, and whether that is the CPU after all."""
 
     name: str

@@ -11,8 +11,9 @@ and only where a message names the device that ran.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from evaltools.configuration import Configuration
 from evaltools.delegates.gpu import GPU
@@ -43,8 +44,7 @@ class NotProven(Exception):
     """An accelerator seems to be in use, and nothing shows that it is."""
 
 
-@dataclass(frozen=True)
-class Printed:
+class Printed(Struct, frozen=True):
     """What was printed while the model was compiled, prepared with its sizes of inputs, and run for the first time."""
 
     compiling: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.model import ModelFile, read_model
 from evaltools.model.flatbuffer import Table
@@ -17,8 +19,7 @@ _MODEL_SUBGRAPHS: Final = 2
 _LOOPS: Final = frozenset({"WHILE", "STABLEHLO_WHILE"})
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Struct, frozen=True):
     """A model as it is loaded: its path or content, its graphs, the graph of each signature.
 
     A model with ``loops`` may run for ever on some inputs.

@@ -9,8 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.delegates.gpu import GPU
@@ -35,8 +37,7 @@ _SECONDS_BETWEEN_BELLS: Final = 0.2
 Returned = TypeVar("Returned")
 
 
-@dataclass(frozen=True)
-class _Ready:
+class _Ready(Struct, frozen=True):
     """The child's message once its session is open."""
 
     facts: RuntimeFacts
@@ -46,8 +47,7 @@ class _Ready:
     log_length: int
 
 
-@dataclass(frozen=True)
-class _Call:
+class _Call(Struct, frozen=True):
     """A function that the child calls with its session, beside runs."""
 
     function: Callable[..., Any]
@@ -61,13 +61,11 @@ class _Call:
             return error
 
 
-@dataclass(frozen=True)
-class _Free:
+class _Free(Struct, frozen=True):
     """The parent's last order: release the session, and end."""
 
 
-@dataclass(frozen=True)
-class _RunDone:
+class _RunDone(Struct, frozen=True):
     """The child's message after a run."""
 
     outputs: Parcel

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.errors import EvaltoolsError, InferenceError, SessionEnded
 from evaltools.runtime.session import Array, BlockSession, Inference, Session, WatchedSession, run_each
 
 
-@dataclass(frozen=True)
-class Restarts:
+class Restarts(Struct, frozen=True):
     """How often the process was started again, and what it first died of."""
 
     count: int = 0

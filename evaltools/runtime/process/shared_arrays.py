@@ -8,11 +8,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from evaltools.runtime.session import Array, TensorSpec
 
@@ -21,8 +21,7 @@ _MOST_SLOTS: Final = 128
 _MOST_BYTES: Final = 16 << 20
 
 
-@dataclass(frozen=True)
-class _Placed:
+class _Placed(Struct, frozen=True):
     """An array that lies in the shared memory."""
 
     offset: int
@@ -30,8 +29,7 @@ class _Placed:
     dtype: str
 
 
-@dataclass(frozen=True)
-class Parcel:
+class Parcel(Struct, frozen=True):
     """Arrays as they travel: places in the shared memory, or the array itself where it does not fit there."""
 
     items: tuple[Any, ...]

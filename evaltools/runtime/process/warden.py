@@ -16,8 +16,9 @@ import time
 import traceback
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, NoReturn
+
+from msgspec import Struct
 
 from evaltools.runtime.process.channel import Channel
 from evaltools.runtime.process.printed import flush_printed
@@ -29,8 +30,7 @@ _SECONDS_BETWEEN_LOOKS: Final = 0.01
 _FIRST_OTHER_DESCRIPTOR: Final = 3
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """How a child ended: its exit code, negative for a signal, and the names of processes that it left and were ended.
 
     ``killed``: it was ended from here.

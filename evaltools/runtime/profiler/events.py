@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.metrics.op_profile import CalledGraph, OpTimes
 from evaltools.model.contents import Graph
@@ -37,16 +39,14 @@ class StrangeEvents(Exception):
     """The events cannot be those of this model."""
 
 
-@dataclass(frozen=True)
-class NamedGraph:
+class NamedGraph(Struct, frozen=True):
     """A graph of the file and its name."""
 
     name: str
     graph: Graph
 
 
-@dataclass(frozen=True)
-class _Key:
+class _Key(Struct, frozen=True):
     """What tells one operator from another: of XNNPACK's in the main graph, also which partition it belongs to."""
 
     graph: int
@@ -56,8 +56,7 @@ class _Key:
     partition: int = 0
 
 
-@dataclass(frozen=True)
-class Operators:
+class Operators(Struct, frozen=True):
     """The operators of the main graph, those of the graphs it calls, and the main graph's own time in each run."""
 
     ops: list[OpTimes]

@@ -7,9 +7,10 @@ profiler, so that this goes through the C API. Call it in a process of its own: 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import TFLITE_RUNTIME

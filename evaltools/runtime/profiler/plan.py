@@ -7,8 +7,9 @@ that are ready and stay, then all that are ready and go.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.model.contents import Graph, Operation
 
@@ -79,8 +80,7 @@ _KINDS: Final[Mapping[str, frozenset[str]]] = {
 """XNNPACK's names of operators, as far as the bracket, and the operators of a model that become one of them."""
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Struct, frozen=True):
     """A node that runs on its own, or the nodes of one partition in the order of the file."""
 
     nodes: tuple[int, ...]

@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from ctypes import c_int, c_void_p
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from evaltools.model import TensorInfo
 from evaltools.runtime.profiler.c_api import RELEASE, CallFailed, Layout, LiteRtLibrary, ProfiledEvent, TensorType
@@ -29,8 +29,7 @@ _CPU_OPTIONS: Final = b"xnnpack"
 _PYTHON_FREES: Final = RELEASE(lambda _payload: None)
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """One entry of the profiler; those of a run are in the order in which they began.
 
     ``kind`` is a bit of TensorFlow Lite's ``EventType``. ``node`` is the index of a node, or of a delegate's own
@@ -44,8 +43,7 @@ class Event:
     graph: int
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(Struct, frozen=True):
     """A signature with its tensors, by index in the file, in the order of its buffers."""
 
     number: int

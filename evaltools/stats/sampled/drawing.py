@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from evaltools.stats.sampled.strata import Ints, Numbers, Rates, Strata
 
@@ -18,8 +18,7 @@ EVEN: Final = (1.0, 0.8, 0.6, 0.4, 0.25, 0.15)
 """The shares of the chance that may be spread evenly; the rest leans to where changes are expected."""
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(Struct, frozen=True):
     """Examples in the order in which they were drawn, each ``(n,)``.
 
     ``chances`` are those with which each was drawn from the examples that were left then.

@@ -12,11 +12,11 @@ chances and stakes were chosen by what was seen before.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.stats.sampled.drawing import Block
 from evaltools.stats.sampled.strata import Ints, Numbers, Rates, Strata
@@ -27,8 +27,7 @@ _SURE: Final = 1e-9
 _NONE: Final = 1e-300
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(Struct, frozen=True):
     """A block with the values ``(n,)`` that its examples turned out to have, and the rates expected before it."""
 
     block: Block

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from evaltools.stats.sampled.course import CONFIDENCE, Answer, bounds_of_total, looks_at
 from evaltools.stats.sampled.drawing import Block
@@ -20,8 +20,7 @@ BOUNDS_CONFIDENCE: Final = 1 - (PART_CONFIDENCE - CONFIDENCE)
 _SMALL: Final = 1e-9
 
 
-@dataclass(frozen=True)
-class Total:
+class Total(Struct, frozen=True):
     """The sum of the values of all examples: an estimate, and bounds."""
 
     estimate: float

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from evaltools.stats.power import POWER
 from evaltools.stats.sampled.course import Answer, Course
@@ -16,8 +16,7 @@ _RIGHT: Final = 0.75
 _TENTH: Final = 0.1
 
 
-@dataclass(frozen=True)
-class Expected:
+class Expected(Struct, frozen=True):
     """What is expected of ``population`` examples, as shares of all of them, 0..1.
 
     ``lost`` are right with the reference alone, ``gained`` with the other alone. ``in_lowest_tenth`` is the share of
@@ -31,8 +30,7 @@ class Expected:
     in_lowest_tenth: float = _TENTH
 
 
-@dataclass(frozen=True)
-class Drawn:
+class Drawn(Struct, frozen=True):
     """Examples as they may be, each ``(N,)``: the reference's lead, whether it is right (1 or 0), and the value.
 
     The value is 1 for a lost example, -1 for one that is gained.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 Numbers = np.ndarray[Any, np.dtype[np.float64]]
 Ints = npt.NDArray[np.int64]
@@ -19,8 +20,7 @@ _PRIOR_EXAMPLES: Final = 20.0
 _SMOOTHING_EXAMPLES: Final = 30.0
 
 
-@dataclass(frozen=True)
-class Strata:
+class Strata(Struct, frozen=True):
     """``N`` examples in ``K`` groups.
 
     ``of_example`` ``(N,)`` has the number of each example's group. A value of an example of group ``k`` lies from
@@ -102,8 +102,7 @@ def _halvings(widths: Numbers) -> Ints:
     return halvings
 
 
-@dataclass(frozen=True)
-class Rates:
+class Rates(Struct, frozen=True):
     """What is expected of each group, ``(K,)``: the mean ``up`` and ``down``, of values above and below 0.
 
     ``size`` is that of a value that is not 0: of values of 1 and -1 it is 1, and ``up`` and ``down`` are their shares.

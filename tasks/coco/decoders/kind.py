@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -21,8 +21,7 @@ _LARGEST_SHARE: Final = 2.0
 _MOST_NEGATIVE: Final = 0.01
 
 
-@dataclass(frozen=True)
-class Head:
+class Head(Struct, frozen=True):
     """What the shape of an output says: ``count`` boxes with ``values`` numbers each, for an input of this size.
 
     ``layout`` is rows for ``[1, count, values]`` and columns for ``[1, values, count]``. ``strides`` are those of the
@@ -48,8 +47,7 @@ class Head:
         return table if self.layout == "rows" else table.T
 
 
-@dataclass(frozen=True)
-class Boxes:
+class Boxes(Struct, frozen=True):
     """``corners`` ``(N, 4)`` are top, left, bottom, right in shares of the model's input, with N scores and classes."""
 
     corners: Floats
@@ -57,8 +55,7 @@ class Boxes:
     classes: Ints
 
 
-@dataclass(frozen=True)
-class Decoder:
+class Decoder(Struct, frozen=True):
     """One kind of raw head.
 
     ``output`` says in words what it is. ``fits`` tells from an output's shape and the input's height and width whether

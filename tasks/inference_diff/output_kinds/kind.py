@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.metrics.output_difference import KindFigures
 
@@ -18,8 +18,7 @@ Values = Mapping[str, npt.NDArray[Any]]
 """What is kept of one run, by name."""
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(Struct, frozen=True):
     """What tells the kind of an output: its name, type and shape, the operator that makes it, the inputs' shapes.
 
     ``is_real``: its numbers are floats, or stand for real ones.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from evaltools.errors import UsageError
 from evaltools.parameter import NotNative, Parameter
@@ -65,8 +66,7 @@ NO_MATTER_TO_THE_REFERENCE: Final = frozenset(
 """Flags with which a reference gives the same answers."""
 
 
-@dataclass(frozen=True)
-class SamplingAsked:
+class SamplingAsked(Struct, frozen=True):
     """What the flags ask for: a ``limit`` on a figure of all examples; the run ``stops`` when it is decided.
 
     ``reference_run`` is the folder of the run that has the reference's answers, None: the reference is run.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from evaltools.engine.journal import Journal
 from evaltools.engine.run_folder import RunIdentity
@@ -29,8 +30,7 @@ class OtherMachines(Protocol):
         """The result with what is known of the machines."""
 
 
-@dataclass(frozen=True)
-class Elsewhere:
+class Elsewhere(Struct, frozen=True):
     """The tests that run on other machines, and the ``names`` of those that can."""
 
     tests: OtherMachines

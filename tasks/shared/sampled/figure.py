@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
+from msgspec import Struct
 
 from evaltools.engine.task import Example, Observation
 from evaltools.result.sampling import SampledFigure
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     Numbers = np.ndarray[Any, np.dtype[np.float64]]
 
 
-@dataclass(frozen=True)
-class OfReference:
+class OfReference(Struct, frozen=True):
     """What the reference scores of each example, and how much that counts, each ``(N,)``.
 
     The mean weight is 1, or each is 0 where there is nothing to count.
@@ -42,8 +41,7 @@ class OfReference:
         return OfReference(self.scores, weights)
 
 
-@dataclass(frozen=True)
-class DrawnFigure(Generic[Observation]):
+class DrawnFigure(Struct, Generic[Observation], frozen=True):
     """A mean over examples of a score from ``lowest`` to ``highest``, and how it is read of what was observed.
 
     ``score`` takes an example and what was observed of the reference and of a configuration, and gives None where there

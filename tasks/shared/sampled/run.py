@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, Generic
+
+from msgspec.structs import replace
 
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Journal, TaskJournal

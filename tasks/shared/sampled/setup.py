@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Generic
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.engine.journal import TaskJournal
 from evaltools.engine.run import PassOutcome
@@ -14,8 +16,7 @@ from evaltools.tasks.shared.options.sampling import SamplingAsked
 from evaltools.tasks.shared.sampled.figure import DrawnFigure
 
 
-@dataclass(frozen=True)
-class SamplingSetup(Generic[Observation]):
+class SamplingSetup(Struct, Generic[Observation], frozen=True):
     """What a task says of examples that are drawn.
 
     ``lead`` takes an example and what was observed of the reference, and says how sure it is: the smaller, the sooner
@@ -42,8 +43,7 @@ def with_all_records(
     )
 
 
-@dataclass(frozen=True)
-class SampledPass:
+class SampledPass(Struct, frozen=True):
     """The outcome of such a pass, what it says of all examples, and those that were drawn, in their own order."""
 
     outcome: PassOutcome[Any]

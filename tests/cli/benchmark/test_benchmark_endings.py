@@ -11,11 +11,11 @@ import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
 from evaltools.datasets import sample
 from evaltools.result.benchmark import BenchmarkResult
@@ -81,8 +81,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@dataclass
-class Started:
+class Started(Struct):
     """A command in a process group of its own; ``mark`` stands in the environment of all its processes."""
 
     process: subprocess.Popen[str]

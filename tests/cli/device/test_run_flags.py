@@ -75,7 +75,7 @@ def test_without_flags_the_only_device_does_parts_with_evaltools() -> None:
 def test_each_flag_sets_what_it_says_and_nothing_else(word: str, name: str, value: object) -> None:
     found, default = read(word), read()
     assert getattr(found, name) == value
-    others = [field for field in DeviceFlags.__dataclass_fields__ if field != name]
+    others = [field for field in DeviceFlags.__struct_fields__ if field != name]
     assert [field for field in others if getattr(found, field) != getattr(default, field)] == []
 
 
@@ -271,7 +271,7 @@ def test_help_imports_neither_numpy_nor_a_runtime(arguments: list[str]) -> None:
     script = (
         "import sys\nfrom evaltools.cli.main import main\n"
         "try:\n    main(sys.argv[1:])\nexcept SystemExit as stop:\n    assert stop.code == 0\n"
-        "heavy = {'numpy', 'PIL', 'rich', 'google.protobuf', 'msgspec', 'ai_edge_litert', 'tflite_runtime', 'scipy'}\n"
+        "heavy = {'numpy', 'PIL', 'rich', 'google.protobuf', 'ai_edge_litert', 'tflite_runtime', 'scipy'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )
     completed = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-from dataclasses import astuple
 from importlib.resources import files
 from pathlib import Path
 
 import jsonschema
 import numpy as np
 import pytest
+from msgspec.structs import astuple
 from PIL import Image
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval

@@ -9,11 +9,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
 from PIL import Image
 
 from tests import tiny_models, tiny_yolo
@@ -26,8 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent.parent
 TENTH_OF_A_POINT = 0.001
 
 
-@dataclass(frozen=True)
-class Converted:
+class Converted(Struct, frozen=True):
     """Pictures and annotations as ``evaltools convert yolo`` makes them."""
 
     folder: Path

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.benchmark.loop import PhaseLimits, RunPace
 from evaltools.benchmark.self_measuring import Regular, run_regular
@@ -18,8 +19,7 @@ HOLD_IN: Final = "EVALTOOLS_TEST_HOLD_IN"
 """In the environment: the folder of :class:`Hold`."""
 
 
-@dataclass(frozen=True)
-class Hold:
+class Hold(Struct, frozen=True):
     """What a test and held runs tell each other by files of a folder."""
 
     folder: Path

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from junitparser import JUnitXml
+from msgspec.structs import replace
 
 from evaltools.cli.judge.baseline_run import default_name
 from evaltools.datasets import sample

@@ -7,10 +7,10 @@ import json
 import math
 import os
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.datasets import sample
 from evaltools.gates.baseline import make_baseline

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.runs.stored import stored_request, to_bytes
 from tests.cli.evaluate.sample_runs import XNNPACK, coco, figures, imagenet, journal_rows

@@ -7,11 +7,11 @@ import signal
 import subprocess
 import time
 import uuid
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
 from tests.cli.evaluate.sample_runs import (
     XNNPACK,
@@ -47,8 +47,7 @@ TESTS = (XNNPACK, "--config", "plain C++: kernels=reference", "--record_examples
 NAMES = ("reference", "test", "plain C++")
 
 
-@dataclass(frozen=True)
-class Undisturbed:
+class Undisturbed(Struct, frozen=True):
     """What a run gives that nobody disturbs, how long it takes, and how much of that is the work."""
 
     figures: Any
@@ -56,8 +55,7 @@ class Undisturbed:
     seconds_of_work: float
 
 
-@dataclass(frozen=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """When to kill: so long after the start, or after the sessions are open, or when so many rows are written."""
 
     seconds: float

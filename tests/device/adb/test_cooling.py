@@ -6,10 +6,10 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.cooling import conditions_of, cool_down

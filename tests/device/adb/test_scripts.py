@@ -6,11 +6,11 @@ import os
 import shutil
 import subprocess
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 import pytest
+from msgspec import Struct
 
 from evaltools.device.adb.answer import wrap_command
 from evaltools.device.adb.detached import end_script, look_script, start_script
@@ -21,8 +21,7 @@ MARK = "evaltools-" + "0" * 32
 A_MINUTE = (60, 15)
 
 
-@dataclass(frozen=True)
-class Shell:
+class Shell(Struct, frozen=True):
     """A shell, and the folder in which it and its tools are found."""
 
     path: str

@@ -7,10 +7,10 @@ import itertools
 import json
 import random
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.cli.shared.progress import show_progress

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.device.run.parts import part_figures, part_messages
 from evaltools.engine.execution import Shard
@@ -27,8 +28,7 @@ from tests.tasks.part_runs import DESCRIBED, Part, quiet
 RUNTIME = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What another task might observe."""
 
     boxes: npt.NDArray[np.float32]

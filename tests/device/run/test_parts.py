@@ -9,12 +9,13 @@ import io
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.adb.errors import CommandFailed, ConnectionLost, DeviceError, NoSpace, ProgramMissing
@@ -136,8 +137,7 @@ def test_a_part_whose_folder_is_gone_cannot_be_kept(tmp_path: Path) -> None:
 # ----- doing them
 
 
-@dataclass
-class Phone:
+class Phone(Struct):
     """A device that leaves records; ``code`` and ``err`` are what its command ends with.
 
     It first raises what ``fails``, then, when it has printed, what ``fails_after``. Threads have the names of devices.
@@ -177,8 +177,7 @@ class Phone:
         return PartDone(part, self.code, "", self.err, folder)
 
 
-@dataclass
-class Run:
+class Run(Struct):
     """Parts of one run on some phones."""
 
     folder: Path

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from evaltools.model.cut import aligned_builder, schema_package
 from tests.hostile.models.seeds import sound_models
@@ -25,8 +25,7 @@ _SHARE_OF_BYTES: Final = 0.25
 """Of the cases; in the others the file is whole, and what it says is wrong."""
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True):
     """A damaged model, and the names of what it was and of what was done to it."""
 
     number: int

@@ -7,11 +7,11 @@ import os
 import resource
 import time
 import traceback
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import psutil
+from msgspec import Struct
 
 from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK, USAGE
 from tests.command import evaltools_here
@@ -32,8 +32,7 @@ _COMMANDS: Final = {
 }
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(Struct, frozen=True):
     """What a command did with a case; ``wrong`` is what it should not have done, empty where that is nothing."""
 
     case: str

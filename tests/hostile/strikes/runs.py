@@ -8,10 +8,11 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.datasets import sample
 from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK
@@ -36,8 +37,7 @@ _TOLD: Final = ("was started again", "failed: ", "not measured: ", "not clean")
 """One of these is said of a process that a run cannot do without."""
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True):
     """A command, the role of one of its processes, and the signal that this one is sent."""
 
     command: str
@@ -52,8 +52,7 @@ class Case:
         )
 
 
-@dataclass(frozen=True)
-class Struck:
+class Struck(Struct, frozen=True):
     """What a run did after the signal; ``left`` names processes and logs, ``resumed`` how going on failed."""
 
     case: Case

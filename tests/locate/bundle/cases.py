@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from evaltools.configuration import Configuration
 from evaltools.locate.parts.case import Case
@@ -33,8 +33,7 @@ EVIDENCE = (Evidence("single operator", "operator 0", True, 4, 4), Evidence("pre
 CPU = "runtime=litert kernels=builtin"
 
 
-@dataclass(frozen=True)
-class SmallModel:
+class SmallModel(Struct, frozen=True):
     """A model with one operator that matters, and what it is fed."""
 
     content: bytes

@@ -6,13 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.errors import OutputError, UsageError

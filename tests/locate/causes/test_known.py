@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import tflite
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.locate.causes import find_causes

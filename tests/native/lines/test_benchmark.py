@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.benchmark.flags import LOGGED, PARAMETERS, REFUSED
 from evaltools.configuration import CONFIGURATION_PARAMETERS

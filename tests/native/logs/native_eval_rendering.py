@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency, summarise_latency

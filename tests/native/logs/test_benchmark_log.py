@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from evaltools.errors import DataError
 from evaltools.native.logs.benchmark import parse_benchmark_log

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import replace
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.report.files.benchmark_trace import trace_events, trace_json
 from evaltools.result.benchmark import Memory, Phase

@@ -5,15 +5,15 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import Any, Final
+
+from msgspec import Struct
 
 _EMPTY: Final = {"meta", "img", "rect", "br", "path", "line", "link", "input"}
 
 
-@dataclass
-class Element:
+class Element(Struct):
     tag: str
     attributes: dict[str, str]
     text: str = ""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
 from PIL import Image
 
 from evaltools.gates.suite_result import SuiteChange, SuiteChanges, SuiteEntry, SuiteResult, SuiteRow

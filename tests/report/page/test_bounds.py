@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from evaltools.report.page.content.bounds import (
     LONGEST_TEXT,

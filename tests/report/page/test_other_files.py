@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from msgspec.structs import replace
 from PIL import Image
 
 from evaltools.report.page.content.sources import Sources

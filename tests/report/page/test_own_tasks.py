@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.make import page_of

@@ -7,11 +7,11 @@ import math
 import random
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from PIL import Image
 
 from evaltools.gates.baseline import make_baseline

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.sections.suite import sayings

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.gates.baseline import Baseline, make_baseline
 from evaltools.gates.check import GateDecisions

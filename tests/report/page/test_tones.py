@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import get_args
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.report.page.sections.verdict_colours import tone_of, tone_of_verdict
 from evaltools.result.section import Tone

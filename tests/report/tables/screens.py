@@ -9,10 +9,10 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.cli.judge.baseline_run import print_comparison

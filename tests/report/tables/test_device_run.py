@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.report.tables.device_run import print_device_run

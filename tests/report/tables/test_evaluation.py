@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import re
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.metrics.agreement import Agreement

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.report.tables.execution import print_execution, shares_in_words, verdict

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.metrics.latency import summarise_latency

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.gates.suite_result import SuiteEntry, SuiteRow

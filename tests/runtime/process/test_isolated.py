@@ -5,11 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.delegates.gpu import GPU

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from evaltools.metrics.boxes import BoxAgreement, Detection
 from evaltools.metrics.coco_stats import CategoryPrecision, CocoEvaluation, CocoStats

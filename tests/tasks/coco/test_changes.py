@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.coco_stats import DetectedObject, EvaluatedSet, TrueObject, evaluate_with_matches

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from msgspec.structs import replace
 from PIL import Image
 
 from evaltools.metrics.boxes import Detection

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from evaltools.datasets.native_ground_truth import NativePicture
 from evaltools.datasets.object_annotations import AnnotatedImage, Category

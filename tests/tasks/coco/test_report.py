@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from pycocotools.coco import COCO
 
 from evaltools.cli.shared.terminal import make_console

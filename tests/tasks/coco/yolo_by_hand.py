@@ -10,11 +10,11 @@ import io
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from PIL import Image
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
@@ -28,8 +28,7 @@ Found = tuple[float, int, Box]
 """Score, class, box."""
 
 
-@dataclass(frozen=True)
-class Family:
+class Family(Struct, frozen=True):
     """How the authors of a family evaluate: where pictures lie, what becomes of pixels, what counts and what not."""
 
     decode: Callable[[Any, float], list[Found]]

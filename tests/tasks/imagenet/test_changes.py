@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from msgspec.structs import replace
 from PIL import Image
 
 from evaltools.cli.shared.terminal import make_console

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from PIL import Image
 
 from evaltools.configuration import Configuration
@@ -96,7 +96,7 @@ def test_numbers_of_the_quantised_range_are_told_in_real_ones() -> None:
 def compared(folder: Path, content: bytes, **changes: Any) -> EvaluationResult:
     (folder / "model.tflite").write_bytes(content)
     fields: dict[str, Any] = {"inputs": InputOptions(num_runs=4), "yardstick_runs": 2} | changes
-    request = DiffRequest(folder / "model.tflite", REFERENCE, (TEST,), **fields)
+    request = DiffRequest(model_file=folder / "model.tflite", reference=REFERENCE, tests=(TEST,), **fields)
     return evaluate(prepare_diff, request, Silent(), open_session)
 
 
@@ -295,7 +295,9 @@ def test_one_kind_needs_no_figures_of_its_own(tmp_path: Path) -> None:
 def test_saved_inputs_keep_their_kinds(tmp_path: Path) -> None:
     content = sample.model_file("float32").read_bytes()
     compared(tmp_path, content, inputs=InputOptions(num_runs=5), save_outputs=tmp_path / "saved")
-    loading = DiffRequest(tmp_path / "model.tflite", None, (TEST,), load_reference=tmp_path / "saved")
+    loading = DiffRequest(
+        model_file=tmp_path / "model.tflite", reference=None, tests=(TEST,), load_reference=tmp_path / "saved"
+    )
     assert prepare(loading).kinds == ("noise", "photos", "noise", "photos", "noise")
     result = evaluate(prepare_diff, loading, Silent(), open_session)
     assert [(found.kind, found.runs) for found in result.part.comparisons[0].by_kind] == [("noise", 3), ("photos", 2)]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from evaltools.datasets.gaussian import GaussianInputs
 from evaltools.errors import DataError, ModelError, UsageError
@@ -18,11 +18,11 @@ STATED = ", stated in the model's metadata"
 
 
 def tensor(name: str = "x", dtype: str = "float32", shape: tuple[int, ...] = (500,), **facts: object) -> TensorInfo:
-    return replace(TensorInfo(0, name, dtype, shape, shape, None, None), **facts)  # type: ignore[arg-type]
+    return replace(TensorInfo(0, name, dtype, shape, shape, None, None), **facts)
 
 
 def model(*inputs: TensorInfo, **facts: object) -> ModelFile:
-    return replace(ModelFile(Path("m"), "", 0, inputs, (), 1, None), **facts)  # type: ignore[arg-type]
+    return replace(ModelFile(Path("m"), "", 0, inputs, (), 1, None), **facts)
 
 
 def plan(*inputs: TensorInfo, **options: object) -> InputPlan:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
@@ -19,7 +19,7 @@ from tests.runtime.fake import FakeSession
 
 
 def tensor(name: str, shape: tuple[int, ...] = (1, 4), dtype: str = "float32", **facts: object) -> TensorInfo:
-    return replace(TensorInfo(0, name, dtype, shape, shape, None, None), **facts)  # type: ignore[arg-type]
+    return replace(TensorInfo(0, name, dtype, shape, shape, None, None), **facts)
 
 
 def quantised(name: str, dtype: str, scale: float, zero_point: int) -> TensorInfo:

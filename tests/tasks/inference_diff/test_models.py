@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.sample import model_file
@@ -31,8 +31,10 @@ def compared(request: DiffRequest) -> tuple[str, DiffComparison]:
 
 
 def quantised_against_float(**changes: object) -> DiffRequest:
-    request = DiffRequest(model_file("int8"), REFERENCE, (CPU,), InputOptions(num_runs=12))
-    return replace(request, **changes)  # type: ignore[arg-type]
+    request = DiffRequest(
+        model_file=model_file("int8"), reference=REFERENCE, tests=(CPU,), inputs=InputOptions(num_runs=12)
+    )
+    return replace(request, **changes)
 
 
 def test_a_quantised_model_is_held_against_its_float_model_in_real_units() -> None:
@@ -45,7 +47,13 @@ def test_a_quantised_model_is_held_against_its_float_model_in_real_units() -> No
 
 def test_saved_outputs_of_the_float_model_give_the_same_as_the_float_model_itself(tmp_path: Path) -> None:
     """The quantised model's inputs are the rounded ones here, the float model's there; the outputs are as far apart."""
-    saving = DiffRequest(model_file("float32"), REFERENCE, (CPU,), InputOptions(num_runs=12), yardstick_runs=0)
+    saving = DiffRequest(
+        model_file=model_file("float32"),
+        reference=REFERENCE,
+        tests=(CPU,),
+        inputs=InputOptions(num_runs=12),
+        yardstick_runs=0,
+    )
     evaluate(prepare_diff, replace(saving, save_outputs=tmp_path / "saved"), Silent(), open_session)
     loading = quantised_against_float(
         reference=None,
@@ -64,7 +72,13 @@ def test_saved_outputs_of_the_float_model_give_the_same_as_the_float_model_itsel
 
 
 def test_more_runs_than_were_saved_are_refused(tmp_path: Path) -> None:
-    saving = DiffRequest(model_file("float32"), REFERENCE, (CPU,), InputOptions(num_runs=2), yardstick_runs=0)
+    saving = DiffRequest(
+        model_file=model_file("float32"),
+        reference=REFERENCE,
+        tests=(CPU,),
+        inputs=InputOptions(num_runs=2),
+        yardstick_runs=0,
+    )
     evaluate(prepare_diff, replace(saving, save_outputs=tmp_path / "saved"), Silent(), open_session)
     loading = replace(saving, reference=None, load_reference=tmp_path / "saved")
     with pytest.raises(UsageError, match="--num_runs=3: .* has 2 runs; use no more"):
@@ -76,13 +90,20 @@ def test_a_signature_holds_for_the_reference_model_and_for_saved_outputs(tmp_pat
     path = tmp_path / "two.tflite"
     path.write_bytes(tiny_models.two_signatures())
     request = DiffRequest(
-        path, REFERENCE, (CPU,), InputOptions(num_runs=2), reference_model_file=path, yardstick_runs=0
+        model_file=path,
+        reference=REFERENCE,
+        tests=(CPU,),
+        inputs=InputOptions(num_runs=2),
+        reference_model_file=path,
+        yardstick_runs=0,
     )
     for signature in prepare(request).model.signatures:
         assert compared(replace(request, signature=signature))[0] == "equivalent"
     first, second = prepare(request).model.signatures
     saving = replace(request, reference_model_file=None, signature=first, save_outputs=tmp_path / "saved")
     evaluate(prepare_diff, saving, Silent(), open_session)
-    loading = DiffRequest(path, None, (CPU,), signature=second, load_reference=tmp_path / "saved")
+    loading = DiffRequest(
+        model_file=path, reference=None, tests=(CPU,), signature=second, load_reference=tmp_path / "saved"
+    )
     with pytest.raises(DataError, match=f"was saved with --signature='{first}', here it is '{second}'"):
         prepare(loading)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.gaussian import GaussianInputs
@@ -326,6 +326,8 @@ def test_an_output_whose_farthest_run_is_not_sampled_is_judged_by_all_runs(tmp_p
         session = open_session(model, configuration)
         return Wrong(session) if configuration.name == "test" else session
 
-    request = DiffRequest(path, Configuration("reference", kernels="builtin"), (Configuration("test"),))
+    request = DiffRequest(
+        model_file=path, reference=Configuration("reference", kernels="builtin"), tests=(Configuration("test"),)
+    )
     result = evaluate(prepare_diff, request, Silent(), opener)
     assert verdict_of(result).kind == "diverged"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.errors import DataError, ImageError
 from evaltools.tasks.inference_diff.saved_outputs import read_saved_reference

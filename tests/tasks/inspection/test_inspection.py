@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.configuration import Configuration

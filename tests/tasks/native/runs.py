@@ -6,11 +6,11 @@ import io
 import json
 import subprocess
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import jsonschema
+from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.configuration import Configuration

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.errors import UsageError
 from evaltools.native.lines.evaluation import native_lines, native_proto

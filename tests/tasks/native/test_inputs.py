@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from PIL import Image
 
 from evaltools.configuration import Configuration
@@ -37,7 +37,10 @@ from tests.tasks.native.runs import PLAIN, REFERENCE
 
 def imagenet_request(**changes: Any) -> ImagenetRequest:
     options = ImagenetOptions(sample.images_dir(), sample.ground_truth_file(), sample.labels_file())
-    return replace(ImagenetRequest(sample.model_file("int8"), REFERENCE, (PLAIN,), options), **changes)
+    return replace(
+        ImagenetRequest(model_file=sample.model_file("int8"), reference=REFERENCE, tests=(PLAIN,), options=options),
+        **changes,
+    )
 
 
 def imagenet_options(**changes: Any) -> ImagenetRequest:
@@ -51,11 +54,21 @@ def coco_request(truth: bool = True, **changes: Any) -> CocoRequest:
         ground_truth_annotations=sample.detection_annotations_file() if truth else None,
         model_output_labels=sample.detection_labels_file(),
     )
-    return replace(CocoRequest(sample.detection_model_file("int8"), REFERENCE, (PLAIN,), options), **changes)
+    return replace(
+        CocoRequest(
+            model_file=sample.detection_model_file("int8"), reference=REFERENCE, tests=(PLAIN,), options=options
+        ),
+        **changes,
+    )
 
 
 def diff_request(**changes: Any) -> DiffRequest:
-    made = DiffRequest(sample.model_file("int8"), Configuration("reference"), (PLAIN,), InputOptions(num_runs=5))
+    made = DiffRequest(
+        model_file=sample.model_file("int8"),
+        reference=Configuration("reference"),
+        tests=(PLAIN,),
+        inputs=InputOptions(num_runs=5),
+    )
     return replace(made, **changes)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.engine.execution import Execution
@@ -25,11 +25,12 @@ from evaltools.tasks.shared.request import TaskRequest
 
 AS_IT_WAS, TWO, FOUR = Settings(1, None), Settings(2, None), Settings(4, None)
 SETTINGS = {"": AS_IT_WAS, "--workers=2": TWO, "--workers=4": FOUR}
-REQUEST = TaskRequest(Path("m.tflite"), None, (Configuration("test"),), execution=Execution(try_advice=3))
+REQUEST = TaskRequest(
+    model_file=Path("m.tflite"), reference=None, tests=(Configuration("test"),), execution=Execution(try_advice=3)
+)
 
 
-@dataclass(frozen=True)
-class Told(Trial):
+class Told(Trial, frozen=True):
     """A trial whose turns take as long as ``told`` says, in which all calls are listed."""
 
     told: Callable[[Settings, int], Turn]

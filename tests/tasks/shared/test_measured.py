@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.engine.execution import Execution, Shard
 from evaltools.engine.ledger import GivenUp

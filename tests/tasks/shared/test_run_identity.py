@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Finished, Journal, TaskJournal, open_journal, temporary_journal

@@ -6,10 +6,11 @@ import io
 import textwrap
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from evaltools.errors import UsageError
 from evaltools.metrics.pareto import pareto_front
@@ -43,8 +44,7 @@ _KEY_INCHES: Final = 0.058
 _KEY_LINE_INCHES: Final = 0.17
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(Struct, frozen=True):
     """What is drawn of one model in one configuration.
 
     ``accuracy`` is in percent, of ``metric``, which is empty without one; ``interval_ms`` is that of the median.

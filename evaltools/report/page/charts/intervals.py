@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evaltools.report.page.charts.look import TONES, Spec, chart, named, quantitative
 from evaltools.result.section import Tone
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(Struct, frozen=True):
     """A figure of one configuration from ``low`` to ``high``, which are None where there is no interval."""
 
     name: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.report.page.charts.look import COLOURS, REFERENCE, TONES, Spec, chart, quantitative, told_apart
 from evaltools.result.section import Tone
@@ -14,8 +15,7 @@ MOST_BARS: Final = 120
 _CPU: Final = "CPU"
 
 
-@dataclass(frozen=True)
-class Layer:
+class Layer(Struct, frozen=True):
     """One operator, or the worst of several in a row.
 
     ``local`` is its own error as a multiple of what is tolerated, ``accumulated`` that in the whole model relative to

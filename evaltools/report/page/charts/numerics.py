@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evaltools.report.page.charts.look import COLOURS, REFERENCE, Spec, chart, named, quantitative, told_apart
 
 
-@dataclass(frozen=True)
-class Apart:
+class Apart(Struct, frozen=True):
     """How far one output is off, relative to its values; ``is_floor``: of a CPU variant, not of a configuration.
 
     ``size`` is infinite where no number says it: NaN or infinity in the output, or another shape.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evaltools.report.page.charts.look import Spec, chart, colours_by_name, named, quantitative, told_apart
 
 
-@dataclass(frozen=True)
-class Tradeoff:
+class Tradeoff(Struct, frozen=True):
     """One model in one configuration; ``on_front``: none is as good in both and better in one."""
 
     model: str
@@ -54,8 +54,7 @@ def tradeoff_chart(found: Sequence[Tradeoff], heading: str) -> Spec:
     return chart(values, [front, point], 260)
 
 
-@dataclass(frozen=True)
-class Release:
+class Release(Struct, frozen=True):
     """A figure of one configuration in one release; ``started`` is when it was measured (ISO 8601)."""
 
     started: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from evaltools.report.page.content.page import Part, Saying, sentences, some_of
 from evaltools.result.section import Block, Cell, Gallery, Lines, Picture, Section, Table

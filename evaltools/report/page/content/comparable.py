@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.gates.baseline import digest_of_examples
 from evaltools.report.tables.models import ModelRow, ModelRows
@@ -17,8 +19,7 @@ from evaltools.result.places import machine_of
 from evaltools.task_kind import OWN, kind_of
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """Where and with what something was measured; ``versions`` are those of evaltools and of the runtimes, by name."""
 
     machine: str
@@ -48,8 +49,7 @@ def setting_of(
     return Setting(machine_of(environment, run, place), versions)
 
 
-@dataclass(frozen=True)
-class Data:
+class Data(Struct, frozen=True):
     """What figures are of: so many ``examples`` of a task, told apart by ``digest``; both empty where none counts."""
 
     task: str
@@ -81,8 +81,7 @@ def data_of(result: EvaluationResult) -> Data:
 Row = TypeVar("Row", bound=ModelRow | BenchmarkRow)
 
 
-@dataclass(frozen=True)
-class Measured(Generic[Row]):
+class Measured(Struct, Generic[Row], frozen=True):
     """A configuration of one of several results: ``source`` names that, ``name`` is its own without the place."""
 
     source: str
@@ -119,8 +118,7 @@ def benchmarked(results: Mapping[str, BenchmarkResult]) -> list[Measured[Benchma
     return found
 
 
-@dataclass(frozen=True)
-class Group(Generic[Row]):
+class Group(Struct, Generic[Row], frozen=True):
     """Rows that can be compared: of the same data, on one machine, with the same software."""
 
     about: Data

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.result.section import Chart, Section, Table, Tone
 
 
-@dataclass(frozen=True)
-class Saying:
+class Saying(Struct, frozen=True):
     """What is said of a configuration on the first screen.
 
     ``facts`` are pairs of a question and its answer: how sure, how fast, did it run. ``next_steps`` say what to do.
@@ -23,8 +24,7 @@ class Saying:
     next_steps: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Download:
+class Download(Struct, frozen=True):
     """A result file inside the page; ``content`` is None for one that is too large, as ``note`` says."""
 
     name: str
@@ -32,8 +32,7 @@ class Download:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Struct, frozen=True):
     """What is told of one result: ``source`` is its name, ``about`` in a few words what it is of.
 
     ``hints`` say what is not known, and the flag that brings it. ``tables`` are sections that Markdown has as well as
@@ -54,8 +53,7 @@ class Part:
     folders: tuple[Path, ...] = (Path(),)
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(Struct, frozen=True):
     """Plain texts, not yet escaped; ``together`` are sections over several results, ``below`` the last line."""
 
     title: str

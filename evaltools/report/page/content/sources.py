@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from evaltools.gates.baseline import Baseline
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from evaltools.result.locate import LocateResult
 
 
-@dataclass(frozen=True)
-class Sources:
+class Sources(Struct, frozen=True):
     """What a page is about, each by its name.
 
     ``located`` are what was found in the model of an evaluation, by that one's name; ``searches`` stand alone.

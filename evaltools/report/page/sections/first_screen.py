@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from evaltools.report.page.charts.shares import colours_of, shares_chart
 from evaltools.report.page.content.page import Saying

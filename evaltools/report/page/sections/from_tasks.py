@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, get_args
+
+from msgspec.structs import replace
 
 from evaltools.errors import UsageError
 from evaltools.result.evaluation import EvaluationResult

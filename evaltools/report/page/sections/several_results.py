@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.report.page.charts.shares import colours_of, shares_chart
 from evaltools.report.page.charts.times import dots_chart
@@ -53,8 +54,7 @@ def together(evaluations: Mapping[str, EvaluationResult], benchmarks: Mapping[st
     return [*sections, *_of_task("benchmark", benchmarked(benchmarks), _fastest, _timed_there)]
 
 
-@dataclass(frozen=True)
-class There:
+class There(Struct, frozen=True):
     """What a configuration did at one place; ``time_us`` is None where nothing was timed of what was asked for.
 
     ``heading`` is what the figure is called, empty where there is none.

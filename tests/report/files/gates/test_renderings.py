@@ -6,12 +6,12 @@ import html
 import io
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
+from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.gates.check import GateDecisions

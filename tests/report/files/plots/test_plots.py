@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Final
@@ -18,6 +17,7 @@ from matplotlib import rcParams
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
+from msgspec.structs import replace
 from PIL import Image
 
 from evaltools.errors import UsageError

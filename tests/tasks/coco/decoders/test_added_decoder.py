@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.runtime import open_session
 from evaltools.tasks.coco import decoders
