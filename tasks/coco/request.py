@@ -74,7 +74,7 @@ def read_request(request: Request) -> CocoRequest:
         parse_normalization(options.normalization)
     if "coco_evaluator" in flags and not (options.ground_truth_annotations or options.ground_truth_proto):
         raise UsageError("--coco_evaluator has no effect without a ground truth; give one, or leave it out")
-    sampling = read_sampling(request)
+    sampling = read_sampling(request, such_as="ar_100 drop <= 1 point")
     if sampling is not None:
         require_drawable(sampling.limit, bool(options.ground_truth_annotations or options.ground_truth_proto))
     return CocoRequest(

@@ -78,10 +78,11 @@ class SamplingAsked(Struct, frozen=True):
     reference_run: Path | None = None
 
 
-def read_sampling(request: Request, default_limit: str = "") -> SamplingAsked | None:
+def read_sampling(request: Request, default_limit: str = "", such_as: str = "NAME >= 0.9") -> SamplingAsked | None:
     """The sampling that a request asks for, None for a run of all examples in order.
 
-    Without a ``default_limit`` one must be stated. :func:`require_decidable` says whether a task has what it is about.
+    Without a ``default_limit`` one must be stated, ``such_as`` this one. :func:`require_decidable` says whether a task
+    has what it is about.
     Raises :class:`UsageError` for what makes no sense.
     """
     options = request.options
@@ -94,7 +95,7 @@ def read_sampling(request: Request, default_limit: str = "") -> SamplingAsked | 
     if seed < 0:
         raise UsageError(f"--sample_seed={seed}: use a whole number of 0 or more")
     return SamplingAsked(
-        limit=_limit(options.text("limit") or default_limit),
+        limit=_limit(options.text("limit") or default_limit, such_as),
         stops=options.text("stop") == "decided",
         seed=seed,
         reference_run=options.path("reference_run"),
@@ -110,12 +111,12 @@ def _require_two_folders(run_dir: Path | None, reference_run: Path | None) -> No
         )
 
 
-def _limit(text: str) -> Criterion:
+def _limit(text: str, such_as: str) -> Criterion:
     """The limit; raises :class:`UsageError` for one that takes all examples."""
     from evaltools.gates.criteria import parse_criterion
 
     if not text:
-        raise UsageError("--sample=informed needs a limit to decide, such as --limit='pixel_accuracy >= 0.9'")
+        raise UsageError(f"--sample=informed needs a limit to decide, such as --limit='{such_as}' (docs/sampling.md)")
     criterion = parse_criterion(text, of_own_task=True)
     if criterion.confidence is not None:
         raise UsageError(

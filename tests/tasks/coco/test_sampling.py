@@ -158,7 +158,7 @@ def test_all_pictures_give_the_figures_of_a_run_in_order(whole: EvaluationResult
     [
         ("ap drop <= 1 point", "ap ranks the detections of all pictures together"),
         ("matched_boxes <= 1", "a part of the examples decides limits"),
-        ("", "needs a limit to decide"),
+        ("", "needs a limit to decide, such as --limit='ar_100 drop <= 1 point'"),
     ],
 )
 def test_a_limit_that_drawn_pictures_cannot_decide_is_refused(limit: str, message: str) -> None:
