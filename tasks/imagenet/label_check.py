@@ -9,16 +9,14 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, TypeVar
-
-from msgspec import Struct
 
 _MOST_PROBES: Final = 64
 _FEWEST_PROBES: Final = 20
 _SIGNIFICANCE: Final = 1e-4
 _FEWEST_TO_KNOW: Final = 30
 _LARGEST_SHARE: Final = 0.5
-_SHARE_THAT_FITS: Final = 0.625
 _ONE_SIDED_95: Final = 1.645
 _WEAK_SIGNIFICANCE: Final = 1e-3
 _MANY_CLASSES: Final = 100
@@ -30,7 +28,8 @@ _BACKGROUND: Final = ("background", "dummy")
 _Item = TypeVar("_Item")
 
 
-class Reading(Struct, frozen=True):
+@dataclass(frozen=True)
+class Reading:
     """One way to read the label list, and how many probes it gets right."""
 
     description: str
@@ -38,7 +37,8 @@ class Reading(Struct, frozen=True):
     advice: str
 
 
-class Diagnosis(Struct, frozen=True):
+@dataclass(frozen=True)
+class Diagnosis:
     """What does not fit the model: what was found, in a sentence, and what to do about it."""
 
     finding: str
@@ -124,18 +124,6 @@ def offset_advice(offset: int) -> str:
     return f"Pass --label_offset={offset}"
 
 
-def fits_clearly(hits: int, truths: Sequence[str]) -> bool:
-    """Whether so many first answers are right as given that no other reading has to be looked for.
-
-    Another one would have to be right three times as often, or for a quarter of the pictures more.
-
-    >>> truths = [f"label {number}" for number in range(16)]
-    >>> fits_clearly(10, truths), fits_clearly(9, truths), fits_clearly(10, ["cat", "dog"] * 8)
-    (True, False, False)
-    """
-    return hits >= len(truths) * _SHARE_THAT_FITS and _more_than_chance(hits, truths)
-
-
 def learned_hits(answers: Sequence[int], truths: Sequence[str]) -> list[bool]:
     """Which truths follow from what the *other* probes with the same answer are (leave one out).
 
@@ -198,11 +186,7 @@ def clearly_better(hits: int, as_given: int, truths: Sequence[str]) -> bool:
     Answers that know nothing of the pictures are right at most as often as the most frequent label occurs; so the hits
     are held against a binomial distribution with that share.
     """
-    return hits > 3 * as_given and _more_than_chance(hits, truths)
-
-
-def _more_than_chance(hits: int, truths: Sequence[str]) -> bool:
-    if not truths:
+    if not truths or hits <= 3 * as_given:
         return False
     chance = max(Counter(truths).values()) / len(truths)
     return _binomial_tail(hits, len(truths), chance) < _SIGNIFICANCE

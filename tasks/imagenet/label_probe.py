@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -18,7 +17,6 @@ from evaltools.tasks.imagenet.label_check import (
     clearly_better,
     count_hits,
     diagnose,
-    fits_clearly,
     offset_advice,
     offset_in_words,
     probe_positions,
@@ -37,9 +35,7 @@ def require_fitting_labels(task: ImagenetTask, session: Session, labels: Sequenc
     ``labels`` are the lines of the label file, ``offset`` the class of its first line.
     """
     class_count = len(task.class_labels)
-    answers, truths, near_hits = first_answers(
-        task, session, lambda answers, truths: fits_clearly(count_hits(answers, truths, task.class_labels), truths)
-    )
+    answers, truths, near_hits = first_answers(task, session)
     diagnosis = diagnose(answers, truths, labels, class_count, offset, near_hits)
     as_given = count_hits(answers, truths, task.class_labels)
     if as_given * _LOW_ACCURACY_DIVISOR <= len(answers):
@@ -68,42 +64,30 @@ def explain_label_count(task: ImagenetTask, session: Session, labels: Sequence[s
     )
 
 
-def first_answers(
-    task: ImagenetTask,
-    session: Session,
-    is_enough: Callable[[list[int], list[str]], bool] = lambda _answers, _truths: False,
-) -> tuple[list[int], list[str], int]:
+def first_answers(task: ImagenetTask, session: Session) -> tuple[list[int], list[str], int]:
     """For the probes: the class put first, the right label, and how many have it among the best classes.
 
-    Pictures that fail are left out, and copies of one that was tried: they say nothing new. They are tried in turns of
-    up to 16 that are spread over all, after each of which the caller says whether that is enough.
+    Pictures that fail are left out, and copies of one that was tried: they say nothing new.
     """
-    answers: list[int] = []
-    truths: list[str] = []
-    near_hits = 0
+    answers, truths, near_hits = [], [], 0
     tried: set[bytes] = set()
-    positions = probe_positions(task.images.truths)
-    turns = math.ceil(len(positions) / _MADE_AT_ONCE)
-    for first in range(turns):
-        for prepared in _prepared(task, positions[first::turns]):
-            content = hashlib.sha256(prepared.inputs[0].tobytes()).digest()
-            if content in tried:
-                continue
-            tried.add(content)
-            try:
-                observation = task.observe(prepared, session.run(prepared.inputs).outputs)
-            except InferenceError:
-                continue
-            answers.append(observation.classes[0])
-            truths.append(prepared.context)
-            near_hits += observation.rank is not None
-        if is_enough(answers, truths):
-            break
+    for prepared in _prepared(task, probe_positions(task.images.truths)):
+        content = hashlib.sha256(prepared.inputs[0].tobytes()).digest()
+        if content in tried:
+            continue
+        tried.add(content)
+        try:
+            observation = task.observe(prepared, session.run(prepared.inputs).outputs)
+        except InferenceError:
+            continue
+        answers.append(observation.classes[0])
+        truths.append(prepared.context)
+        near_hits += observation.rank is not None
     return answers, truths, near_hits
 
 
 def _prepared(task: ImagenetTask, positions: Sequence[int]) -> Iterator[Prepared]:
-    """The inputs of those pictures that can be read, in order; they are made on all cores."""
+    """The inputs of those pictures that can be read, in order; a few are made at the same time, on all cores."""
 
     def prepared(position: int) -> Prepared | None:
         try:
@@ -112,7 +96,9 @@ def _prepared(task: ImagenetTask, positions: Sequence[int]) -> Iterator[Prepared
             return None
 
     with ThreadPoolExecutor(available_cores()) as threads:
-        yield from (each for each in threads.map(prepared, positions) if each is not None)
+        for start in range(0, len(positions), _MADE_AT_ONCE):
+            made = threads.map(prepared, positions[start : start + _MADE_AT_ONCE])
+            yield from (each for each in made if each is not None)
 
 
 def _other_normalization(task: ImagenetTask, session: Session, as_given: int) -> Diagnosis | None:
