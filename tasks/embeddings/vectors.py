@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from msgspec.structs import replace
 
 from evaltools.datasets.labels import read_labels
 from evaltools.errors import DataError, TaskError

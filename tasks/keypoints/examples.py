@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -74,7 +75,7 @@ def listed(images: Path, annotations: Path | None, boxes: bool, num_images: int)
     if annotations is None:
         if boxes:
             raise DataError("--people=boxes takes the boxes of --annotations; give these, or leave it out")
-        return [replace(example, input=Seen(example.input)) for example in pictures]
+        return [dataclasses.replace(example, input=Seen(example.input)) for example in pictures]
     people = _people(annotations)
     missing = [example.id for example in pictures if example.id not in people]
     if missing:

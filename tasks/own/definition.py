@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, ParamSpec, Protocol, runtime_checkable
-
-from msgspec import Struct, field
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,7 +21,8 @@ Parameters = ParamSpec("Parameters")
 Better = Literal["higher", "lower"]
 
 
-class Example(Struct, frozen=True):
+@dataclass(frozen=True)
+class Example:
     """One example: ``prepare`` takes its ``input``, ``score`` its ``target``; ``id`` is unique and stays the same.
 
     >>> Example("cat.jpg", "val/cat.jpg", target=3).target
@@ -34,7 +34,8 @@ class Example(Struct, frozen=True):
     target: Any = None
 
 
-class Mean(Struct, frozen=True):
+@dataclass(frozen=True)
+class Mean:
     """A metric of a task: the mean of what ``score`` gives under ``name``, over the examples.
 
     ``margin`` is the change, in the metric's own unit, that counts as none in verdicts; None: that of ``--margin``.
@@ -49,7 +50,8 @@ class Mean(Struct, frozen=True):
     whole: bool = False
 
 
-class Pooled(Mean, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Pooled(Mean):
     """A metric of all examples together: ``figure`` takes what ``score`` or ``agree`` gave of each, as arrays in order.
 
     It gives one number, or one for each example, whose mean is the metric. NaN: there is no such figure.
@@ -68,7 +70,8 @@ def share_of(rows: Sequence[npt.NDArray[Any]]) -> float:
     return part / whole if whole else float("nan")
 
 
-class Share(Pooled, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Share(Pooled):
     """A metric that is a share: of each example ``score`` gives the part and the whole, and the metric is that of sums.
 
     Which whole an example has does not depend on what the model gives.
@@ -119,7 +122,8 @@ def pooled(
     return Pooled(name=name, better=better, margin=margin, figure=figure)
 
 
-class Task(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Task:
     """A task over some examples.
 
     ``prepare(input, tensors)`` gives one array per input of the model; each of ``tensors`` has ``name``, ``shape``,

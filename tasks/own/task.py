@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import math
 import sys
@@ -153,7 +154,7 @@ def make_task(loaded: Loaded, options: Mapping[str, Any]) -> Task:
         may_be_missing = name in ("agree", "draw", "uncertainty") or (name == "score" and given["agree"] is not None)
         if not callable(function) and not (function is None and may_be_missing):
             raise UsageError(f"{place}: {name} is {_kind(function)}; give a function")
-    return replace(task, examples=examples, metrics=tuple(task.metrics))
+    return dataclasses.replace(task, examples=examples, metrics=tuple(task.metrics))
 
 
 def _require_examples(examples: Sequence[Any], place: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import zipfile
 import zlib
@@ -60,9 +61,9 @@ def listed(
     if isinstance(truth, schema.Lines) and truth_path is not None:
         return _with_lines(examples, truth_path, labels, wanted)
     if isinstance(truth, schema.Array):
-        return [replace(each, target=Stored(each.input, truth.name)) for each in examples]
+        return [dataclasses.replace(each, target=Stored(each.input, truth.name)) for each in examples]
     if isinstance(truth, schema.Files) and wanted == "array":
-        return [replace(each, target=Stored(each.target)) for each in examples]
+        return [dataclasses.replace(each, target=Stored(each.target)) for each in examples]
     return examples
 
 
@@ -83,7 +84,10 @@ def _with_lines(examples: Sequence[Example], path: Path, labels: Path | None, wa
     names = None if labels is None else read_labels(labels, "--labels").lines
     numbers = None if names is None else {name: number for number, name in enumerate(names)}
     places = enumerate(zip(examples, lines, strict=True), 1)
-    return [replace(each, target=_value(line, numbers, wanted, f"{path}, line {row}")) for row, (each, line) in places]
+    return [
+        dataclasses.replace(each, target=_value(line, numbers, wanted, f"{path}, line {row}"))
+        for row, (each, line) in places
+    ]
 
 
 def _value(line: str, labels: dict[str, int] | None, wanted: Wanted, place: str) -> float | int:

@@ -56,7 +56,7 @@ def test_inputs_are_made_and_outputs_scored() -> None:
     assert [example.id for example in task.examples] == ["a", "b"]
 
 
-class Unprintable(Mean, frozen=True):
+class Unprintable(Mean):
     def __repr__(self) -> str:
         raise ValueError
 
