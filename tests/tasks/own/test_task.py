@@ -8,6 +8,7 @@ import pickle
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -46,6 +47,16 @@ def made(task: Any) -> Task:
 
 def own_task(*tensors: TaskTensor, **changes: Any) -> OwnTask:
     return OwnTask(made(a_task(**changes)), tensors or (FLOATS,), (FLOATS,))
+
+
+@dataclass(frozen=True)
+class Photo(Example):
+    taken_by: str = ""
+
+
+def test_an_example_may_be_extended() -> None:
+    photo = Photo("a", 1.0, taken_by="Ann")
+    assert own_task(examples=[photo]).task.examples == (photo,)
 
 
 def test_inputs_are_made_and_outputs_scored() -> None:
