@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 _MOST_PROBES: Final = 64
 _FEWEST_PROBES: Final = 20
@@ -28,8 +29,7 @@ _BACKGROUND: Final = ("background", "dummy")
 _Item = TypeVar("_Item")
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """One way to read the label list, and how many probes it gets right."""
 
     description: str
@@ -37,8 +37,7 @@ class Reading:
     advice: str
 
 
-@dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True):
     """What does not fit the model: what was found, in a sentence, and what to do about it."""
 
     finding: str

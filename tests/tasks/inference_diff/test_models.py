@@ -30,11 +30,14 @@ def compared(request: DiffRequest) -> tuple[str, DiffComparison]:
     return verdict.kind, result.part.comparisons[0]
 
 
-def quantised_against_float(**changes: object) -> DiffRequest:
-    request = DiffRequest(
-        model_file=model_file("int8"), reference=REFERENCE, tests=(CPU,), inputs=InputOptions(num_runs=12)
-    )
+def of_two_configurations(model: str, num_runs: int, **changes: object) -> DiffRequest:
+    inputs = InputOptions(num_runs=num_runs)
+    request = DiffRequest(model_file=model_file(model), reference=REFERENCE, tests=(CPU,), inputs=inputs)
     return replace(request, **changes)
+
+
+def quantised_against_float(**changes: object) -> DiffRequest:
+    return of_two_configurations("int8", num_runs=12, **changes)
 
 
 def test_a_quantised_model_is_held_against_its_float_model_in_real_units() -> None:
@@ -47,13 +50,7 @@ def test_a_quantised_model_is_held_against_its_float_model_in_real_units() -> No
 
 def test_saved_outputs_of_the_float_model_give_the_same_as_the_float_model_itself(tmp_path: Path) -> None:
     """The quantised model's inputs are the rounded ones here, the float model's there; the outputs are as far apart."""
-    saving = DiffRequest(
-        model_file=model_file("float32"),
-        reference=REFERENCE,
-        tests=(CPU,),
-        inputs=InputOptions(num_runs=12),
-        yardstick_runs=0,
-    )
+    saving = of_two_configurations("float32", num_runs=12, yardstick_runs=0)
     evaluate(prepare_diff, replace(saving, save_outputs=tmp_path / "saved"), Silent(), open_session)
     loading = quantised_against_float(
         reference=None,
@@ -72,13 +69,7 @@ def test_saved_outputs_of_the_float_model_give_the_same_as_the_float_model_itsel
 
 
 def test_more_runs_than_were_saved_are_refused(tmp_path: Path) -> None:
-    saving = DiffRequest(
-        model_file=model_file("float32"),
-        reference=REFERENCE,
-        tests=(CPU,),
-        inputs=InputOptions(num_runs=2),
-        yardstick_runs=0,
-    )
+    saving = of_two_configurations("float32", num_runs=2, yardstick_runs=0)
     evaluate(prepare_diff, replace(saving, save_outputs=tmp_path / "saved"), Silent(), open_session)
     loading = replace(saving, reference=None, load_reference=tmp_path / "saved")
     with pytest.raises(UsageError, match="--num_runs=3: .* has 2 runs; use no more"):
