@@ -13,6 +13,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from evaltools.errors import DataError, UsageError
+from evaltools.gone import GONE
 
 Value = bool | int | float | str
 TypeName = Literal["bool", "int32", "float", "string"]
@@ -263,11 +264,13 @@ def _as_streamed(value: Value) -> str:
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
-    """`` Did you mean ...?`` for the nearest known word, or an empty string.
+    """`` Did you mean ...?`` for the nearest known word, `` It is gone: ...`` for an earlier flag, or an empty string.
 
     >>> did_you_mean("use_xnpack", ["use_gpu", "use_xnnpack"])
     ' Did you mean use_xnnpack?'
     """
+    if wrong in GONE:
+        return f" It is gone: {GONE[wrong]}."
     nearest = difflib.get_close_matches(wrong, [word for word in known if word], n=1, cutoff=0.6)
     return f" Did you mean {nearest[0]}?" if nearest else ""
 

@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn
 
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration, configurations_from_yaml
 from evaltools.errors import UsageError
+from evaltools.gone import GONE
 from evaltools.parameter import BOOLEANS, Parameter, Value, did_you_mean, format_value, split_flag
 from evaltools.request import Options, Values, require_apart
 from evaltools.request.sweep import sweep_configurations
@@ -203,6 +204,8 @@ def _unknown_flag(word: str, parameters: Mapping[str, Parameter]) -> str:
     if not word.startswith("-"):
         return f"{word!r} is no flag; everything is given as --name=value"
     name = word.lstrip("-").partition("=")[0].replace("-", "_")
+    if name in GONE:
+        return f"--{name} is gone: {GONE[name]}"
     if not word.startswith("--") and name in parameters:
         return f"{word}: flags start with two dashes: -{word}"
     nearest = did_you_mean(name, parameters).replace("mean ", "mean --")

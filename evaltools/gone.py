@@ -1,0 +1,8 @@
+"""Flags of earlier versions, with what to do instead. A message about an unknown flag says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+GONE: Final[Mapping[str, str]] = {}
