@@ -60,25 +60,6 @@ def dense(features: Array, weights: Array, bias: Array) -> Array:
     return result
 
 
-def resize_bilinear(image: Array, height: int, width: int) -> Array:
-    """RESIZE_BILINEAR with half_pixel_centers: pixels are squares, and what lies beyond the edge is the edge."""
-    rows = _blend(image.shape[1], height)
-    columns = _blend(image.shape[2], width)
-    result: Array = np.einsum("ip,jq,bpqc->bijc", rows, columns, image.astype(float))
-    return result
-
-
-def _blend(old: int, new: int) -> Array:
-    """A row for each new place: how much of each old one it takes."""
-    places = np.clip((np.arange(new) + 0.5) * old / new - 0.5, 0, old - 1)
-    lower = np.minimum(places.astype(int), old - 1)
-    upper = np.minimum(lower + 1, old - 1)
-    shares = np.zeros((new, old))
-    np.add.at(shares, (np.arange(new), lower), 1 - (places - lower))
-    np.add.at(shares, (np.arange(new), upper), places - lower)
-    return shares
-
-
 def svdf(frames: Array, feature: Array, time: Array, bias: Array) -> Array:
     """SVDF of rank 1 over consecutive frames [count, inputs]: filters remember results, which ``time`` weighs."""
     state = np.zeros(time.shape)

@@ -116,10 +116,6 @@ def run_shown(command: str, folder: Path) -> Completed:
     return Completed(completed.returncode, completed.stdout, completed.stderr)
 
 
-def test_the_docs_show_commands() -> None:
-    assert len(shown_commands()) >= 5
-
-
 def anchors(text: str) -> list[str]:
     """The names that GitHub gives to the headings of a page; a repeated one gets a number."""
     found: list[str] = []
@@ -130,11 +126,6 @@ def anchors(text: str) -> list[str]:
         found.append(f"{name}-{seen[name]}" if seen[name] else name)
         seen[name] += 1
     return found
-
-
-def test_anchors_are_named_as_on_github() -> None:
-    page = '# 5. `--flag_a`: "why"?\n## See [this](x.md#y)\n## A\n```sh\n# no heading\n```\n## A\n### Zoë\'s a-b ##\n'
-    assert anchors(page) == ["5---flag_a-why", "see-this", "a", "a-1", "zoës-a-b"]
 
 
 @pytest.mark.parametrize("page", LINKING_PAGES, ids=lambda page: str(page.relative_to(ROOT)))

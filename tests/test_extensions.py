@@ -256,14 +256,6 @@ def test_a_task_with_a_dash_in_its_name_is_a_command(tmp_path: Path, model: Path
     assert "--number" in told.stdout
 
 
-@pytest.mark.once
-def test_doctor_says_why_a_task_cannot_be_used(with_unusable_tasks: dict[str, str]) -> None:
-    listed = evaltools_with(with_unusable_tasks, "doctor").stdout
-    assert listed.count("task of the package plugged") == len(UNUSABLE_TASKS)
-    for problem in UNUSABLE_TASKS.values():
-        assert problem in listed
-
-
 # ----- a whole kind of task
 
 COUNT = 24
@@ -304,21 +296,4 @@ def test_a_whole_task_of_another_package_is_one_of_ours(tmp_path: Path, model: P
     shutil.copytree(WHOLE_TASK, tmp_path / "firsts")
     environment = install(tmp_path, {}, {"tasks": ["firsts_of = firsts:KIND"]})
     assert "  firsts-of " in evaltools_with(environment, "--help").stdout
-    require_whole_task(environment, tmp_path, model)
-
-
-@pytest.mark.once
-def test_a_folder_in_the_tree_is_a_task(tmp_path: Path, model: Path) -> None:
-    """In a copy of the tree, of which no file is changed."""
-    there = tmp_path / "lib" / "evaltools"
-    only_code = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "evaltools", there, ignore=only_code)
-    shutil.copytree(ROOT / "tasks", there / "tasks", ignore=only_code)
-    shutil.copytree(ROOT / "datasets", there / "datasets", ignore=only_code)
-    shutil.copytree(WHOLE_TASK, there / "tasks" / "firsts_of", ignore=only_code)
-    environment = {**os.environ, "PYTHONPATH": str(there.parent)}
-    listed = evaltools_with(environment, "--help").stdout.splitlines()
-    commands = [line.split()[0] for line in listed if line.startswith("  ")]
-    tasks = commands[: commands.index("diff")]
-    assert (tasks[:3], tasks[-1]) == (["imagenet", "coco", "inference-diff"], "firsts-of")
     require_whole_task(environment, tmp_path, model)

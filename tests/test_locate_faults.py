@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from benchmarks import locate_faults
-from benchmarks.locate_faults import Answer, Planted, delegate_options, faults_of, judged, read_answer
+from benchmarks.locate_faults import Answer, Planted, delegate_options, faults_of, judged
 from evaltools.delegates import parse_external_options
 from tests import interpreters, locate_models
 
@@ -20,39 +19,12 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
-def test_operators_are_spread_over_the_model(model: Path) -> None:
-    none, *faults = faults_of(model, 4)
-    assert none.operator is None
-    assert list(dict.fromkeys(planted.operator for planted in faults)) == [0, 2, 5, 7]
-    assert {planted.tensor for planted in faults} == {"stem", "project", "flat", "scores"}
-    assert [planted.size for planted in faults[:4]] == list(locate_faults.SIZES)
-
-
-def test_what_is_computed_from_constants_gets_no_fault(tmp_path: Path) -> None:
-    path = tmp_path / "fp16.tflite"
-    path.write_bytes(locate_models.fp16_constants())
-    assert {planted.tensor for planted in faults_of(path, 10)} == {"", "conv"}
-
-
-def test_options_keep_any_name() -> None:
-    planted = Planted(Path("m"), 3, 'a;b:0/"c"', "int8", "large, 1 of 20")
-    assert parse_external_options(delegate_options(planted)) == {
-        "tensor": 'a;b:0/"c"', "fault": "step", "amount": "32", "every": "20",
-    }  # fmt: skip
-
-
 def test_the_delegate_understands_each(model: Path, faulty_delegate: Path) -> None:
     for planted in faults_of(model, 2):
         options = parse_external_options(delegate_options(planted))
         delegate = interpreters.load_delegate("ai_edge_litert", faulty_delegate, **options)
         interpreter = interpreters.make_interpreter("ai_edge_litert", model.read_bytes(), delegate)
         assert interpreters.delegated_outputs(interpreter) == [["scores"]]
-
-
-def test_a_result_file_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "result.json"
-    path.write_text(json.dumps({"verdict": {"kind": "confirmed", "operators": [4]}, "other": 1}))
-    assert read_answer(path) == Answer("confirmed", (4,))
 
 
 @pytest.mark.parametrize(
@@ -88,8 +60,3 @@ def test_the_tables_count_by_fault_and_by_model(
     assert rows["small"] == ["3", "0", "0", "3", "0", "2.0"]
     assert rows["large"] == ["3", "3", "0", "0", "0", "2.0"]
     assert rows["net"] == ["13", "4", "0", "9", "0", "2.0"]
-
-
-def test_a_command_that_writes_nothing_gives_no_answer(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locate_faults, "command_line", lambda *_arguments: ["false"])
-    assert locate_faults.answer_of(faults_of(model, 1)[0], model, [], 10.0) is None
