@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -30,15 +31,18 @@ def recording_of(case: Case) -> str:
         names = {str(_SAMPLE): "SAMPLE", str(REAL_DATA): "REALDATA", str(folder): "FOLDER"}
         parts = [
             f"$ {shlex.join(['evaltools', *case.words])}\nexit code {done.code}\n",
-            f"\n== stdout\n{blank_text(done.out)}",
+            f"\n== stdout\n{blank_text(_with_words(done.out, names))}",
         ]
         if case.has_screen:
-            parts.append(f"\n== stderr\n{blank_text(done.err)}")
+            parts.append(f"\n== stderr\n{blank_text(_with_words(done.err, names))}")
         if case.result:
             document = json.loads((folder / case.result).read_text())
             lines = [line for line in facts(document) if not re.search(case.unsteady, line)]
             parts.append("\n== result\n" + "".join(f"{line}\n" for line in lines))
-        text = "".join(parts)
-        for path, word in names.items():
-            text = text.replace(path, word)
-        return text
+        return _with_words("".join(parts), names)
+
+
+def _with_words(text: str, names: Mapping[str, str]) -> str:
+    for path, word in names.items():
+        text = text.replace(path, word)
+    return text
