@@ -76,11 +76,8 @@ def interrupts_are_heard() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def nothing_was_installed_before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A GPU in software that ``evaltools doctor`` once put into this user's cache is in no test, nor in its time."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        if "MPLCONFIGDIR" not in os.environ:
-            patch.setenv("MPLCONFIGDIR", str(cache / "matplotlib"))  # the list of fonts takes seconds
         yield
 
 

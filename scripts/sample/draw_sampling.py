@@ -1,6 +1,6 @@
 """Draws ``docs/sampling.svg`` from the table in ``docs/sampling.md``: examples until a limit is decided.
 
-``python scripts/sample/draw_sampling.py``; needs the ``plot`` extra.
+``python scripts/sample/draw_sampling.py``; needs matplotlib.
 """
 
 from __future__ import annotations

@@ -18,8 +18,7 @@ from evaltools.device.run.flags import DeviceFlags
 from evaltools.errors import OutputError
 from evaltools.report.files.benchmark_trace import trace_json
 from evaltools.report.files.output_file import require_output_file, write_file
-from evaltools.report.files.plots.benchmark import plot_benchmark
-from evaltools.report.files.plots.plot import require_plot
+from evaltools.report.files.plot import plot_benchmark, require_plot
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import measured_page, require_page_file
 from evaltools.report.tables.benchmark import print_benchmark

@@ -18,8 +18,7 @@ from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.report.files.evaluation import PLOT
 from evaltools.report.files.output_file import require_output_file, write_measured
 from evaltools.report.files.planned_files import files_read, require_report
-from evaltools.report.files.plots.models import plot_models
-from evaltools.report.files.plots.plot import require_plot
+from evaltools.report.files.plot import plot_models, require_plot
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.benchmark import model_names
 from evaltools.report.tables.models import print_models

@@ -50,7 +50,7 @@ def file_per_configuration(output: Path, configurations: Sequence[str]) -> dict[
 def rendered(result: EvaluationResult, files: Mapping[str, Path], stated: str = "") -> dict[str, bytes]:
     """The content of each planned file; there is none for configurations that were not measured."""
     if PLOT in files:
-        from evaltools.report.files.plots.models import plot_models
+        from evaltools.report.files.plot import plot_models
 
         others = {name: path for name, path in files.items() if name != PLOT}
         name = Path(result.model.file).name

@@ -46,7 +46,7 @@ def planned_files(request: Request, inputs: Iterable[Path | None]) -> dict[str, 
         require_output_file(trace, "--trace", read)
     plot = options.path("plot")
     if plot is not None:
-        from evaltools.report.files.plots.plot import require_plot
+        from evaltools.report.files.plot import require_plot
 
         require_plot(plot)
         require_output_file(plot, "--plot", read)

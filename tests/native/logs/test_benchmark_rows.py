@@ -14,7 +14,6 @@ import pytest
 from evaltools.cli.shared.terminal import make_console
 from evaltools.native.logs.benchmark_rows import row_of_log, with_logged_ratios
 from evaltools.parameter import Value
-from evaltools.report.files.plots.benchmark import plot_benchmark
 from evaltools.report.tables.benchmark import print_benchmark
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, LoggedFigures, LoggedMemory, StatFigures
 from evaltools.result.evaluation import DelegateUsed, DelegationProof
@@ -326,11 +325,3 @@ def test_the_result_with_logs_is_written_and_read_again(tmp_path: Path) -> None:
     file.write_bytes(encode_json(result))
     jsonschema.validate(json.loads(file.read_text()), json_schema(BenchmarkResult, "evaltools benchmark result"))
     assert read_json(file, BenchmarkResult, "evaltools benchmark result") == result
-
-
-def test_the_plot_shows_medians_of_logs_and_says_which_have_none() -> None:
-    hexagon = made(recorded("benchmark_hexagon"), asked={"Hexagon": {}}, name="dsp")
-    result = benchmark(made(recorded("benchmark_gpu_full"), name="gpu"), hexagon)
-    texts = re.findall("<!-- (.*) -->", plot_benchmark(result, Path("plot.svg")).decode())
-    assert {"gpu", "6.5 ms", "no median in the log: dsp"} <= set(texts)
-    assert "4.24 ms" not in texts

@@ -21,7 +21,7 @@ class Tradeoff(Struct, frozen=True):
 
 
 def tradeoff_chart(found: Sequence[Tradeoff], heading: str) -> Spec:
-    """Points as large as the model, ringed where they are on the front."""
+    """Points as large as the model, a line through those on the front; where names are alike, one legend has them."""
     values = [
         {
             "model": entry.model,
@@ -34,6 +34,7 @@ def tradeoff_chart(found: Sequence[Tradeoff], heading: str) -> Spec:
         for entry in found
     ]
     names = list(dict.fromkeys(entry.model for entry in found))
+    are_alike = all(entry.model == entry.configuration for entry in found)
     x = quantitative("ms", "median time in ms", scale={"type": "log", "nice": False, "padding": 14})
     y = quantitative("figure", heading, scale={"zero": False, "padding": 14})
     front: Spec = {
@@ -47,7 +48,7 @@ def tradeoff_chart(found: Sequence[Tradeoff], heading: str) -> Spec:
             "x": x,
             "y": y,
             "color": told_apart("model", scale=colours_by_name(names)),
-            "shape": told_apart("configuration"),
+            "shape": told_apart("model", scale={"domain": names}) if are_alike else told_apart("configuration"),
             "size": quantitative("size", "model MB", scale={"range": [60, 400]}, legend=None),
         },
     }

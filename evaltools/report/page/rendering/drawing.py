@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any, Final
 
 from evaltools.result.section import Chart
@@ -15,6 +16,8 @@ _UNUSED: Final = re.compile(r' (?:xmlns(?::\w+)?|role|aria-\w+|pointer-events)="
 _HEAD: Final = re.compile(r"<svg([^>]*)>")
 _SIZE: Final = re.compile(r' (?:class|width|height|version)="[^"]*"')
 _VERSION: Final = "v5.20"
+_SCALE: Final = 2.0
+"""Pixels of a PNG for each of the chart."""
 
 
 def svg_of(chart: Chart) -> str:
@@ -28,6 +31,20 @@ def svg_of(chart: Chart) -> str:
     assert head is not None
     told = escape(printable(f"{chart.caption}. {chart.told}"))
     return f'<svg role="img" aria-label="{told}"{_SIZE.sub("", head[1])}>{drawn[head.end() :]}'
+
+
+def picture_of(chart: Chart, title: str, remarks: Sequence[str], kind: str) -> bytes:
+    """A chart as the content of a ``png`` or ``svg`` file, black on white, with its title and remarks above it.
+
+    The same chart gives the same bytes with the same version of vl-convert.
+    """
+    import vl_convert
+
+    heading = {"text": title, "subtitle": list(remarks), "anchor": "start", "limit": 0}
+    config = {**chart.spec["config"], "background": "white"}
+    spec = drawable({**chart.spec, "title": heading, "config": config})
+    svg = str(vl_convert.vegalite_to_svg(spec, vl_version=_VERSION)).replace("currentColor", "black")
+    return svg.encode() if kind == "svg" else bytes(vl_convert.svg_to_png(svg, scale=_SCALE))
 
 
 def drawable(value: Any) -> Any:

@@ -111,7 +111,8 @@ def speed(result: BenchmarkResult) -> list[Section]:
     if not timed:
         return []
     blocks: list[Block] = [_times(result, timed)]
-    for drawn in (_medians(result, timed), _runs(result, timed), _memory(result, timed), _warmth(result, timed)):
+    blocks += [medians(result, timed)] if len(timed) > 1 else []
+    for drawn in (_runs(result, timed), _memory(result, timed), _warmth(result, timed)):
         blocks += [] if drawn is None else [drawn]
     disturbed = list(dict.fromkeys(text for row in result.rows for each in row.rounds for text in each.disturbances))
     blocks += [_disturbed(disturbed)] if disturbed else []
@@ -162,9 +163,8 @@ def _time(value: float | None, path: str = "") -> Cell:
     return "-" if value is None else Number(milliseconds(value), value, path)
 
 
-def _medians(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | None:
-    if len(timed) < 2:
-        return None
+def medians(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart:
+    """The median of each row that has a latency, with its 95 % interval."""
     spreads, told = [], []
     for row in timed:
         shown = shown_figures(row)
@@ -173,7 +173,8 @@ def _medians(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | 
         told.append(f"{label(result, row)} {milliseconds(shown.latency_us or 0.0)}")
     values = [spread.value for spread in spreads]
     drawn = spreads[:_MOST_INTERVALS]
-    spec = intervals_chart(drawn, "ms (95 % interval)", is_wide=max(values) > _WIDE * min(values) > 0)
+    is_wide = bool(values) and max(values) > _WIDE * min(values) > 0
+    spec = intervals_chart(drawn, "ms (95 % interval)", is_wide=is_wide)
     said = sentences(first_few(told), some_of(len(drawn), len(spreads), "configurations"))
     return Chart("Median time with its interval", spec, said)
 

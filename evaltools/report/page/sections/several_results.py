@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from evaltools.report.page.charts.shares import colours_of, shares_chart
 from evaltools.report.page.charts.times import dots_chart
-from evaltools.report.page.charts.tradeoff import Tradeoff, tradeoff_chart
 from evaltools.report.page.content.comparable import (
     Group,
     Measured,
@@ -26,7 +25,7 @@ from evaltools.report.page.content.comparable import (
 )
 from evaltools.report.page.content.page import first_few, sentences
 from evaltools.report.page.sections.accuracy import figure_in_words
-from evaltools.report.tables.benchmark import label
+from evaltools.report.page.sections.tradeoff import models_tradeoff
 from evaltools.report.tables.cells import delegated, median, milliseconds, speed, three_digits
 from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.report.tables.execution import shares_in_words
@@ -201,7 +200,7 @@ def _models(group: Group[ModelRow]) -> list[Block]:
         "On the front: none is as good and as fast" if any(front) else "",
     )
     blocks: list[Block] = [Table("All models and configurations", columns, rows, below)]
-    drawn = (_tradeoff(found, front), _stages(found.rows))
+    drawn = (models_tradeoff(found), _stages(found.rows))
     return [*blocks, *(chart for chart in drawn if chart is not None)]
 
 
@@ -243,26 +242,6 @@ def _figure(found: ModelRows, row: ModelRow) -> Cell:
     return "-" if value is None else Number(figure_in_words(value, found.metric), value)
 
 
-def _tradeoff(found: ModelRows, front: Sequence[bool]) -> Chart | None:
-    if found.figure is None:
-        return None
-    factor = 100 if found.metric is not None and found.metric.is_share else 1
-    points = [
-        Tradeoff(
-            row.model,
-            row.configuration.name,
-            row.p50_us / 1000,
-            factor * row.figure(found.figure),
-            row.result.model.size_bytes / 1e6,
-            is_on,
-        )
-        for row, is_on in zip(found.rows, front, strict=True)
-        if row.p50_us > 0 and math.isfinite(row.figure(found.figure))
-    ]
-    unit = f"{found.heading} in %" if factor == 100 else found.heading
-    return _drawn_tradeoff(points, unit)
-
-
 def _stages(rows: Sequence[ModelRow]) -> Chart | None:
     """Where the time of each run went; None where fewer than two runs say so."""
     executions = {row.model: row.result.execution for row in rows}
@@ -277,36 +256,6 @@ def _stages(rows: Sequence[ModelRow]) -> Chart | None:
     spec = shares_chart(shown, colours_of(stages), "share of the work of all workers", as_shares=True)
     told = [f"{name}: {shares_in_words(used)}" for name, used in known.items()]
     return Chart("What took the time of each run", spec, first_few(told))
-
-
-def _drawn_tradeoff(points: Sequence[Tradeoff], unit: str) -> Chart | None:
-    if len(points) < 2:
-        return None
-    best = [point for point in points if point.on_front]
-    told = "; ".join(
-        f"{point.model}, {point.configuration}: {point.figure:.4g} at {point.latency_ms:.3g} ms, {point.size_mb:.2f} MB"
-        for point in best or points
-    )
-    which = "On the front, where none is as good and as fast" if best else "All"
-    return Chart("Accuracy against latency and size", tradeoff_chart(points, unit), f"{which}: {told}.")
-
-
-def benchmark_tradeoff(result: BenchmarkResult) -> list[Section]:
-    """Rows of a benchmark whose accuracy was given (``--accuracy``)."""
-    points = [
-        Tradeoff(
-            label(result, row),
-            row.name,
-            (shown_figures(row).latency_us or 0.0) / 1000,
-            100 * row.accuracy.value,
-            result.models[row.model].size_bytes / 1e6,
-            bool(row.on_latency_front),
-        )
-        for row in result.rows
-        if row.status == "measured" and row.accuracy is not None and shown_figures(row).latency_us
-    ]
-    drawn = _drawn_tradeoff(points, "accuracy in %")
-    return [] if drawn is None else [Section("Accuracy against speed", [drawn])]
 
 
 def _fastest(group: Group[BenchmarkRow]) -> list[Block]:

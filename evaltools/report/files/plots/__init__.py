@@ -1,1 +1,0 @@
-"""Pictures of models and configurations, with matplotlib."""
