@@ -5,4 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-GONE: Final[Mapping[str, str]] = {}
+GONE: Final[Mapping[str, str]] = {
+    "disagreements_path": "--report=page.html shows the pictures that changed",
+}

@@ -66,9 +66,9 @@ class _Coco(EvaluationKind):
         return (asked.model_file, *truths)
 
     def more_files(self, request: Request, asked: CocoRequest, outputs: Iterable[Path]) -> Any:
-        from evaltools.tasks.coco.files import plan_more_files
+        from evaltools.tasks.coco.files import plan_detections
 
-        return plan_more_files(request, self.files_read(asked), outputs)
+        return plan_detections(request, self.files_read(asked), outputs)
 
     def debug_lines(self, result: EvaluationResult, options: Options) -> list[str]:
         from evaltools.tasks.coco.native_lines import debug_lines
@@ -91,9 +91,9 @@ class _Coco(EvaluationKind):
     def write_more(
         self, result: EvaluationResult, files: Any, asked: CocoRequest, console: Console
     ) -> list[OutputError]:
-        from evaltools.tasks.coco.files import write_more_files
+        from evaltools.tasks.coco.files import write_detections
 
-        return write_more_files(result, files, asked.options.ground_truth_images_path, console)
+        return write_detections(result, files, console)
 
     @property
     def metrics(self) -> Sequence[Metric]:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from msgspec.structs import replace
-
 from evaltools.parameter import NotNative, Parameter
 from evaltools.tasks.coco.decoders import NAMES
 from evaltools.tasks.shared.options.model import MODEL_FILE
 from evaltools.tasks.shared.options.pictures import (
-    DISAGREEMENTS_PATH,
     IMAGES_PATH,
     MARGIN,
     MAX_FAILED_EXAMPLES,
@@ -139,12 +136,6 @@ _OUTPUT: Final = (
         about="result",
         only_with=("split=pool",),
         not_native=_IN_THE_RESULT,
-    ),
-    replace(
-        DISAGREEMENTS_PATH,
-        help="Draw a PNG: the pictures where boxes differ most from the reference, with ground truth, reference and "
-        "test.",
-        not_native=NotNative("the boxes of native runs are compared in the result alone"),
     ),
 )
 

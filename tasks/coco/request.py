@@ -82,7 +82,7 @@ def read_request(request: Request) -> CocoRequest:
         options=options,
         keep_pictures=flags.is_on("record_examples")
         or flags.is_on("debug_mode")
-        or bool(flags.text("detections_path") or flags.text("disagreements_path")),
+        or bool(flags.text("detections_path") or flags.text("report")),
         margin=read_margin(flags),
         bootstrap_resamples=_resamples(flags),
         sampling=sampling,

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from evaltools.task_kind import Accuracy, TaskEvidence, TaskReport
 from evaltools.tasks.imagenet.options import DESCRIPTION, OPTIONS
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from evaltools.errors import OutputError
     from evaltools.metrics.metric import Metric
     from evaltools.request import Options, Request
     from evaltools.result.evaluation import EvaluationResult
@@ -71,26 +68,6 @@ class _Imagenet(EvaluationKind):
     def files_read(self, asked: ImagenetRequest) -> Iterable[Path | None]:
         options = asked.options
         return (asked.model_file, options.ground_truth_labels, options.model_output_labels, options.denylist_file_path)
-
-    def more_files(self, request: Request, asked: ImagenetRequest, outputs: Iterable[Path]) -> Path | None:
-        from evaltools.tasks.shared.contact_sheet import check_sheet, require_files
-
-        path = request.options.path("disagreements_path")
-        if path is not None:
-            check_sheet(path, request)
-            require_files([("--disagreements_path", path)], request, self.files_read(asked), outputs)
-        return path
-
-    def write_more(
-        self, result: EvaluationResult, files: Any, asked: ImagenetRequest, console: Console
-    ) -> list[OutputError]:
-        if files is None:
-            return []
-        from evaltools.tasks.imagenet.disagreements import draw_changes
-        from evaltools.tasks.shared.contact_sheet import write_sheet
-
-        pictures = asked.options.ground_truth_images_path
-        return write_sheet(draw_changes, result, files, pictures, console, "no first answer changed")
 
     @property
     def metrics(self) -> Sequence[Metric]:

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from evaltools.parameter import NotNative, Parameter
 from evaltools.tasks.shared.options.model import MODEL_FILE
 from evaltools.tasks.shared.options.pictures import (
-    DISAGREEMENTS_PATH,
     IMAGES_PATH,
     MARGIN,
     MAX_FAILED_EXAMPLES,
@@ -63,12 +62,6 @@ _EVALUATION: Final = (
         "Write the best classes of every picture to the JSON result.",
         default=False,
         about="result",
-        not_native=_NO_ANSWERS,
-    ),
-    replace(
-        DISAGREEMENTS_PATH,
-        help="Draw a PNG: the pictures to which a configuration gives another first answer than the reference, with "
-        "both and their scores.",
         not_native=_NO_ANSWERS,
     ),
 )

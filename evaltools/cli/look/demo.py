@@ -7,7 +7,6 @@ import importlib.util
 import io
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from evaltools import exit_codes
@@ -16,7 +15,6 @@ from evaltools.cli.shared.streams import complain
 from evaltools.datasets import sample
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
-from evaltools.report.files.output_file import require_writable
 from evaltools.request.flags import GivenFlags, parse_flags
 
 DESCRIPTION: Final = """\
@@ -28,13 +26,6 @@ PARAMETERS: Final = (
     Parameter("models", "Classifiers to evaluate, separated by commas.", default=",".join(sample.MODELS)),
     Parameter("detectors", "Detectors to evaluate, separated by commas.", default=",".join(sample.DETECTION_MODELS)),
     Parameter("external_delegate_path", "Shared library of a delegate to evaluate too.", role="library"),
-    Parameter(
-        "disagreements_path",
-        "Picture of the boxes that differ most, of the last detector; empty: none.",
-        default="demo_disagreements.png",
-        role="output_file",
-        about="result",
-    ),
 )
 NEXT_STEPS: Final = """
 What to look at:
@@ -66,17 +57,13 @@ def run(arguments: list[str]) -> int:
     classifiers = _names(flags, "models", "model", sample.MODELS)
     detectors = _names(flags, "detectors", "detector", sample.DETECTION_MODELS)
     configurations = _configurations(flags.text("external_delegate_path"))
-    picture = _picture(flags) if detectors else None
-    before = _state(picture)
-    for step in [*_classifier_steps(classifiers), *_detector_steps(detectors, picture)]:
+    for step in [*_classifier_steps(classifiers), *_detector_steps(detectors)]:
         command = [*step.arguments, *configurations]
         complain(f"\n$ evaltools {step.task.replace('_', '-')} {shlex.join(command)}")
         with contextlib.redirect_stdout(io.StringIO()):
             code = evaluate.run(step.task, command)
         if code not in (exit_codes.OK, exit_codes.NOT_MEASURED):
             return code
-    if _state(picture) != before:
-        complain(f"\nThe boxes that differ most are drawn in {picture}: ground truth, reference, and the other side.")
     complain(NEXT_STEPS)
     return exit_codes.OK
 
@@ -87,36 +74,6 @@ def _names(flags: GivenFlags, flag: str, what: str, known: tuple[str, ...]) -> l
     if unknown:
         raise UsageError(f"--{flag}: {unknown[0]!r} is no {what} of the sample; use some of {','.join(known)}")
     return names
-
-
-def _picture(flags: GivenFlags) -> Path | None:
-    """Where to draw the boxes that differ.
-
-    A path that was given must be writable; if the default one is not, nothing is drawn.
-    """
-    name = "disagreements_path"
-    if not flags.text(name):
-        return None
-    picture = Path(flags.text(name))
-    if picture.suffix.lower() != ".png":
-        raise UsageError(f"--{name}={picture}: the picture is a PNG; give a name that ends in .png")
-    try:
-        require_writable(picture, f"--{name}")
-    except UsageError as error:
-        if name in flags:
-            raise
-        complain(f"the boxes that differ are not drawn: {error}")
-        return None
-    return picture
-
-
-def _state(path: Path | None) -> tuple[int, int] | None:
-    """The identity of a file and the time when it was written, which change when the file is replaced."""
-    try:
-        status = path.stat() if path else None
-    except OSError:
-        return None
-    return (status.st_ino, status.st_mtime_ns) if status else None
 
 
 def _classifier_steps(names: list[str]) -> Iterator[_Step]:
@@ -132,17 +89,14 @@ def _classifier_steps(names: list[str]) -> Iterator[_Step]:
         yield _Step("imagenet", [model, *pictures])
 
 
-def _detector_steps(names: list[str], picture: Path | None) -> Iterator[_Step]:
+def _detector_steps(names: list[str]) -> Iterator[_Step]:
     pictures = [
         f"--ground_truth_images_path={sample.detection_images_dir()}",
         f"--ground_truth_annotations={sample.detection_annotations_file()}",
         f"--model_output_labels={sample.detection_labels_file()}",
     ]
     for name in names:
-        arguments = [f"--model_file={sample.detection_model_file(name)}", *pictures]
-        if name == names[-1] and picture is not None:
-            arguments.append(f"--disagreements_path={picture}")
-        yield _Step("coco", arguments)
+        yield _Step("coco", [f"--model_file={sample.detection_model_file(name)}", *pictures])
 
 
 def _configurations(external_delegate: str) -> list[str]:

@@ -51,14 +51,6 @@ MAX_FAILED_EXAMPLES: Final = Parameter(
     not_native=ENDS_AT_FAILURE,
 )
 
-DISAGREEMENTS_PATH: Final = Parameter(
-    "disagreements_path",
-    "Draw a PNG of the pictures on which configurations differ from the reference.",
-    role="output_file",
-    about="result",
-    only_with=("split=pool",),
-)
-
 
 def read_margin(flags: Options) -> float:
     """The value of ``--margin``; raises :class:`UsageError` for what is no share."""

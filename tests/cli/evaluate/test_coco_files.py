@@ -12,11 +12,9 @@ import jsonschema
 import numpy as np
 import pytest
 from msgspec.structs import astuple
-from PIL import Image
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from evaltools.errors import ImageError
 from evaltools.proto import message_class
 from evaltools.result_file import read_result
 from tests.cli.evaluate.detection_command import answered_by
@@ -138,50 +136,7 @@ def test_detections_give_the_figures_of_the_result_in_pycocotools(made: Detectio
     assert len({path.read_bytes() for path in paths.values()}) == WITHOUT_TRUTH
 
 
-def test_the_worst_disagreements_are_drawn(made: DetectionSet) -> None:
-    """Two pictures differ, so there are two rows of three panels."""
-    picture = made.folder / "worst.png"
-    completed = with_two_tests(made, f"--disagreements_path={picture}")
-    assert completed.code == 0, completed.err
-    with Image.open(picture) as opened:
-        assert opened.format == "PNG"
-        assert opened.size == (3 * 320 + 4 * 8, 2 * (240 + 2 * 16 + 8) + 8)
-    assert "is not written" not in completed.err
-
-
-def test_without_a_difference_nothing_is_drawn(made: DetectionSet) -> None:
-    picture = made.folder / "worst.png"
-    with answered_by(sessions(reference=Finding(everything), test=Finding(everything))):
-        completed = evaltools_here(*made.flags(f"--disagreements_path={picture}"))
-        assert completed.code == 0
-        assert f"{picture} is not written: no boxes differ visibly" in completed.err
-    assert not picture.exists()
-
-
-def test_drawing_needs_two_configurations(made: DetectionSet) -> None:
-    completed = evaltools_here(*made.flags(f"--disagreements_path={made.folder / 'worst.png'}", "--reference=none"))
-    assert completed.code == 2
-    assert "--disagreements_path needs two configurations to compare" in completed.err
-
-
-def test_a_picture_that_vanishes_before_it_is_drawn_costs_the_drawing_alone(made: DetectionSet) -> None:
-    with answered_by(sessions(reference=Finding(everything), test=Finding(lambda cells: []))):
-        output = made.folder / "result.json"
-        flags = made.flags(f"--disagreements_path={made.folder / 'worst.png'}", f"--output_file_path={output}")
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("evaltools.tasks.shared.contact_sheet.decode_image", _unreadable)
-            completed = evaltools_here(*flags)
-    assert completed.code == 5
-    assert "worst.png is not written: a picture cannot be read a second time (is gone)" in completed.err
-    assert "Overall mAP" in completed.out
-    assert output.is_file()
-
-
-def _unreadable(*_: object) -> None:
-    raise ImageError("is gone")
-
-
-@pytest.mark.parametrize("flag", ["output_file_path", "detections_path", "disagreements_path"])
+@pytest.mark.parametrize("flag", ["output_file_path", "detections_path"])
 def test_an_input_is_never_overwritten(made: DetectionSet, flag: str) -> None:
     configs = made.folder / "configs.yaml"
     configs.write_text("a: use_xnnpack=false")
@@ -194,7 +149,7 @@ def test_an_input_is_never_overwritten(made: DetectionSet, flag: str) -> None:
         configs: [f"--configs={configs}"],
         library: [f"--config=x: external_delegate_path={library}"],
     }
-    ending = {"output_file_path": "pb", "detections_path": "json", "disagreements_path": "png"}[flag]
+    ending = {"output_file_path": "pb", "detections_path": "json"}[flag]
     for number, (source, flags) in enumerate(inputs.items()):
         target = made.folder / f"link{number}.{ending}"
         target.hardlink_to(source)
@@ -207,17 +162,6 @@ def test_an_input_is_never_overwritten(made: DetectionSet, flag: str) -> None:
     target.symlink_to(made.proto)
     completed = evaltools_here(*made.bare_flags(f"--ground_truth_proto={made.proto}", f"--{flag}={target}"))
     assert "would overwrite an input of this run" in completed.err
-
-
-def test_a_picture_is_never_overwritten(made: DetectionSet) -> None:
-    (made.folder / "link.png").symlink_to(made.images / "000011.png")
-    for name in ("images/000011.png", "images/new.png", "images/../images/000011.png", "link.png"):
-        completed = evaltools_here(*made.flags(f"--disagreements_path={made.folder / name}"))
-        assert completed.code == 2
-        assert "would be among the pictures that are evaluated" in completed.err
-    assert (
-        "the ending .png says no format" in evaltools_here(*made.flags(f"--output_file_path={made.folder}/x.png")).err
-    )
 
 
 @pytest.mark.parametrize("exists", [False, True])

@@ -170,7 +170,6 @@ def test_a_run_imports_nothing_that_only_pages_baselines_or_other_tasks_need(eva
         "metrics.output_difference",
         "tasks.coco.result",
         "tasks.imagenet.page",
-        "tasks.imagenet.disagreements",
     }
     assert not {f"evaltools.{name}" for name in unneeded} & imported
 

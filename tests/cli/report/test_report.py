@@ -149,7 +149,7 @@ INT8 = str(sample.model_file("int8"))
         (("diff", INT8), ("trace", "report")),
         (("diff", INT8), ("output_file_path", "report")),
         (("diff", INT8, str(sample.model_file("float32"))), ("plot", "report")),
-        (("imagenet", INT8), ("disagreements_path", "trace")),
+        (("imagenet", INT8), ("plot", "trace")),
         (("benchmark", INT8), ("native_lines", "report")),
         (("locate", INT8), ("bundle", "report")),
         (("gate", IMAGENET), ("markdown", "report")),

@@ -29,7 +29,7 @@ FILES = (
 )  # fmt: skip
 PICTURES = ("ground_truth_images_path", "input_images")
 LEFT_HERE = (
-    "output_file_path", "detections_path", "disagreements_path", "output_filepath", "result_file_path",
+    "output_file_path", "detections_path", "output_filepath", "result_file_path",
     "op_profiling_output_file", "plot", "accuracy", "trace", "run_dir", "progress",
 )  # fmt: skip
 OF_THE_DEVICE = (

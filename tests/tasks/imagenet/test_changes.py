@@ -1,18 +1,12 @@
-"""What changed: listed, and drawn."""
+"""What changed: listed, and on the page."""
 
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-import pytest
 from msgspec.structs import replace
-from PIL import Image
 
 from evaltools.cli.shared.terminal import make_console
-from evaltools.errors import ImageError
 from evaltools.metrics.agreement import Agreement
 from evaltools.report.tables.evaluation import print_result
 from evaltools.result.evaluation import EvaluationResult
@@ -20,10 +14,8 @@ from evaltools.result.model import Model, Tensor
 from evaltools.result.section import Gallery
 from evaltools.task_kind import Detail
 from evaltools.tasks.imagenet.changes import worst_first
-from evaltools.tasks.imagenet.disagreements import draw_changes
 from evaltools.tasks.imagenet.page import sections
 from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, FirstAnswer
-from evaltools.tasks.shared.contact_sheet import write_sheet
 from tests.results import configuration, result, with_part
 
 CAT, DOG, OWL = FirstAnswer("cat, tabby", 0.75), FirstAnswer("dog", 0.5), FirstAnswer("owl", None)
@@ -46,10 +38,6 @@ def printed(detail: Detail) -> list[str]:
     text = io.StringIO()
     print_result(made(CHANGED), make_console(text), detail)
     return [line for line in text.getvalue().splitlines() if line.startswith("a: ") and "not decided" not in line]
-
-
-def grey(_name: str) -> npt.NDArray[np.uint8]:
-    return np.full((300, 600, 3), 128, np.uint8)
 
 
 def test_what_is_lost_comes_first_and_ties_come_last() -> None:
@@ -89,40 +77,3 @@ def test_a_page_has_a_gallery_of_them_the_worst_first() -> None:
     assert (len(cut.pictures), cut.below) == (24, "24 of 28 pictures shown, all in the JSON result")
     (none,) = [section for section in sections(made([])) if section.place == "changes"]
     assert none.blocks == []
-
-
-@pytest.mark.parametrize(("count", "columns", "rows"), [(1, 1, 1), (4, 4, 1), (5, 4, 2), (40, 4, 6)])
-def test_a_panel_for_each_up_to_24(count: int, columns: int, rows: int) -> None:
-    picture = draw_changes(made((CHANGED * 10)[:count]), grey)
-    assert picture is not None
-    with Image.open(io.BytesIO(picture)) as opened:
-        assert opened.size == (columns * 248 + 8, rows * 252 + 8)
-        assert opened.getpixel((8, 8)) == (128, 128, 128)
-
-
-def test_a_sheet_is_written_unless_there_is_nothing_to_draw_or_a_picture_is_gone(tmp_path: Path) -> None:
-    sheet, text = tmp_path / "sheet.png", io.StringIO()
-    for name in ("1.png", "2.png", "3.png"):
-        Image.new("RGB", (20, 10)).save(tmp_path / name)
-
-    def write(changed: list[ChangedAnswer]) -> list[str]:
-        found = write_sheet(draw_changes, made(changed), sheet, tmp_path, make_console(text), "no answer changed")
-        return [str(error) for error in found]
-
-    assert write([]) == []
-    assert text.getvalue() == f"{sheet} is not written: no answer changed\n"
-    assert write(CHANGED) == [
-        f"{sheet} is not written: a picture cannot be read a second time (4.png is no longer there)"
-    ]
-    assert not sheet.exists()
-    assert write(CHANGED[:3]) == []
-    with Image.open(sheet) as opened:
-        assert opened.format == "PNG"
-
-
-def test_a_picture_that_cannot_be_read_stops_the_drawing() -> None:
-    def unreadable(_name: str) -> npt.NDArray[np.uint8]:
-        raise ImageError("is gone")
-
-    with pytest.raises(ImageError, match="is gone"):
-        draw_changes(made(CHANGED), unreadable)

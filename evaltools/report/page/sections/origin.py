@@ -15,7 +15,6 @@ _MOST_FAILED: Final = 10
 _WRITTEN: Final = (
     "--output",
     "--plot=",
-    "--disagreements_path=",
     "--bundle=",
     "--run_dir=",
     "--save_outputs=",

@@ -1,0 +1,20 @@
+"""Flags of earlier versions are refused by name, with what to do instead."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaltools.errors import UsageError
+from evaltools.gone import GONE
+from evaltools.request.flags import parse_flags
+
+
+@pytest.mark.parametrize(("name", "instead"), GONE.items())
+def test_a_flag_that_is_gone_is_refused_with_what_to_do_instead(name: str, instead: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse_flags("imagenet", "", "", {"flags": ()}, [f"--{name}=x"])
+    assert f"--{name} is gone: {instead}" in str(refused.value)
+
+
+def test_they_are_sorted() -> None:
+    assert list(GONE) == sorted(GONE)
