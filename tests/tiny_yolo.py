@@ -56,12 +56,15 @@ def yolov5(pixels: bool = False, quantized: bool = False) -> bytes:
     return _model(pixel_boxes(3) / np.float32(1 if pixels else SIDE), 3, objectness=True, dtype="uint8", scales=scales)
 
 
-def yolov8(pixels: bool = False, rows: bool = False, quantized: bool = False) -> bytes:
-    """``[1, 7, 84]``, or ``[1, 84, 7]``: boxes, class scores. The quantised one takes and gives int8."""
+def yolov8(pixels: bool = False, rows: bool = False, quantized: bool = False, junk: bool = False) -> bytes:
+    """``[1, 7, 84]``, or ``[1, 84, 7]``: boxes, class scores. The quantised one takes and gives int8.
+
+    With ``junk`` every cell has a low score for each class, as real models do.
+    """
     step = 1 / 3 if pixels else 1 / 200
     scales = (Quantization(1 / 255, -128), Quantization(step, -128)) if quantized else None
     boxes = pixel_boxes(1) / np.float32(1 if pixels else SIDE)
-    return _model(boxes, 1, objectness=False, dtype="int8", scales=scales, columns=not rows)
+    return _model(boxes, 1, objectness=False, dtype="int8", scales=scales, columns=not rows, junk=junk)
 
 
 def yolox(decoded: bool = False, quantized: bool = False) -> bytes:
@@ -114,6 +117,7 @@ def _model(
     scales: tuple[Quantization, Quantization] | None,
     columns: bool = False,
     blue_first: bool = False,
+    junk: bool = False,
 ) -> bytes:
     """Boxes that are fixed beside scores of the picture; ``scales`` are those of input and output."""
     graph = Graph()
@@ -124,6 +128,10 @@ def _model(
         picture = graph.tensor("images", (1, SIDE, SIDE, 3), dtype, scales[0])
         real = graph.node("DEQUANTIZE", [picture], graph.tensor("real", (1, SIDE, SIDE, 3)), "DequantizeOptions", 2)
     scores = _scores(graph, real, blue_first)
+    if junk:
+        least = np.random.default_rng(7).uniform(0.01, 0.1, (1, CELLS, CLASSES)).astype(np.float32)
+        everywhere = graph.tensor("everywhere", (1, CELLS, CLASSES))
+        scores = graph.node("MAXIMUM", [scores, graph.constant("least", least)], everywhere)
     repeated = _joined(graph, [scores] * anchors, 1, (1, count, CLASSES), "scores")
     parts = [graph.constant("boxes", boxes[None].astype(np.float32))]
     parts += [_best(graph, repeated, anchors)] if objectness else []

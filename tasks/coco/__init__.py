@@ -109,10 +109,10 @@ class _Coco(EvaluationKind):
         return any(figures.nonfinite_detections for figures in result.part.figures)
 
     def parts(self, asked: CocoRequest) -> PartsOfTask:
-        from evaltools.tasks.coco.reading import PICTURES_TRIED
+        from evaltools.tasks.coco.reading import MORE_PICTURES
 
         pictures = self.prepare(asked).pictures
-        return PartsOfTask(len(pictures), {"ground_truth_images_path": pictures}, shared=PICTURES_TRIED)
+        return PartsOfTask(len(pictures), {"ground_truth_images_path": pictures}, shared=MORE_PICTURES)
 
 
 KIND: Final = _Coco()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
 from evaltools.errors import UsageError
-from evaltools.tasks.coco.result import ClassMappingUsed
+from evaltools.tasks.coco.result import ClassMappingUsed, MappingSource, describe_mapping
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -21,6 +21,8 @@ _CLEARLY_BETTER: Final = 3
 _SMALLEST_SHARE: Final = 0.5
 _FEWEST_FOR_VOTE: Final = 2
 _FEWEST_CLASSES: Final = 2
+CONFIDENT: Final = 0.25
+"""The score from which a detection votes: below it a raw head gives more boxes of wrong classes than of right ones."""
 
 
 class ClassMapping(Struct, frozen=True):
@@ -49,10 +51,26 @@ def candidates(category_ids: Sequence[int]) -> list[ClassMapping]:
     is the k-th category that exists (in COCO, where ids have gaps, 80 classes to ids up to 90).
     """
     found = [_offset(1), _offset(0)]
+    dense = _dense(category_ids)
+    return found if dense in found else [*found, dense]
+
+
+def mapping_of_head(classes: int, category_ids: Sequence[int]) -> ClassMapping | None:
+    """What the raw head of a YOLO means by a class: the k-th category. None where there are more or fewer of them.
+
+    >>> mapping_of_head(80, range(1, 91)) is None, mapping_of_head(3, [1, 2, 3]), mapping_of_head(2, [7, 9]).table
+    (True, ClassMapping(name='+1', offset=1, table=None), (7, 9))
+    """
+    return _dense(category_ids) if classes and classes == len(category_ids) else None
+
+
+def _dense(category_ids: Sequence[int]) -> ClassMapping:
+    """Class k is the k-th category; as an offset where ids have no gaps."""
     ids = tuple(sorted(category_ids))
-    if ids and ids not in (tuple(range(1, len(ids) + 1)), tuple(range(len(ids)))):
-        found.append(ClassMapping(DENSE_NAME, table=ids))
-    return found
+    for offset in (1, 0):
+        if ids == tuple(range(offset, len(ids) + offset)):
+            return _offset(offset)
+    return ClassMapping(DENSE_NAME, table=ids)
 
 
 def stated_mapping(text: str, category_ids: Sequence[int]) -> ClassMapping | None:
@@ -71,30 +89,54 @@ def stated_mapping(text: str, category_ids: Sequence[int]) -> ClassMapping | Non
 
 
 def choose_mapping(
-    stated: ClassMapping | None, category_ids: Sequence[int], pairs: Sequence[tuple[int, int]]
+    stated: ClassMapping | None,
+    category_ids: Sequence[int],
+    pairs: Sequence[tuple[int, int]],
+    of_head: ClassMapping | None = None,
+    shown: ClassMapping | None = None,
 ) -> tuple[ClassMapping, ClassMappingUsed]:
-    """The stated mapping, or the one that fits ``pairs``: (class, category) of detections that lie on an object.
+    """The stated mapping, that of a raw head, or the one that fits ``pairs``.
 
-    Without clear evidence the native one. The second value records what was found.
+    These are (class, category) of detections that lie on an object. Where they leave it open, it is the one that the
+    first pictures have ``shown``, else the native one. The second value records what was found.
     """
     classes = np.array([pair[0] for pair in pairs], np.int64)
     categories = np.array([pair[1] for pair in pairs], np.int64)
     tried = candidates(category_ids)
-    for mapping in (_commonest_offset(classes, categories), stated):
+    for mapping in (_commonest_offset(classes, categories), of_head, stated):
         if mapping is not None and mapping not in tried:
             tried.append(mapping)
     right = {mapping.name: mapping.apply(classes) == categories for mapping in tried}
     agreeing = {name: int(flags.sum()) for name, flags in right.items()}
     votes = _votes(classes, categories) if len(category_ids) > 1 else None
     detected = _clear_winner(tried, right, votes)
-    source: Literal["stated", "detected", "default"] = "default"
+    source: MappingSource = "default"
     chosen = tried[0]
     if stated is not None:
         source, chosen = "stated", stated
-    elif detected is not None:
-        source, chosen = "detected", detected
+    elif of_head is not None:
+        source, chosen = "decoder", of_head
+    elif detected is not None or shown is not None:
+        source, chosen = "detected", detected or shown or chosen
     better = detected.name if detected is not None and agreeing[detected.name] > agreeing[chosen.name] else None
     return chosen, ClassMappingUsed(chosen.name, source, len(pairs), agreeing, better)
+
+
+def undecided(used: ClassMappingUsed, pictures: int, doubtful: int, findings: Sequence[str]) -> UsageError:
+    """What to state where the first pictures leave the category of a class open.
+
+    ``doubtful`` detections on an object have a score below that of those which vote; ``findings`` are signs that the
+    outputs are read in a wrong way.
+    """
+    counts = ", ".join(f"{describe_mapping(name)} fits {count}" for name, count in used.agreeing.items())
+    more = f" (and {doubtful} with a lower one)" if doubtful else ""
+    values = ", ".join(f"--class_offset={name}" for name in used.agreeing)
+    return UsageError(
+        f"it is open which category a class of the model is: of {used.pairs} detections on an object with a score "
+        f"of {CONFIDENT:g} or more{more} in the first {pictures} pictures, {counts}.\n"
+        f"  Fix: state it, as the model was trained: {values}"
+        + "".join(f"\n  The outputs may be at fault: {finding}" for finding in findings)
+    )
 
 
 def _commonest_offset(classes: Ints, categories: Ints) -> ClassMapping | None:

@@ -24,7 +24,7 @@ from evaltools.model import read_model
 from evaltools.preprocess import ImageToTensor
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.coco.changes import verdicts_on_map
-from evaltools.tasks.coco.classes import choose_mapping, stated_mapping
+from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, stated_mapping
 from evaltools.tasks.coco.data import coco_data
 from evaltools.tasks.coco.figures import (
     BoxPairs,
@@ -35,7 +35,7 @@ from evaltools.tasks.coco.figures import (
 )
 from evaltools.tasks.coco.heads import candidates_of
 from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map, stated_output_map
-from evaltools.tasks.coco.reading import CocoMaterial, Reading, reading_of
+from evaltools.tasks.coco.reading import CocoMaterial, Reading, mapping_shown, reading_of
 from evaltools.tasks.coco.request import CocoRequest
 from evaltools.tasks.coco.result import CocoDetection, HeadUsed, OutputMap
 from evaltools.tasks.coco.sampling import drawn_figures, lead, of_all_examples
@@ -62,13 +62,18 @@ from evaltools.tasks.shared.sampled.setup import SamplingSetup
 
 _OUTPUTS = "how the outputs are read"
 _HEAD = "how the raw head is read"
+_CLASSES = "which category a class is"
 
 
 class _Notes(Struct, frozen=True):
-    """How the outputs are read, None where ``trouble`` says why that cannot be told."""
+    """How the outputs are read, None where ``trouble`` says why that cannot be told.
+
+    ``shown`` is what the first pictures show of the category of a class, None where it was not looked at.
+    """
 
     reading: Reading | None
     trouble: str | None = None
+    shown: ClassMapping | None = None
 
 
 class DetectionEvaluation(Evaluation[FoundObjects]):
@@ -114,11 +119,16 @@ class DetectionEvaluation(Evaluation[FoundObjects]):
                 notes = _Notes(reading_of(self.material, list(opened.sessions.values())))
             except InferenceError as error:
                 notes = _Notes(None, f"no picture could be run, so its outputs cannot be told apart: {error}")
-        reading = notes.reading
+        reading, material = notes.reading, self.material
+        is_open = material.mapping is None and material.mapping_of(reading) is None
+        if reading is not None and is_open and material.pictures.truth is not None:
+            task = _task(self.request, material, reading)
+            notes = replace(notes, shown=mapping_shown(material, task, list(opened.sessions.values())))
         journal.state(
             {
                 _OUTPUTS: encode(reading if isinstance(reading, OutputMap) else None),
                 _HEAD: encode(reading if isinstance(reading, HeadUsed) else None),
+                _CLASSES: encode(notes.shown),
             }
         )
         return self._ready(notes)
@@ -127,19 +137,21 @@ class DetectionEvaluation(Evaluation[FoundObjects]):
         """The task, which reads outputs as the shards did."""
         folder = places[0].folders[0]
         outputs: OutputMap | None = fact_in(folder, _OUTPUTS, OutputMap | None)
-        return self._ready(_Notes(outputs or fact_in(folder, _HEAD, HeadUsed | None)))
+        shown: ClassMapping | None = fact_in(folder, _CLASSES, ClassMapping | None)
+        return self._ready(_Notes(outputs or fact_in(folder, _HEAD, HeadUsed | None), shown=shown))
 
     def _ready(self, notes: _Notes) -> ReadyTask[FoundObjects]:
         task = _task(self.request, self.material, notes.reading)
-        setup = PassSetup(self.request.reference_name, self.pass_options, sampling=self._sampling())
+        setup = PassSetup(self.request.reference_name, self.pass_options, sampling=self._sampling(notes))
         return ReadyTask(task, setup, notes, notes.reading is not None)
 
-    def _sampling(self) -> SamplingSetup[FoundObjects] | None:
+    def _sampling(self, notes: _Notes) -> SamplingSetup[FoundObjects] | None:
         asked, material = self.request.sampling, self.material
         if asked is None:
             return None
         truth = material.pictures.truth
-        figures = partial(drawn_figures, truth, material.mapping, material.category_ids)
+        known = material.mapping or material.mapping_of(notes.reading) or notes.shown
+        figures = partial(drawn_figures, truth, known, material.category_ids)
         return SamplingSetup(asked, partial(lead, truth), figures)
 
     def findings(
@@ -158,8 +170,7 @@ class DetectionEvaluation(Evaluation[FoundObjects]):
             looked_at[name].append(objects)
         sums = sum_up(measured, list(boxes), looked_at, {pair: [seen] for pair, seen in boxes.items()})
         records = {name: outcome.records[name] for name in names}
-        reading, preprocessing_us = ready.notes.reading, outcome.preprocessing_us
-        detection = _detection(self.request, material, reading, records, objects, boxes, preprocessing_us)
+        detection = _detection(self.request, material, ready.notes, records, objects, boxes, outcome.preprocessing_us)
         verdicts = verdicts_on_map(detection.comparisons, detection.figures, self.request.margin)
         if measured.sampling is not None and measured.sampling.is_part:
             detection = of_all_examples(detection, measured.sampling)
@@ -195,7 +206,7 @@ def prepare(request: CocoRequest) -> DetectionEvaluation:
     )
     if pictures.truth is not None:
         require_evaluator(options.coco_evaluator)
-    category_ids = dense_category_ids(pictures.truth)
+    category_ids = dense_category_ids(pictures.truth, {candidate.head.classes for candidate in candidates})
     outputs = operator_output_map(model)
     if options.native:
         outputs = NATIVE_ORDER
@@ -254,15 +265,17 @@ def _judged(
 def _detection(
     request: CocoRequest,
     material: CocoMaterial,
-    reading: Reading | None,
+    notes: _Notes,
     measured: Mapping[str, Collection[Record[FoundObjects]]],
     objects: OverlappingObjects,
     boxes: Mapping[Pair, BoxPairs],
     preprocessing_us: Sequence[int],
 ) -> CocoDetection:
     """The class mapping comes from the first measured configuration, which is the reference if there is one."""
-    options, pictures = request.options, material.pictures
-    mapping, mapping_used = choose_mapping(material.mapping, material.category_ids, objects.pairs)
+    options, pictures, reading = request.options, material.pictures, notes.reading
+    mapping, mapping_used = choose_mapping(
+        material.mapping, material.category_ids, objects.pairs, material.mapping_of(reading), notes.shown
+    )
     resamples = request.bootstrap_resamples if len(measured) > 1 else 0
     found = [
         figures_of(name, records, pictures.truth, mapping, options.coco_evaluator, resamples)

@@ -35,7 +35,7 @@ from evaltools.tasks.coco.changes import (
     resampled_categories,
     resampled_figures,
 )
-from evaltools.tasks.coco.classes import ClassMapping
+from evaltools.tasks.coco.classes import CONFIDENT, ClassMapping
 from evaltools.tasks.coco.findings import findings_of
 from evaltools.tasks.coco.result import (
     AnnotatedObject,
@@ -61,11 +61,12 @@ def finished(records: Records) -> Iterator[tuple[int, FoundObjects]]:
 class OverlappingObjects:
     """Collects in ``pairs`` the class of each detection, and the category of the object that it overlaps most.
 
-    Only overlaps with an IoU of 0.5 or more count.
+    Only overlaps with an IoU of 0.5 or more count, and only confident detections; the others are ``doubtful``.
     """
 
     def __init__(self, truth: Truth | None) -> None:
         self.pairs: list[tuple[int, int]] = []
+        self.doubtful = 0
         self._truth = truth
 
     def add(self, example: Example, observation: FoundObjects) -> None:
@@ -77,7 +78,9 @@ class OverlappingObjects:
             return
         overlaps = overlap(observation.boxes, objects.boxes)
         best = overlaps.argmax(axis=1)
-        sure = np.flatnonzero(overlaps.max(axis=1) >= MIN_IOU)
+        on_object = overlaps.max(axis=1) >= MIN_IOU
+        sure = np.flatnonzero(on_object & (observation.scores >= CONFIDENT))
+        self.doubtful += int(on_object.sum()) - len(sure)
         self.pairs += zip(observation.classes[sure].tolist(), objects.class_ids[best[sure]].tolist(), strict=True)
 
 

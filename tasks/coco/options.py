@@ -107,7 +107,7 @@ _READING: Final = (
     Parameter(
         "class_offset",
         "Category of a class: a number to add (native: 1), or dense for the k-th category that exists (80->90 in "
-        "COCO). auto: what fits the ground truth, which the output names.",
+        "COCO). auto: dense for a YOLO, else what confident detections show; where they do not, the run stops.",
         default="auto",
         not_native=NotNative("the native tool adds 1 to every class", ("1", "+1")),
     ),

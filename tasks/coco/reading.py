@@ -9,23 +9,26 @@ import numpy as np
 from msgspec import Struct
 
 from evaltools.datasets.labels import LabelFile
+from evaltools.engine.task import Example
 from evaltools.errors import DataError, ImageError, InferenceError, ModelError
 from evaltools.metrics.boxes import MIN_IOU
 from evaltools.metrics.native_average_precision import overlap
 from evaltools.model import ModelFile
 from evaltools.preprocess import ImageToTensor
 from evaltools.runtime import Session
-from evaltools.tasks.coco.classes import ClassMapping, choose_mapping
+from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, mapping_of_head, undecided
 from evaltools.tasks.coco.decoders.kind import Coordinates
+from evaltools.tasks.coco.figures import OverlappingObjects
+from evaltools.tasks.coco.findings import findings_of
 from evaltools.tasks.coco.heads import DecoderCandidate
 from evaltools.tasks.coco.outputs import recognised_output_map, require_fitting
 from evaltools.tasks.coco.result import HeadUsed, OutputMap
-from evaltools.tasks.coco.task import Floats, FoundObjects, real_outputs
+from evaltools.tasks.coco.task import CocoTask, Floats, FoundObjects, real_outputs
 from evaltools.tasks.coco.truth import EvaluatedPictures, Truth
 from evaltools.tasks.shared.image_input import PictureFrame, load_picture
 
 PICTURES_TRIED: Final = 4
-_MORE_PICTURES: Final = 32
+MORE_PICTURES: Final = 32
 _FEWEST_RIGHT: Final = 3
 _CLEARLY_BETTER: Final = 2
 Reading = OutputMap | HeadUsed
@@ -50,6 +53,12 @@ class CocoMaterial(Struct, frozen=True):
     def candidate(self, name: str) -> DecoderCandidate:
         """The candidate with the decoder of that name."""
         return next(each for each in self.candidates if each.decoder.name == name)
+
+    def mapping_of(self, reading: Reading | None) -> ClassMapping | None:
+        """What category a class is, by the raw head; None where it does not say."""
+        if not isinstance(reading, HeadUsed):
+            return None
+        return mapping_of_head(self.candidate(reading.decoder).head.classes, self.category_ids)
 
 
 class _Probe(Struct, frozen=True):
@@ -83,12 +92,49 @@ def reading_of(material: CocoMaterial, sessions: Sequence[Session]) -> Reading:
     return material.outputs
 
 
+def mapping_shown(material: CocoMaterial, task: CocoTask, sessions: Sequence[Session]) -> ClassMapping | None:
+    """What category a class is by the first pictures, on the first session that can run them all.
+
+    None where there is no such session, or no detection lies on an object. Raises :class:`UsageError` where the
+    detections leave it open.
+    """
+    truth = material.pictures.truth
+    for session in sessions:
+        try:
+            pictures = _first_pictures(task, session)
+        except InferenceError:
+            continue
+        objects = OverlappingObjects(truth)
+        for example, found in pictures:
+            objects.add(example, found)
+        mapping, used = choose_mapping(None, material.category_ids, objects.pairs)
+        if used.source == "detected":
+            return mapping
+        if objects.pairs or objects.doubtful:
+            findings = findings_of([(example.index, found) for example, found in pictures], truth, mapping)
+            raise undecided(used, len(pictures), objects.doubtful, findings)
+        return None
+    return None
+
+
+def _first_pictures(task: CocoTask, session: Session) -> list[tuple[Example, FoundObjects]]:
+    """What is found in the first pictures that can be read."""
+    found = []
+    for example in task.examples[:MORE_PICTURES]:
+        try:
+            prepared = task.prepare(example)
+        except ImageError:
+            continue
+        found.append((example, task.observe(prepared, session.run(prepared.inputs).outputs)))
+    return found
+
+
 def _recognised(material: CocoMaterial, session: Session) -> OutputMap:
     """The reading that a few pictures show; more pictures are tried if nothing may have been found in these."""
     try:
         return _recognised_from(material, session, PICTURES_TRIED)
     except ModelError:
-        return _recognised_from(material, session, _MORE_PICTURES)
+        return _recognised_from(material, session, MORE_PICTURES)
 
 
 def _recognised_from(material: CocoMaterial, session: Session, count: int) -> OutputMap:
@@ -124,7 +170,7 @@ def _head_used(material: CocoMaterial, session: Session) -> HeadUsed:
     }
     units = {each.decoder.name: _coordinates(material, each, probes[each.decoder.name]) for each in material.candidates}
     for each in [each for each in material.candidates if units[each.decoder.name] == "unknown"]:
-        more = _coordinates(material, each, _probes(material, session, _MORE_PICTURES, each.to_tensor))
+        more = _coordinates(material, each, _probes(material, session, MORE_PICTURES, each.to_tensor))
         units[each.decoder.name] = "shares" if more == "unknown" else more
     possible = [each for each in material.candidates if units[each.decoder.name] != "contradicted"]
     stated = material.candidates[0].options.decoder

@@ -66,16 +66,20 @@ class HeadUsed(Struct, frozen=True):
         return f"decoder = {self.decoder}, [{shape}] in {units[self.coordinates]} ({source}{evidence})"
 
 
+MappingSource = Literal["stated", "decoder", "detected", "default"]
+
+
 class ClassMappingUsed(Struct, frozen=True):
     """How a class of the model becomes a category: ``+1``, ``0`` or another number to add, or ``dense``.
 
-    ``dense``: class k is the k-th category that exists, which in COCO turns 80 classes into ids up to 90. Of ``pairs``
-    detections that lie on an object (IoU 0.5 or more), ``agreeing`` says for how many each mapping is right.
+    ``dense``: class k is the k-th category that exists, which in COCO turns 80 classes into ids up to 90. ``source``
+    is decoder where the raw head of a YOLO has one class for each category. Of ``pairs`` detections that lie on an
+    object (IoU 0.5 or more) with a score of 0.25 or more, ``agreeing`` says for how many each mapping is right.
     ``better`` names another mapping that fits clearly better than the one in use.
     """
 
     name: str
-    source: Literal["stated", "detected", "default"]
+    source: MappingSource
     pairs: int
     agreeing: dict[str, int]
     better: str | None
@@ -89,9 +93,9 @@ class ClassMappingUsed(Struct, frozen=True):
     def describe(self) -> str:
         """One line: the mapping, why it is taken, and how often each one tried is right."""
         counts = ", ".join(f"{describe_mapping(name)}: {count}" for name, count in self.agreeing.items())
-        evidence = f"detections on an object: {self.pairs}; right with {counts}"
+        evidence = f"confident detections on an object: {self.pairs}; right with {counts}"
         if not self.pairs:
-            evidence = "no detection lies on a known object"
+            evidence = "no confident detection lies on a known object"
         return f"category = {describe_mapping(self.name)} ({self.source}; {evidence})"
 
 

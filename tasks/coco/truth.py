@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -194,12 +194,13 @@ def _truth_of(
     )
 
 
-def dense_category_ids(truth: Truth | None) -> tuple[int, ...]:
+def dense_category_ids(truth: Truth | None, classes: Collection[int] = ()) -> tuple[int, ...]:
     """The ids of all categories, for classes that count them one by one.
 
-    A native proto holds only those that occur; where all of them are COCO's, COCO's 80 are meant.
+    A native proto holds only those that occur; where all of them are COCO's, COCO's 80 are meant. So they are where a
+    raw head has 80 ``classes``: annotations of a few pictures may list fewer.
     """
     ids = tuple(sorted(category.id for category in truth.categories)) if truth else ()
-    if truth is not None and truth.kind == "native proto" and set(ids) <= set(COCO_IDS):
-        return COCO_IDS
-    return ids
+    if truth is None or not set(ids) <= set(COCO_IDS):
+        return ids
+    return COCO_IDS if truth.kind == "native proto" or len(COCO_IDS) in classes else ids

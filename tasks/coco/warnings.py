@@ -164,14 +164,14 @@ def _about_classes(mapping: ClassMappingUsed) -> list[str]:
     if mapping.better is not None:
         return [
             f"category = {describe_mapping(mapping.name)} fits {mapping.agreeing[mapping.name]} of {mapping.pairs} "
-            f"detections that lie on an object, {describe_mapping(mapping.better)} fits "
+            f"confident detections that lie on an object, {describe_mapping(mapping.better)} fits "
             f"{mapping.agreeing[mapping.better]}: --class_offset={mapping.better}"
         ]
     if mapping.source == "default":
         counts = ", ".join(f"{name} fits {count}" for name, count in mapping.agreeing.items())
         return [
             f"category = {describe_mapping(mapping.name)} is taken, as in the native tool: the evidence is too thin. "
-            f"Of {mapping.pairs} detections that lie on an object {counts}; state it with --class_offset"
+            f"Of {mapping.pairs} confident detections that lie on an object {counts}; state it with --class_offset"
         ]
     return []
 

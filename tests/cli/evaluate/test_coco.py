@@ -198,7 +198,7 @@ def test_the_native_tools_order_offset_and_ground_truth(made: DetectionSet) -> N
     red_with_a_false_alarm_first = 6 * (10 / 11) / 10
     assert overall_of(completed) == pytest.approx((red_with_a_false_alarm_first + 1) / 3, abs=2e-6)
     assert "count=3 (the order that the native tool expects)" in completed.err
-    assert "category = class + 1 (stated; detections on an object: 20" in completed.err
+    assert "category = class + 1 (stated; confident detections on an object: 20" in completed.err
     made.model.write_bytes(detector(ROLES, first_class=1))
     completed = evaltools_here(*native(made, f"--ground_truth_annotations={made.annotations}"))
     assert "INFO: Overall mAP: 0\n" in completed.out
@@ -284,7 +284,7 @@ def test_an_interrupt_gives_the_figures_of_what_was_finished(made: DetectionSet,
 
     with answered_by(sessions(test=Finding(until_the_third))):
         completed = evaltools_here(
-            *made.flags("--reference=none", "--workers=1", f"--output_file_path={tmp_path}/r.json")
+            *made.flags("--reference=none", "--workers=1", "--class_offset=1", f"--output_file_path={tmp_path}/r.json")
         )
     assert completed.code == 130
     assert "INFO: Num evaluation runs: 2\n" in completed.out

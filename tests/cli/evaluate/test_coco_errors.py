@@ -236,3 +236,14 @@ def test_help_names_every_flag() -> None:
 )
 def test_every_flag_of_the_task_is_in_the_docs(name: str) -> None:
     assert re.search(rf"--{name}\b", (ROOT / "docs" / "coco.md").read_text())
+
+
+def test_a_run_stops_where_the_category_of_a_class_cannot_be_told(made: DetectionSet) -> None:
+    """Three objects are too few; the values to choose from are named."""
+    document = made.document()
+    del document["annotations"][3:]
+    made.annotations.write_text(json.dumps(document))
+    completed = evaltools_here(*made.flags())
+    assert (completed.code, completed.out) == (2, "")
+    assert "--class_offset=+1, --class_offset=0\n" in completed.err
+    assert evaltools_here(*made.flags("--class_offset=+1")).code == 0

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +121,40 @@ def test_the_map_is_that_of_plain_loops(
     assert (data["nms_iou"], data["score_threshold"]) == (family.iou, family.threshold)
     assert data["channel_order"] == ("bgr" if family.blue_first else "rgb")
     assert data["output_map"] is None
+
+
+def with_ids(converted: Converted, folder: Path, ids: Sequence[int]) -> Converted:
+    """The same pictures with other category ids."""
+    other = Converted(folder / "other")
+    shutil.copytree(converted.folder, other.folder)
+    document = json.loads(other.annotations.read_text())
+    for entry in document["categories"]:
+        entry["id"] = ids[entry["id"] - 1]
+    for entry in document["annotations"]:
+        entry["category_id"] = ids[entry["category_id"] - 1]
+    other.annotations.write_text(json.dumps(document))
+    return other
+
+
+def test_junk_of_low_scores_does_not_hide_which_category_a_class_is(converted: Converted, tmp_path: Path) -> None:
+    """Ids with gaps, as COCO has them, and a box of each class in every cell."""
+    other, model = with_ids(converted, tmp_path, (1, 44, 90)), tiny_yolo.yolov8(junk=True)
+    expected = map_of(model, YOLOV8, other.images, other.annotations)
+    assert expected > 0.05, "else nothing is shown"
+    part = evaluated(other, tmp_path, model)
+    assert maps_of(part) == pytest.approx([expected] * 2, abs=TENTH_OF_A_POINT)
+    mapping = part["data"]["class_mapping"]
+    assert (mapping["name"], mapping["source"], mapping["better"]) == ("dense", "decoder", None)
+    assert mapping["agreeing"]["dense"] == max(mapping["agreeing"].values())
+
+
+@pytest.mark.parametrize(("ids", "name"), [((1, 44, 90), "dense"), ((1, 2, 3), "+1"), ((0, 1, 2), "0")])
+def test_confident_boxes_tell_the_category_where_the_head_does_not(
+    converted: Converted, tmp_path: Path, ids: tuple[int, ...], name: str
+) -> None:
+    part = evaluated(with_ids(converted, tmp_path, ids), tmp_path, tiny_yolo.suppressing())
+    mapping = part["data"]["class_mapping"]
+    assert (mapping["name"], mapping["source"]) == (name, "detected")
 
 
 @pytest.mark.once

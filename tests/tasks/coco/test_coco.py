@@ -33,6 +33,7 @@ from tests import tiny_models
 from tests.detection_set import DetectionSet, make_detection_set, pixels_of, save
 from tests.tasks.coco.fakes import (
     Finding,
+    Found,
     asked,
     detection_of,
     everything,
@@ -242,7 +243,7 @@ def test_a_threshold_counts_everywhere(made: DetectionSet) -> None:
 @pytest.mark.parametrize(
     ("offset", "warning"),
     [
-        ("0", "category = class as it is fits 0 of 12 detections that lie on an object, class + 1 fits 12: "
+        ("0", "category = class as it is fits 0 of 12 confident detections that lie on an object, class + 1 fits 12: "
               "--class_offset=+1"),
         ("dense", ""),
         ("1", ""),
@@ -255,13 +256,33 @@ def test_a_stated_offset_stays_and_a_better_one_is_recommended(made: DetectionSe
     assert mapping_used(result).source == ("detected" if offset == "auto" else "stated")
 
 
-def test_an_offset_that_cannot_be_told_is_said_to_be_the_native_one(made: DetectionSet) -> None:
+def test_a_run_stops_where_the_category_of_a_class_cannot_be_told(made: DetectionSet) -> None:
     document = made.document()
     del document["annotations"][3:]
     made.annotations.write_text(json.dumps(document))
-    result = evaluated(made)
-    assert mapping_used(result).source == "default"
-    assert [warning for warning in result.warnings if "Of 3 detections that lie on an object +1 fits 3" in warning]
+    with pytest.raises(
+        UsageError, match=r"of 3 detections .* class \+ 1 fits 3, (.|\n)*--class_offset=\+1, --class_off"
+    ):
+        evaluated(made)
+    assert mapping_used(evaluated(made, class_offset="0")).source == "stated"
+
+
+def test_unsure_detections_do_not_vote(made: DetectionSet) -> None:
+    """They are of the class before the right one, and twice as many as the others."""
+
+    def answer(index: int) -> list[Found]:
+        sure = everything(index)[:3]
+        return sure + [((number + 2) % 3, 0.2, box) for number, _, box in sure]
+
+    opened = sessions(reference=Finding(answer), test=Finding(answer))
+    used = mapping_used(evaluate(prepare, asked(made), Silent(), opened))
+    assert (used.name, used.source, used.pairs, used.agreeing["+1"]) == ("+1", "detected", 6, 6)
+
+    def unsure(index: int) -> list[Found]:
+        return [(number, 0.2, box) for number, _, box in everything(index)]
+
+    with pytest.raises(UsageError, match="of 0 detections on an object with a score of 0.25 or more .and 12 with"):
+        evaluate(prepare, asked(made), Silent(), sessions(reference=Finding(unsure), test=Finding(unsure)))
 
 
 def test_a_set_without_objects_has_no_accuracy(made: DetectionSet) -> None:

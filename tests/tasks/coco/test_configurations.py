@@ -198,7 +198,7 @@ def test_too_many_failures_and_interrupts_end_the_pass_with_what_was_finished(ma
 
         return Finding(answer)
 
-    request = asked(made, {"reference": None})
+    request = asked(made, {"reference": None}, class_offset="1")
     result = evaluate(prepare, request, Silent(), sessions(test=stopping_at(2, KeyboardInterrupt())))
     assert (result.complete, result.stopped, result.examples_done) == (False, "interrupted", 2)
     evaluation = figures_of(result, "test").evaluation

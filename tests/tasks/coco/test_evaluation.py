@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from evaltools.errors import ModelError
+from evaltools.errors import ModelError, UsageError
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import open_session
 from evaltools.tasks.coco.evaluation import prepare
@@ -134,6 +135,10 @@ def test_crowd_regions_absorb_detections_for_coco_and_are_objects_for_native(tmp
     assert figures(0) == pytest.approx([half_of_the_objects_at_half_precision] * 2)
 
 
+UNTOLD = ("20 boxes lie on an object if", "all 30 detections are of class 2")
+"""Signs at which the category of a class cannot be told either, so that the run stops."""
+
+
 @pytest.mark.parametrize(
     ("content", "finding"),
     [
@@ -152,7 +157,10 @@ def test_crowd_regions_absorb_detections_for_coco_and_are_objects_for_native(tmp
 def test_signs_of_wrong_outputs_are_told_of_each_configuration(
     made: DetectionSet, tmp_path: Path, content: bytes, finding: str
 ) -> None:
-    result = really(made, with_model(made, tmp_path, content))
+    with pytest.raises(UsageError, match="--class_offset") if finding.startswith(UNTOLD) else nullcontext() as caught:
+        really(made, with_model(made, tmp_path, content))
+    assert caught is None or finding in str(caught.value)
+    result = really(made, with_model(made, tmp_path, content), class_offset="1")
     for name in ("reference", "test"):
         assert [entry for entry in figures_of(result, name).findings if finding in entry], result.warnings
         assert [entry for entry in result.warnings if entry.startswith(f"{name}: ") and finding in entry]

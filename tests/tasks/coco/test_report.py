@@ -160,7 +160,8 @@ def test_the_table_holds_what_was_read_and_the_figures() -> None:
     assert lines[:3] == [
         "4 pictures, 9 annotated objects of 3 categories, 2 crowd regions among them",
         "outputs: boxes=1,classes=3,scores=0,count=2 (stated)",
-        "category = class + 1 (detected; detections on an object: 9; right with class + 1: 8, class as it is: 1)",
+        "category = class + 1 (detected; confident detections on an object: 9; right with class + 1: 8, class as it "
+        "is: 1)",
     ]
     assert lines[3].split() == (
         ["%", "mAP", "AP50", "AP75", "small", "medium", "large", "AR@1", "AR@10", "AR@100", "native", "mAP"]
@@ -283,11 +284,12 @@ def test_boxes_without_a_partner_have_no_mean() -> None:
     [
         (
             ClassMappingUsed("0", "stated", 0, {"+1": 0}, None),
-            "category = class as it is (stated; no detection lies on a known object)",
+            "category = class as it is (stated; no confident detection lies on a known object)",
         ),
         (
             ClassMappingUsed("-2", "default", 7, {"+1": 3, "-2": 4}, None),
-            "category = class - 2 (default; detections on an object: 7; right with class + 1: 3, class - 2: 4)",
+            "category = class - 2 (default; confident detections on an object: 7; right with class + 1: 3, class - 2: "
+            "4)",
         ),
     ],
 )

@@ -102,9 +102,10 @@ def suppress(found: list[Found], iou: float, most: int = 300) -> list[Found]:
 
 
 def map_of(model: bytes, family: Family, images: Path, annotations: Path) -> float:
-    """mAP as pycocotools has it; class k is category k + 1."""
+    """mAP as pycocotools has it; class k is the k-th category."""
     interpreter = make_interpreter("ai_edge_litert", model)
     document = json.loads(annotations.read_text())
+    ids = sorted(category["id"] for category in document["categories"])
     results = []
     for image in document["images"]:
         pixels = np.asarray(Image.open(images / image["file_name"]).convert("RGB"))
@@ -120,7 +121,8 @@ def map_of(model: bytes, family: Family, images: Path, annotations: Path) -> flo
                 x1, x2 = (min(max(value, 0), image["width"]) for value in (x1, x2))
                 y1, y2 = (min(max(value, 0), image["height"]) for value in (y1, y2))
             box_in_picture = [x1, y1, x2 - x1, y2 - y1]
-            results.append({"image_id": image["id"], "category_id": number + 1, "bbox": box_in_picture, "score": score})
+            entry = {"image_id": image["id"], "category_id": ids[number], "bbox": box_in_picture, "score": score}
+            results.append(entry)
     with contextlib.redirect_stdout(io.StringIO()):
         truth = COCO(str(annotations))
         evaluation = COCOeval(truth, truth.loadRes(results), "bbox")
