@@ -122,14 +122,14 @@ def _of_part(run: NativeRun) -> str:
     return f" ({', '.join(words)})" if words else ""
 
 
-def unavailable(inputs: NativeInputs, runs: Sequence[NativeRun]) -> str:
-    """Which configurations a device could not run as asked, and why, where another device may; empty: none.
+def unavailable(inputs: NativeInputs, runs: Sequence[NativeRun]) -> dict[str, str]:
+    """Why a device could not run configurations as asked, by their names, where another device may.
 
     The device cannot start the tool, or its log does not prove that a delegate ran that was asked for. A fallback that
     is allowed is no less one.
     """
     found = {run.name: run.failure or _delegation(inputs, run).why_not for run in runs}
-    return "; ".join(f"configuration {name}: {reason}" for name, reason in found.items() if reason)
+    return {name: reason for name, reason in found.items() if reason}
 
 
 def delegations(inputs: NativeInputs, runs: Sequence[NativeRun]) -> dict[str, NativeDelegation]:

@@ -48,7 +48,7 @@ def run(arguments: list[str]) -> int:
         try:
             size = 0
             if is_there(adb, serial, root):
-                with DeviceLock(adb, serial, root, force=flags.is_on("force"), tell=complain) as lock:
+                with DeviceLock(adb, serial, root, force=flags.is_on("force")) as lock:
                     size = clear(adb, serial, lock)
         except DeviceError as error:
             complain(f"evaltools: {error}")

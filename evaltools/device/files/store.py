@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 import shlex
 import threading
 from collections.abc import Callable, Iterable
@@ -100,10 +101,10 @@ class DeviceStore:
         return patiently(self.adb, self.serial, act, self._patience_s, self.stop)
 
     def runs(self) -> list[str]:
-        """The folders of all runs that are there."""
+        """The folders of all runs that are there, by evaltools' own names."""
         folder = posixpath.join(self.root, RUNS)
         found = self._shell(f"ls {shlex.quote(folder)} 2> /dev/null || true").text.splitlines()
-        return [posixpath.join(folder, name) for name in found]
+        return [posixpath.join(folder, name) for name in found if re.fullmatch(_OWN_NAMES[RUNS], name)]
 
     def forget(self) -> None:
         """Forget which files are on the device, and look again, as after it was away."""

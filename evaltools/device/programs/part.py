@@ -55,9 +55,9 @@ class PartOptions(Struct, frozen=True):
     taskset: str = ""
 
     @property
-    def alone_s(self) -> float:
-        """The seconds after which a run ends itself if nobody looks at it."""
-        return max(detached.ABANDONED_AFTER_S, 2 * self.patience_s)
+    def ends_itself_after_s(self) -> float:
+        """The seconds after which a part ends itself on a device that stays away."""
+        return self.timeout_s + self.patience_s
 
 
 class PartWork(Struct, frozen=True):
@@ -156,8 +156,8 @@ class PartDevice:
             run = DetachedRun(self._serial, posixpath.join(parent, name))
             self._left.append(run)
             patience_s, timeout_s = self._options.patience_s, self._options.timeout_s
-            begin = partial(detached.start, self._adb, self._serial, command, parent, name, self._options.alone_s)
-            self._patiently(begin)
+            limit_s = self._options.ends_itself_after_s
+            self._patiently(partial(detached.start, self._adb, self._serial, command, parent, name, limit_s))
             answer = detached.wait(self._adb, run, timeout_s, on_output, patience_s=patience_s, stop=self._stop)
             for result in work.results:
                 self._fetch(run, result, folder)

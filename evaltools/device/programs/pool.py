@@ -65,7 +65,6 @@ class Pool(Generic[Done]):
         self._serials = tuple(serials)
         self._waiting = list(jobs)
         self._running: set[Job] = set()
-        self._idle: set[str] = set()
         self._tries: Counter[Job] = Counter()
         self._do = do
         self._is_back = is_back
@@ -96,16 +95,6 @@ class Pool(Generic[Done]):
         if self._error is not None:
             raise self._error
         return self._outcome
-
-    def others(self, serial: str) -> set[str]:
-        """The other devices that have not been left out so far."""
-        with self._changed:
-            return {*self._serials} - {serial} - {entry.serial for entry in self._outcome.left_out}
-
-    def at_work(self) -> set[str]:
-        """The devices that do a part or are about to take one, without those that wait."""
-        with self._changed:
-            return {*self._serials} - self._idle
 
     def _work(self, serial: str) -> None:
         """The thread of one device; an error that is no device's stops the other devices, too."""
@@ -146,9 +135,7 @@ class Pool(Generic[Done]):
                 if own is not None:
                     self._waiting.remove(own)
                     self._running.add(own)
-                    self._idle.discard(serial)
                     return own
-                self._idle.add(serial)
                 if not any(job.serial in ("", serial) for job in self._running):
                     return None
                 self._changed.wait()

@@ -31,8 +31,6 @@ from evaltools.result.device_run import DeviceLeftOut
 from evaltools.task_kind import RequestKind
 
 _BETWEEN_LINES_S: Final = 10.0
-_STALE: Final = 1.2
-"""A lock counts for so many times as long as a run goes on that nobody looks at; its watch may be late by a tenth."""
 _OWN_NAME: Final = "evaltools"
 
 
@@ -81,7 +79,9 @@ class DevicesUsed:
     def __enter__(self) -> DevicesUsed:
         with ExitStack() as held:
             for serial in self.serials:
-                lock = self._lock(serial)
+                lock = DeviceLock(
+                    self.adb, serial, self._flags.root, self._flags.patience_s, self.stop, self._flags.takes_by_force
+                )
                 try:
                     held.enter_context(lock)
                 except DeviceError as error:
@@ -94,19 +94,6 @@ class DevicesUsed:
                 raise _none_usable(self.left_out)
             self._held = held.pop_all()
         return self
-
-    def _lock(self, serial: str) -> DeviceLock:
-        flags = self._flags
-        return DeviceLock(
-            self.adb,
-            serial,
-            flags.root,
-            flags.patience_s,
-            self.stop,
-            stale_after_s=_STALE * self._options.alone_s,
-            tell=self._console.print,
-            cleaning=self._cleaning(serial),
-        )
 
     def _leave_out(self, serial: str, error: DeviceError) -> None:
         self.left_out.append(DeviceLeftOut(serial, error.kind, str(error)))
@@ -127,12 +114,12 @@ class DevicesUsed:
         if problem is not None:
             self._console.print(
                 f"evaltools: {serial}: a part may still run there, and its files be left ({problem}); it ends "
-                f"itself after {self._options.alone_s / 60:.0f} minutes without a look, and "
-                f"{self._cleaning(serial)} ends and deletes all"
+                f"itself after {self._options.ends_itself_after_s / 60:.0f} minutes, and "
+                f"{self._cleaning(serial)} --force ends and deletes all"
             )
         elif not self._flags.keeps_files:
             try:
-                lock.require()
+                lock.take()
                 clear(self.adb, serial, lock, keep_searches=True)
             except DeviceError as error:
                 self._console.print(
@@ -159,7 +146,7 @@ class DevicesUsed:
     def device(self, serial: str) -> PartDevice:
         """A device to run parts on; raises :class:`DeviceBusy` where another process has taken its lock."""
         if serial in self._locks:
-            self._locks[serial].require()
+            self._locks[serial].take()
         return self._devices[serial]
 
     def python(self, serial: str, kind: RequestKind) -> PythonProgram:

@@ -137,6 +137,9 @@ PARAMETERS: Final = (
     Parameter(
         "keep_on_device", "Keep model, data and program there for the next run.", default=True, about="execution"
     ),
+    Parameter(
+        "force", "Take devices that another run uses, and end what that runs there.", default=False, about="execution"
+    ),
 )
 _HOTTEST_C: Final = 150
 BY_NAME: Final = {parameter.name: parameter for parameter in PARAMETERS}
@@ -146,7 +149,7 @@ class DeviceFlags(Struct, frozen=True):
     """How a task is run on devices. ``serials`` is empty for ``all_devices``, and for the one that adb's rules name.
 
     ``parts`` 0: as many as make sense. ``cool_down_c`` None: no waiting, else for at most ``cool_down_timeout_s``.
-    ``keeps_files``: those sent stay on the device.
+    ``keeps_files``: those sent stay on the device. ``takes_by_force``: devices that others use, too.
     """
 
     serials: tuple[str, ...]
@@ -171,6 +174,7 @@ class DeviceFlags(Struct, frozen=True):
     patience_s: float
     part_timeout_s: float
     keeps_files: bool
+    takes_by_force: bool
 
 
 def read_serials(text: str) -> tuple[str, ...]:
@@ -227,6 +231,7 @@ def read_device_flags(flags: Options) -> DeviceFlags:
         patience_s=flags.real("device_patience"),
         part_timeout_s=flags.real("part_timeout"),
         keeps_files=flags.is_on("keep_on_device"),
+        takes_by_force=flags.is_on("force"),
     )
 
 

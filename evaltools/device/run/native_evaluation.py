@@ -143,18 +143,23 @@ def _part_count(flags: DeviceFlags, inputs: NativeInputs, devices: int) -> int:
     return 1
 
 
-class _NativeProgram(DeviceProgram[_NativePartDone, dict[str, NativeDelegation]]):
+class _Ran(Struct, frozen=True):
+    """What delegates took on a device, and why configurations could not run there, by their names."""
+
+    took: dict[str, NativeDelegation]
+    unavailable: dict[str, str]
+
+
+class _NativeProgram(DeviceProgram[_NativePartDone, _Ran]):
     """The binary as the runner needs it; what delegates took must be alike."""
 
     def __init__(self, plan: _NativeEvaluation, console: Console) -> None:
         self._plan = plan
         self._console = console
         self._kills = Kills()
-        self._took: dict[str, dict[str, NativeDelegation]] = {}
+        self._ran: dict[str, _Ran] = {}
 
-    def run(
-        self, devices: DevicesUsed, serial: str, job: Job, alike: AlikeCheck[dict[str, NativeDelegation]]
-    ) -> _NativePartDone:
+    def run(self, devices: DevicesUsed, serial: str, job: Job, alike: AlikeCheck[_Ran]) -> _NativePartDone:
         """The runs of all configurations on a part."""
         plan = self._plan
         work, program, order = plan.part(job)
@@ -164,22 +169,30 @@ class _NativeProgram(DeviceProgram[_NativePartDone, dict[str, NativeDelegation]]
         self._kills.require_none(serial, job, steps)
         runs = _runs(plan, done, list(zip(order, steps, strict=True)), devices.facts_of(serial), job.serial)
         if not job.serial:
-            own = delegations(plan.inputs, runs)
-            alike.admit(job, serial, own, unavailable(plan.inputs, runs), partial(self._keep, serial, own))
+            own = _Ran(delegations(plan.inputs, runs), unavailable(plan.inputs, runs))
+            alike.admit(job, serial, own, partial(self._keep, serial, own))
         name = f"part {job.index + 1} of {plan.count}"
         self._console.print(f"{serial}: {name} done in {done.part.elapsed_s:.0f} s", style="dim")
         proof = tuple(dict.fromkeys(line for run in runs for line in run.delegate_lines))
         return _NativePartDone(replace(done.part, delegate_lines=proof), runs)
 
-    def _keep(self, serial: str, own: dict[str, NativeDelegation]) -> dict[str, NativeDelegation]:
-        self._took[serial] = own | self._took.get(serial, {})
-        return self._took[serial]
+    def _keep(self, serial: str, own: _Ran) -> _Ran:
+        earlier = self._ran.get(serial, _Ran({}, {}))
+        self._ran[serial] = _Ran(own.took | earlier.took, own.unavailable | earlier.unavailable)
+        return self._ran[serial]
 
-    def differences(
-        self, other: str, earlier: dict[str, NativeDelegation], serial: str, own: dict[str, NativeDelegation]
-    ) -> list[str]:
+    def differences(self, other: str, earlier: _Ran, serial: str, own: _Ran) -> list[str]:
         """Parts of one device need not be alike: the result warns of those."""
-        return [] if other == serial else differences(earlier, own, other, serial)
+        if other == serial:
+            return []
+        found = differences(earlier.took, own.took, other, serial)
+        for place, one, another in ((other, earlier, own), (serial, own, earlier)):
+            found += [
+                f"configuration {name} cannot run on {place}: {reason}"
+                for name, reason in one.unavailable.items()
+                if name not in another.unavailable
+            ]
+        return found
 
 
 def _runs(

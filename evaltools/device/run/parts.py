@@ -158,7 +158,7 @@ class EvaltoolsProgram(DeviceProgram[PartDone, Path]):
             devices.check_python_again(serial)
         _require_records(done, serial, self._good_codes)
         folder = done.folder / RUN
-        alike.admit(job, serial, folder, not_measured(folder), lambda: self._keep(done, job, devices.facts_of(serial)))
+        alike.admit(job, serial, folder, lambda: self._keep(done, job, devices.facts_of(serial)))
         self._tell(job, self._whole(job))
         return done
 
@@ -166,11 +166,10 @@ class EvaltoolsProgram(DeviceProgram[PartDone, Path]):
         """What keeps their records from being of one run."""
         return differences_of_runs(earlier, own)
 
-    def done_before(self) -> Iterator[tuple[Job, str, Path, str]]:
+    def done_before(self) -> Iterator[tuple[Job, str, Path]]:
         """The parts that the run folder has."""
         for job in self._before:
-            folder = self._kept.of(job) / RUN
-            yield job, self._kept.read(job).part.serial, folder, not_measured(folder)
+            yield job, self._kept.read(job).part.serial, self._kept.of(job) / RUN
 
     def lost(self, job: Job, attempt: LostAttempt) -> None:
         """Its examples are to be done again."""
@@ -232,16 +231,6 @@ def part_figures(folder: Path) -> tuple[PartFigures, ...]:
         quiet: QuietTimes | None = None if text is None else decode(text, QuietTimes | None, folder)
         return tuple(
             _figures(journal, entry.name, quiet) for entry in described_in(journal) if entry.status == "measured"
-        )
-
-
-def not_measured(folder: Path) -> str:
-    """Which configurations a part could not measure, and why; empty where it measured all."""
-    with journals_of([folder]) as (journal,):
-        return "; ".join(
-            f"{entry.name} was not measured: {entry.reason}"
-            for entry in described_in(journal)
-            if entry.status == "not measured"
         )
 
 

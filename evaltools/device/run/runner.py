@@ -10,13 +10,13 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 from rich.console import Console
 
-from evaltools.device.adb.errors import DeviceStopped, NotAlike
+from evaltools.device.adb.errors import NotAlike
 from evaltools.device.programs.pool import Job, Pool, PoolOutcome
 from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.flags import ProgramName
@@ -34,47 +34,31 @@ class PartAnswer(Protocol):
 
 Done = TypeVar("Done", bound=PartAnswer)
 Ran = TypeVar("Ran")
-_LOOK_S: Final = 0.2
 
 
 class AlikeCheck(Generic[Ran]):
-    """Leaves out devices that did not run the same as those with which they share the parts of ``pool``.
+    """Refuses devices that did not run the same as those with which they share parts: the first part decides.
 
     ``differences`` says, of two devices and what each ran, what they did otherwise. ``earlier`` are parts that an
-    earlier run did, as :meth:`admit` takes them: a part's job, its device, what that ran, and what it lacked.
+    earlier run did: a part's job, its device, and what that ran.
     """
 
     def __init__(
-        self,
-        pool: Pool[Any],
-        differences: Callable[[str, Ran, str, Ran], list[str]],
-        stop: threading.Event,
-        earlier: Iterable[tuple[Job, str, Ran, str]] = (),
+        self, differences: Callable[[str, Ran, str, Ran], list[str]], earlier: Iterable[tuple[Job, str, Ran]] = ()
     ) -> None:
-        self._others: Callable[[str], set[str]] = pool.others
-        self._at_work: Callable[[], set[str]] = pool.at_work
         self._differences = differences
-        self._stop = stop
-        self._unable: set[str] = set()
         self._done: dict[str, dict[str, Ran]] = {}
-        self._changed = threading.Condition()
-        for job, serial, ran, lacks in earlier:
+        self._admitting = threading.Lock()
+        for job, serial, ran in earlier:
             self._done.setdefault(job.serial, {}).setdefault(serial, ran)
-            self._unable |= {serial} if lacks else set()
 
-    def admit(self, job: Job, serial: str, ran: Ran, lacks: str, keep: Callable[[], Ran]) -> None:
+    def admit(self, job: Job, serial: str, ran: Ran, keep: Callable[[], Ran]) -> None:
         """Take a part that a device has done: ``keep`` does so, and returns what others are to be like.
 
-        ``lacks`` says what the device could not do although another may, empty: nothing. Such a device leaves its part
-        to others, and waits until it is known whether those that are at work can do it; where none can, all go on.
-        Raises :class:`NotAlike` for a device that is left out, and :class:`DeviceStopped`.
+        Raises :class:`NotAlike` for a device that ran something else than another one.
         """
-        with self._changed:
+        with self._admitting:
             done = self._done.setdefault(job.serial, {})
-            if lacks and not job.serial:
-                self._unable.add(serial)
-                self._changed.notify_all()
-                self._leave_to_others(done, serial, lacks)
             for other, earlier in done.items():
                 changed = self._differences(other, earlier, serial, ran)
                 if changed:
@@ -84,23 +68,6 @@ class AlikeCheck(Generic[Ran]):
                         serial,
                     )
             done[serial] = keep()
-            self._changed.notify_all()
-
-    def _leave_to_others(self, done: Mapping[str, Ran], serial: str, lacks: str) -> None:
-        """Return where no other device may have what this one lacks, or what is kept decides."""
-        verb, named = "may", set[str]()
-        while not done and not named and (others := self._others(serial) - self._unable):
-            if others & self._at_work():
-                self._changed.wait(_LOOK_S)
-                if self._stop.is_set():
-                    raise DeviceStopped(f"{serial}: stopped while it waited for others", serial)
-            else:
-                named = others
-        having = (self._others(serial) - self._unable) & done.keys()
-        if having:
-            verb, named = "does", having
-        if named:
-            raise NotAlike(f"{serial} cannot do its part as {' or '.join(sorted(named))} {verb}: {lacks}", serial)
 
 
 class DeviceProgram(ABC, Generic[Done, Ran]):
@@ -117,7 +84,7 @@ class DeviceProgram(ABC, Generic[Done, Ran]):
         """In words, what a device ran otherwise than an earlier one, so that their parts make no one result."""
         return []
 
-    def done_before(self) -> Iterable[tuple[Job, str, Ran, str]]:
+    def done_before(self) -> Iterable[tuple[Job, str, Ran]]:
         """Parts that an earlier run did, as :class:`AlikeCheck` takes them."""
         return ()
 
@@ -138,9 +105,8 @@ def run_jobs(
         program.lost(job, attempt)
         tell(job, attempt)
 
-    pool = Pool(devices.serials, jobs, do, devices.is_back, devices.stop, on_lost)
-    alike = AlikeCheck(pool, program.differences, devices.stop, program.done_before())
-    outcome = pool.run()
+    alike = AlikeCheck(program.differences, program.done_before())
+    outcome = Pool(devices.serials, jobs, do, devices.is_back, devices.stop, on_lost).run()
     outcome.left_out[:0] = devices.left_out
     return outcome
 

@@ -89,20 +89,18 @@ def test_what_a_lost_device_had_is_done_by_another(
     assert f"{proxy.serial} was left out" in done.err
 
 
-def test_what_a_killed_run_left_is_taken_over_by_the_next(
+def test_what_a_killed_run_left_is_ended_by_the_next_with_force(
     network: Network, devices: Devices, expected: object, tmp_path: Path
 ) -> None:
     output, held = tmp_path / "result.json", device_runs.Held(tmp_path)
     serials = [devices[0].serial]
-    process = device_runs.start(command_of(network, serials, output, python=held.python))
+    process = device_runs.start([*command_of(network, serials, output, python=held.python), "--force"])
     device_runs.wait_for(lambda: device_runs.is_running(devices[0]), process)
     second = device_runs.finish(device_runs.start(command_of(network, serials, output)))
     assert second.code == 3
-    assert f"is in use by process {process.pid} on " in second.err
+    assert f"device {serials[0]} is in use by " in second.err
     process.kill()
     process.communicate()
     assert device_runs.left_running()
-    done = device_runs.run(command_of(network, serials, output))
+    done = device_runs.run([*command_of(network, serials, output), "--force"])
     require_same(done, output, expected, devices)
-    assert f"is taken over from process {process.pid} on " in done.err
-    assert "which has ended without giving it back" in done.err

@@ -124,37 +124,20 @@ def make_folder(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("more", [[], ["--allow_fallback=true"]])
-def test_a_device_without_the_gpu_leaves_its_parts_to_one_that_has_it(
+def test_a_device_without_the_gpu_is_not_like_one_that_has_it(
     more: list[str], network: Network, devices: Devices, one_with_a_gpu: RealDevice, tmp_path: Path
 ) -> None:
+    """Whichever does a part first does all of them."""
     having, lacking = serials(devices)
     output = tmp_path / "native.json"
     binary = write_both(tmp_path, "imagenet", GPU_LINES, ())
     arguments = imagenet("--config=g: use_gpu=true", "--reference=none", "--parts=2", *more, pictures=8)
-    done = run_native(network, [having, lacking], binary, arguments, output)
-    assert done.code == 0, done.err
-    result = json.loads(output.read_text())
-    found = {entry["name"]: entry for entry in result["configurations"]}["g"]
-    assert (found["status"], found["fallback"], found["delegates"][0]["nodes"]) == ("measured", None, 3)
-    assert [part["serial"] for part in result["device_run"]["parts"]] == [having] * 2
-    (left_out,) = result["device_run"]["left_out"]
-    assert (left_out["serial"], left_out["kind"]) == (lacking, "not alike")
-    assert left_out["reason"].startswith(f"{lacking} cannot do its part as {having} ")
-    assert "configuration g: GPU was asked for, but the log says" in left_out["reason"]
-    assert "GPU acceleration is unsupported on this platform." in left_out["reason"]
-    assert not [warning for warning in result["warnings"] if "not alike" in warning]
-
-
-def test_a_part_that_cannot_be_split_goes_to_the_device_that_has_the_gpu(
-    network: Network, devices: Devices, one_with_a_gpu: RealDevice, tmp_path: Path
-) -> None:
-    output = tmp_path / "native.json"
-    binary = write_both(tmp_path, "inference_diff", GPU_LINES, ())
-    arguments = [word for word in inference_diff(runs=5) if not word.startswith("--noise_floor_runs")]
-    done = run_native(network, serials(devices)[::-1], binary, [*arguments, "--config=g: use_gpu=true"], output)
-    assert done.code == 0, done.err
-    (part,) = json.loads(output.read_text())["device_run"]["parts"]
-    assert part["serial"] == one_with_a_gpu.serial
+    run_native(network, [having, lacking], binary, arguments, output)
+    told = device_runs.device_run(output)
+    assert len({part["serial"] for part in told["parts"]}) == 1
+    for left_out in told["left_out"]:
+        assert left_out["kind"] == "not alike"
+        assert f"configuration g cannot run on {lacking}: GPU was asked for, but the log says" in left_out["reason"]
 
 
 def test_devices_on_which_a_gpu_takes_other_nodes_are_not_alike(

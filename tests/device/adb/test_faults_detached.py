@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -13,7 +12,7 @@ import pytest
 from evaltools.device.adb import detached
 from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.detached import DetachedRun
-from evaltools.device.adb.errors import MAY_PASS, CommandFailed, DeviceStopped, DeviceTimeout
+from evaltools.device.adb.errors import MAY_PASS, DeviceStopped, DeviceTimeout
 from evaltools.device.adb.patience import patiently
 from tests.device.fault_proxy import FaultProxy
 from tests.device.faults import FAULTS, Fault, ended_server
@@ -60,31 +59,6 @@ def run_through(fault: Fault, proxy: FaultProxy, client: Adb) -> None:
     assert (bytes(out), bytes(err)) == (OUT, ERR)
     detached.remove(client, run)
     assert not outside(proxy, run).exists()
-
-
-DRIVEN = """\
-#!/bin/sh
-PATH=/usr/bin:/bin
-if [ "$1" != 1 ]; then exec sleep "$@"; fi
-until [ -e tick ]; do sleep 0.05; done
-rm tick
-"""
-"""A sleep whose second is over when there is a file."""
-
-
-@pytest.fixture
-def driven(proxy: FaultProxy) -> Iterator[None]:
-    """The watch of a run waits for :func:`tick`, however long that takes."""
-    proxy.device.add_program("sleep", DRIVEN)
-    yield
-    proxy.device.add_program("sleep", '#!/bin/sh\nPATH=/usr/bin:/bin\nexec sleep "$@"\n')
-
-
-def tick(proxy: FaultProxy, run: DetachedRun) -> None:
-    """Let one second of a watch pass that is driven."""
-    file = outside(proxy, run) / "tick"
-    file.touch()
-    wait_until(lambda: not file.exists(), "the watch does not tick")
 
 
 def outside(proxy: FaultProxy, run: DetachedRun) -> Path:
@@ -149,10 +123,7 @@ def test_of_two_starts_at_once_one_command_runs(client: Adb, proxy: FaultProxy) 
     detached.remove(client, run)
 
 
-CHILDREN = (
-    "sleep {0} & setsid sleep {0} & (setsid sh -c 'sleep {0}; true' &) & "
-    "nohup sh -c 'trap \"\" HUP INT TERM; sleep {0}; true' & echo begun; sleep {0}"
-)
+CHILDREN = "sleep {0} & (sleep {0} &) ; nohup sh -c 'trap \"\" HUP INT TERM; sleep {0}; true' & echo begun; sleep {0}"
 
 
 def word(number: int) -> str:
@@ -160,17 +131,17 @@ def word(number: int) -> str:
     return f"{300 + number}.{os.getpid()}"
 
 
-def begun(client: Adb, proxy: FaultProxy, number: int, abandoned_after_s: float = 900.0) -> DetachedRun:
-    run = detached.start(client, proxy.serial, CHILDREN.format(word(number)), abandoned_after_s=abandoned_after_s)
-    wait_until(lambda: len(processes(word(number))) == 5, "the children do not begin")
+def begun(client: Adb, proxy: FaultProxy, number: int) -> DetachedRun:
+    run = detached.start(client, proxy.serial, CHILDREN.format(word(number)))
+    wait_until(lambda: len(processes(word(number))) == 4, "the children do not begin")
     return run
 
 
-def test_no_process_is_left_at_the_end_even_in_sessions_of_their_own(client: Adb, proxy: FaultProxy) -> None:
+def test_no_process_is_left_at_the_end(client: Adb, proxy: FaultProxy) -> None:
     run, other = begun(client, proxy, 10), begun(client, proxy, 100)
     detached.end(client, run)
     assert processes(word(10)) == []
-    assert len(processes(word(100))) == 5
+    assert len(processes(word(100))) == 4
     assert detached.look(client, run).is_gone
     assert detached.look(client, other).code is None
     detached.end(client, run)
@@ -180,55 +151,11 @@ def test_no_process_is_left_at_the_end_even_in_sessions_of_their_own(client: Adb
 
 
 def test_what_a_command_left_behind_ends_with_the_run(client: Adb, proxy: FaultProxy) -> None:
-    run = detached.start(client, proxy.serial, f"setsid sleep {word(2)} > /dev/null 2>&1 & exit 4")
+    run = detached.start(client, proxy.serial, f"sleep {word(2)} > /dev/null 2>&1 & exit 4")
     assert detached.wait(client, run, 60.0, poll_s=0.1).code == 4
     wait_until(lambda: processes(word(2)) == ["sleep"], "the child does not begin")
     detached.remove(client, run)
     assert processes(word(2)) == []
-
-
-def test_a_process_that_has_the_number_of_one_that_ended_is_left_alone(client: Adb, proxy: FaultProxy) -> None:
-    """The daemon's shell knows the numbers of the device; start times of other sessions are other ones."""
-    run = detached.start(client, proxy.serial, "true")
-    assert detached.wait(client, run, 60.0, poll_s=0.1).code == 0
-    stranger = detached.start(client, proxy.serial, f"exec sleep {word(3)}")
-    wait_until(lambda: processes(word(3)) == ["sleep"], "the stranger does not begin")
-    number = (outside(proxy, stranger) / "pid").read_text().split()[0]
-    _, began = (outside(proxy, run) / "pid").read_text().split()
-    (outside(proxy, run) / "pid").write_text(f"{number} {int(began) - 1}\n")
-    detached.end(client, run)
-    assert processes(word(3)) == ["sleep"]
-    assert detached.look(client, stranger).code is None
-    for each in (stranger, run):
-        detached.remove(client, each)
-
-
-def test_a_run_that_nobody_looks_at_ends_itself(client: Adb, proxy: FaultProxy, driven: None) -> None:
-    run = begun(client, proxy, 4, abandoned_after_s=2.0)
-    assert detached.look(client, run).out == b"begun\n"
-    for _ in range(3):  # the first sees that somebody looked
-        assert len(processes(word(4))) == 5
-        tick(proxy, run)
-    wait_until(lambda: processes(word(4)) == [], "it does not end itself")
-    wait_until(lambda: detached.look(client, run).is_gone, "it is not said to be gone")
-    with pytest.raises(CommandFailed, match="ended itself, because nobody had looked at it"):
-        detached.wait(client, run, 60.0)
-    detached.remove(client, run)
-
-
-def test_a_run_that_somebody_looks_at_does_not_end_itself(client: Adb, proxy: FaultProxy, driven: None) -> None:
-    command = "until [ -e over ]; do sleep 0.1; done; echo done"
-    run = detached.start(client, proxy.serial, command, abandoned_after_s=1.0)
-    unseen = outside(proxy, run) / "unseen"
-    for _ in range(5):
-        wait_until(unseen.exists, "the watch does not go on")
-        assert not detached.look(client, run).is_gone
-        assert not unseen.exists()
-        tick(proxy, run)
-    (outside(proxy, run) / "over").touch()
-    assert detached.wait(client, run, 60.0, poll_s=0.1).out == b"done\n"
-    assert {path.name for path in outside(proxy, run).iterdir()} >= {"code", "out"}
-    detached.remove(client, run)
 
 
 def test_a_time_out_ends_all_of_it(client: Adb, proxy: FaultProxy) -> None:
@@ -250,9 +177,9 @@ def test_a_stop_while_the_device_is_away_says_what_becomes_of_the_command(client
     run, stop = begun(client, proxy, 7), threading.Event()
     proxy.go_away()
     threading.Timer(1.0, stop.set).start()
-    with pytest.raises(DeviceStopped, match=f"The command in {run.folder} could not be ended: .*; it ends itself when"):
+    with pytest.raises(DeviceStopped, match=f"The command in {run.folder} could not be ended: .*; it ends itself"):
         detached.wait(client, run, 60.0, patience_s=2.0, stop=stop)
-    assert len(processes(word(7))) == 5
+    assert len(processes(word(7))) == 4
     proxy.go_on()
     proxy.device.network.connect(proxy)
     detached.remove(client, run)

@@ -12,13 +12,12 @@ import psutil
 import pytest
 from msgspec import Struct
 
-from evaltools.device.adb.answer import wrap_command
 from evaltools.device.adb.detached import end_script, look_script, start_script
-from evaltools.device.files.lock import Holder, read_holder, release_script, take_script
+from evaltools.device.files.lock import release_script, take_script
 
 SOON_S = 20.0
 MARK = "evaltools-" + "0" * 32
-A_MINUTE = (60, 15)
+A_MINUTE = 60
 
 
 class Shell(Struct, frozen=True):
@@ -74,18 +73,18 @@ def test_a_command_runs_once_and_leaves_all_that_it_printed(shell: Shell, tmp_pa
     folder = str(tmp_path / "it's a run")
     command = "printf 'it''s'; pwd; echo wrong >&2; read nothing || exit 7"
     for _ in range(2):
-        assert shell.run(start_script(folder, command, *A_MINUTE)) == b""
-    wait_for(shell, folder, b"0 0 7\n")
+        assert shell.run(start_script(folder, command, A_MINUTE)) == b""
+    wait_for(shell, folder, b"0 7\n")
     mark = MARK.encode()
-    assert shell.run(look_script(folder, 0, 0, MARK)) == b"its%b\n%bwrong\n%b0 0 7\n" % (folder.encode(), mark, mark)
-    assert shell.run(look_script(folder, len(folder) + 3, 5, MARK)) == b"\n%b\n%b0 0 7\n" % (mark, mark)
-    assert sorted(os.listdir(folder)) == ["boot", "code", "command", "end", "err", "out", "pid"]
+    assert shell.run(look_script(folder, 0, 0, MARK)) == b"its%b\n%bwrong\n%b0 7\n" % (folder.encode(), mark, mark)
+    assert shell.run(look_script(folder, len(folder) + 3, 5, MARK)) == b"\n%b\n%b0 7\n" % (mark, mark)
+    assert sorted(os.listdir(folder)) == ["code", "command", "err", "out", "pid"]
 
 
 def test_the_end_takes_all_with_it(shell: Shell, tmp_path: Path) -> None:
     folder = str(tmp_path / "run")
     seconds = f"700.{os.getpid()}"
-    shell.run(start_script(folder, f"setsid sleep {seconds} & (setsid sleep {seconds} &) ; sleep {seconds}", *A_MINUTE))
+    shell.run(start_script(folder, f"sleep {seconds} & (sleep {seconds} &) ; sleep {seconds}", A_MINUTE))
     limit = time.monotonic() + SOON_S
     while sleepers(seconds) < 3:
         assert time.monotonic() < limit
@@ -94,64 +93,48 @@ def test_the_end_takes_all_with_it(shell: Shell, tmp_path: Path) -> None:
     assert sleepers(seconds) == 3
     shell.run(end_script(folder))
     assert sleepers(seconds) == 0
-    assert shell.run(look_script(folder, 0, 0, MARK)).endswith(b"0 0\n")
+    assert shell.run(look_script(folder, 0, 0, MARK)).endswith(b"0\n")
 
 
-def test_the_watch_ends_what_nobody_looks_at(shell: Shell, tmp_path: Path) -> None:
+def test_a_run_ends_itself_after_its_time(shell: Shell, tmp_path: Path) -> None:
     folder, seconds = str(tmp_path / "run"), f"701.{os.getpid()}"
-    shell.run(start_script(folder, f"setsid sleep {seconds} & sleep {seconds}", 1, 1))
-    limit = time.monotonic() + SOON_S
-    while not (Path(folder) / "abandoned").exists() or sleepers(seconds):
-        assert time.monotonic() < limit
-        time.sleep(0.1)
-    wait_for(shell, folder, b"0 1\n")
+    shell.run(start_script(folder, f"sleep {seconds} & sleep {seconds}", 1))
+    wait_for(shell, folder, b"0\n")
+    assert sleepers(seconds) == 0
 
 
 def test_what_was_ended_before_it_began_never_begins(shell: Shell, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
-    shutil.copy("/proc/sys/kernel/random/boot_id", folder / "boot")
     shell.run(end_script(str(folder)))
-    shell.run(start_script(str(folder), "touch begun", *A_MINUTE))
-    assert shell.run(look_script(str(folder), 0, 0, MARK)).endswith(b"0 0\n")
+    shell.run(start_script(str(folder), "touch begun", A_MINUTE))
+    assert shell.run(look_script(str(folder), 0, 0, MARK)).endswith(b"0\n")
     assert not (folder / "begun").exists()
 
 
-def test_a_run_of_before_a_restart_is_gone_and_nothing_is_ended_for_it(shell: Shell, tmp_path: Path) -> None:
+def test_a_stranger_with_the_number_of_a_run_is_left_alone(shell: Shell, tmp_path: Path) -> None:
     folder, seconds = tmp_path / "run", f"702.{os.getpid()}"
     with subprocess.Popen(["sleep", seconds], start_new_session=True) as stranger:
-        shell.run(start_script(str(folder), "exit 3", *A_MINUTE))
-        wait_for(shell, str(folder), b"0 0 3\n")
+        shell.run(start_script(str(folder), "exit 3", A_MINUTE))
+        wait_for(shell, str(folder), b"0 3\n")
         began = Path(f"/proc/{stranger.pid}/stat").read_text().split()[21]
-        (folder / "pid").write_text(f"{stranger.pid} {began}\n")
-        (folder / "boot").write_text("of another one\n")
+        (folder / "pid").write_text(f"{stranger.pid} {int(began) - 1}\n")
         (folder / "code").unlink()
-        assert shell.run(look_script(str(folder), 0, 0, MARK)).endswith(b"0 0\n")
+        assert shell.run(look_script(str(folder), 0, 0, MARK)).endswith(b"0\n")
         shell.run(end_script(str(folder)))
         assert sleepers(seconds) == 1
         stranger.kill()
 
 
-HOLDERS = [Holder(digit * 32, "it's a host", 7, "", "today", 60.0) for digit in "ab"]
-
-
 def test_a_lock_is_one_s_until_it_is_given_back(shell: Shell, tmp_path: Path) -> None:
-    first, second = HOLDERS
-    folder = tmp_path / "it's a folder"
+    folder, first, second = tmp_path / "it's a folder", "a" * 32, "b" * 32
     for _ in range(2):
-        assert shell.run(take_script(str(folder), first)) == b""
-    os.utime(folder / "lock", (time.time() - 3600,) * 2)
-    age, _, text = shell.run(f"( {take_script(str(folder), second)} ) || true").decode().partition("\n")
-    assert (3600 <= int(age) < 3700, read_holder(text)) == (True, first)
-    shell.run(take_script(str(folder), second, text))
-    shell.run(f"( {take_script(str(folder), first, text)} ) || true")
-    assert read_holder((folder / "lock").read_text()) == second
+        assert shell.run(take_script(str(folder), first, "it's me since today")) == b""
+    shown = shell.run(f"( {take_script(str(folder), second, 'another')} ) || true")
+    assert shown.splitlines()[0] == b"it's me since today"
+    shell.run(take_script(str(folder), second, "another", force=True))
+    assert shell.run(f"( {take_script(str(folder), first, 'me')} ) || true").startswith(b"another\n")
     shell.run(release_script(str(folder), first))
     assert folder.exists()
     shell.run(release_script(str(folder), second))
     assert not folder.exists()
-
-
-def test_the_start_is_short_enough_for_devices_of_before_android_7() -> None:
-    folder = "/data/local/tmp/evaltools-0123456789ab"
-    assert len(wrap_command(start_script(folder, "", *A_MINUTE), MARK)) < 2500

@@ -225,7 +225,7 @@ def test_a_command_that_needs_more_space_than_there_is_says_so(client: Adb, prox
     run = detached.start(client, proxy.serial, "echo begun; cat /dev/zero > zeros", full)
     with pytest.raises(CommandFailed, match="it printed last: begun; memory or space ran out"):
         detached.wait(client, run, 30.0, poll_s=0.1)
-    with pytest.raises(CommandFailed, match=f"nothing can be started in {full}/.*No space left on device"):
+    with pytest.raises(CommandFailed, match=f"nothing can be started in {full}/"):
         detached.start(client, proxy.serial, "true", full)
     assert client.shell(proxy.serial, f"ls -A {full}").text.split() == [Path(run.folder).name]
 

@@ -212,8 +212,3 @@ def test_an_old_device_gets_no_long_command(lines: int, network: Network, device
     done = device.do(replace(WORK, results=("count",)), Adding(lines), tmp_path, lambda _out, _err: None)
     assert (done.code, (tmp_path / "count").read_text()) == (3, f"é {lines}\n")
     assert 0 < client.longest < 4000
-
-
-@pytest.mark.parametrize(("patience_s", "alone_s"), [(0.0, 900.0), (180.0, 900.0), (600.0, 1200.0)])
-def test_a_run_ends_itself_later_than_a_device_may_be_away(patience_s: float, alone_s: float) -> None:
-    assert PartOptions(patience_s, 3600.0).alone_s == alone_s

@@ -150,9 +150,9 @@ def test_what_may_still_run_on_a_device_that_left_is_said_with_what_to_do(
     assert len(raised) == 1
     (line,) = [line for line in text.getvalue().splitlines() if "may still run there" in line]
     assert line.startswith(f"evaltools: {proxy.serial}: a part may still run there, and its files be left (")
-    assert "it ends itself after 15 minutes without a look" in line
+    assert "it ends itself after 60 minutes" in line
     clean = f"evaltools device clean --serials={proxy.serial} --adb={network.adb}"
-    assert f"and {clean} ends and deletes all" in line
+    assert f"and {clean} --force ends and deletes all" in line
     assert device_runs.left_running(), "it does run"
     network.connect(proxy)
     assert device_runs.run([*clean.split()[1:], "--force"]).code == 0, "the process of the run goes on"
@@ -174,16 +174,16 @@ def test_a_device_that_is_in_use_stops_the_command_or_is_left_out(
     clean = f"evaltools device clean --serials={serial} --adb={network.adb} --device_folder={root}"
     with DeviceLock(client, serial, root):
         named, _ = used([*flags, f"--serials={serial}"])
-        with pytest.raises(DeviceBusy, match=f"take it with {clean} --force, which ends that run"), named:
+        with pytest.raises(DeviceBusy, match=f"^device {serial} is in use by .*; --force takes it"), named:
             pass
         found, text = used([*flags, "--serials=all"])
         with found:
             assert found.serials == (devices[1].serial,)
             assert [(entry.serial, entry.kind) for entry in found.left_out] == [(serial, "in use")]
-        assert text.getvalue().startswith(f"left out: {serial}: {root} is in use by process ")
+        assert text.getvalue().startswith(f"left out: device {serial} is in use by ")
         done = device_runs.run(clean.split()[1:])
         assert (done.code, done.out) == (3, "")
-        assert "is in use by process " in done.err
+        assert f"device {serial} is in use by " in done.err
     found, text = used([*flags, f"--serials={serial}"])
     with found:
         assert device_runs.run([*clean.split()[1:], "--force"]).code == 0

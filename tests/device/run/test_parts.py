@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
-from evaltools.device.adb.errors import CommandFailed, ConnectionLost, DeviceError, NoSpace, ProgramMissing
+from evaltools.device.adb.errors import CommandFailed, ConnectionLost, DeviceError, ProgramMissing
 from evaltools.device.programs.part import PartDone, PartWork
 from evaltools.device.programs.pool import Job, PoolOutcome
 from evaltools.device.run.parts import WITH_RECORDS, KeptPart, PartsFolder, run_parts
@@ -140,12 +140,11 @@ def test_a_part_whose_folder_is_gone_cannot_be_kept(tmp_path: Path) -> None:
 class Phone(Struct):
     """A device that leaves records; ``code`` and ``err`` are what its command ends with.
 
-    It first raises what ``fails``, then, when it has printed, what ``fails_after``. Threads have the names of devices.
+    It first raises what ``fails``, then, when it has printed, what ``fails_after``.
     """
 
     serial: str
     described: Sequence[ConfigurationResult] = DESCRIBED
-    waits_for_end_of: str = ""
     code: int = 0
     err: str = ""
     leaves_records: bool = True
@@ -161,9 +160,6 @@ class Phone(Struct):
 
     def do(self, work: PartWork, program: object, folder: Path, on_output: Callable[[bytes, bytes], None]) -> PartDone:
         assert program == f"imagenet on {self.serial}"
-        for thread in threading.enumerate():
-            if thread.name == self.waits_for_end_of:
-                thread.join(30)
         if self.fails:
             raise self.fails.pop(0)
         for piece in self.prints:
@@ -287,24 +283,14 @@ def test_of_two_that_are_not_alike_one_does_everything(tmp_path: Path) -> None:
     assert {entry.kind for entry in found.left_out} <= {"not alike"}
 
 
-def test_one_that_lacks_a_delegate_leaves_its_parts_to_others_as_long_as_there_are_others(tmp_path: Path) -> None:
-    """It does them itself where all others have been left out."""
+def test_a_device_that_lacks_a_delegate_is_not_like_one_that_has_it(tmp_path: Path) -> None:
     lacking = (DESCRIBED[0], replace(DESCRIBED[1], status="not measured", reason="no GPU"))
     alone = Run(tmp_path / "alone", [Phone("B", lacking)]).do()
     assert (len(alone.done), alone.left_out) == (2, [])
-
-    full = Phone("A", fails=[NoSpace("A: full", "A")])
-    found = Run(tmp_path / "run", [full, Phone("B", lacking, waits_for_end_of="A")]).do()
-    assert [entry.serial for entry in found.left_out] == ["A"]
-    assert len(found.done) == 2
-
+    kept_part(PartsFolder(tmp_path / "both", 6), Job(0), part_of(Job(0), "A", 6))
     both = Run(tmp_path / "both", [Phone("A"), Phone("B", lacking)], count=6)
     both.do()
     assert {both.kept.read(job).part.serial for job in both.jobs} == {"A"}
-
-    one_part = Run(tmp_path / "one part", [Phone("A"), Phone("B", lacking)], count=1)
-    one_part.do()
-    assert one_part.kept.read(Job(0)).part.serial == "A"
 
 
 def test_devices_that_all_lack_a_delegate_are_alike(tmp_path: Path) -> None:

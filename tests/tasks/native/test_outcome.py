@@ -48,9 +48,9 @@ def test_a_device_lacks_a_delegate_that_is_not_proven_whether_or_not_a_fallback_
     inputs: ImagenetInputs,
 ) -> None:
     for own in (inputs, allowing_fallback(inputs)):
-        assert unavailable(own, [run_of("use_gpu=true", UNSUPPORTED)]) == f"configuration c: {REFUTED}"
-        assert unavailable(own, [run_of("", UNSUPPORTED)]) == ""
-        assert unavailable(own, [replace(run_of(""), failure="it cannot start")]) == "configuration c: it cannot start"
+        assert unavailable(own, [run_of("use_gpu=true", UNSUPPORTED)]) == {"c": REFUTED}
+        assert unavailable(own, [run_of("", UNSUPPORTED)]) == {}
+        assert unavailable(own, [replace(run_of(""), failure="it cannot start")]) == {"c": "it cannot start"}
 
 
 def test_a_reason_names_part_and_device(inputs: ImagenetInputs) -> None:
