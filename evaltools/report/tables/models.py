@@ -57,14 +57,8 @@ class ModelRows(Struct, frozen=True):
 
     @classmethod
     def of(cls, results: Mapping[str, EvaluationResult]) -> ModelRows:
-        """The rows of results, which are given by the name of the model."""
-        return cls.of_rows(
-            [ModelRow(name, result, entry) for name, result in results.items() for entry in result.configurations]
-        )
-
-    @classmethod
-    def of_rows(cls, rows: Sequence[ModelRow]) -> ModelRows:
-        """Some rows of results of one task."""
+        """The rows of results of one task, which are given by the name of the model."""
+        rows = [ModelRow(name, result, entry) for name, result in results.items() for entry in result.configurations]
         verdicts = [verdict.metric for row in rows for verdict in row.configuration.verdicts]
         known = [metric for metric in verdicts if metric != _OF_OUTPUTS] if verdicts else map(_main_figure, rows)
         return cls(rows, next(filter(None, known), None))

@@ -1,4 +1,4 @@
-"""Several results on one page: what can be compared stands together, everything else is said to be apart."""
+"""Several results on one page: those of a task in one table, with what differs."""
 
 from __future__ import annotations
 
@@ -57,11 +57,15 @@ def on(made: EvaluationResult, processor: str = "c", evaltools: str = "0", start
 
 def test_accuracy_needs_no_reference() -> None:
     sources = Sources({"a": alone("a.tflite", 1, 0.5), "b": alone("b.tflite", 2, 0.75), "c": alone("c.tflite", 3, 0.5)})
+    own = ["4", "c, 2 CPUs", "evaltools 0, ai-edge-litert 2.3.0"]
     assert table(markdown(sources), "All together: imagenet") == [
-        ["result", "configuration", "top-1", "p50", "delegated", "model MB", "on the front"],
-        ["a", "test", "50 %", "1 ms", "9/10", "0.00", "yes"],
-        ["b", "test", "75 %", "2 ms", "9/10", "0.00", "yes"],
-        ["c", "test", "50 %", "3 ms", "9/10", "0.00", ""],
+        [
+            *("result", "model", "configuration", "top-1", "p50", "delegated", "model MB", "on the front"),
+            *("examples", "machine", "versions"),
+        ],
+        ["a", "a", "test", "50 %", "1 ms", "9/10", "0.00", "yes", *own],
+        ["b", "b", "test", "75 %", "2 ms", "9/10", "0.00", "yes", *own],
+        ["c", "c", "test", "50 %", "3 ms", "9/10", "0.00", "", *own],
     ]
     labels = [svg.attributes["aria-label"] for svg in read(sources).all("svg")]
     assert any("On the front, where none is as good and as fast: a, test: 50 at 1 ms" in label for label in labels)
@@ -72,13 +76,13 @@ def test_a_configuration_that_fell_back_is_on_no_front() -> None:
     fast = alone("a.tflite", 1, 0.75)
     fallen = replace(fast, configurations=[replace(fast.configurations[0], fallback="no GPU")])
     found = table(markdown(Sources({"a": fallen, "b": alone("b.tflite", 2, 0.5)})), "All together: imagenet")
-    assert [line[4:] for line in found[1:]] == [["FALLBACK, 9/10", "0.00", ""], ["9/10", "0.00", "yes"]]
+    assert [line[5:8] for line in found[1:]] == [["FALLBACK, 9/10", "0.00", ""], ["9/10", "0.00", "yes"]]
 
 
-def test_results_that_share_all_stand_in_one_table_that_says_what() -> None:
-    text = markdown(Sources({"a": alone("a.tflite", 1, 0.5), "b": alone("b.tflite", 2, 0.75)}))
-    assert "All of it: 4 examples; c, 2 CPUs; evaltools 0, ai-edge-litert 2.3.0." in text
-    assert "Not compared" not in text
+def test_models_of_one_name_have_their_checksums() -> None:
+    first, second = alone("x/m.tflite", 1, 0.5), alone("y/m.tflite", 2, 0.5)
+    found = table(markdown(Sources({"a": first, "b": second})), "All together: imagenet")
+    assert [line[1] for line in found[1:]] == ["m (x/m.tf)", "m (y/m.tf)"]
 
 
 def other_examples(made: EvaluationResult) -> EvaluationResult:
@@ -95,82 +99,63 @@ def other_runtime(made: EvaluationResult) -> EvaluationResult:
 
 
 @pytest.mark.parametrize(
-    ("changed", "words"),
+    ("changed", "cells"),
     [
-        (other_examples, "4 examples (data "),
-        (lambda made: replace(made, examples_done=5), "5 examples"),
-        (lambda made: on(made, "other CPU"), "other CPU, 2 CPUs"),
-        (lambda made: on(made, evaltools="1"), "evaltools 1, ai-edge-litert 2.3.0"),
-        (other_runtime, "evaltools 0, ai-edge-litert 2.4.0"),
+        (other_examples, {}),
+        (lambda made: replace(made, examples_done=5), {"examples": "5"}),
+        (lambda made: on(made, "other CPU"), {"machine": "other CPU, 2 CPUs"}),
+        (lambda made: on(made, evaltools="1"), {"versions": "evaltools 1, ai-edge-litert 2.3.0"}),
+        (other_runtime, {"versions": "evaltools 0, ai-edge-litert 2.4.0"}),
     ],
     ids=["examples", "number", "machine", "evaltools", "runtime"],
 )
-def test_what_differs_is_told_apart_and_each_has_a_front_of_its_own(
-    changed: Callable[[EvaluationResult], EvaluationResult], words: str
+def test_what_differs_stands_in_its_column_and_there_is_no_front(
+    changed: Callable[[EvaluationResult], EvaluationResult], cells: dict[str, str]
 ) -> None:
-    made = {name: alone(f"{name}.tflite", 1 + place, 0.5) for place, name in enumerate("abcde")}
-    made |= {"c": changed(made["c"]), "d": changed(made["d"])}
+    made = {"a": alone("a.tflite", 1, 0.5), "b": changed(alone("b.tflite", 2, 0.75))}
+    headings, _first, second = table(markdown(Sources(made)), "All together: imagenet")
+    assert "on the front" not in headings
+    assert {name: second[headings.index(name)] for name in cells} == cells
     page = read(Sources(made))
-    _first, second = (heading for heading in page.headings if heading.startswith("All together: imagenet, "))
-    assert second.startswith(f"All together: imagenet, {words}")
-    fronts = [svg.attributes["aria-label"] for svg in page.all("svg") if "front" in svg.attributes["aria-label"]]
-    assert [label.count(", test:") for label in fronts] == [1, 1]
-    assert "a, test: 50 at 1 ms" in fronts[0]
-    assert "c, test: 50 at 3 ms" in fronts[1]
+    assert "Not all of it was measured on one machine" in page.source
+    assert not [svg for svg in page.all("svg") if "Accuracy against" in svg.attributes["aria-label"]]
 
 
-def test_what_stands_in_no_table_is_said_with_the_reason() -> None:
-    text = markdown(Sources({"a": alone("a.tflite", 1, 0.5), "b": on(alone("b.tflite", 2, 0.75), "other CPU")}))
-    assert "All together" not in text
-    assert "## Not compared: imagenet" in text
-    assert "* a: c, 2 CPUs\n* b: other CPU, 2 CPUs" in text
-
-
-def host_and_phone() -> Sources:
-    """The phone's results of the same model and pictures, of another file."""
+def test_host_and_phone_stand_in_one_table() -> None:
     host = classifier()
     fast = [replace(entry, inference_latency=summarise_latency([500.0] * 3)) for entry in host.configurations]
     gone = replace(
-        fast[1], name="gpu", status="not measured", reason="no OpenCL", runtime=None, figures={}, verdicts=[]
+        fast[1],
+        name="gpu",
+        status="not measured",
+        reason="no OpenCL",
+        runtime=None,
+        figures={},
+        verdicts=[],
+        inference_latency=None,
     )
     phone = replace(host, configurations=[*fast, gone], device_run=run_of(devices=(PHONE,)))
-    return Sources({"host": host, "phone": phone})
-
-
-def test_host_and_phone_stand_beside_each_other() -> None:
-    text = markdown(host_and_phone())
-    headings, *rows = table(text, "Side by side: m, imagenet")
-    assert headings == ["configuration", "where", "top-1", "verdict", "median", "speed", "did it run", "result"]
-    assert [row[:6] + row[7:] for row in rows] == [
-        ["reference", "c, 2 CPUs", "50 %", "", "2 ms", "1.00x", "host"],
-        ["reference", "Pixel 7 R58M (Google GS201)", "50 %", "", "0.5 ms", "4.00x", "phone"],
-        ["xnnpack", "c, 2 CPUs", "50 %", "worse", "2 ms", "1.00x", "host"],
-        ["xnnpack", "Pixel 7 R58M (Google GS201)", "50 %", "worse", "0.5 ms", "4.00x", "phone"],
-        ["gpu", "Pixel 7 R58M (Google GS201)", "-", "not measured", "-", "-", "phone"],
+    headings, *rows = table(markdown(Sources({"host": host, "phone": phone})), "All together: imagenet")
+    shown = [headings.index(name) for name in ("result", "configuration", "top-1", "verdict", "p50", "machine")]
+    assert [[cells[place] for place in shown] for cells in rows] == [
+        ["host", "reference", "50 %", "", "2 ms", "c, 2 CPUs"],
+        ["host", "xnnpack", "50 %", "worse", "2 ms", "c, 2 CPUs"],
+        ["phone", "reference", "50 %", "", "0.5 ms", "Pixel 7 R58M (Google GS201)"],
+        ["phone", "xnnpack", "50 %", "worse", "0.5 ms", "Pixel 7 R58M (Google GS201)"],
+        ["phone", "gpu", "-", "not measured", "-", "Pixel 7 R58M (Google GS201)"],
     ]
-    assert rows[4][6] == "not measured: no OpenCL"
-    assert "XNNPACK (added by the runtime) 9 of 10 nodes" in rows[3][6]
-    assert "All together" not in text
-    assert "Not compared" not in text
 
 
-def test_other_models_on_other_machines_are_not_put_side_by_side() -> None:
-    sources = Sources({"a": alone("a.tflite", 1, 0.5), "b": on(alone("b.tflite", 2, 0.75), "other CPU")})
-    assert not [heading for heading in read(sources).headings if heading.startswith("Side by side")]
-
-
-def test_benchmarks_of_one_machine_stand_in_one_table_and_of_two_side_by_side() -> None:
+def test_benchmarks_stand_in_one_table_the_fastest_first() -> None:
     here = benchmark(row("a", 20_000), row("b", 10_000))
     there = replace(here, environment=replace(here.environment, processor="other CPU"))
-    found = table(markdown(Sources(benchmarks={"x": here, "y": here})), "All together: benchmark")
-    assert [line[0:4] for line in found] == [
-        ["result", "model", "configuration", "median"],
-        *(["x", "a", "b", "10 ms"], ["y", "a", "b", "10 ms"], ["x", "a", "a", "20 ms"], ["y", "a", "a", "20 ms"]),
-    ]
-    beside = table(markdown(Sources(benchmarks={"x": here, "y": there})), "Side by side: a, benchmark")
-    assert [line[:4] for line in beside[1:3]] == [
-        ["a", "c, 2 CPUs", "20 ms", "1.00x"],
-        ["a", "other CPU, 2 CPUs", "20 ms", "1.00x"],
+    found = table(markdown(Sources(benchmarks={"x": here, "y": there})), "All together: benchmark")
+    assert [[*line[:4], line[-2]] for line in found] == [
+        ["result", "model", "configuration", "median", "machine"],
+        ["x", "a", "b", "10 ms", "c, 2 CPUs"],
+        ["y", "a", "b", "10 ms", "other CPU, 2 CPUs"],
+        ["x", "a", "a", "20 ms", "c, 2 CPUs"],
+        ["y", "a", "a", "20 ms", "other CPU, 2 CPUs"],
     ]
 
 

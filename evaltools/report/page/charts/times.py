@@ -78,19 +78,3 @@ def bars_chart(found: Mapping[str, float], title: str) -> Spec:
         "y": named("name"), "x": quantitative("value", title),
     }}  # fmt: skip
     return chart(values, [bar], {"step": 22})
-
-
-def dots_chart(found: Mapping[str, Mapping[str, float]], title: str) -> Spec:
-    """A row per name with a dot for each place, on a logarithmic axis, as places differ many times over."""
-    values = [
-        {"name": name, "place": place, "value": value}
-        for name, by_place in found.items()
-        for place, value in by_place.items()
-    ]
-    places = list(dict.fromkeys(place for by_place in found.values() for place in by_place))
-    dot: Spec = {"mark": {"type": "point", "filled": True, "size": 80, "opacity": 0.9}, "encoding": {
-        "y": named("name"),
-        "x": quantitative("value", title, scale={"type": "log", "nice": False, "padding": 14}),
-        "color": told_apart("place", scale=colours_by_name(places)),
-    }}  # fmt: skip
-    return chart(values, [dot], {"step": 30})
