@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from evaltools.errors import DataError, UsageError
 from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
 from evaltools.result.json_file import DRAFT, json_in, misfit, read_content, without_indentation
-from evaltools.result.version_1 import from_version_1
-from evaltools.task_kind import recorded_kind, registered_kinds, with_task_figures
+from evaltools.task_kind import recorded_kind, registered_kinds
 
 _WHAT: Final = "evaltools result"
 
@@ -25,7 +24,7 @@ class _ResultHead(msgspec.Struct):
 
 
 def read_result(path: Path) -> EvaluationResult:
-    """Read and check a result file, of this version or of version 1.
+    """Read and check a result file.
 
     Raises :class:`DataError` naming the field that does not fit, or the version or the task that is not known.
     """
@@ -40,11 +39,10 @@ def result_in(content: bytes, path: Path) -> EvaluationResult:
     except UsageError as error:
         raise DataError(f"{path} is the result of a task that is not here: {error}") from None
     if head.schema_version == "1":
-        document = json_in(content, path, dict[str, Any], _WHAT)
-        return with_task_figures(_typed(path, from_version_1(document, path), kind.part_type))
+        raise DataError(f"{path} was written by an earlier evaltools, version 1; measure again")
     if head.schema_version != SCHEMA_VERSION:
         raise DataError(
-            f"{path} is an {_WHAT} of version {head.schema_version!r}; this evaltools reads 1 and {SCHEMA_VERSION}, so "
+            f"{path} is an {_WHAT} of version {head.schema_version!r}; this evaltools reads {SCHEMA_VERSION}, so "
             "read it with the evaltools that wrote it"
         )
     return _typed(path, json_in(content, path, dict[str, Any], _WHAT), kind.part_type)

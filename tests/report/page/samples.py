@@ -38,7 +38,7 @@ from evaltools.tasks.own.result import DrawnExample, ExampleScores, MetricCompar
 from tests import results
 from tests.report.page.reading import PageRead
 
-STORED: Final = Path(__file__).resolve().parents[2] / "result" / "version_1"
+STORED: Final = Path(__file__).resolve().parent / "stored"
 
 
 def stored(task: str) -> EvaluationResult:
