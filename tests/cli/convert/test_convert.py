@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from evaltools.cli.convert.command import FORMATS
 from evaltools.proto import message_class
 from tests.cli.convert.annotated_pictures import SIZES, coco_document, convert_coco, make_coco_folder, write_coco
-from tests.command import evaltools, evaltools_here
+from tests.command import evaltools_here
 
 
 @pytest.fixture
@@ -59,31 +58,6 @@ def test_coco_becomes_both_ground_truths_labels_and_pictures(coco: Path) -> None
     assert sorted(os.listdir(coco / "out" / "images")) == ["a.png", "b.jpg"]
 
 
-def test_the_summary_says_what_was_written_and_what_to_run(coco: Path) -> None:
-    completed = convert_coco(coco)
-    assert completed.out == ""
-    assert completed.err == (
-        "2 pictures, 0 of them without objects; 4 objects in 2 of 2 categories\n"
-        "  out/ground_truth.pb: 3 objects, for the native tool; 1 left out, a side lies beyond the picture\n"
-        "  out/instances.json: 4 objects, 1 of them crowd regions (ordinary objects in ground_truth.pb)\n"
-        "  out/labels.txt: 4 lines, line i (from 0) names category i\n"
-        "  out/images: 2 pictures\n"
-        "note: 1 pictures without objects are left out, as the native script does; "
-        "--keep_empty_images=true keeps them\n"
-        "next:\n"
-        "  evaltools coco --model_file=... --ground_truth_images_path=out/images "
-        "--ground_truth_annotations=out/instances.json --model_output_labels=out/labels.txt\n"
-    )
-
-
-def test_pictures_keep_their_bytes_and_times(coco: Path) -> None:
-    os.utime(coco / "pictures" / "b.jpg", (1e9, 1e9))
-    assert convert_coco(coco).code == 0
-    copy = coco / "out" / "images" / "b.jpg"
-    assert copy.read_bytes() == (coco / "pictures" / "b.jpg").read_bytes()
-    assert copy.stat().st_mtime == 1e9
-
-
 def test_pictures_without_objects_are_kept_on_request(coco: Path) -> None:
     completed = convert_coco(coco, "--keep_empty_images=true")
     assert completed.err.startswith("3 pictures, 1 of them without objects;")
@@ -110,18 +84,6 @@ def test_without_copies_no_pictures_are_needed(coco: Path) -> None:
     assert "--ground_truth_images_path=... --ground_truth_annotations='a b/c/instances.json'" in completed.err
 
 
-def test_without_copies_pictures_in_subfolders_and_further_ones_are_remarked(coco: Path) -> None:
-    (coco / "pictures" / "val").mkdir()
-    (coco / "pictures" / "b.jpg").rename(coco / "pictures" / "val" / "b.jpg")
-    write_coco(
-        coco, images=[{**image, "file_name": f"val/{image['file_name']}"} for image in coco_document()["images"][:1]]
-    )
-    completed = convert_coco(coco, "--copy_images=false")
-    assert completed.code == 0
-    assert "note: 1 pictures, such as pictures/val/b.jpg, lie in subfolders" in completed.err
-    assert "note: pictures has 2 more pictures, such as a.png, without an entry in the ground truth" in completed.err
-
-
 def test_pictures_of_subfolders_go_into_one_folder(coco: Path) -> None:
     (coco / "pictures" / "val").mkdir()
     (coco / "pictures" / "b.jpg").rename(coco / "pictures" / "val" / "b.jpg")
@@ -131,20 +93,6 @@ def test_pictures_of_subfolders_go_into_one_folder(coco: Path) -> None:
     assert sorted(os.listdir(coco / "out" / "images")) == ["a.png", "b.jpg"]
     assert list(native_objects(coco / "out" / "ground_truth.pb")) == ["b.jpg", "a.png"]
     assert json.loads((coco / "out" / "instances.json").read_text())["images"][0]["file_name"] == "b.jpg"
-
-
-def test_a_picture_of_another_kind_and_objects_that_cannot_be_found_are_remarked(coco: Path) -> None:
-    (coco / "pictures" / "a.png").rename(coco / "pictures" / "a.gif")
-    document = coco_document()
-    document["images"][1]["file_name"] = "a.gif"
-    document["annotations"][3].update(category_id=0, bbox=[0, 0, 0, 10])
-    document["categories"].append({"id": 0, "name": "thing"})
-    write_coco(coco, **document)
-    completed = convert_coco(coco)
-    assert completed.code == 0
-    assert "note: 1 objects have a box without area" in completed.err
-    assert "note: there are objects of category 0; the native tool adds 1" in completed.err
-    assert "note: 1 pictures, such as a.gif, are of a kind that no evaluation here reads" in completed.err
 
 
 def test_converting_again_gives_the_same_files(coco: Path) -> None:
@@ -178,19 +126,6 @@ def test_a_yolo_folder_with_outlines_and_a_yaml_file(coco: Path) -> None:
     assert sorted(os.listdir(coco / "out" / "images")) == sorted(SIZES)
 
 
-def test_a_yolo_folder_with_names_in_a_text_file(coco: Path) -> None:
-    (coco / "marks").mkdir()
-    (coco / "marks" / "b.txt").write_text("1 0.5 0.5 0.5 0.5\n")
-    (coco / "classes.txt").write_text("person\ncar\n")
-    flags = ["--images_folder=pictures", "--names_file=classes.txt", "--output_folder=out", "--copy_images=false"]
-    completed = evaltools_here("convert", "yolo", *flags, cwd=coco)
-    assert completed.code == 2
-    assert "missing: --labels_folder=...; no folder in --images_folder=pictures is named images" in completed.err
-    completed = evaltools_here("convert", "yolo", *flags, "--labels_folder=marks", cwd=coco)
-    assert completed.code == 0
-    assert "--ground_truth_images_path=pictures " in completed.err
-
-
 def test_a_voc_folder(coco: Path) -> None:
     (coco / "Annotations").mkdir()
     box = "<bndbox><xmin>1</xmin><ymin>11</ymin><xmax>40</xmax><ymax>20</ymax></bndbox>"
@@ -208,22 +143,6 @@ def test_a_voc_folder(coco: Path) -> None:
     flags[-1] = "--output_folder=named"
     assert evaltools_here("convert", "voc", *flags, "--labels_file=names.txt", cwd=coco).code == 0
     assert native_objects(coco / "named" / "ground_truth.pb") == {"b.jpg": [(1, 0.25, 0, 0.5, 0.5)]}
-
-
-@pytest.mark.parametrize("arguments", [[], ["--help"]])
-def test_the_formats_are_listed(arguments: list[str]) -> None:
-    completed = evaltools_here("convert", *arguments)
-    assert completed.code == (0 if arguments else 2)
-    for name in FORMATS:
-        assert f"\n  {name} " in completed.out
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_every_format_has_help(name: str) -> None:
-    completed = evaltools("convert", name, "--help")
-    assert completed.code == 0
-    for parameter in FORMATS[name].parameters:
-        assert f"--{parameter.name}" in completed.out
 
 
 def test_a_wrong_format_is_refused_with_the_nearest() -> None:

@@ -20,7 +20,7 @@ from evaltools.result_file import read_result
 from tests.cli.evaluate.detection_command import answered_by
 from tests.command import Completed, evaltools_here
 from tests.detection_set import COCO_MAP, NATIVE_MAP, DetectionSet, make_detection_set
-from tests.tasks.coco.fakes import Finding, Found, detection_of, everything, figures_of, sessions
+from tests.tasks.coco.fakes import Finding, Found, everything, figures_of, sessions
 
 CONFIGS = ("--config=first: kernels=builtin", "--config=the other: kernels=reference")
 WITHOUT_TRUTH = 2
@@ -69,13 +69,6 @@ def test_json_validates_and_holds_the_figures(made: DetectionSet) -> None:
         "reference": 6, "first": 6, "the other": 5,
     }  # fmt: skip
     assert document["environment"]["command"][:2] == ["evaltools", "coco"]
-
-
-def test_detections_stand_in_the_result_on_request_only(made: DetectionSet) -> None:
-    output, found = made.folder / "result.json", made.folder / "found.json"
-    assert with_two_tests(made, f"--output_file_path={output}", f"--detections_path={found}").code == 0
-    assert detection_of(read_result(output)).pictures is None
-    assert found.exists()
 
 
 def test_proto_of_each_configuration_holds_the_printed_figures(made: DetectionSet) -> None:
@@ -162,37 +155,3 @@ def test_an_input_is_never_overwritten(made: DetectionSet, flag: str) -> None:
     target.symlink_to(made.proto)
     completed = evaltools_here(*made.bare_flags(f"--ground_truth_proto={made.proto}", f"--{flag}={target}"))
     assert "would overwrite an input of this run" in completed.err
-
-
-@pytest.mark.parametrize("exists", [False, True])
-def test_no_two_files_of_a_run_are_one(made: DetectionSet, exists: bool) -> None:
-    for name in ("x.json", "x.the_other.json"):
-        if exists:
-            (made.folder / name).write_text("old")
-        output = f"--output_file_path={made.folder / name}"
-        completed = evaltools_here(
-            *made.flags(*CONFIGS, output, f"--detections_path={made.folder}/set/../../set/x.json")
-        )
-        assert completed.code == 2
-        assert ", too; give another name" in completed.err
-    same = evaltools_here(
-        *made.flags("--config=c: ", "--config=a b: ", "--config=a_b: ", f"--detections_path={made.folder}/x.json")
-    )
-    assert same.code == 2
-    assert "two configurations would be written to" in same.err
-
-
-@pytest.mark.parametrize("flag", ["output_file_path", "detections_path"])
-def test_what_cannot_be_written_is_exit_code_5_and_the_figures_are_printed(made: DetectionSet, flag: str) -> None:
-    target = made.folder / "full.json"
-    target.symlink_to("/dev/full")
-    completed = with_two_tests(made, f"--{flag}={target}")
-    assert completed.code == 5
-    assert f"INFO: Overall mAP: {NATIVE_MAP:g}\n" in completed.out
-    assert f"{target} cannot be written: No space left on device" in completed.err
-
-
-def test_stdout_is_no_file(made: DetectionSet) -> None:
-    completed = evaltools_here(*made.flags("--output_file_path=/dev/stdout"))
-    assert completed.code == 2
-    assert "is stdout, which carries the native lines" in completed.err

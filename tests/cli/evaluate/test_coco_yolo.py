@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import Struct
-from PIL import Image
 
 from tests import tiny_models, tiny_yolo
 from tests.command import Completed, evaltools_here
@@ -22,7 +18,6 @@ from tests.tasks.coco.yolo_by_hand import YOLOV5, YOLOV8, YOLOX, Family, map_of
 from tests.tiny_detectors import postprocess_detector
 from tests.tiny_yolo import make_yolo_set
 
-ROOT = Path(__file__).resolve().parent.parent.parent.parent
 TENTH_OF_A_POINT = 0.001
 
 
@@ -176,40 +171,6 @@ def test_other_units_and_layouts_are_recognised(
     assert found == pytest.approx(maps_of(evaluated(converted, tmp_path, same)), abs=1e-6)
 
 
-def test_a_model_that_suppresses_boxes_itself_is_read_as_it_is(converted: Converted, tmp_path: Path) -> None:
-    part = evaluated(converted, tmp_path, tiny_yolo.suppressing())
-    assert part["data"]["head"]["decoder"] == "yolo_nms"
-    assert part["data"]["nms_iou"] is None
-    assert min(maps_of(part)) > 0.05
-
-
-def test_boxes_in_pixels_are_recognised_where_the_first_pictures_show_nothing(
-    converted: Converted, tmp_path: Path
-) -> None:
-    later = Converted(tmp_path / "later")
-    shutil.copytree(converted.folder, later.folder)
-    for path in sorted(later.images.iterdir())[:5]:
-        with Image.open(path) as picture:
-            Image.new("RGB", picture.size).save(path)
-    part = evaluated(later, tmp_path, tiny_yolo.suppressing(pixels=True))
-    assert part["data"]["head"]["coordinates"] == "pixels"
-    assert maps_of(part) == pytest.approx(maps_of(evaluated(later, tmp_path, tiny_yolo.suppressing())), abs=1e-6)
-    assert min(maps_of(part)) > 0.02
-
-
-def test_what_was_recognised_is_said(converted: Converted, tmp_path: Path) -> None:
-    completed = ran(converted, tmp_path, tiny_yolo.yolov8())
-    assert re.search(
-        r"\ndecoder = yolov8, \[1,7,84\] in shares of the input \(recognised by shape; right of the \d+ best boxes "
-        r"with yolov8: \d+\)\npictures: letterbox, mean=0;std=255 \(as yolov8 is trained\), rgb; boxes: "
-        r"scores from 0.001, NMS at IoU 0.7 by class\n",
-        completed.err,
-    ), completed.err
-    completed = ran(converted, tmp_path, tiny_yolo.yolox())
-    assert re.search(r"\(recognised by the ground truth; .* yolov8: \d, yolox: \d\)", completed.err), completed.err
-    assert "letterbox_top_left, mean=0;std=1 (as yolox is trained), bgr" in completed.err
-
-
 def test_flags_overrule_what_a_decoder_takes(converted: Converted, tmp_path: Path) -> None:
     flags = ["--nms_iou=0.5", "--score_threshold=0.25", "--resize=stretch", "--channel_order=rgb", "--decoder=yolox"]
     data = evaluated(converted, tmp_path, tiny_yolo.yolox(), *flags, "--normalization=none")["data"]
@@ -222,14 +183,6 @@ def test_flags_overrule_what_a_decoder_takes(converted: Converted, tmp_path: Pat
     assert data["head"]["source"] == "stated"
 
 
-@pytest.mark.once
-def test_every_score_counts_with_a_threshold_of_zero(converted: Converted, tmp_path: Path) -> None:
-    default = evaluated(converted, tmp_path, tiny_yolo.yolox())
-    every = evaluated(converted, tmp_path, tiny_yolo.yolox(), "--score_threshold=0")
-    assert every["data"]["score_threshold"] == 0
-    assert every["figures"][0]["detections"] > default["figures"][0]["detections"]
-
-
 def test_without_a_ground_truth_the_shape_decides(converted: Converted, tmp_path: Path) -> None:
     completed = ran(converted, tmp_path, tiny_yolo.yolov5(), truth=False)
     assert completed.code == 0, completed.err
@@ -240,13 +193,6 @@ def test_without_a_ground_truth_the_shape_decides(converted: Converted, tmp_path
     completed = ran(converted, tmp_path, tiny_yolo.yolox(), "--decoder=yolox", truth=False)
     assert "in raw values of the grid (stated)" in completed.err
     assert "too thin" not in completed.err
-
-
-def test_where_too_few_boxes_tell_the_number_of_classes_does(converted: Converted, tmp_path: Path) -> None:
-    """Read as YOLOv8, which stands first, the output would have four classes; there are three categories."""
-    completed = ran(converted, tmp_path, tiny_yolo.yolox(), "--num_images=1", "--reference=none")
-    assert "decoder = yolox, [1,84,8] in raw values of the grid (default;" in completed.err
-    assert "warning: decoder = yolox is taken for the output [1, 84, 8], which others fit as well" in completed.err
 
 
 def test_a_decoder_that_is_clearly_worse_than_another_is_told(converted: Converted, tmp_path: Path) -> None:
@@ -266,17 +212,10 @@ def test_a_decoder_that_is_clearly_worse_than_another_is_told(converted: Convert
             "16, 32. If this is another model, state --decoder=yolov5, which fits, or leave the flag out",
         ),
         (postprocess_detector(), ["--decoder=yolov5"], "its outputs are read with --decoder=ssd"),
-        (tiny_yolo.yolov8(), ["--decoder=ssd"], "is no detector"),
-        (tiny_yolo.yolov8(), ["--decoder=none"], "is no detector"),
-        (tiny_yolo.yolov8(), ["--decoder=yolo8"], "Did you mean yolov8?"),
         (tiny_yolo.yolov8(), ["--output_map=boxes=0,classes=0,scores=0"], "is a raw head (yolov8), which is decoded"),
-        (tiny_yolo.yolov8(), ["--compat=native"], "is read with --decoder, without --compat=native"),
         (tiny_yolo.yolov8(), ["--compat=native", "--decoder=yolov8"], "the native tool decodes no raw heads"),
-        (postprocess_detector(), ["--compat=native", "--channel_order=bgr"], "the native tool feeds RGB"),
-        (postprocess_detector(), ["--nms_iou=0.5"], "--nms_iou=0.5 has no effect on a model that suppresses boxes"),
         (tiny_yolo.suppressing(), ["--nms_iou=0.5"], "has no effect on a yolo_nms model"),
         (tiny_yolo.yolov8(), ["--nms_iou=1.5"], "--nms_iou=1.5: use an overlap above 0 and up to 1"),
-        (tiny_yolo.yolov8(), ["--decoder=ssd", "--nms_iou=0.5"], "--nms_iou has no effect with --decoder=ssd"),
         (
             tiny_models.classifier(),
             [],
@@ -302,60 +241,8 @@ def test_raw_boxes_read_as_decoded_ones_are_refused(converted: Converted, tmp_pa
     assert "decoder = yolox, [1,84,8] in raw values of the grid (recognised by shape and values" in completed.err
 
 
-def test_pixels_and_scores_in_the_same_eight_bits_are_told(converted: Converted, tmp_path: Path) -> None:
-    completed = ran(converted, tmp_path, tiny_yolo.yolov8(pixels=True, quantized=True))
-    assert "in pixels of the input" in completed.err
-    assert "a score is a multiple of 0.333333. Export the model with boxes in shares" in completed.err
-
-
-@pytest.mark.once
-def test_the_path_from_a_yolo_data_set_runs_as_the_docs_show_it(tmp_path: Path) -> None:
-    section = (ROOT / "docs" / "coco.md").read_text().split("## 8. My model is a YOLO")[1]
-    commands = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)[0].splitlines()
-    made = make_yolo_set(tmp_path / "valid", count=4)
-    names = ", ".join(made.names.read_text().split())
-    (tmp_path / "data.yaml").write_text(f"names: [{names}]\nnc: {len(tiny_yolo.NAMES)}\n")
-    (tmp_path / "best.tflite").write_bytes(tiny_yolo.yolov8())
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    for command in commands:
-        completed = subprocess.run(
-            command,
-            shell=True,
-            cwd=tmp_path,
-            env={**os.environ, "PATH": path},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert completed.returncode == 0, completed.stderr
-    assert "INFO: Overall mAP: 0." in completed.stdout
-    assert "decoder = yolov8" in completed.stderr
-
-
 def shrunk(make: Callable[[], bytes]) -> bytes:
     """The model with boxes that are smaller than their cells."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tiny_yolo, "_SIZES", {1: (0.8,), 3: (0.8, 0.8, 0.8)})
         return make()
-
-
-def of_two(shard: int, folder: Path) -> list[str]:
-    return [f"--shard_index={shard}", "--shard_count=2", f"--run_dir={folder}"]
-
-
-@pytest.mark.once
-def test_a_run_goes_on_and_shards_merge_as_it_was_read(converted: Converted, tmp_path: Path) -> None:
-    whole = evaluated(converted, tmp_path, tiny_yolo.yolox())
-    for shard in range(2):
-        folder = tmp_path / f"shard {shard}"
-        completed = ran(converted, tmp_path, tiny_yolo.yolox(), *of_two(shard, folder))
-        assert completed.code == 0, completed.err
-    merged = tmp_path / "merged.json"
-    completed = evaltools_here("merge", str(tmp_path / "shard 0"), str(tmp_path / "shard 1"), f"--output={merged}")
-    assert completed.code == 0, completed.err
-    part = json.loads(merged.read_text())["part"]
-    assert part["data"]["head"] == whole["data"]["head"]
-    assert maps_of(part) == maps_of(whole)
-    again = evaltools_here("resume", str(tmp_path / "shard 0"))
-    assert again.code == 0, again.err
-    assert "decoder = yolox" in again.err

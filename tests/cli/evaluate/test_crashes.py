@@ -11,7 +11,7 @@ import pytest
 
 from evaltools.datasets import sample
 from evaltools.preprocess import ImageToTensor, decode_image
-from tests.cli.evaluate.sample_runs import PICTURES, XNNPACK, figures_here, figures_of, imagenet, run
+from tests.cli.evaluate.sample_runs import PICTURES, XNNPACK, figures_here, figures_of, imagenet
 
 pytestmark = pytest.mark.once
 
@@ -148,14 +148,6 @@ def test_a_configuration_that_always_aborts_is_not_measured(
     assert [entry["example"] for entry in found[0]["failed"]] == ["0001.jpg", "0002.jpg", "0003.jpg"]
 
 
-def test_max_crashes_is_how_many_in_a_row(rounding_delegate: Path, fail_at: str, tmp_path: Path) -> None:
-    flags = command(rounding_delegate, f"fail:abort;{fail_at}", "--max_crashes=1")
-    found = figures_here(flags, tmp_path / "result.json", code=3)
-    assert entry_of_bad(found)["status"] == "not measured"
-    assert found["examples_done"] == PICTURES
-    assert found["complete"]
-
-
 def test_a_run_ends_once_every_configuration_was_given_up(rounding_delegate: Path, tmp_path: Path) -> None:
     options = f"--external_delegate_path={rounding_delegate}", "--external_delegate_options=fail:abort"
     flags = imagenet(*options, "--use_xnnpack=false")
@@ -163,26 +155,3 @@ def test_a_run_ends_once_every_configuration_was_given_up(rounding_delegate: Pat
     assert found[0] == found[1]
     assert (found[0]["stopped"], found[0]["examples_done"]) == ("every configuration was given up", 3)
     assert [entry["status"] for entry in found[0]["configurations"]] == ["measured", "not measured"]
-
-
-def test_a_delegate_that_aborts_while_the_labels_are_tried_goes_on(
-    rounding_delegate: Path, fail_at: str, tmp_path: Path
-) -> None:
-    """Without a reference the labels are tried on the configuration that crashes."""
-    flags = imagenet(
-        "--reference=none",
-        f"--external_delegate_path={rounding_delegate}",
-        f"--external_delegate_options=fail:abort;{fail_at}",
-        "--use_xnnpack=false",
-    )
-    flags.remove("--label_check=false")
-    found = figures_here(flags, tmp_path / "result.json", code=4)
-    assert [entry["example"] for entry in found["failed"]] == [BAD_PICTURE]
-    assert found["configurations"][0]["finished_examples"] == PICTURES - 1
-
-
-def test_the_table_names_what_was_started_again(rounding_delegate: Path, fail_at: str) -> None:
-    completed = run(command(rounding_delegate, f"fail:abort;{fail_at}", "--workers=1")[:-2])
-    assert completed.code == 4
-    assert "warning: bad: its process ended 2 times and was started again" in completed.err
-    assert "failed: 0002.jpg (bad): the process of this configuration died during a run (SIGABRT)" in completed.err

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -83,36 +80,6 @@ def test_saved_outputs_are_those_of_the_plain_interpreter(classifier: Path, tmp_
         np.testing.assert_array_equal(outputs, invoke(interpreter, [inputs]))
 
 
-@pytest.mark.parametrize("saves", [False, True])
-def test_the_result_says_where_one_worker_must_do_all_runs(saves: bool, classifier: Path, tmp_path: Path) -> None:
-    output, flags = tmp_path / "result.json", [f"--save_outputs={tmp_path / 's'}"] if saves else []
-    assert diff(classifier, *FAST, f"--output={output}", *flags).code == 0
-    execution = read_result(output).execution
-    assert execution is not None
-    assert execution.one_worker == saves
-
-
-def test_without_warm_up_and_noise_floor_the_errors_are_the_same(classifier: Path) -> None:
-    fast = diff(classifier, *FAST)
-    assert error_lines(fast) == error_lines(diff(classifier, "--num_runs=3", "--warmup_runs=2"))
-    assert len(error_lines(fast)) == 1
-    assert "repeatable" not in fast.err
-    short = evaltools_here("diff", f"--model_file={classifier}", *FAST)
-    assert error_lines(short) == error_lines(fast)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such file names")
-def test_a_model_whose_path_is_no_unicode_is_measured(classifier: Path, tmp_path: Path) -> None:
-    folder = os.fsencode(tmp_path) + b"/\xff"
-    os.mkdir(folder)
-    model = os.fsdecode(folder + b"/\xfe.tflite")
-    shutil.copy(classifier, model)
-    output = tmp_path / "result.json"
-    completed = evaltools("diff", f"--model_file={model}", *FAST, f"--output_file_path={output}")
-    assert (completed.code, "Traceback" in completed.err) == (0, False)
-    assert read_result(output).complete
-
-
 def test_the_json_result_fits_the_schema_and_names_what_ran(classifier: Path, tmp_path: Path) -> None:
     output = tmp_path / "result.json"
     flags = ("--num_runs=3", "--noise_floor_runs=2", f"--output_file_path={output}")
@@ -155,48 +122,6 @@ def test_native_protobufs_have_the_figures_of_each_configuration(classifier: Pat
         assert metrics.reference_latency.max_us >= metrics.reference_latency.min_us > 0
 
 
-def test_delegates_are_judged_by_their_precision_beside_those_that_fail(
-    classifier: Path, rounding_delegate: Path
-) -> None:
-    options = {"half": "precision:fp16", "brain": "precision:bf16", "fails": "fail:invoke", "dies": "fail:abort"}
-    configs = [
-        f"--config={name}: external_delegate_path={rounding_delegate} external_delegate_options={text}"
-        for name, text in options.items()
-    ]
-    completed = diff(classifier, "--num_runs=10", *configs)
-    assert completed.code == 3
-    assert "half: within expected precision of fp16: scores: " in completed.err
-    assert "brain: within expected precision of bf16: scores: " in completed.err
-    assert "fails: not measured: not one example succeeded: " in completed.err
-    assert re.search(r"dies: not measured: .* died during a run \(SIGABRT\)", completed.err)
-    named = [line for line in completed.out.splitlines() if "Configuration" in line]
-    assert named == ["INFO: Configuration: half", "INFO: Configuration: brain"]
-    assert len(error_lines(completed)) == 2
-
-
-def test_an_int8_model_is_held_against_the_float_one() -> None:
-    models = SAMPLE / "models"
-    flags = ("--num_runs=5", f"--reference_model_file={models / 'float32.tflite'}")
-    images = f"--input_images={SAMPLE / 'images'}"
-    completed = diff(models / "int8.tflite", *flags, images)
-    assert completed.code == 0, completed.err
-    assert re.search(r"^test: within expected precision of int8: ", completed.err, re.MULTILINE), completed.err
-    (line,) = error_lines(completed)
-    assert 0 < float(line.split("avg_error=")[1].split(",")[0]) < 0.1, "real units, not those of int8"
-
-
-def test_ranges_and_seeds_of_random_inputs(tmp_path: Path) -> None:
-    model = tmp_path / "whole.tflite"
-    model.write_bytes(tiny_models.add_chain(dtype="int32"))
-    for name, flags in {"a": [], "b": [], "c": ["--seed=2"]}.items():
-        given = ["--input_range=input:-3:4", f"--save_outputs={tmp_path / name}", *flags]
-        assert error_lines(diff(model, *FAST, *given)) == ["INFO: OutputDiff[0]: avg_error=0, std_dev=0"]
-    first, again, other = (np.array(saved(tmp_path / name)) for name in "abc")
-    assert sorted(set(first.ravel().tolist())) == list(range(-3, 5))
-    assert np.array_equal(first, again)
-    assert not np.array_equal(first, other)
-
-
 def test_inputs_from_files_and_pictures(tmp_path: Path) -> None:
     model, output = tmp_path / "two.tflite", tmp_path / "result.json"
     model.write_bytes(tiny_models.two_inputs())
@@ -212,18 +137,6 @@ def test_inputs_from_files_and_pictures(tmp_path: Path) -> None:
     pictures = (f"--input_images={SAMPLE / 'images'}", "--normalization=unit", f"--output_file_path={output}")
     assert diff(SAMPLE / "models" / "float32.tflite", *FAST, *pictures).code == 0
     assert details(output).inputs[0].source.endswith("images, values 0..1 (normalization mean=0;std=255)")
-
-
-def test_a_signature_and_a_shape_are_run_as_asked(tmp_path: Path) -> None:
-    model = tmp_path / "signatures.tflite"
-    model.write_bytes(tiny_models.two_signatures())
-    flags = ("--signature=negate", f"--save_outputs={tmp_path / 's'}", f"--output_file_path={tmp_path / 'r.json'}")
-    completed = diff(model, *FAST, *flags, "--input_shape=5,7")
-    assert completed.code == 0, completed.err
-    assert details(tmp_path / "r.json").inputs[0].shape == [5, 7]
-    for given, found in zip(saved(tmp_path / "s"), saved(tmp_path / "s", "outputs-1-test"), strict=True):
-        assert given.shape == (5, 7)
-        np.testing.assert_array_equal(found, -given)
 
 
 def test_a_saved_reference_of_another_run(classifier: Path, tmp_path: Path) -> None:

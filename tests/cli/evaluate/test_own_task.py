@@ -97,18 +97,13 @@ def test_code_that_was_changed_is_not_run_by_resume(project: Path, changed: str)
     [
         ("import nothing_of_that_name\n", (), "own.py, line 1: the file of the task cannot be loaded: ModuleNotFound"),
         (task_files.BRIGHTNESS, ("--sise=3",), "--sise=3: no such flag"),
-        (task_files.BRIGHTNESS, ("--times=x",), "--times=x: not a valid value; use a finite number"),
-        (task_files.BRIGHTNESS.replace("times", "margin"), (), "line 11: every task has an option --margin already"),
         (task_files.BRIGHTNESS.replace("times", "help"), (), "line 11: every task has an option --help already"),
-        (task_files.BRIGHTNESS.replace("times", "output"), (), "line 11: every task has an option --output already"),
-        (task_files.BRIGHTNESS.replace("times: float", "times: list"), (), "no option can be of the type of times"),
         (task_files.BRIGHTNESS, ("--output_file_path=a.pb",), "a task of your own has no native protobuf"),
         (
             task_files.BRIGHTNESS.replace("return [np", "return [][0] or [np"),
             (),
             "line 17: prepare failed for 'example00'",
         ),
-        (task_files.BRIGHTNESS.replace("tensor.shape", "3"), (), "prepare gave float32[3]; the input 'input' takes"),
         (task_files.BRIGHTNESS.replace("float(distance < 0.5)", "float('nan')"), (), "score gave near=nan for"),
     ],
 )
@@ -142,23 +137,14 @@ def test_the_traceback_is_shown_where_that_is_asked_for(project: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "which task? Write evaltools run FILE.py:NAME MODEL.tflite"),
         (["own.py:brightness"], "missing: --values=... --model_file=.... See evaltools run own.py:brightness --help"),
         (["own.py", "model.tflite"], "own.py: which task in it? Write own.py:NAME; it has brightness"),
-        (["nothing", "model.tflite"], "there is no task 'nothing'"),
     ],
 )
 def test_a_command_that_is_not_whole_is_told_what_is_missing(project: Path, arguments: list[str], message: str) -> None:
     completed = evaltools_here("run", *arguments, cwd=project)
     assert completed.code == 2
     assert message in completed.err
-
-
-def test_help_lists_the_options_of_the_task(project: Path) -> None:
-    completed = evaltools_here("run", "own.py:brightness", "--help", cwd=project)
-    assert completed.code == 0
-    assert "options of brightness:" in completed.out
-    assert "--values" in completed.out
 
 
 def gated(project: Path, *limits: str) -> Completed:
@@ -181,16 +167,6 @@ def test_limits_are_held_against_metrics_of_the_task(project: Path) -> None:
     assert "too few examples to tell" in undecided.out
 
 
-@pytest.mark.once
-def test_a_limit_that_no_result_can_keep_is_no_pass(project: Path) -> None:
-    wrong_way = gated(project, "distance drop <= 0.5")
-    assert wrong_way.code == 3
-    assert "lower is better for distance: write 'distance rise <= ...'" in " ".join(wrong_way.out.split())
-    unknown = gated(project, "neer >= 0.5")
-    assert unknown.code == 3
-    assert "this result has no figure 'neer'. Did you mean near?" in " ".join(unknown.out.split())
-
-
 def test_a_later_run_is_held_against_a_baseline(project: Path) -> None:
     output = f"--output_file_path={project / 'r.json'}"
     assert run_here(project, output, "--record_examples").code == 0
@@ -209,48 +185,6 @@ def test_a_later_run_is_held_against_a_baseline(project: Path) -> None:
     assert "WORSE: test: distance 4.95 -> 10.4" in unpaired.out
 
 
-def saved_baseline(project: Path) -> list[str]:
-    """The words that hold a later result against that of the task as it is."""
-    output = project / "r.json"
-    assert run_here(project, f"--output_file_path={output}").code == 0
-    flag = f"--baseline_file={project / 'base.json'}"
-    assert evaltools_here("baseline", "save", str(output), flag).code == 0
-    return ["baseline", "diff", str(output), flag]
-
-
-def test_a_baseline_of_another_task_is_refused(project: Path) -> None:
-    compare = saved_baseline(project)
-    write_task(project, task_files.BRIGHTNESS.replace("def brightness", "def darkness"), "other.py")
-    assert run_here(project, f"--output_file_path={project / 'r.json'}", task="other.py:darkness").code == 0
-    refused = evaltools_here(*compare)
-    assert refused.code == 2
-    assert "is about brightness of model.tflite" in refused.err
-    assert "about darkness of model.tflite; give the two that belong together" in refused.err
-
-
-def test_a_baseline_tells_other_options_another_file_and_new_metrics(project: Path) -> None:
-    compare = saved_baseline(project)
-    more = task_files.BRIGHTNESS.replace('et.mean("near")', 'et.mean("near"), et.mean("target")')
-    write_task(project, more.replace('"near": float(', '"target": target, "near": float('))
-    assert run_here(project, f"--output_file_path={project / 'r.json'}", "--times=2").code == 0
-    told = evaltools_here(*compare)
-    assert "set up in another way: --times: 1.0 then, 2.0 now" in told.out
-    assert "set up in another way: the task's file: " in told.out
-    assert "new, so not compared: target" in told.out
-
-
-def test_a_gate_names_a_task_by_its_function(project: Path) -> None:
-    command = "run own.py:brightness model.tflite --values=values.txt"
-    text = f'[runs.own]\ncommand = "{command}"\n\n[[gates]]\ntask = "TASK"\nlimits = ["near >= 0.04"]\n'
-    (project / "gates.toml").write_text(text.replace("TASK", "brightness"))
-    assert evaltools_here("gate", cwd=project).code == 0
-    (project / "gates.toml").write_text(text.replace("TASK", "brihgtness"))
-    misspelt = evaltools_here("gate", cwd=project)
-    assert misspelt.code == 2
-    assert "there is no task 'brihgtness'" in misspelt.err
-    assert "Did you mean brightness?" in misspelt.err
-
-
 def test_a_margin_of_the_metric_decides_before_that_of_the_flag(project: Path) -> None:
     """Against the task itself nothing changes, so that the interval is about as wide as 100 examples make it."""
     stated = task_files.BRIGHTNESS.replace('et.mean("near")', 'et.mean("near", margin=0.5)')
@@ -264,19 +198,6 @@ def test_a_margin_of_the_metric_decides_before_that_of_the_flag(project: Path) -
     refused = run_here(project, "--margin=0")
     assert refused.code == 2
     assert "--margin=0: use a number above 0, in the unit of the metrics" in refused.err
-
-
-def test_an_installed_task_takes_no_command_over(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_task(project, name="greedy_task.py")
-    facts = project / "greedy_task-1.0.dist-info"
-    facts.mkdir()
-    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: greedy-task\nVersion: 1.0\n")
-    (facts / "entry_points.txt").write_text("[evaltools.tasks]\ngate = greedy_task:brightness\n")
-    monkeypatch.syspath_prepend(str(project))
-    asked = evaltools_here("gate", "--help")
-    assert "Holds results against the limits" in asked.out
-    listed = evaltools_here("--help")
-    assert "cannot be used: gate is a command of evaltools" in listed.out
 
 
 def test_what_a_task_prints_does_not_mix_with_the_native_lines(project: Path) -> None:

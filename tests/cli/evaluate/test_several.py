@@ -58,31 +58,6 @@ def test_each_model_has_its_own_files_and_one_table_is_over_all(tmp_path: Path) 
         assert opened.format == "PNG"
 
 
-def test_one_model_is_drawn_beside_its_result(tmp_path: Path) -> None:
-    plot, output = tmp_path / "one.svg", tmp_path / "r.json"
-    flags = (f"--plot={plot}", f"--output={output}", "--config=fast: use_xnnpack=true", "--config=gone: use_nnapi=true")
-    done = evaltools_here("imagenet", INT8, *PICTURES, *flags)
-    assert done.code == 3, done.err
-    found = plot.read_text()
-    assert all(text in found for text in ("top-1 in %", ">reference<", ">fast<", "gone"))
-    assert output.is_file()
-
-
-def test_outputs_are_drawn_as_latencies(tmp_path: Path) -> None:
-    plot = tmp_path / "diff.svg"
-    done = evaltools_here("diff", INT8, FLOAT, "--num_runs=2", "--noise_floor_runs=2", f"--plot={plot}")
-    assert done.code == 0, done.err
-    found = plot.read_text()
-    assert all(text in found for text in ("2 models", ">int8, test<", ">float32, test<"))
-
-
-@pytest.mark.parametrize("models", [(INT8,), (INT8, FLOAT)])
-def test_a_plot_that_cannot_be_is_refused_before_anything_runs(models: tuple[str, ...], tmp_path: Path) -> None:
-    done = evaltools_here("imagenet", *models, *PICTURES, f"--plot={tmp_path / 'x.gif'}")
-    assert (done.code, done.out) == (2, "")
-    assert ".png or .svg" in done.err
-
-
 def test_one_that_cannot_be_evaluated_costs_no_other_one(tmp_path: Path) -> None:
     broken = tmp_path / "broken.tflite"
     broken.write_bytes(b"no model")
@@ -101,12 +76,6 @@ def test_wrong_flags_and_a_model_twice_are_refused_before_anything_runs() -> Non
     done = evaltools_here("imagenet", INT8, INT8, *PICTURES)
     assert (done.code, done.out) == (2, "")
     assert f"evaltools: {INT8} is given twice; give each model once" in done.err
-
-
-def test_where_one_model_is_meant_the_second_is_refused() -> None:
-    done = evaltools_here("device", "run", "imagenet", INT8, FLOAT, *PICTURES)
-    assert done.code == 2
-    assert "is given twice" in done.err
 
 
 @pytest.fixture

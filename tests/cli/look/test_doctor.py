@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import time
 from pathlib import Path
 
@@ -14,13 +13,12 @@ from evaltools.cli.main import main
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, SessionEnded
 from evaltools.model import ModelFile
-from evaltools.report.files import output_file
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
 from evaltools.tasks.inspection import machine_check
 from evaltools.tasks.inspection.machine_check import Finding
-from tests.command import evaltools, evaltools_here
+from tests.command import evaltools
 from tests.runtime.fake import FakeSession
 
 PACKAGES = {"ai-edge-litert": "ai_edge_litert", "tflite-runtime": "tflite_runtime"}
@@ -128,19 +126,3 @@ def test_what_hangs_costs_itself_alone(
     out = capsys.readouterr().out
     assert f"s {moment}; it was ended; its driver or library hangs: update that, or leave it out" in out
     assert "yes  XNNPACK in fp16" in out
-
-
-def test_a_file_that_cannot_be_written_is_said_at_once(tmp_path: Path) -> None:
-    completed = evaltools_here("doctor", f"--output_file_path={tmp_path}")
-    assert (completed.code, completed.out) == (2, "")
-    assert completed.err == f"evaltools: --output_file_path={tmp_path} is a folder; give a file name\n"
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
-def test_a_pipe_that_nobody_reads_is_exit_code_5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    monkeypatch.setattr(output_file, "_SECONDS_WITHOUT_READER", 0.1)
-    monkeypatch.setattr(machine_check, "findings", lambda: [Finding("runtime", "x", "works", "")])
-    completed = evaltools_here("doctor", f"--output_file_path={tmp_path / 'pipe'}")
-    assert completed.code == 5
-    assert completed.err.startswith(f"evaltools: {tmp_path / 'pipe'} is a pipe that nobody has read from")
