@@ -46,19 +46,10 @@ def test_an_impossible_number_takes_all_with_a_remark(number: int, remark: str) 
     assert remark in found.remarks[0]
 
 
-def test_as_many_as_there_are_is_no_remark() -> None:
-    assert select_images(DATA, num_images=4).remarks == ()
-
-
 def test_a_list_chooses_and_unknown_ids_are_remarked() -> None:
     found = select_images(DATA, frozenset({1, 5, 9, 200, 100}), num_images=1)
     assert (ids(found), found.left_out_empty) == ([1], 1)
     assert found.remarks == ("2 ids of the allowlist, such as 100, are not among the pictures of the file",)
-
-
-def test_an_allowlist_may_have_blank_lines_and_windows_line_ends(tmp_path: Path) -> None:
-    (tmp_path / "list.txt").write_bytes(b"\xef\xbb\xbf139\r\n\r\n 7 \r\n")
-    assert read_allowlist(tmp_path / "list.txt", "--list") == {139, 7}
 
 
 @pytest.mark.parametrize(

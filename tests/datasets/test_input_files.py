@@ -55,33 +55,10 @@ def test_an_archive_names_its_inputs(tmp_path: Path) -> None:
         }
 
 
-def test_an_archive_with_one_array_may_be_given_a_name(tmp_path: Path) -> None:
-    np.savez(tmp_path / "x.npz", SIX)
-    assert read_input_files([f"pair={tmp_path}/x.npz"], [PAIR, IDS])[0][0].tolist() == SIX.tolist()
-    assert "is for 'arr_0', which is no input" in refused(str(tmp_path / "x.npz"), PAIR, IDS)
-    np.savez(tmp_path / "x.npz", pair=SIX, ids=SIX)
-    assert "several arrays ('pair', 'ids'), which cannot all be" in refused(f"pair={tmp_path}/x.npz", PAIR, IDS)
-
-
 @pytest.mark.parametrize("name", ["pair", "serving:0", "0"])
 def test_an_input_goes_by_each_of_its_names_and_its_number(tmp_path: Path, name: str) -> None:
     path = saved(tmp_path / "with=and:.npy", SIX)
     assert read_input_files([f"{name}={path}"], [PAIR, IDS]).keys() == {0}
-
-
-def test_a_name_may_hold_an_equals_sign(tmp_path: Path) -> None:
-    path = saved(tmp_path / "x=y.npy", np.zeros((1, 4), np.int8))
-    assert read_input_files([f"a=b={path}"], [PAIR, IDS]).keys() == {1}
-    assert "is for 'a=c', which is no input. Inputs: 'pair' float32[2,3], 'ids' int8[1,4]" in refused(
-        f"a=c={path}", PAIR, IDS
-    )
-
-
-def test_a_name_goes_before_a_number(tmp_path: Path) -> None:
-    tensors = [Wanted(("1",), "float32", (2, 3)), Wanted(("0",), "float32", (2, 3))]
-    path = saved(tmp_path / "x.npy", SIX)
-    assert read_input_files([f"0={path}"], tensors).keys() == {1}
-    assert read_input_files([f"1={path}"], tensors).keys() == {0}
 
 
 def test_without_a_name_one_of_several_inputs_is_not_guessed(tmp_path: Path) -> None:
@@ -103,12 +80,6 @@ def test_a_folder_stands_for_its_files_in_order(tmp_path: Path) -> None:
     (tmp_path / "c.raw").write_bytes(np.full((2, 2, 3), 3, "<f4").tobytes())
     arrays = read_input_files([str(tmp_path)], [PAIR])[0]
     assert [float(array.max()) for array in arrays] == [1, 2, 3, 3]
-
-
-def test_the_folder_may_be_the_current_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    saved(tmp_path / "x.npy", SIX)
-    assert read_input_files(["."], [PAIR])[0][0].tolist() == SIX.tolist()
 
 
 def test_a_folder_without_files_is_refused(tmp_path: Path) -> None:

@@ -56,10 +56,6 @@ def test_another_shape_is_refused(tmp_path: Path, shape: tuple[int, ...]) -> Non
     assert f"has an array of shape {list(shape)}; the input 'pair' float32[2,3] takes [2, 3], or several" in message
 
 
-def test_a_single_number_is_no_vector_of_one(tmp_path: Path) -> None:
-    assert "has an array of shape []" in refused(saved(tmp_path / "x.npy", 1.0), Wanted(("x",), "float32", (1,)))
-
-
 def test_one_example_may_go_with_several(tmp_path: Path) -> None:
     several, one = saved(tmp_path / "s.npy", np.zeros((3, 2, 3))), saved(tmp_path / "o.npy", np.zeros((1, 4), np.int8))
     found = read_input_files([f"pair={several}", f"ids={one}"], [PAIR, IDS])
@@ -98,11 +94,6 @@ def test_numbers_of_another_kind_are_refused(tmp_path: Path, given: str, wanted:
 def test_numbers_out_of_range_are_refused(tmp_path: Path, values: list[float], given: str, wanted: str) -> None:
     message = refused(saved(tmp_path / "x.npy", values, given), Wanted(("x",), wanted, (2,)))
     assert f"has numbers beyond {wanted}" in message
-
-
-def test_infinite_numbers_stay(tmp_path: Path) -> None:
-    path = saved(tmp_path / "x.npy", [np.inf, -np.inf], "float64")
-    assert read_one(path, Wanted(("x",), "float32", (2,))) == [[np.inf, -np.inf]]
 
 
 def test_texts_become_bytes(tmp_path: Path) -> None:

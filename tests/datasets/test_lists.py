@@ -67,16 +67,6 @@ def test_denylist_numbers_start_at_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
-    [("x", "'x' is no number"), ("0", "no picture 0"), ("4", "no picture 4"), ("-1", "no picture -1")],
-)
-def test_a_wrong_denylist_line_is_named(tmp_path: Path, line: str, message: str) -> None:
-    (tmp_path / "deny.txt").write_text(f"1\n{line}\n")
-    with pytest.raises(DataError, match=f"line 2: {message}"):
-        read_denylist(tmp_path / "deny.txt", "--deny", 3)
-
-
-@pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"1\n2\xff\n", r"^ids.txt, line 2: '2\\udcff' is no number; give ids$"),
@@ -140,11 +130,3 @@ def test_of_several_packed_lists_none_is_taken_for_the_labels(tmp_path: Path) ->
     assert labels_beside(model) == []
     with pytest.raises(DataError, match="has 2 label files in its metadata; give a text file of labels"):
         read_labels(model, "--labels")
-
-
-def test_damaged_packing_is_no_label_file(tmp_path: Path) -> None:
-    model = with_packed(tmp_path / "m.tflite", labels="cat\n" * 500)
-    content = bytearray(model.read_bytes())
-    content[140:150] = b"\xff" * 10
-    model.write_bytes(content)
-    assert labels_beside(model) == []

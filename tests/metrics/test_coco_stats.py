@@ -241,12 +241,6 @@ def test_a_category_at_an_iou_of_half_and_with_100_detections(evaluator: CocoEva
     assert cup.ap == pytest.approx(expected["ap"])
 
 
-def test_categories_come_in_the_order_of_their_ids(evaluator: CocoEvaluator) -> None:
-    evaluated = EvaluatedSet([1], CATEGORIES[::-1], [true()])
-    result = evaluate_detections(evaluated, [found()], evaluator).categories
-    assert [(each.category_id, each.name, each.objects) for each in result] == [(CUP, "cup", 1), (DOG, "dog", 0)]
-
-
 ALL_OF: dict[str, float] = {
     "ap": 1,
     "ap50": 1,
@@ -338,33 +332,8 @@ def test_awkward_sets(name: str, evaluator: CocoEvaluator) -> None:
     assert known(stats(evaluated, detections, evaluator)) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("name", AWKWARD)
-def test_both_packages_give_the_same_on_awkward_sets(name: str) -> None:
-    pytest.importorskip("faster_coco_eval")
-    evaluated, detections, _ = AWKWARD[name]
-    both(evaluated, detections)
-
-
-def test_figures_are_plain_numbers_from_0_to_1(evaluator: CocoEvaluator) -> None:
-    result = evaluate_detections(*random_set(5), evaluator)
-    values = [*astuple(result.stats), *(each.ap for each in result.categories)]
-    assert all(value is None or (type(value) is float and 0 <= value <= 1) for value in values)
-
-
 def test_the_package_and_its_version_are_named(evaluator: CocoEvaluator) -> None:
     assert evaluate_detections(ONE_CUP, [], evaluator).evaluator == f"{evaluator} {version(evaluator)}"
-
-
-def test_nothing_is_printed(evaluator: CocoEvaluator, capfd: pytest.CaptureFixture[str]) -> None:
-    evaluate_detections(*random_set(1), evaluator)
-    evaluate_detections(EvaluatedSet([], [], []), [], evaluator)
-    assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.filterwarnings("error::RuntimeWarning")
-def test_nothing_is_warned_about(evaluator: CocoEvaluator) -> None:
-    evaluate_detections(*random_set(2), evaluator)
-    evaluate_detections(EvaluatedSet([], [], []), [], evaluator)
 
 
 def test_a_package_that_is_not_installed_is_named_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

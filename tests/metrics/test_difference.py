@@ -62,11 +62,6 @@ def test_nothing_but_nan_has_no_range() -> None:
     assert math.isnan(found.test.low)
 
 
-def test_a_signalling_nan_is_a_nan_like_any_other() -> None:
-    found = compare_tensors(np.array([0x7F800001], np.uint32).view(np.float32), float32(1))
-    assert (found.test.nan, found.different) == (1, 1)
-
-
 def test_negative_zero_equals_zero() -> None:
     assert compare_tensors(float32(-0.0), float32(0.0)).different == 0
 
@@ -102,12 +97,6 @@ def test_empty_tensors_are_equal(scale: Scale | None) -> None:
     assert math.isnan(found.native_error)
 
 
-def test_a_number_without_axes() -> None:
-    found = compare_tensors(np.array(3.0), np.array(2.0))
-    assert (found.elements, found.sums.absolute, found.sums.max_relative) == (1, 1.0, 0.5)
-    assert compare_tensors(np.array(250, np.uint8), np.array(3, np.uint8), HALF, HALF).max_quanta == 247
-
-
 @pytest.mark.parametrize("shape", [(2, 3), (6, 1), (5,)])
 def test_other_shapes_are_not_compared(shape: tuple[int, ...]) -> None:
     found = compare_tensors(np.zeros(shape, np.float32), np.zeros(6, np.float32))
@@ -124,21 +113,11 @@ def test_equally_quantised_numbers_are_counted_in_quanta() -> None:
     assert (found.test.low, found.test.high) == (-2.0, 120.0)
 
 
-def test_int16_extremes_are_65535_quanta_apart() -> None:
-    test, reference = np.array([-32768], np.int16), np.array([32767], np.int16)
-    assert compare_tensors(test, reference, HALF, HALF).max_quanta == 65535
-
-
 def test_differently_quantised_numbers_are_compared_as_real_ones() -> None:
     """(14 - 10) / 2 = 2 and 8 / 4 = 2; (10 - 10) / 2 = 0 and 4 / 4 = 1."""
     test, reference = np.array([14, 10], np.uint8), np.array([8, 4], np.uint8)
     found = compare_tensors(test, reference, HALF, Scale(0.25, 0))
     assert (found.quanta, found.different, found.sums.absolute, found.native_error) == (None, 1, 1.0, 0.5)
-
-
-def test_one_scale_for_two_types_is_compared_as_real_numbers() -> None:
-    found = compare_tensors(np.array([3], np.int8), np.array([5], np.uint8), HALF, HALF)
-    assert (found.quanta, found.sums.absolute) == (None, 1.0)
 
 
 def test_quantised_against_float_is_compared_in_real_units() -> None:

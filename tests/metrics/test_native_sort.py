@@ -171,26 +171,6 @@ def test_heapsort_of_few_values(sorter: Path) -> None:
     assert sorted_by(sorter, "heap", arrays) == [[place for _, place in items] for items in found]
 
 
-def test_ordinary_arrays_need_no_heapsort(heapsorts: list[int]) -> None:
-    for scores in of_few_values([1000, 2000], (2, 256, 100_000), 4):
-        order_by_score(scores)
-    assert heapsorts == []
-
-
-@pytest.mark.parametrize("size", [0, 1, 5, 16, 17, 200, 1500])
-def test_every_index_once_from_the_highest_score_down(size: int) -> None:
-    for scores in [*of_few_values([size], (1, 3, 40, 100_000), 5), killer(size)]:
-        order = order_by_score(scores)
-        assert sorted(order) == list(range(size))
-        assert [scores[place] for place in order] == sorted(scores, reverse=True)
-
-
 def test_up_to_16_equal_scores_keep_their_order_and_17_do_not() -> None:
     assert order_by_score([0.5] * 16) == list(range(16))
     assert order_by_score([0.5] * 17) != list(range(17))
-
-
-def test_scores_are_left_as_they_were() -> None:
-    scores = [0.1, 0.9, 0.5] * 20
-    order_by_score(scores)
-    assert scores == [0.1, 0.9, 0.5] * 20

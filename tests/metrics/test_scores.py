@@ -79,11 +79,6 @@ def test_agreements_add_up() -> None:
     assert (ScoreAgreement(1, 1, 5) + ScoreAgreement(1, 0, None)).top5_overlap is None
 
 
-def test_a_number_and_nothing_are_no_scores() -> None:
-    assert compare_scores(np.array(1.0), np.array(1.0)) is None
-    assert compare_scores(np.empty((2, 0)), np.empty((2, 0))) is None
-
-
 @pytest.mark.parametrize(
     ("shape", "from_softmax", "expected"),
     [

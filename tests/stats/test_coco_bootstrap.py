@@ -17,16 +17,14 @@ from evaltools.metrics.coco_stats import (
     evaluate_detections,
     evaluate_with_matches,
 )
-from evaltools.stats import coco_bootstrap
 from evaltools.stats.coco_bootstrap import (
-    FIGURES,
     ImageMatches,
     coco_figures,
     percentile_interval,
     resample_weights,
 )
 from evaltools.stats.interval import Interval
-from tests.metrics.test_coco_stats import AWKWARD, CATEGORIES, CUP, by_hand, found, random_set, true
+from tests.metrics.test_coco_stats import CATEGORIES, CUP, by_hand, found, random_set, true
 
 Detections = list[DetectedObject]
 Floats = npt.NDArray[np.float64]
@@ -79,34 +77,12 @@ def test_with_weights_of_1_the_figures_are_those_of_cocoeval(seed: int) -> None:
     assert_equal(coco_figures(matches_of(evaluated, detections), ones)[0], of_cocoeval(evaluated, detections))
 
 
-@pytest.mark.parametrize("name", AWKWARD)
-def test_awkward_sets(name: str) -> None:
-    evaluated, detections, _ = AWKWARD[name]
-    images = len(set(evaluated.image_ids))
-    listed = [each for each in detections if each.image_id in evaluated.image_ids]
-    weights = np.array([[1] * images, [3] * images, [0] * images, range(images)])
-    figures = coco_figures(matches_of(evaluated, detections), weights)
-    for row, values in zip(weights, figures, strict=True):
-        assert_equal(values, of_cocoeval(*copied(evaluated, listed, row.tolist())))
-
-
 @pytest.mark.parametrize("levels", [2, 8, 10**6])
 @pytest.mark.parametrize("seed", range(12))
 def test_weights_give_what_cocoeval_gives_for_images_that_are_there_so_often(seed: int, levels: int) -> None:
     evaluated, detections = random_set(seed, images=7, levels=levels, crowd=(0.15, 0.6)[seed % 2])
     weights = np.random.default_rng(seed).integers(0, 4, (4, 7))
     figures = coco_figures(matches_of(evaluated, detections), weights)
-    for row, values in zip(weights, figures, strict=True):
-        assert_equal(values, of_cocoeval(*copied(evaluated, detections, row.tolist())))
-
-
-def test_drawn_resamples_of_a_larger_set() -> None:
-    evaluated, detections = random_set(3, images=60, per_image=12, levels=20)
-    weights = resample_weights(60, 4, seed=5)
-    assert weights.min() == 0
-    assert weights.max() > 2
-    figures = coco_figures(matches_of(evaluated, detections), weights)
-    assert len(np.unique(figures[:, 0])) == 4
     for row, values in zip(weights, figures, strict=True):
         assert_equal(values, of_cocoeval(*copied(evaluated, detections, row.tolist())))
 
@@ -172,52 +148,6 @@ def test_a_recall_is_reached_where_numpy_searchsorted_says() -> None:
         highest = [precision[place:].max() for place in range(2 * count)]
         reached = np.searchsorted(true_positives / count, np.linspace(0, 1, 101), side="left")
         assert figures[count - 1, 0] == pytest.approx(np.mean([highest[place] for place in reached]), abs=1e-12)
-
-
-def test_blocks_of_resamples_do_not_change_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    evaluated, detections = random_set(9, images=20, levels=10)
-    matches, weights = matches_of(evaluated, detections), resample_weights(20, 50, seed=1)
-    whole = coco_figures(matches, weights)
-    monkeypatch.setattr(coco_bootstrap, "_MOST_WEIGHTS", 20 * 16)
-    assert_equal(coco_figures(matches, weights), whole)
-    monkeypatch.setattr(coco_bootstrap, "_BLOCK", 300)
-    assert_equal(coco_figures(matches, weights), whole)
-    assert_equal(coco_figures(matches, weights[7:8]), whole[7:8])
-
-
-def test_the_change_between_equal_configurations_is_exactly_0_in_every_resample() -> None:
-    evaluated, detections = random_set(2, images=30, levels=10)
-    first, second = (matches_of(evaluated, list(detections)) for _ in range(2))
-    weights = resample_weights(30, 200, seed=3)
-    change = coco_figures(second, weights) - coco_figures(first, weights)
-    assert np.unique(change[~np.isnan(change)]).tolist() == [0]
-    assert not np.isnan(change[:, 0]).any()
-    interval = percentile_interval(change[:, 0])
-    assert (interval.low, interval.high) == (0, 0)
-
-
-def test_types_and_ranges() -> None:
-    evaluated, detections = random_set(4)
-    matches = matches_of(evaluated, detections)
-    figures = coco_figures(matches, resample_weights(5, 7, seed=1))
-    assert figures.shape == (7, FIGURES)
-    assert figures.dtype == np.float64
-    assert np.nanmin(figures) >= 0
-    assert np.nanmax(figures) <= 1
-    assert coco_figures(matches, np.zeros((0, 5), np.int64)).shape == (0, FIGURES)
-    for shape in ((5,), (2, 4), (5, 2)):
-        with pytest.raises(ValueError, match=r"expected is \(resamples, 5\)"):
-            coco_figures(matches, np.ones(shape, np.int64))
-
-
-def test_the_figures_with_matches_are_those_without() -> None:
-    evaluated, detections = random_set(8)
-    evaluation, matches = evaluate_with_matches(evaluated, detections)
-    assert evaluation == evaluate_detections(evaluated, detections)
-    assert matches.image_count == 5
-    assert matches.category_count == len(evaluated.categories)
-    assert len(matches.scores) == len(detections)
-    assert matches.truth_counts[0].sum() == sum(not truth.is_crowd for truth in evaluated.truths)
 
 
 def test_the_matches_do_not_depend_on_the_package() -> None:

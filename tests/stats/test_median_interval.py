@@ -101,14 +101,3 @@ def test_a_ratio_of_rounds_does_not_feel_how_fast_a_round_was() -> None:
     assert found.ratio == pytest.approx(np.exp(logarithms.mean()))
     assert found.interval.low == pytest.approx(np.exp(logarithms.mean() - half))
     assert found.interval.high == pytest.approx(np.exp(logarithms.mean() + half))
-
-
-def test_a_ratio_needs_rounds_of_both() -> None:
-    assert rounds_ratio([], []) is None
-    assert rounds_ratio([[]], [[5]]) is None
-    one = rounds_ratio([[10], [10]], [[30], []])
-    assert one is not None
-    assert (one.pairs, one.interval) == (1, None)
-    zero = rounds_ratio([[0]], [[1]])
-    assert zero is not None
-    assert zero.ratio == pytest.approx(2)
