@@ -8,9 +8,7 @@ import itertools
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
-import tflite
 from msgspec import Struct
 from msgspec.structs import fields, replace
 from pycocotools.coco import COCO
@@ -27,8 +25,6 @@ from evaltools.tasks.coco.outputs import recognised_output_map
 from evaltools.tasks.coco.task import CocoOptions, detector_input
 from evaltools.tasks.shared.image_input import load_picture
 from tests.command import Completed, evaltools_here
-
-RUN_METRICS = "object_detection_metrics"
 
 
 class Real(Struct, frozen=True):
@@ -143,19 +139,6 @@ def test_without_ground_truth_as_the_native_tool(real: Real, shared: Path, tmp_p
     assert proto_without_latencies(output) == proto_without_latencies(recorded / "out.pb")
 
 
-def test_too_few_labels_end_a_native_run(real: Real) -> None:
-    completed = evaltools_here(
-        "coco",
-        f"--model_file={real.model}",
-        f"--ground_truth_images_path={real.folder / 'images'}",
-        f"--ground_truth_annotations={real.annotations}",
-        f"--model_output_labels={real.folder / 'labelmap_90.txt'}",
-        "--compat=native",
-    )
-    assert completed.code == 2
-    assert "Encountered invalid class ID: 90" in completed.err
-
-
 class ThreeConfigurations(Struct, frozen=True):
     """One pass of the reference, XNNPACK and the other runtime."""
 
@@ -241,55 +224,6 @@ def test_evaluators_give_the_same_figures(three: ThreeConfigurations, faster: Ot
         assert one.ap == pytest.approx(two.ap, abs=1e-12)
 
 
-def with_output_order(model: Path, order: tuple[int, ...]) -> bytes:
-    """The same model with its outputs in another order."""
-    content = model.read_bytes()
-    outputs = tflite.Model.GetRootAs(content, 0).Subgraphs(0).OutputsAsNumpy()
-    for candidate in _places(content, outputs.tobytes()):
-        patched = bytearray(content)
-        patched[candidate : candidate + outputs.nbytes] = outputs[list(order)].tobytes()
-        found = tflite.Model.GetRootAs(patched, 0).Subgraphs(0).OutputsAsNumpy()
-        if found.tolist() == outputs[list(order)].tolist():
-            return bytes(patched)
-    raise AssertionError("the outputs cannot be patched")
-
-
-def _places(content: bytes, wanted: bytes) -> list[int]:
-    return [
-        match for match in range(0, len(content) - len(wanted), 4) if content[match : match + len(wanted)] == wanted
-    ]
-
-
-@pytest.fixture(scope="module")
-def shuffled(real: Real, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The SSD with its outputs in the order of a TF2 export: scores, boxes, count, classes."""
-    path = tmp_path_factory.mktemp("shuffled") / "shuffled.tflite"
-    path.write_bytes(with_output_order(real.model, (2, 0, 3, 1)))
-    return path
-
-
-def test_shuffled_outputs_are_recognised_and_named(real: Real, shared: Path, shuffled: Path) -> None:
-    expected = without_latencies((shared / "oracle" / "coco" / "ssd__xnnpack_default" / "stdout.txt").read_text())
-    common = [f"--ground_truth_annotations={real.annotations}", "--reference=none", "--runtime=litert"]
-    recognised = real.run(*common, model=shuffled)
-    assert (
-        "outputs: boxes=1,classes=3,scores=0,count=2 (from the operator TFLite_Detection_PostProcess)" in recognised.err
-    )
-    assert without_latencies(recognised.out) == expected
-
-
-def test_a_strict_order_on_shuffled_outputs_is_found_out(real: Real, shuffled: Path) -> None:
-    completed = real.run(
-        f"--ground_truth_annotations={real.annotations}",
-        "--reference=none",
-        "--runtime=litert",
-        "--compat=native",
-        model=shuffled,
-    )
-    assert completed.code == 2
-    assert "--output_map=boxes=1,classes=3,scores=0,count=2" in completed.err
-
-
 def test_outputs_are_told_apart_without_the_operator(real: Real) -> None:
     model = replace(read_model(real.model), detection=None)
     unnamed = replace(model, outputs=tuple(replace(tensor, name="") for tensor in model.outputs))
@@ -335,33 +269,3 @@ def test_another_class_offset_is_detected_or_stated(
     assert coco.figures[0].evaluation is not None
     assert expected is not None
     assert coco.figures[0].evaluation.stats == expected.stats
-
-
-def test_a_wrong_offset_that_was_stated_is_found_out(real: Real) -> None:
-    completed = real.run(
-        f"--ground_truth_annotations={real.annotations}",
-        "--reference=none",
-        "--runtime=litert",
-        "--class_offset=0",
-        "--num_images=30",
-    )
-    assert completed.code == 0, completed.err
-    assert "--class_offset=+1" in completed.err
-
-
-def test_letterboxed_boxes_lie_on_the_same_objects(real: Real, tmp_path: Path) -> None:
-    """The SSD was trained on stretched pictures, so letterboxing costs accuracy, but boxes must come back to place."""
-    output = tmp_path / "result.json"
-    completed = real.run(
-        f"--ground_truth_annotations={real.annotations}",
-        "--reference=none",
-        "--config=boxed: runtime=litert",
-        "--resize=letterbox",
-        "--num_images=40",
-        f"--output_file_path={output}",
-    )
-    assert completed.code == 0, completed.err
-    coco = read_result(output).part
-    assert coco.figures[0].evaluation is not None
-    assert (coco.figures[0].evaluation.stats.ap50 or 0) > 0.2
-    assert np.isfinite(coco.figures[0].evaluation.stats.ap or np.nan)

@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from evaltools.model.cut import CuttableModel
 from tests.cli.device import runs as device_runs
 from tests.cli.evaluate.sample_runs import figures, figures_here
@@ -47,26 +45,6 @@ def test_photos_on_two_devices_give_the_result_of_this_computer(
     parts = device_runs.device_run(output)["parts"]
     assert {part["serial"] for part in parts} == set(serials(devices))
     assert sum(part["examples"] for part in parts) == PHOTOS
-
-
-@pytest.mark.once
-def test_drawn_photos_on_two_devices_decide_as_a_run_of_all_photos_does(
-    network: Network, devices: Devices, photos: Path, zoo: Path, tmp_path: Path
-) -> None:
-    arguments = [word for word in imagenet(photos, zoo) if not word.startswith("--num_images")]
-    arguments += ["--use_xnnpack=true", "--label_check=false"]
-    folder = f"{tmp_path / 'all'}"
-    whole = figures_here([*arguments, f"--run_dir={folder}"], tmp_path / "all.json")
-    (of_all,) = (entry["figures"]["agreement"] for entry in whole["configurations"] if entry["role"] == "test")
-    output = tmp_path / "drawn.json"
-    arguments += ["--sample=informed", "--stop=decided", "--limit=agreement >= 98 %", f"--reference_run={folder}"]
-    command = device_runs.on_devices(network, serials(devices), arguments, f"--output_file_path={output}")
-    done = device_runs.run(command)
-    assert done.code == 0, done.err
-    sampling = json.loads(output.read_text())["sampling"]
-    assert sampling["answers"]["test"]["answer"] == ("kept" if of_all >= 0.98 else "broken")
-    sent = sum(part["examples"] for part in device_runs.device_run(output)["parts"])
-    assert sent == len(sampling["drawn"]) < whole["examples_done"]
 
 
 def test_a_search_in_a_real_model_on_photos_names_the_planted_operator_on_a_device(

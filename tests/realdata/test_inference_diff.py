@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.model import read_model
 from evaltools.result_file import read_result
-from evaltools.tasks.inference_diff.inputs import InputOptions, plan_inputs
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff
 from tests.command import Completed, evaltools_here
 from tests.realdata.conftest import zoo_models
@@ -18,20 +16,6 @@ DAMAGES_MEMORY = "keyword_scrambled_8bit"
 OTHERS = [name for name in zoo_models() if name not in REFUSED and name != DAMAGES_MEMORY]
 
 
-RANGES = {
-    "ad01_fp32": ("default", -1, 1, "noise"),
-    "coco_ssd_mobilenet_v1_1.0_quant_2018_06_29": ("quantization", 0, 255, "both"),
-    "deeplabv3_257_float": ("metadata", -1, 1, "both"),
-    "dilated_conv": ("metadata", 0, 255, "noise"),
-    "kws_ref_model_float32": ("default", -1, 1, "noise"),
-    "litert_zero_size_constant": ("default", 0, 127, "noise"),
-    "mobilenet_v1_0.25_128_quant": ("metadata", 0, 255, "both"),
-    "mobilenet_v1_0.25_224_float": ("default", -1, 1, "both"),
-    "model_ToyCar_quant_fullint": ("quantization", -84.612966, 18.622949, "noise"),
-    "pretrainedResnet_quant": ("quantization", -128, 127, "both"),
-    "str_ww_ref_model": ("quantization", -128, 127, "noise"),
-    "text_classification": ("table", 0, 9999, "noise"),
-}
 """Who tells the range of the first input, the range, and which kinds of inputs there are by default."""
 
 AMPLIFYING = ("mobilenet_v1_0.25_128_quant", "mobilenet_v1_0.5_160_quant", "pretrainedResnet_quant")
@@ -77,19 +61,6 @@ def test_kernels_nobody_doubts_are_equivalent_or_within_precision(zoo: Path, tmp
         assert found.repeatability is not None
         assert found.repeatability.identical is True
     assert all(variant.reason is None for variant in details(output).noise_floor)
-
-
-@pytest.mark.parametrize("name", RANGES)
-def test_inputs_have_the_range_that_the_model_tells(zoo: Path, name: str) -> None:
-    origin, low, high, kinds = RANGES[name]
-    model = read_model(zoo / f"{name}.tflite")
-    plan = plan_inputs(model, model.inputs, InputOptions(num_runs=2))
-    drawn = plan.ranges[0]
-    assert drawn.origin == origin
-    assert (drawn.low, drawn.high) == pytest.approx((low, high))
-    assert plan.kinds == (("noise", "photos") if kinds == "both" else ("noise", "noise"))
-    values = plan.source.inputs(0)[0].astype(float)
-    assert low - 1e-3 <= values.min() <= values.max() <= high + 1e-3
 
 
 @pytest.mark.parametrize("model", REFUSED)

@@ -52,7 +52,3 @@ def check_run(run: dict[str, Any]) -> None:
     left = sum(entry["count"] for entry in run["left_on_cpu"])
     assert run["nodes"] + left == run["total_nodes"]
     assert (run["partitions"] > 0) == (run["nodes"] > 0)
-
-
-def test_the_kinds_stated_are_those_of_models_that_are_there(zoo: Path) -> None:
-    assert set(KINDS) <= set(zoo_models())

@@ -150,16 +150,6 @@ def rendered(log: NativeBenchmarkLog, text: str) -> Iterable[str]:
         yield from native_benchmark.saved_lines(saved_as)
 
 
-@pytest.mark.parametrize("case", recorded(0))
-def test_a_log_of_a_success_is_complete(case: str, stdout: str) -> None:
-    assert parse_benchmark_log(stdout).is_complete
-
-
-@pytest.mark.parametrize("case", recorded(1, 134))
-def test_a_log_of_a_failure_is_not_complete(case: str, stdout: str) -> None:
-    assert not parse_benchmark_log(stdout).is_complete
-
-
 @pytest.mark.parametrize("case", [case for case in recorded(0) if case != "verbose"])
 def test_what_was_read_gives_the_same_lines_again(case: str, stdout: str) -> None:
     expected = [line for line in without_reports(stdout).splitlines() if is_ours(line)]

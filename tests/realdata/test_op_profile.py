@@ -101,16 +101,3 @@ def test_partitions_are_those_of_the_interpreter(zoo: Path, name: str) -> None:
     ]
     plan = execution_plan(read_contents(read_model(path)).main, frozenset[int]().union(*partitions))
     assert [frozenset(step.nodes) for step in plan if step.is_partition] == partitions
-
-
-def test_loops_show_what_they_call(zoo: Path) -> None:
-    path = zoo / "litert_multi_subgraphs_while.tflite"
-    profile = profiled(path, "builtin", 3)
-    assert [(op.type, op.node) for op in profile.ops] == [("WHILE", 0)]
-    condition, body = profile.called
-    assert (condition.graph, condition.name, body.graph, body.name) == (1, "while_cond", 2, "while_body")
-    assert {op.type: op.calls_per_run for op in condition.ops} == {"AllocateTensors": 1, "LESS": 3}
-    nodes = read_contents(read_model(path)).graphs[2].nodes
-    assert [(op.type, op.node, op.calls_per_run) for op in body.ops if op.type != "AllocateTensors"] == [
-        (node.operator, node.index, 2) for node in nodes
-    ]
