@@ -13,8 +13,6 @@ import pytest
 
 RUNTIMES = ("tflite_runtime", "ai_edge_litert")
 BUILTIN_KERNELS = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
-REFERENCE_KERNELS = "BUILTIN_REF"
-
 Array = npt.NDArray[Any]
 
 

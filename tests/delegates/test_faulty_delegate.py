@@ -88,14 +88,6 @@ def test_an_offset_is_that_share_of_what_the_output_spans(faulty_delegate: Path,
     assert difference["p90"] == pytest.approx(difference["max"], rel=0.02)
 
 
-@pytest.mark.parametrize("text", ["fault:wrong", "amount:much", "every:0", "channel:-1", "speed:3", 'tensor:""'])
-def test_options_that_it_does_not_know_are_refused(text: str, faulty_delegate: Path) -> None:
-    flags = (f"--external_delegate_path={faulty_delegate}", f"--external_delegate_options={text}")
-    told = evaltools_here("diff", f"--model_file={MODELS / 'float32.tflite'}", *FAST, *flags)
-    assert told.code == 3
-    assert "faulty_delegate: option" in told.err
-
-
 in_every_runtime = pytest.mark.parametrize("runtime", interpreters.RUNTIMES)
 AWKWARD = "model/add;model/relu:0"
 
@@ -143,35 +135,11 @@ def test_a_tensor_by_its_name_is_spoiled_wherever_it_stands(
 
 
 @in_every_runtime
-@pytest.mark.parametrize(("amount", "expected"), [("1", [2, -3, 127, 1]), ("-3", [-2, -7, 124, -3])])
-def test_a_step_is_one_of_the_whole_numbers(
-    runtime: str, amount: str, expected: list[float], faulty_delegate: Path
-) -> None:
-    values = np.array([[1, -4, 127, 0]], np.int8)
-    options = {"fault": "step", "amount": amount, "tensor": AWKWARD}
-    assert spoiled(runtime, negated_twice("int8"), faulty_delegate, values, **options) == expected
-
-
-@in_every_runtime
 def test_every_counts_the_inferences_of_a_tensor_within(runtime: str, faulty_delegate: Path) -> None:
     delegate = interpreters.load_delegate(runtime, faulty_delegate, tensor=AWKWARD, fault="zero", every=2)
     interpreter = interpreters.make_interpreter(runtime, negated_twice(), delegate)
     values = np.array([[1, -4, 2, 5]], np.float32)
     assert [float(interpreters.run(interpreter, [values])[0, 3]) for _ in range(5)] == [5, 0, 5, 0, 5]
-
-
-def test_a_name_with_separators_stands_in_quotes_on_the_command_line(faulty_delegate: Path, tmp_path: Path) -> None:
-    model, result = tmp_path / "model.tflite", tmp_path / "result.json"
-    model.write_bytes(negated_twice())
-    told = evaltools_here(
-        "diff", f"--model_file={model}", "--num_runs=4", "--noise_floor_runs=0", "--input_range=input:1:2",
-        f"--external_delegate_path={faulty_delegate}", "--use_xnnpack=false",
-        f'--external_delegate_options=fault:scale;amount:-1;tensor:"{AWKWARD}"', f"--output_file_path={result}",
-    )  # fmt: skip
-    assert told.code == 0, told.err
-    assert "EXTERNAL 2 of 2" in told.err
-    difference = json.loads(result.read_text())["part"]["comparisons"][0]["outputs"][0]["difference"]
-    assert difference["different"] == difference["elements"]
 
 
 SAMPLES = {name: (MODELS / f"{name}.tflite").read_bytes() for name in ("float32", "int8", "float16", "dynamic_range")}

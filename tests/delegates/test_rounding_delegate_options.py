@@ -45,27 +45,6 @@ def test_ops(runtime: str, rounding_delegate: Path, ops: str, outputs: list[list
 
 @both_runtimes
 @pytest.mark.parametrize(
-    ("max_nodes", "outputs"),
-    [(0, []), (1, [["2 times"]]), (3, [["4 times"]]), (99, [["6 times"]])],
-)
-def test_max_nodes(runtime: str, rounding_delegate: Path, max_nodes: int, outputs: list[list[str]]) -> None:
-    model = tiny_models.add_chain(length=5)
-    delegate = load_delegate(runtime, rounding_delegate, max_nodes=max_nodes)
-    assert delegated_outputs(make_interpreter(runtime, model, delegate)) == outputs
-
-
-@both_runtimes
-def test_taking_no_node_changes_nothing(runtime: str, rounding_delegate: Path) -> None:
-    model = tiny_models.classifier()
-    delegate = load_delegate(runtime, rounding_delegate, max_nodes=0)
-    cpu = make_interpreter(runtime, model)
-    inputs = random_inputs(cpu)
-    actual = run(make_interpreter(runtime, model, delegate), inputs)
-    np.testing.assert_array_equal(actual, run(cpu, inputs))
-
-
-@both_runtimes
-@pytest.mark.parametrize(
     ("options", "text"),
     [
         (
@@ -105,22 +84,6 @@ def test_refused_options(runtime: str, rounding_delegate: Path, options: dict[st
 
 
 @both_runtimes
-def test_failing_prepare_is_an_error_of_the_constructor(runtime: str, rounding_delegate: Path) -> None:
-    delegate = load_delegate(runtime, rounding_delegate, fail="prepare")
-    with pytest.raises(RuntimeError, match="prepare fails, as option fail asks"):
-        runtime_module(runtime).Interpreter(model_content=tiny_models.add_chain(), experimental_delegates=[delegate])
-
-
-@both_runtimes
-def test_failing_invoke_is_an_error_of_every_invoke(runtime: str, rounding_delegate: Path) -> None:
-    delegate = load_delegate(runtime, rounding_delegate, fail="invoke")
-    interpreter = make_interpreter(runtime, tiny_models.add_chain(), delegate)
-    for _ in range(2):
-        with pytest.raises(RuntimeError, match=r"invoke fails, .* \(RoundingDelegate\) failed"):
-            interpreter.invoke()
-
-
-@both_runtimes
 def test_only_the_input_that_was_named_fails(runtime: str, rounding_delegate: Path) -> None:
     """A number that has no short decimal form is found again."""
     first = np.float32(-0.41960788)
@@ -135,57 +98,6 @@ def test_only_the_input_that_was_named_fails(runtime: str, rounding_delegate: Pa
                 run(interpreter, [image])
         else:
             np.testing.assert_array_equal(run(interpreter, [image]), run(make_interpreter(runtime, model), [image]))
-
-
-@both_runtimes
-def test_no_failure_without_nodes(runtime: str, rounding_delegate: Path) -> None:
-    """The options invoke, abort, hang and leak need a node to act in."""
-    delegate = load_delegate(runtime, rounding_delegate, fail="abort", max_nodes=0)
-    make_interpreter(runtime, tiny_models.add_chain(), delegate).invoke()
-
-
-CHILD = """
-import sys
-from pathlib import Path
-from tests import interpreters, tiny_models
-
-runtime, library, fail = sys.argv[1:]
-delegate = interpreters.load_delegate(runtime, Path(library), fail=fail)
-interpreter = interpreters.make_interpreter(runtime, tiny_models.add_chain(), delegate)
-print("invoking", flush=True)
-interpreter.invoke()
-print("done", flush=True)
-"""
-
-
-def start_child(runtime: str, library: Path, fail: str) -> subprocess.Popen[str]:
-    """A process that is about to invoke the failing delegate."""
-    runtime_module(runtime)
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, runtime, str(library), fail],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline() == "invoking\n"
-    return child
-
-
-@both_runtimes
-def test_abort_ends_the_process(runtime: str, rounding_delegate: Path) -> None:
-    with start_child(runtime, rounding_delegate, "abort") as child:
-        assert child.wait(timeout=60) == -signal.SIGABRT
-
-
-@both_runtimes
-def test_hang_never_returns(runtime: str, rounding_delegate: Path) -> None:
-    with start_child(runtime, rounding_delegate, "hang") as child:
-        try:
-            with pytest.raises(subprocess.TimeoutExpired):
-                child.wait(timeout=0.5)
-        finally:
-            child.kill()
 
 
 LEAKING = """
@@ -227,15 +139,3 @@ def test_a_leak_takes_address_space_until_there_is_none(
     assert child.stdout.splitlines() == lines, child.stderr
     assert child.returncode == -signal.SIGABRT
     assert "rounding_delegate: no memory for another 1024 MB" in child.stderr
-
-
-@both_runtimes
-def test_nothing_is_printed_on_success(
-    runtime: str, rounding_delegate: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    delegate = load_delegate(runtime, rounding_delegate)
-    interpreter = make_interpreter(runtime, tiny_models.add_chain(), delegate)
-    run(interpreter, random_inputs(interpreter))
-    del interpreter, delegate
-    out, err = capfd.readouterr()
-    assert "rounding" not in (out + err).lower()

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from evaltools.delegates import DELEGATES, PARAMETERS, DelegateSettings
+from evaltools.delegates import PARAMETERS, DelegateSettings
 from evaltools.delegates.hexagon import HEXAGON
 from evaltools.delegates.registry import OURS
 from evaltools.errors import UsageError
@@ -70,10 +70,6 @@ def test_what_would_not_take_effect_is_refused(flags: list[str], message: str) -
     assert message in str(caught.value)
 
 
-def test_a_delegate_that_is_switched_off_may_keep_its_flags() -> None:
-    assert settings("use_gpu=false", "gpu_backend=cl").requested == ()
-
-
 def test_not_given_differs_from_false() -> None:
     assert not settings().is_given("use_xnnpack")
     assert settings("use_xnnpack=false").is_given("use_xnnpack")
@@ -112,11 +108,6 @@ def test_the_flags_are_those_of_the_native_tools() -> None:
 def test_true_defaults_are_the_native_ones() -> None:
     true_by_default = {name for name, parameter in PARAMETERS.items() if parameter.default is True}
     assert true_by_default == {"gpu_precision_loss_allowed", "gpu_experimental_enable_quant", "disable_nnapi_cpu"}
-
-
-def test_every_delegate_is_switched_on_by_one_of_its_own_flags() -> None:
-    for delegate in DELEGATES:
-        assert delegate.enabled_by in [parameter.name for parameter in delegate.parameters]
 
 
 TWO_EXTERNALS = (

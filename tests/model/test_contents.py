@@ -80,10 +80,3 @@ def test_a_file_that_vanishes_after_it_was_checked_is_refused_where_it_is_not_he
         assert operator_counts(read_contents(model).graphs) == {"ADD": 2}
     with pytest.raises(ModelError, match="model.tflite cannot be read any more: No such file or directory; put it"):
         read_contents(replace(model, held=None))
-
-
-def test_custom_operators_have_their_own_name(tmp_path: Path) -> None:
-    graph = Graph()
-    fed = graph.tensor("input", (1, 3))
-    given = graph.node("MyOwn", [fed], graph.tensor("given", (1, 3)), b"")
-    assert operator_counts(contents_of(tmp_path, graph.to_bytes([fed], [given])).graphs) == {"MyOwn": 1}

@@ -58,30 +58,6 @@ def test_ids_are_followed_through_operators_that_keep_values(tmp_path: Path, thr
     assert read(tmp_path, lookup(through=through)).inputs[0].rows == 10
 
 
-def test_ids_are_not_followed_through_arithmetic(tmp_path: Path) -> None:
-    assert read(tmp_path, lookup(through=("CAST", "NEG"))).inputs[0].rows is None
-
-
-def test_of_two_tables_the_smaller_one_counts(tmp_path: Path) -> None:
-    graph = Graph()
-    ids = graph.tensor("ids", (3,), "int32")
-    large, small = (graph.constant("table", np.zeros((rows, 2), np.float32)) for rows in (10, 7))
-    first = graph.node("GATHER", [large, ids], graph.tensor("a", (3, 2)), "GatherOptions")
-    second = graph.node("EMBEDDING_LOOKUP", [ids, small], graph.tensor("b", (3, 2)))
-    assert read(tmp_path, graph.to_bytes([ids], [first, second])).inputs[0].rows == 7
-
-
-def test_a_table_that_is_itself_the_input_is_not_selected_from(tmp_path: Path) -> None:
-    graph = Graph()
-    table, ids = graph.tensor("table", (5, 2)), graph.constant("ids", np.zeros(3, np.int32))
-    picked = graph.node("GATHER", [table, ids], graph.tensor("picked", (3, 2)), "GatherOptions")
-    assert read(tmp_path, graph.to_bytes([table], [picked])).inputs[0].rows is None
-    graph = Graph()
-    table, ids = graph.tensor("table", (5, 2)), graph.constant("ids", np.zeros(3, np.int32))
-    picked = graph.node("EMBEDDING_LOOKUP", [ids, table], graph.tensor("picked", (3, 2)))
-    assert read(tmp_path, graph.to_bytes([table], [picked])).inputs[0].rows is None
-
-
 @pytest.mark.parametrize("last", ["SOFTMAX", "LOGISTIC", "L2_NORMALIZATION"])
 @pytest.mark.parametrize("after", [(), ("RESHAPE", "QUANTIZE"), ("DEQUANTIZE",)])
 def test_the_operator_that_makes_an_output_is_known(tmp_path: Path, last: str, after: tuple[str, ...]) -> None:
@@ -140,11 +116,3 @@ def test_variables_and_resources_make_a_state(tmp_path: Path) -> None:
         tensor = graph.tensor("input", (1,))
         graph.tensor("memory", (1,), **settings)
         assert read(tmp_path, graph.to_bytes([tensor], [tensor])).stateful is stateful
-
-
-def test_a_state_in_another_graph_counts_too(tmp_path: Path) -> None:
-    graph = Graph()
-    tensor = graph.tensor("input", (1,))
-    graph.next_graph([tensor], [tensor])
-    variable = graph.tensor("memory", (1,), variable=True)
-    assert read(tmp_path, graph.to_bytes([variable], [variable])).stateful

@@ -81,16 +81,6 @@ def test_each_kind_is_told(tmp_path: Path, content: bytes, kind: str) -> None:
     assert kind_of(tmp_path, content).kind == kind
 
 
-def test_small_float_tensors_that_a_converter_leaves_alone_do_not_make_a_mixture(tmp_path: Path) -> None:
-    graph = Graph()
-    fed = graph.tensor("input", (1, 8))
-    first = add_dense(graph, fed, BYTES, quantization=SCALED)
-    second = add_dense(graph, first, np.ones((4, 4), np.float32))
-    found = kind_of(tmp_path, graph.to_bytes([fed], [second]))
-    assert found.kind == "dynamic range"
-    assert "1 of 2 operators with weights: float32" in found.reason
-
-
 def test_float_and_integer_operators_with_weights_are_a_mixture(tmp_path: Path) -> None:
     graph = Graph()
     fed = graph.tensor("input", (1, 8))
@@ -126,12 +116,6 @@ def test_fake_quant_is_a_sign_of_training_in_a_model_that_computes_in_float(tmp_
     )
     found = kind_of(tmp_path, graph.to_bytes([fed], [add_dense(graph, fake, FLOATS)]))
     assert (found.kind, found.training) == ("float32", FAKE_QUANT_FOUND)
-
-
-def test_a_model_without_nodes_has_no_kind(tmp_path: Path) -> None:
-    graph = Graph()
-    fed = graph.tensor("input", (1, 8))
-    assert kind_of(tmp_path, graph.to_bytes([fed], [fed])).kind == "neither float nor quantised"
 
 
 @pytest.mark.parametrize(

@@ -93,16 +93,3 @@ def test_a_range_stands_beside_a_normalisation() -> None:
     content = metadata([1], [2], stats=([9], [3]))
     assert input_ranges(content) == {0: ValueRange(3, 9)}
     assert input_normalization(content) == InputNormalization((1,), (2,))
-
-
-@pytest.mark.parametrize(
-    ("largest", "smallest"),
-    [([1], [1]), ([0], [1]), ([], [0]), ([1], []), ([float("inf")], [0]), ([1], [float("nan")])],
-)
-def test_ranges_that_are_none_are_left_out(largest: list[float], smallest: list[float]) -> None:
-    assert input_ranges(ranges((largest, smallest), ([2], [1]))) == {1: ValueRange(1, 2)}
-
-
-def test_a_range_cut_short_counts_as_none() -> None:
-    content = ranges(([255], [0]))
-    assert all(input_ranges(content[:length]) == {} for length in range(len(content) - 4))

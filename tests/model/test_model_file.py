@@ -30,10 +30,6 @@ def test_inputs_outputs_and_quantisation(tmp_path: Path) -> None:
     assert model.normalization is None
 
 
-def test_a_tensor_prints_its_name_type_and_shape() -> None:
-    assert str(TensorInfo(0, "input", "uint8", (1, 2), (-1, 2), None, None)) == "input: uint8[-1,2]"
-
-
 def test_content_stands_for_the_file(tmp_path: Path) -> None:
     model = read_model(written(tmp_path, tiny_models.add_chain()))
     assert model.read() == tiny_models.add_chain()
@@ -57,12 +53,6 @@ def test_tensors_go_by_name_signature_name_and_number(tmp_path: Path) -> None:
     model = read_model(written(tmp_path, tiny_models.two_inputs()))
     inputs = [model.inputs[0], replace(model.inputs[1], signature_name="other")]
     assert [model.named("input", name, inputs) for name in ("left", "right", "other", "0", "1")] == [0, 1, 1, 0, 1]
-
-
-def test_a_name_goes_before_a_number(tmp_path: Path) -> None:
-    model = read_model(written(tmp_path, tiny_models.two_inputs()))
-    inputs = [replace(model.inputs[0], name="1"), replace(model.inputs[1], name="0")]
-    assert [model.named("input", name, inputs) for name in ("0", "1")] == [1, 0]
 
 
 @pytest.mark.parametrize("name", ["", "2", "-1", "lef"])
@@ -119,10 +109,3 @@ def test_files_that_are_no_model(tmp_path: Path, content: bytes, message: str) -
     with pytest.raises(ModelError) as caught:
         read_model(written(tmp_path, content))
     assert message in str(caught.value)
-
-
-def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="cannot be read: No such file or directory"):
-        read_model(tmp_path / "none.tflite")
-    with pytest.raises(ModelError, match=r"is a folder; give a \.tflite file"):
-        read_model(tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +14,7 @@ from evaltools.model.flatbuffer import Table
 from evaltools.model.signature import signature_graph, signature_keys, signature_names, with_main_graph
 from evaltools.runtime import open_session
 from tests import tiny_models
-from tests.interpreters import make_interpreter, run, runtime_module
-from tests.model.test_metadata import metadata
+from tests.interpreters import runtime_module
 from tests.tflite_writer import Graph, Signature
 
 RUNTIMES = {"litert": "ai_edge_litert", "tflite_runtime": "tflite_runtime"}
@@ -94,26 +92,6 @@ def test_the_graph_of_the_signature_runs_with_another_shape(path: Path, runtime:
     assert session.delegation.total_nodes == 1
 
 
-@in_every_runtime
-def test_the_displaced_main_graph_stays_whole(runtime: str) -> None:
-    """Swapping twice gives the file again; swapped once, the runtime's own main graph is the second one."""
-    content = tiny_models.two_signatures()
-    swapped = with_main_graph(content, 1, "it")
-    assert with_main_graph(swapped, 1, "it") == content
-    interpreter = make_interpreter(RUNTIMES[runtime], swapped)
-    assert run(interpreter, [np.full((2, 3), 2, np.float32)]).tolist() == [[-2] * 3] * 2
-
-
-def test_the_last_of_three_graphs_comes_first_and_the_others_stay() -> None:
-    graph = Graph()
-    for name in ("a", "b"):
-        tensor = graph.tensor(name, (1,))
-        graph.next_graph([tensor], [tensor])
-    tensor = graph.tensor("c", (1,))
-    swapped = Table.root(memoryview(with_main_graph(graph.to_bytes([tensor], [tensor]), 2, "it")))
-    assert [subgraph.tables(0)[0].text(3) for subgraph in swapped.tables(2)] == ["c", "b", "a"]
-
-
 def test_a_graph_that_others_call_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "calls.tflite"
     path.write_bytes(tiny_models.two_signatures(call_second=True))
@@ -154,26 +132,3 @@ def test_an_unknown_signature_is_refused_with_those_that_exist(path: Path, tmp_p
     (tmp_path / "none.tflite").write_bytes(tiny_models.add_chain())
     with pytest.raises(ModelError, match="it has none; leave --signature out"):
         read_model(tmp_path / "none.tflite", "negate")
-
-
-def test_metadata_tells_about_the_main_graph_alone(tmp_path: Path) -> None:
-    (tmp_path / "model.tflite").write_bytes(tiny_models.two_signatures(metadata=metadata([1], [2], stats=([9], [3]))))
-    first, second = (read_model(tmp_path / "model.tflite", key) for key in ("double", "negate"))
-    assert first.normalization is not None
-    assert first.inputs[0].stated_range is not None
-    assert (second.normalization, second.inputs[0].stated_range) == (None, None)
-
-
-def test_damage_raises_nothing_but_a_model_error(tmp_path: Path) -> None:
-    content, chance = tiny_models.two_signatures(), random.Random(0)
-    refused = 0
-    for _ in range(500):
-        damaged = bytearray(content)
-        for _ in range(chance.randrange(1, 8)):
-            damaged[chance.randrange(8, len(damaged))] = chance.randrange(256)
-        (tmp_path / "model.tflite").write_bytes(damaged)
-        try:
-            read_model(tmp_path / "model.tflite", "negate")
-        except ModelError:
-            refused += 1
-    assert 50 < refused < 500

@@ -82,11 +82,6 @@ def test_whole_numbers_that_are_cast_first_are_pixels_too(tmp_path: Path) -> Non
     assert shown(tmp_path, *chain([("MUL", 1 / 255)], "int32")) == ValueRange(0, 255, ("MUL",))
 
 
-def test_a_constant_may_stand_first_where_that_is_the_same(tmp_path: Path) -> None:
-    assert shown(tmp_path, *chain([("MUL", 1 / 255)], constant_first=True)) == ValueRange(0, 255, ("MUL",))
-    assert shown(tmp_path, *chain([("SUB", 127.5)], constant_first=True)) is None
-
-
 def test_constants_of_half_precision_are_read_behind_their_dequantize(tmp_path: Path) -> None:
     graph = Graph()
     first = graph.tensor("image", (1, 4, 4, 3))
@@ -94,12 +89,6 @@ def test_constants_of_half_precision_are_read_behind_their_dequantize(tmp_path: 
     scale = graph.node("DEQUANTIZE", [half], graph.tensor("scale", (1,)), "DequantizeOptions")
     scaled = graph.node("MUL", [first, scale], graph.tensor("scaled", (1, 4, 4, 3)), "MulOptions")
     assert shown(tmp_path, graph, first, scaled) == ValueRange(0, 255, ("MUL",))
-
-
-def test_an_input_that_is_used_twice_shows_nothing(tmp_path: Path) -> None:
-    graph, first, output = chain([("MUL", 1 / 255)])
-    both = graph.node("ADD", [output, first], graph.tensor("both", (1, 4, 4, 3)), "AddOptions")
-    assert shown(tmp_path, graph, first, both) is None
 
 
 def test_a_quantize_takes_what_its_type_holds(tmp_path: Path) -> None:

@@ -72,8 +72,3 @@ def test_a_scale_that_is_no_sound_number_is_refused(scale: float) -> None:
     struct.pack_into("<f", content, value, scale)
     with pytest.raises(DamagedFlatbuffer, match="a scale that is negative or no number"):
         verify_model(Table.root(memoryview(bytes(content))))
-
-
-def test_every_tiny_model_is_sound() -> None:
-    for content in (tiny_models.add_chain(), tiny_models.classifier(), tiny_models.two_inputs()):
-        verify_model(Table.root(memoryview(content)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 from PIL import Image
 
 from evaltools.errors import ImageError
-from evaltools.preprocess.decode import PictureHeader, decode_image, decode_picture, picture_header, read_picture
+from evaltools.preprocess.decode import decode_image, decode_picture, read_picture
 
 
 def saved(folder: Path, name: str, picture: Image.Image, **options: object) -> Path:
@@ -110,11 +109,6 @@ def test_the_ending_says_how_to_read(tmp_path: Path) -> None:
         decode_image(path.rename(tmp_path / "a.gif"))
 
 
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ImageError):
-        decode_image(tmp_path / "none.jpg")
-
-
 def test_a_picture_beyond_the_native_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaltools.preprocess.decode._MAX_COMPONENT_COUNT", 3 * 16)
     with pytest.raises(ImageError, match="is too large: 4x4x3"):
@@ -133,33 +127,6 @@ def test_what_was_read_is_decoded_without_the_file(tmp_path: Path, name: str) ->
     assert data == path.read_bytes()
     path.unlink()
     assert np.array_equal(decode_picture(data, path.suffix, 4, 5), expected)
-
-
-@pytest.mark.parametrize("read", [decode_image, read_picture])
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("none.jpg", "is no readable JPEG picture: [Errno 2] No such file or directory: '{}'"),
-        ("none.png", "is no readable PNG picture: [Errno 2] No such file or directory: '{}'"),
-        ("none.rgb8", "cannot be read: No such file or directory"),
-        ("none.gif", "extension '.gif' is not supported; use .jpeg, .jpg, .png, .rgb8"),
-    ],
-)
-def test_what_is_said_of_missing_files(tmp_path: Path, name: str, message: str, read: Callable[[Path], object]) -> None:
-    with pytest.raises(ImageError) as refused:
-        read(tmp_path / name)
-    assert str(refused.value) == message.format(tmp_path / name)
-
-
-def test_a_file_that_is_no_picture_is_named_where_its_name_is_known(tmp_path: Path) -> None:
-    path = tmp_path / "a.jpg"
-    path.write_bytes(b"hello")
-    with pytest.raises(ImageError) as refused:
-        decode_image(path)
-    assert str(refused.value) == f"is no readable JPEG picture: cannot identify image file '{path}'"
-    with pytest.raises(ImageError) as refused:
-        decode_picture(b"hello", ".jpg")
-    assert str(refused.value) == "is no readable JPEG picture: cannot identify image file"
 
 
 def test_huge_files_are_not_read_into_memory(tmp_path: Path) -> None:
@@ -197,15 +164,6 @@ def test_the_emptiest_picture_is_no_damaged_one(
     """Of one colour, at the lowest quality: nothing takes fewer bytes."""
     path = saved(tmp_path, "a.jpg", Image.new(mode, (799, 601)), quality=1, subsampling=subsampling, **options)
     assert decode_image(path).shape == (601, 799, 3)
-
-
-def test_what_pillow_warns_about_is_not_printed(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
-    """A damaged EXIF, which is ignored, and a picture that is large, but not too large for us."""
-    exif = b"Exif\0\0II*\0\x08\0\0\0\xff\xff\x12\x01\x03\0\x01\0\0\0"
-    decode_image(saved(tmp_path, "a.jpg", Image.new("L", (8, 8)), exif=exif))
-    assert picture_header(tmp_path / "a.jpg") == PictureHeader(8, 8, is_rotated=False)
-    picture_header(saved(tmp_path, "b.png", Image.new("1", (9500, 9500))))
-    assert [str(warning.message) for warning in recwarn] == []
 
 
 def test_a_picture_that_memory_does_not_suffice_for_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -90,10 +89,6 @@ def test_boxes_there_and_back(size: tuple[int, int], anchor: str) -> None:
     np.testing.assert_allclose(back, boxes, rtol=0, atol=tolerance)
 
 
-def test_no_boxes_stay_no_boxes() -> None:
-    assert Letterbox().place(30, 40, 32, 32).to_picture(np.empty((0, 4), np.float32)).shape == (0, 4)
-
-
 @pytest.mark.parametrize("anchor", ["center", "top_left"])
 @pytest.mark.parametrize("size", [(64, 64), (40, 120), (120, 40)])
 def test_what_lies_on_the_canvas_is_found_in_the_picture(size: tuple[int, int], anchor: str) -> None:
@@ -119,12 +114,6 @@ def test_the_rest_of_the_canvas_is_filled(dtype: str, filled: float) -> None:
     assert len(np.unique(canvas[:, 16:32])) > 50
 
 
-def test_another_value_fills() -> None:
-    canvas = letterboxed(noise(64, 32), "uint8", Letterbox("top_left", 0))
-    assert np.unique(canvas[:, 16:]).tolist() == [0]
-    assert np.unique(letterboxed(noise(64, 32), "uint8", Letterbox(fill=255))[:, :16]).tolist() == [255]
-
-
 @pytest.mark.parametrize("anchor", ["center", "top_left"])
 @pytest.mark.parametrize("size", [(64, 32), (50, 300), (9, 11), (32, 48)])
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "int8"])
@@ -147,12 +136,6 @@ def test_a_picture_of_the_canvas_shape_comes_out_as_without_a_letterbox() -> Non
     plain = ImageToTensor(32, 48, np.dtype("float32"), crop_fraction=None)
     assert np.array_equal(letterboxed(noise(64, 96), "float32", Letterbox()), plain(noise(64, 96))[0])
     assert plain.placement(64, 96) is None
-
-
-def test_raw_pictures_of_the_size_of_the_input_fill_it() -> None:
-    to_tensor = ImageToTensor(32, 48, np.dtype("uint8"), crop_fraction=None, letterbox=Letterbox())
-    assert np.array_equal(to_tensor(noise(32, 48), already_sized=True)[0], noise(32, 48))
-    assert to_tensor.placement(32, 48) == Placement(0, 0, 32, 48, 32, 48)
 
 
 def save(folder: Path, name: str, **options: object) -> Path:
@@ -210,17 +193,3 @@ def test_files_of_which_the_size_is_unknown(tmp_path: Path, name: str, content: 
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ImageError, match=message):
         picture_header(tmp_path / name)
-
-
-def test_the_kind_of_picture_is_that_of_its_name(tmp_path: Path) -> None:
-    save(tmp_path, "a.png").rename(tmp_path / "a.jpg")
-    with pytest.raises(ImageError, match="is no readable JPEG picture"):
-        picture_header(tmp_path / "a.jpg")
-
-
-def test_a_folder_and_a_pipe_have_no_size(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.jpg")
-    (tmp_path / "folder.png").mkdir()
-    for name in ("pipe.jpg", "folder.png"):
-        with pytest.raises(ImageError, match="is no regular file"):
-            picture_header(tmp_path / name)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 from msgspec.structs import replace
 
-from evaltools.errors import ImageError, UsageError
+from evaltools.errors import UsageError
 from evaltools.preprocess import ImageToTensor, Normalization, Quantization, parse_normalization
 
 ALL_VALUES = np.repeat(np.arange(256, dtype=np.uint8).reshape(16, 16, 1), 3, axis=2)
@@ -76,11 +76,6 @@ def test_per_channel_values_apply_in_rgb_order() -> None:
 def test_a_normalisation_that_means_nothing_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="normalization"):
         parse_normalization(text)
-
-
-def test_a_picture_too_small_to_crop_is_refused() -> None:
-    with pytest.raises(ImageError, match="too small to crop"):
-        ImageToTensor(2, 2, np.dtype("uint8"), crop_fraction=0.1)(np.zeros((1, 1, 3), np.uint8))
 
 
 def test_blue_may_come_first_after_a_normalisation_in_rgb_order() -> None:
