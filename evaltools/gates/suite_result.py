@@ -10,7 +10,6 @@ from msgspec import Struct, field
 from evaltools.gates.baseline import Baseline
 from evaltools.result.evaluation import Environment
 from evaltools.result.json_file import read_json
-from evaltools.result.locate import OperatorStatus
 from evaltools.result.verdict import Verdict, VerdictKind
 from evaltools.stats.interval import Interval
 
@@ -52,8 +51,8 @@ class SuiteRow(Struct, frozen=True):
 class SuiteEntry(Struct, frozen=True):
     """One job with one model, which is a run of its own.
 
-    ``state`` is ``done`` where there is a result, which lies at ``result`` in the run folder, of shards with its
-    whole path; ``failed`` where the run gave none, with ``reason``; ``skipped`` where it was not run to its end.
+    ``state`` is ``done`` where there is a result, which lies at ``result`` in the run folder; ``failed`` where the run
+    gave none, with ``reason``; ``skipped`` where it was not run to its end.
     ``command`` does it again. ``baseline`` has the figures of an evaluation, to be held against those of a later suite.
     ``is_timed``: no other run was made beside it, so that its rows have times.
     """
@@ -71,15 +70,6 @@ class SuiteEntry(Struct, frozen=True):
     rows: list[SuiteRow] = field(default_factory=list)
     baseline: Baseline | None = None
     is_timed: bool = True
-
-
-class OperatorCell(Struct, frozen=True):
-    """What operators of one name and type show alone in one configuration: how many of all models, by status."""
-
-    operator: str
-    type: str
-    configuration: str
-    counts: dict[OperatorStatus, int]
 
 
 ChangeKind = Literal["worse", "slower", "lost", "changed", "better", "faster", "new"]
@@ -139,7 +129,6 @@ class SuiteResult(Struct, frozen=True):
     workers: int
     stopped: str
     entries: list[SuiteEntry]
-    operators: list[OperatorCell] = field(default_factory=list)
     changes: SuiteChanges | None = None
 
 

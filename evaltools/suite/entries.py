@@ -16,8 +16,6 @@ from evaltools.benchmark.kind import request_of_flags as benchmark_of_flags
 from evaltools.commands.gates import request_of_words
 from evaltools.configuration import Configuration
 from evaltools.errors import UsageError
-from evaltools.locate.kind import KIND as LOCATE
-from evaltools.locate.kind import search_request
 from evaltools.parameter import did_you_mean
 from evaltools.report.tables.benchmark import model_names
 from evaltools.request import Request
@@ -26,7 +24,6 @@ from evaltools.runs.stored import seen_from
 from evaltools.suite.file import ENDING, Job, models_below, read_suite_file, words_of
 
 _DIFF: Final = Job("diff", ("diff",), Path())
-_EACH_OPERATOR: Final = ("--method=single", "--num_runs=5")
 _MODEL: Final = ("model_file", "graph")
 _OUTPUTS: Final = ("output_file", "output_folder")
 
@@ -64,19 +61,12 @@ def entries_of(suite: Request) -> list[Entry]:
     paths, configurations, jobs = _read(suite)
     _require_names(jobs, configurations, paths)
     names = dict(zip(paths, model_names(paths), strict=True))
-    found = [
+    return [
         Entry(names[path], path, job.name, _request(job, path, configurations))
         for path in paths
         for job in jobs
         if _is_about(job, path)
     ]
-    if suite.options.is_on("operators"):
-        found += [
-            Entry(names[path], path, f"operators in {tested.name}", _search(path, tested))
-            for path in paths
-            for tested in configurations
-        ]
-    return found
 
 
 def _read(suite: Request) -> tuple[list[Path], list[Configuration], list[Job]]:
@@ -160,14 +150,6 @@ def _request(job: Job, path: Path, configurations: Sequence[Configuration]) -> R
     texts = (f"--config={each.name}: {' '.join(each.to_flags())}" for each in tests)
     command = ("evaltools", *job.words, str(path), *texts)
     return replace(seen_from(request, Path.cwd()), tests=tests, command=command)
-
-
-def _search(path: Path, tested: Configuration) -> Request:
-    """The request that runs each operator of a model alone."""
-    words = (*_EACH_OPERATOR, str(path))
-    flags = parse_flags(LOCATE.command, "", "", LOCATE.groups, words)
-    command = ("evaltools", LOCATE.command, *words, *tested.to_flags())
-    return search_request(flags.options(), tested, Path.cwd(), command)
 
 
 def _parsed(job: Job, model: Path) -> Request:

@@ -28,12 +28,6 @@ _MODELS: Final = (
         '--num_runs=20"; without one "diff: diff". May be repeated.',
         repeatable=True,
     ),
-    Parameter(
-        "operators",
-        "Also run each operator of each model alone in each configuration: which are supported, right, less precise, "
-        "or crash.",
-        default=False,
-    ),
     Parameter("job_folder", "Folder from which paths in --job are meant; this one unless stated.", role="input_folder"),
 )
 _EXECUTION: Final = (
@@ -41,24 +35,12 @@ _EXECUTION: Final = (
         _SHARED["run_dir"],
         help="Folder for the runs: the same command, or evaltools resume, goes on where it ended.",
     ),
-    replace(
-        _SHARED["shard_index"],
-        help="Run part i (from 0) of --shard_count: every so many models; evaltools merge joins the parts.",
-    ),
-    _SHARED["shard_count"],
-    replace(
-        _SHARED["executor"],
-        help="Where runs are made: local, or ray: one per CPU of a Ray cluster (pip install 'evaltools[ray]'), "
-        "without times.",
-    ),
-    _SHARED["ray_address"],
     Parameter(
         "workers",
         "Runs at a time. With more than one, times are those of a busy machine, so that none are given but those of "
         "benchmarks, which then run alone, after the others.",
         default=1,
         about="execution",
-        only_with=("executor=local",),
     ),
     _SHARED["progress"],
 )

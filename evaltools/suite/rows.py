@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
-from evaltools.errors import ModelError
-from evaltools.gates.suite_result import OperatorCell, SuiteRow
-from evaltools.model import read_model
-from evaltools.model.contents import read_contents
+from evaltools.gates.suite_result import SuiteRow
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, EvaluationResult, RuntimeUsed
-from evaltools.result.locate import LocateResult, OperatorStatus
 from evaltools.result.places import against_reference
 from evaltools.result.verdict import WEAK
 from evaltools.stats.interval import Interval
@@ -27,29 +21,6 @@ def rows_of_evaluation(result: EvaluationResult, is_timed: bool) -> list[SuiteRo
 def rows_of_benchmark(result: BenchmarkResult) -> list[SuiteRow]:
     """A row per configuration."""
     return [_of_benchmark(row) for row in result.rows]
-
-
-def operator_types(path: Path) -> tuple[str, ...]:
-    """The types of each operator of a model, in its order; none for a file that is no model."""
-    try:
-        graph = read_contents(read_model(path)).main
-    except ModelError:
-        return ()
-    return tuple(graph.types_of(node) for node in graph.nodes)
-
-
-def operators_of(types: Sequence[str], result: LocateResult) -> list[tuple[str, str, OperatorStatus]]:
-    """What each operator of a model showed alone: its name, its types among ``types``, its status."""
-    return [(each.name, types[each.index], each.status) for each in result.operators]
-
-
-def cells_of(found: Mapping[str, Sequence[tuple[str, str, OperatorStatus]]]) -> list[OperatorCell]:
-    """The operators of all models together, which are given by configuration."""
-    counts: dict[tuple[str, str, str], Counter[OperatorStatus]] = {}
-    for configuration, operators in found.items():
-        for name, types, status in operators:
-            counts.setdefault((name, types, configuration), Counter())[status] += 1
-    return [OperatorCell(*key, dict(counts[key])) for key in sorted(counts)]
 
 
 def _of_configuration(result: EvaluationResult, entry: ConfigurationResult, is_timed: bool) -> SuiteRow:

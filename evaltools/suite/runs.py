@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,15 +18,12 @@ from evaltools.errors import OutputError
 from evaltools.exit_codes import INTERRUPTED, MEASURED, NOT_WRITTEN
 from evaltools.gates.baseline import make_baseline
 from evaltools.gates.suite_result import SuiteEntry
-from evaltools.locate.kind import KIND as LOCATE
 from evaltools.result.benchmark import BenchmarkResult
-from evaltools.result.json_file import read_content, read_json
-from evaltools.result.locate import OperatorStatus
-from evaltools.result.locate_file import located_in
+from evaltools.result.json_file import read_json
 from evaltools.result_file import read_result
 from evaltools.runs.handing_over import ending_in_words
 from evaltools.suite.entries import Entry
-from evaltools.suite.rows import operators_of, rows_of_benchmark, rows_of_evaluation
+from evaltools.suite.rows import rows_of_benchmark, rows_of_evaluation
 
 RESULT: Final = "result.json"
 LOG: Final = "log.txt"
@@ -105,27 +102,12 @@ class Runs:
             return replace(told, state="failed")
         place = self.place(entry) / RESULT
         told = replace(told, state="done", result=str(place.relative_to(self._folder)) if self.is_kept else "")
-        if entry.request.task == LOCATE.name:
-            return told
         if entry.request.task == BENCHMARK.name:
             return replace(told, rows=rows_of_benchmark(_benchmark_in(place)))
         result = read_result(place)
         rows = rows_of_evaluation(result, kept.is_timed)
         is_comparable = result.complete and any(row.status == "measured" and not row.fallback for row in rows)
         return replace(told, rows=rows, baseline=make_baseline(result) if is_comparable else None)
-
-    def operators(
-        self, entries: Sequence[Entry], types: Mapping[Path, Sequence[str]]
-    ) -> dict[str, list[tuple[str, str, OperatorStatus]]]:
-        """What every operator alone showed, by configuration; ``types`` are those of the operators of each model."""
-        found: dict[str, list[tuple[str, str, OperatorStatus]]] = {}
-        for entry in entries:
-            kept = self._kept(entry)
-            if entry.request.task == LOCATE.name and kept is not None and not kept.reason:
-                path = self.place(entry) / RESULT
-                operators = operators_of(types[entry.path], located_in(read_content(path), path))
-                found.setdefault(entry.request.tests[0].name, []).extend(operators)
-        return found
 
     def _kept(self, entry: Entry) -> _Done | None:
         text = self._journal.fact(entry.key)

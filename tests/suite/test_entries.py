@@ -100,14 +100,6 @@ def test_a_task_of_ones_own_is_a_job_and_its_file_is_meant_from_there(
     assert found[0].request.options.text("arrays") == str(folder / "x")
 
 
-def test_each_operator_is_a_search_of_its_own_in_each_configuration(folder: Path) -> None:
-    found = entries(
-        str(folder / "models/a.tflite"), "--operators", "--config=x: num_threads=1", "--config=y: kernels=builtin"
-    )
-    assert told(found)[1:] == [("a", "operators in x", ["x"]), ("a", "operators in y", ["y"])]
-    assert [entry.request.task for entry in found[1:]] == ["locate", "locate"]
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -12,7 +12,7 @@ DESCRIPTION: Final = """\
 Joins the shards of one run, each in the folder of its --run_dir, to the result that one host would have given: figures
 are taken anew from the record of every example. The model, the pictures and the labels are read again, so they must be
 here as they were there. Nothing is run, but for the noise floor of an inference diff. Of shards with --sample=informed
-it says what they tell of all examples. The parts of a suite are joined to one table of all models.
+it says what they tell of all examples.
 Flags about files and progress, such as --output_file_path, may be given anew."""
 RUN_DIRS: Final = Parameter(
     "run_dirs",
@@ -42,15 +42,10 @@ def run(arguments: list[str]) -> int:
         raise UsageError(
             "a run on devices makes one result of its parts itself: give evaltools resume its folder alone"
         )
-    if stored.task == SEARCH.name:
-        raise UsageError(
-            f"{folder} holds a search for the operator at fault, which has no shards: give evaltools resume its folder"
-        )
+    if stored.task in (SEARCH.name, SUITE.name):
+        what = "a search for the operator at fault" if stored.task == SEARCH.name else "a suite"
+        raise UsageError(f"{folder} holds {what}, which has no shards: give evaltools resume its folder")
     request = changed(stored, read_given(stored, words.others), lambda parameter: parameter.about == "result")
-    if stored.task == SUITE.name:
-        from evaltools.cli.suite.run import merged
-
-        return merged(request.of_no_run(), folders)
     from evaltools.cli.evaluate.carry_out import carry_out
     from evaltools.runs.finished_shards import FinishedShards
 

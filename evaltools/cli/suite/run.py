@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -27,8 +26,7 @@ from evaltools.report.page.file import measured_page
 from evaltools.report.tables.suite import print_suite
 from evaltools.request import Request
 from evaltools.result.json_file import encode_json
-from evaltools.suite.run import merge_suite, run_suite
-from evaltools.tasks.shared.options.execution import read_shard
+from evaltools.suite.run import run_suite
 from evaltools.tasks.shared.options.pictures import read_margin
 
 _WORST_FIRST: Final = (exit_codes.USAGE, exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED, exit_codes.LIMIT_BROKEN)
@@ -37,26 +35,10 @@ _WORST_FIRST: Final = (exit_codes.USAGE, exit_codes.NOT_MEASURED, exit_codes.EXA
 def suite(request: Request) -> int:
     """Run, print, write; returns the exit code."""
     console = make_console()
-    shard = read_shard(request.options)
-    if shard.count > 1 and request.options.path("against") is not None:
-        raise UsageError("--against is about the whole suite: leave it out, and give it to evaltools merge")
-    code = _told(request, lambda: _run(request, console))
-    if shard.count > 1:
-        part = f"part {shard.index} (from 0) of {shard.count}"
-        complain(f"evaltools: this is {part}; evaltools merge RUN_DIR... joins all parts")
-    return code
-
-
-def merged(request: Request, folders: Sequence[Path]) -> int:
-    """Join the shards in ``folders``, print, write; returns the exit code."""
-    return _told(request, lambda: merge_suite(request, folders))
-
-
-def _told(request: Request, measure: Callable[[], SuiteResult]) -> int:
     files = _planned_files(request)
     before = _before(request)
     with interrupts_restored():
-        result = measure()
+        result = _run(request, console)
     if before is not None:
         result = replace(result, changes=_changes(request, before, result))
     is_printed = say(text_for_stdout(partial(print_suite, result)))

@@ -11,7 +11,6 @@ from rich.console import Console
 
 from evaltools.gates.suite_result import (
     ChangeKind,
-    OperatorCell,
     SuiteChange,
     SuiteChanges,
     SuiteEntry,
@@ -21,13 +20,8 @@ from evaltools.gates.suite_result import (
 from evaltools.report.tables.cells import milliseconds, says_something
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.words.verdicts import kind_in_words, verdict_in_words
-from evaltools.result.locate import OperatorStatus
 from evaltools.text import printable
 
-_STATUSES: Final[Sequence[OperatorStatus]] = (
-    "crashes alone", "wrong", "refused alone", "stays on the CPU", "precision", "right", "cannot be cut out",
-    "no evidence", "computes from constants", "not tried", "compared",
-)  # fmt: skip
 _ORDER: Final[Sequence[ChangeKind]] = ("worse", "slower", "lost", "changed", "better", "faster", "new")
 
 
@@ -132,45 +126,9 @@ def print_suite(result: SuiteResult, console: Console) -> None:
         for reason, of in reasons.items():
             console.print(f"{', '.join(of)}: {reason}")
     console.print(f"\n{summary_of(result)}")
-    if result.operators:
-        console.print()
-        print_columns(*_operator_columns(result.operators), operator_rows(result.operators), console)
     if result.changes is not None:
         console.print()
         _print_changes(result.changes, console)
-
-
-OperatorRow = tuple[tuple[str, str], dict[str, OperatorCell]]
-"""An operator with its types, and what it showed in each configuration."""
-
-
-def operator_rows(cells: Sequence[OperatorCell]) -> list[OperatorRow]:
-    """The rows of the matrix of operators and configurations."""
-    found: dict[tuple[str, str], dict[str, OperatorCell]] = {}
-    for cell in cells:
-        found.setdefault((cell.operator, cell.type), {})[cell.configuration] = cell
-    return list(found.items())
-
-
-def operator_configurations(cells: Sequence[OperatorCell]) -> list[str]:
-    """Its columns."""
-    return list(dict.fromkeys(cell.configuration for cell in cells))
-
-
-def operator_in_words(cell: OperatorCell | None) -> str:
-    """What operators of one kind showed: how many of what, the worst first."""
-    if cell is None:
-        return ""
-    ordered = sorted(cell.counts.items(), key=lambda item: _STATUSES.index(item[0]))
-    return ", ".join(f"{count} {status}" for status, count in ordered)
-
-
-def _operator_columns(cells: Sequence[OperatorCell]) -> tuple[list[Column[OperatorRow]], list[Column[OperatorRow]]]:
-    def column(name: str) -> Column[OperatorRow]:
-        return Column(printable(name), lambda row: operator_in_words(row[1].get(name)))
-
-    names = [Column[OperatorRow]("operator", lambda row: row[0][0]), Column("types", lambda row: row[0][1])]
-    return names, ranked([column(name) for name in operator_configurations(cells)])
 
 
 def _print_changes(found: SuiteChanges, console: Console) -> None:

@@ -1,4 +1,4 @@
-"""A suite on a page: what became of each configuration, every model, what changed, which operators run."""
+"""A suite on a page: what became of each configuration, every model, what changed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from evaltools.gates.suite_result import OperatorCell, SuiteChanges, SuiteResult
+from evaltools.gates.suite_result import SuiteChanges, SuiteResult
 from evaltools.report.page.content.page import Saying
 from evaltools.report.tables.suite import (
     SuiteLine,
@@ -16,9 +16,6 @@ from evaltools.report.tables.suite import (
     changes_in_words,
     lines_of,
     now_in_words,
-    operator_configurations,
-    operator_in_words,
-    operator_rows,
     reasons_of,
     summary_of,
 )
@@ -106,15 +103,7 @@ def _tone(line: SuiteLine) -> Tone:
 def sections(result: SuiteResult) -> list[Section]:
     """What changed, if there is something to compare with; every model."""
     found = [] if result.changes is None else [_changes(result.changes)]
-    found.append(_models(result))
-    return [*found, _operators(result.operators)] if result.operators else found
-
-
-def _operators(cells: Sequence[OperatorCell]) -> Section:
-    names = operator_configurations(cells)
-    rows = [(*operator, *(operator_in_words(of.get(name)) for name in names)) for operator, of in operator_rows(cells)]
-    table = Table("Every operator alone, of all models together", ("operator", "types", *names), rows)
-    return Section("Operators", [table], "accuracy")
+    return [*found, _models(result)]
 
 
 def _changes(changes: SuiteChanges) -> Section:
