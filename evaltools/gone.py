@@ -7,4 +7,5 @@ from typing import Final
 
 GONE: Final[Mapping[str, str]] = {
     "disagreements_path": "--report=page.html shows the pictures that changed",
+    "method": "evaltools locate takes each look that it needs; --operators=FIRST-LAST looks at fewer operators",
 }

@@ -13,20 +13,11 @@ from evaltools.tasks.inference_diff.options import OPTIONS as DIFF
 from evaltools.tasks.shared.options import configurations, execution
 from evaltools.tasks.shared.options.model import MODEL_FILE
 
-METHODS: Final = ("auto", "single", "taps", "prefix", "suffix", "range", "island")
 _SHARED: Final = {parameter.name: parameter for parameter in execution.PARAMETERS}
 _SIGNATURE: Final = next(parameter for parameter in DIFF["evaluation"] if parameter.name == "signature")
 _SEARCH: Final = (
     replace(MODEL_FILE, help="The .tflite model; it may also stand alone, as MODEL.tflite. Required."),
     _SIGNATURE,
-    Parameter(
-        "method",
-        "auto: each operator alone, copies of all tensors, then what confirms or clears a suspect. Or one look alone: "
-        "single (each operator), taps (copies of all tensors in one compile), prefix, suffix (shortest beginning, end "
-        "that fails), range (equal parts), island (the delegate's partitions).",
-        default="auto",
-        choices=METHODS,
-    ),
     Parameter(
         "operators",
         "Look at these alone: FIRST-LAST by number, or TENSOR:TENSOR, from the operator that reads the first to the "
@@ -37,14 +28,14 @@ _SEARCH: Final = (
         "Another model of the same graph (float, another converter): its tensors are matched by name and compared in "
         "real numbers, layer by layer.",
         role="input_file",
-        only_with=("method=auto", "reference_tensors=", "bundle="),
+        only_with=("reference_tensors=", "bundle="),
     ),
     Parameter(
         "reference_tensors",
         "The same with tensors by name in an .npz file, saved from PyTorch or Keras; inputs by their names in it, else "
         "--input_files.",
         role="input_file",
-        only_with=("method=auto", "reference_model_file=", "bundle="),
+        only_with=("reference_model_file=", "bundle="),
     ),
     Parameter("num_inputs", "Different inputs; 5, or as many as are given.", default=5, given_counts=True),
     Parameter("num_runs", "Runs of each part at least, for faults that come now and then.", default=60),
@@ -66,7 +57,7 @@ _FILES: Final = (
     Parameter(
         "bundle",
         "New folder for a reproduction: smallest model that fails, one that passes, inputs, a script that needs the "
-        "runtime alone, text for an issue, data for Model Explorer.",
+        "runtime alone, data for Model Explorer.",
         role="output_folder",
         about="result",
     ),

@@ -29,7 +29,6 @@ from evaltools.tasks.inference_diff.inputs import (
 from evaltools.tasks.inference_diff.request import shaped
 from evaltools.tasks.inference_diff.task import check_types
 
-BY_NAME: Final = "by name"
 _BY_NAME_OPTIONS: Final = ("reference_model_file", "reference_tensors")
 _INPUT_OPTIONS: Final = ("input_files", "input_images", "input_range", "inputs", "normalization")
 _RANGE: Final = re.compile(r"(?P<first>[0-9]+)-(?P<last>[0-9]+)|(?P<only>[0-9]+)")
@@ -47,7 +46,6 @@ class LocateRequest(Struct, frozen=True):
     parts: CuttableModel
     reference: Configuration
     tested: Configuration
-    method: str
     places: range
     inputs: InputPlan
     num_inputs: int
@@ -81,7 +79,6 @@ def read_request(request: Request) -> LocateRequest:
         parts=parts,
         reference=request.reference,
         tested=request.tests[0],
-        method=options.text("method") if side is None else BY_NAME,
         places=_places(options.text("operators"), parts),
         inputs=plan,
         num_inputs=min(num_inputs, len(plan.example_ids)),
@@ -97,8 +94,6 @@ def _side(options: Options, model: ModelFile, parts: CuttableModel) -> Side | No
         raise UsageError(f"--{asked[0]} and --{asked[1]} both state the other side; keep one")
     if not asked:
         return None
-    if options.text("method") != "auto":
-        raise UsageError(f"--{asked[0]} compares all tensors, which is no search; leave --method out")
     if options.path("bundle") is not None:
         raise UsageError(
             f"--{asked[0]} names no operator at fault, so that there is no --bundle; leave one of them out"

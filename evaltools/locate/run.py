@@ -89,13 +89,12 @@ class _Assembly(Struct, frozen=True):
         """The whole result; an ``obstacle`` is why there was no search."""
         request, elapsed = self.request, time.monotonic() - self.start
         command, started_at = list(request.asked.command), self.started_at.isoformat(timespec="seconds")
-        decided = verdict(findings, request.parts, request.method)
+        decided = verdict(findings, request.parts)
         answer = Verdict("not decided", (), obstacle) if obstacle else decided
         return LocateResult(
             schema_version=SCHEMA_VERSION,
             model=describe_model(request.model),
             configuration=self.described,
-            method=request.method,
             precision=findings.precision,
             inputs=Inputs(request.num_inputs, request.inputs.kinds[: request.num_inputs], request.inputs.described),
             verdict=answer,
@@ -177,7 +176,7 @@ def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle:
     part = Part(WHOLE, WHOLE, request.tested, runs=request.options.number("num_runs"))
     part = replace(part, seconds=request.options.real("part_secs"))
     graph = read_contents(request.model).main
-    findings = search(bench, request.parts, part, request.places, graph, request.method)
+    findings = search(bench, request.parts, part, request.places, graph)
     if assembly.described.status != "measured":
         findings.does_not_run = assembly.described.reason or "the configuration could not be measured"
     explainer = Explainer(bench, request.parts, part, findings)

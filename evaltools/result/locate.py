@@ -10,7 +10,7 @@ import math
 from typing import Annotated, Final, Literal
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, Environment
@@ -191,7 +191,7 @@ class Inputs(Struct, frozen=True):
 
 
 class Bundle(Struct, frozen=True):
-    """What was written for others to reproduce it, and what its script printed when it was tried."""
+    """What was written for others to reproduce it. ``printed`` is what its script printed, or why there is none."""
 
     folder: str
     files: tuple[str, ...]
@@ -208,7 +208,6 @@ class LocateResult(Struct, frozen=True):
     schema_version: str
     model: Model
     configuration: ConfigurationResult
-    method: str
     precision: str
     inputs: Inputs
     verdict: Verdict
@@ -221,5 +220,4 @@ class LocateResult(Struct, frozen=True):
     stopped: str = ""
     warnings: tuple[str, ...] = ()
     bundle: Bundle | None = None
-    taps_cure: bool | None = field(default=None)
     device_run: DeviceRun | None = None

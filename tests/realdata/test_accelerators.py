@@ -121,15 +121,9 @@ def test_a_detector_finds_its_objects_on_the_gpu(shared: Path, zoo: Path, tmp_pa
     assert found["gpu fp16"].delegation.cpu_operators == {"TFLite_Detection_PostProcess": 1}
 
 
-@pytest.mark.parametrize(
-    ("model", "operator", "cause"),
-    [
-        ("micro_speech_quantized", "2-2", "most of the input was not read"),
-        ("pretrainedResnet_quant", "6-6", "the stride was ignored"),
-    ],
-)
-def test_why_an_operator_is_wrong_on_the_gpu(zoo: Path, model: str, operator: str, cause: str) -> None:
+@pytest.mark.parametrize(("model", "operator"), [("micro_speech_quantized", "2-2"), ("pretrainedResnet_quant", "6-6")])
+def test_a_known_fault_of_the_gpu_is_named(zoo: Path, model: str, operator: str) -> None:
     """Both in fp16, in which the tolerances are wide."""
-    found = evaltools("locate", str(zoo / f"{model}.tflite"), "--use_gpu", "--method=single", f"--operators={operator}")
+    found = evaltools("locate", str(zoo / f"{model}.tflite"), "--use_gpu", f"--operators={operator}")
     assert found.code == 0
-    assert f"  cause: {cause}: all " in found.out
+    assert "  cause: a known fault of the GPU: " in found.out

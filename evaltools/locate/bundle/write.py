@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -10,21 +9,23 @@ from typing import Any, Final
 import numpy as np
 from msgspec.structs import replace
 
+from evaltools.configuration import Configuration
+from evaltools.delegates.external import EXTERNAL
+from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, OutputError
 from evaltools.locate.bundle.anatomy import Anatomy, anatomy
-from evaltools.locate.bundle.issue import Facts, headline, issue
 from evaltools.locate.bundle.node_data import node_data
-from evaltools.locate.bundle.script import FAILING, PASSING, PASSING_INPUT, NoScript, ScriptFacts, requirements, script
+from evaltools.locate.bundle.script import FAILING, PASSING, PASSING_INPUT, NoScript, ScriptFacts, script
 from evaltools.locate.bundle.trial import Trial, try_script
 from evaltools.locate.parts.case import Case
 from evaltools.model import read_model
 from evaltools.result.json_file import encode_json
-from evaltools.result.locate import Bundle, LocateResult
+from evaltools.result.locate import Bundle, Culprit, LocateResult
 from evaltools.result.new_folder import require_new_folder
 from evaltools.runtime.registry import find_runtime
 
-SCRIPT, INPUTS, ISSUE, NODE_DATA, RESULT = "reproduce.py", "inputs.npz", "issue.md", "node_data.json", "result.json"
-BUNDLE_FILES: Final = (FAILING, PASSING, SCRIPT, INPUTS, ISSUE, NODE_DATA, RESULT)
+SCRIPT, INPUTS, NODE_DATA, RESULT = "reproduce.py", "inputs.npz", "node_data.json", "result.json"
+BUNDLE_FILES: Final = (FAILING, PASSING, SCRIPT, INPUTS, NODE_DATA, RESULT)
 """What may be in a bundle."""
 _RUNS: Final = 3
 _RUNS_FOR_INTERMITTENT: Final = 50
@@ -76,23 +77,11 @@ class _Writer:
         self._crashes = "given" not in case.loaded
 
     def write(self, timeout_s: float) -> Bundle:
-        """All files; the script is tried before the issue says what it shows."""
+        """All files; the script is tried before the result says what it shows."""
         (self._folder / FAILING).write_bytes(self._content)
         passing = self._write_neighbour()
         self._write_inputs()
-        trial, install, no_script = self._write_script(passing, timeout_s)
-        facts = Facts(
-            result=self._result,
-            case=self._case,
-            culprit=self._culprit,
-            part=self._part,
-            model_bytes=len(self._content),
-            neighbour_bytes=self._neighbour.model.stat().st_size if self._neighbour is not None else None,
-            install=install,
-            trial=trial,
-            no_script=no_script,
-        )
-        (self._folder / ISSUE).write_text(issue(facts), encoding="utf-8", errors="replace")
+        trial = self._write_script(passing, timeout_s)
         return _finished(self._folder, self._result, self._part.graph, trial)
 
     def _write_neighbour(self) -> Anatomy | None:
@@ -111,21 +100,19 @@ class _Writer:
             arrays |= {f"{PASSING_INPUT}{place}": values for place, values in enumerate(self._neighbour.inputs)}
         np.savez(self._folder / INPUTS, **arrays)
 
-    def _write_script(self, passing: Anatomy | None, timeout_s: float) -> tuple[Trial | None, Sequence[str], str]:
+    def _write_script(self, passing: Anatomy | None, timeout_s: float) -> Trial:
         """The script as it reproduces the fault, with runs on zeros in between where only those show it."""
-        configuration = self._case.configuration
         try:
             facts = self._script_facts(passing)
-            install = requirements(configuration, facts.runtime)
             trial = self._tried(facts, timeout_s)
         except (NoScript, ConfigurationUnavailable) as error:
-            return None, (), str(error)
+            return Trial(False, False, str(error))
         if not (trial.reproduced or trial.crashed or self._crashes or self._stateful):
             another = self._tried(replace(facts, zeros_between=True), timeout_s)
             if another.reproduced:
-                return another, install, ""
+                return another
             self._write_text(facts)
-        return trial, install, ""
+        return trial
 
     def _tried(self, facts: ScriptFacts, timeout_s: float) -> Trial:
         self._write_text(facts)
@@ -169,3 +156,20 @@ class _Writer:
 def _place_in(part: Anatomy, case: Case) -> int:
     """Which output of the part the case is about."""
     return part.output_named(case.tensor, case.expected.dtype.name, case.expected.shape)
+
+
+def headline(case: Case, culprit: Culprit | None, crashes: bool) -> str:
+    """What is wrong, in a few words."""
+    operator = culprit.name if culprit and culprit.last > culprit.first else case.operator
+    return f"{operator} {'crashes' if crashes else 'gives wrong values'} with {_delegates(case.configuration)}"
+
+
+def _delegates(configuration: Configuration) -> str:
+    """The delegates of a configuration in words: kinds, and the libraries of external ones."""
+    libraries = [path.name for path in configuration.libraries]
+    names = [each.name for each in configuration.delegates.requested if each.enabled_by != EXTERNAL.enabled_by]
+    if not libraries and not names:
+        return "XNNPACK" if configuration.kernel_set == "default" else f"the {configuration.kernel_set} kernels"
+    half = " in fp16" if configuration.delegates.value("xnnpack_force_fp16") else ""
+    words = [f"XNNPACK{half}" if name == XNNPACK.name else f"the {name} delegate" for name in names]
+    return " and ".join([*libraries, *words])

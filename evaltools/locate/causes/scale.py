@@ -28,7 +28,7 @@ def bias_left_out(view: View) -> Cause | None:
     bias = view.operand_tensors[place]
     if bias is None or bias.constant is None or not view.repeats:
         return None
-    without = view.run_with({}, constants={bias.index: bytes(len(bias.constant))})
+    without = view.run_with({bias.index: bytes(len(bias.constant))})
     if without is None or not view.explained_by(without):
         return None
     return Cause(

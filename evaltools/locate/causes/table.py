@@ -9,18 +9,7 @@ from typing import Final
 import numpy as np
 
 from evaltools.errors import EvaltoolsError
-from evaltools.locate.causes import (
-    activation,
-    broadcast,
-    flattened,
-    known,
-    limits,
-    places,
-    rerun,
-    rounding,
-    scale,
-    values_of_others,
-)
+from evaltools.locate.causes import known, limits, places, rounding, scale, values_of_others
 from evaltools.locate.causes.view import View
 from evaltools.locate.parts.case import Case
 from evaltools.result.locate import Cause
@@ -34,16 +23,7 @@ TABLE: Final[Sequence[Signature]] = (
     values_of_others.operand_returned,
     values_of_others.stale,
     values_of_others.not_written,
-    broadcast.swapped,
-    broadcast.wrong_broadcast,
-    activation.left_out,
-    activation.added,
-    rerun.other_resize,
-    rerun.other_padding,
-    rerun.stride_ignored,
     places.moved,
-    flattened.part_read,
-    rerun.other_layout,
     scale.bias_left_out,
     limits.wrapped_around,
     limits.pinned_at_a_bound,
@@ -54,10 +34,10 @@ TABLE: Final[Sequence[Signature]] = (
 )
 """Each explains all values by itself; the first that fits is the cause.
 
-First those that say where each value comes from, with nothing that was fitted: one value everywhere is asked before
-an activation, which fits as well where it clips every value. Then those that run the operator in another
-way, then those with fitted numbers: a constant that gives every value comes before a rounding, which only says to which
-side they are off. What is known of an operator comes last: that it was wrong before does not show that it is now.
+First those that say where each value comes from, with nothing that was fitted, then the one that runs the operator
+without its bias, then those with fitted numbers: a constant that gives every value comes before a rounding, which only
+says to which side they are off. What is known of an operator comes last: that it was wrong before does not show that it
+is now.
 """
 WHERE: Final[Sequence[Signature]] = (
     limits.some_not_finite,

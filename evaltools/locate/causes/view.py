@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
@@ -16,10 +15,9 @@ import numpy.typing as npt
 from evaltools.configuration import Configuration
 from evaltools.errors import EvaltoolsError
 from evaltools.locate.parts.case import Case
-from evaltools.locate.parts.difference import difference
 from evaltools.model import read_model
 from evaltools.model.contents import Graph, GraphTensor, Operation, read_contents
-from evaltools.model.edit import operator_options, with_options
+from evaltools.model.edit import operator_options, with_constants
 from evaltools.runtime.registry import open_session
 from evaltools.runtime.session import Array
 from evaltools.text import steps
@@ -31,7 +29,6 @@ _FEWEST_VALUES: Final = 3
 _SHARE_OF_ERROR: Final = 0.25
 _SHARE_OF_SPREAD: Final = 0.25
 _ROUNDING: Final = 2.0**-21
-_ACTIVATION_BOUNDS: Final = {1: (0.0, np.inf), 2: (-1.0, 1.0), 3: (0.0, 6.0)}
 _CPU: Final = Configuration("CPU", kernels="builtin")
 
 
@@ -94,10 +91,6 @@ class View:
         if 2 * given.size < self.numbers.size or not self.has_kinds(self.numbers):
             return False
         return self._is_near(given, expected, 0.0)
-
-    def undone_by(self, changed: npt.NDArray[Any]) -> bool:
-        """Whether what was given, changed in this way, is what was expected."""
-        return self._is_near(changed.astype(np.float64), self.numbers, 0.0) and self.has_kinds(self.given_numbers)
 
     def has_kinds(self, values: Numbers) -> bool:
         """Whether values that were wrong are of three kinds at least, or were to be."""
@@ -184,13 +177,6 @@ class View:
         """What stands for 0 in the output."""
         return 0.0 if self.output is None else quantization(self.output)[1]
 
-    def as_stored(self, real: Numbers) -> Numbers | None:
-        """Real numbers as the output's type holds them."""
-        scale, zero = (None, 0.0) if self.output is None else quantization(self.output)
-        if scale is None:
-            return None
-        return self.in_type(real / scale + zero) if self.is_whole else real
-
     def in_type(self, stored: Numbers) -> Numbers:
         """Rounded and kept within the range where the output holds whole numbers."""
         if not self.is_whole:
@@ -203,67 +189,21 @@ class View:
         dtype: Any = self.expected.dtype
         return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
-    @property
-    def activation(self) -> int:
-        """The number of the activation that the operator has built in, 0 for none."""
-        return int(self.options.get("fusedActivationFunction", 0))
+    def run_with(self, constants: Mapping[int, bytes]) -> Array | None:
+        """What the CPU gives where constants hold something else; None where it cannot run that."""
+        return self._run(with_constants(self.content, constants))
 
-    def activated(self, stored: Numbers, activation: int) -> Numbers | None:
-        """Values as the output holds them, kept within the bounds of an activation; None where it is no such one."""
-        if activation not in _ACTIVATION_BOUNDS:
-            return None if activation else stored
-        low, high = (self.as_stored(np.array(bound)) for bound in _ACTIVATION_BOUNDS[activation])
-        return None if low is None or high is None else np.clip(stored, low, high)
-
-    def run(self, inputs: Sequence[Array] | None = None, content: bytes | None = None) -> Array | None:
-        """What the CPU gives, with other inputs or for a changed model; None where it cannot run that."""
-        feeds = [self.case.inputs if inputs is None else inputs]
-        with suppress(EvaltoolsError), closing(run_on_cpu(content or self.content, feeds, self._place)) as outputs:
-            return next(outputs)
+    def _run(self, content: bytes) -> Array | None:
+        with suppress(EvaltoolsError):
+            return run_on_cpu(content, self.case.inputs, self._place)
         return None
-
-    def nearest_that_explains(
-        self, feeds: Iterable[tuple[str, Sequence[Array]]], constants: Mapping[int, bytes] | None = None
-    ) -> str:
-        """The words of the inputs with which the CPU gives what was given; empty where there are none.
-
-        Of several that explain it, those that come nearest; the first of equals. ``constants`` are those of the model
-        that hold something else meanwhile.
-        """
-        words: list[str] = []
-        best, nearest = "", math.inf
-
-        def fed() -> Iterator[Sequence[Array]]:
-            for name, inputs in feeds:
-                words.append(name)
-                yield inputs
-
-        assert self.node is not None
-        content = with_options(self.content, self.node.index, {}, constants=constants) if constants else self.content
-        with suppress(EvaltoolsError), closing(run_on_cpu(content, fed(), self._place)) as outputs:
-            for output in outputs:
-                left = difference(output, self.given).error_rms
-                if self.explained_by(output) and left < nearest:
-                    best, nearest = words[-1], left
-        return best
-
-    def run_with(
-        self,
-        options: Mapping[str, Any],
-        inputs: Sequence[Array] | None = None,
-        shapes: Mapping[int, tuple[int, ...]] | None = None,
-        constants: Mapping[int, bytes] | None = None,
-    ) -> Array | None:
-        """What the CPU gives where the operator has other options, or constants hold something else."""
-        assert self.node is not None
-        return self.run(inputs, with_options(self.content, self.node.index, options, shapes, constants))
 
     @cached_property
     def repeats(self) -> bool:
         """Whether the CPU gives again what was expected, so that changed runs show anything."""
         if self.node is None or len(self.case.inputs) != len(self.graph.inputs):
             return False
-        again = self.run()
+        again = self._run(self.content)
         if again is None or again.shape != self.expected.shape:
             return False
         return bool(np.all(np.abs(_error(again.astype(np.float64), self.numbers)) <= self.case.tolerance))
@@ -283,20 +223,13 @@ class View:
         return values.reshape(tensor.shape) if values.size == np.prod(tensor.shape, dtype=np.int64) else None
 
 
-def run_on_cpu(content: bytes, feeds: Iterable[Sequence[Array]], place: int) -> Generator[Array, None, None]:
-    """One output of a model on the CPU's plain kernels, run by run; raises :class:`~evaltools.errors.EvaltoolsError`.
-
-    The model is open until the last run, or until the iterator is closed.
-    """
+def run_on_cpu(content: bytes, inputs: Sequence[Array], place: int) -> Array:
+    """One output of a model on the CPU's plain kernels; raises :class:`~evaltools.errors.EvaltoolsError`."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "changed.tflite"
         path.write_bytes(content)
-        session = open_session(read_model(path), _CPU)
-        try:
-            for inputs in feeds:
-                yield session.run(list(inputs)).outputs[place]
-        finally:
-            session.close()
+        with closing(open_session(read_model(path), _CPU)) as session:
+            return session.run(list(inputs)).outputs[place]
 
 
 def quantization(tensor: GraphTensor) -> tuple[float | None, float]:

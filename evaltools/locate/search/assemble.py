@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from evaltools.locate.parts.part import Outcome, TensorRuns
 from evaltools.locate.search.evidence import to_one_side
@@ -11,12 +10,6 @@ from evaltools.locate.search.findings import Findings, Found
 from evaltools.locate.search.judge import FP32, Limit, errors, floor, furthest, least_limit
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import Culprit, Operator, OperatorStatus, OutputErrors, Unit, Verdict
-
-_SHOWS_ERRORS_ALONE: Final = {
-    "taps": "copies show errors that have added up, which name no operator; --method=auto looks at each alone",
-    "single": "each operator alone is within its tolerance; --method=auto looks at them together, too",
-}
-"""Methods by which nothing can be ruled out, and what they leave open."""
 
 
 def operators(findings: Findings, model: CuttableModel, places: Iterable[int]) -> tuple[Operator, ...]:
@@ -154,8 +147,8 @@ def outputs(findings: Findings, model: CuttableModel) -> tuple[OutputErrors, ...
     return tuple(entries)
 
 
-def verdict(findings: Findings, model: CuttableModel, method: str = "auto") -> Verdict:
-    """The answer that the findings of a method allow."""
+def verdict(findings: Findings, model: CuttableModel) -> Verdict:
+    """The answer that the findings allow."""
     by_status: dict[str, list[int]] = {}
     for found in sorted(findings.culprits, key=lambda each: each.place):
         by_status.setdefault(found.status, []).append(found.place)
@@ -176,8 +169,6 @@ def verdict(findings: Findings, model: CuttableModel, method: str = "auto") -> V
         return Verdict("not decided", (), _why_unexplained(findings))
     if findings.stopped:
         return Verdict("not decided", (), findings.stopped)
-    if method in _SHOWS_ERRORS_ALONE:
-        return Verdict("not decided", (), _SHOWS_ERRORS_ALONE[method])
     return _without_culprit(findings, model)
 
 

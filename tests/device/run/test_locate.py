@@ -51,7 +51,7 @@ def sent(request: Request, folder: Path, place: dict[str, str]) -> dict[str, Any
 def test_the_device_searches_with_its_own_files_and_tells_of_its_progress(model: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "picture.npy", np.zeros(locate_models.NET_SHAPE, np.float32))
     request = asked(
-        model, "--use_xnnpack", "--max_compiles=4", "--method=single", f"--input_files={tmp_path / 'picture.npy'}",
+        model, "--use_xnnpack", "--max_compiles=4", f"--input_files={tmp_path / 'picture.npy'}",
         "--serials=R5", "--quiet", f"--output={tmp_path / 'here.json'}", f"--bundle={tmp_path / 'bundle'}",
     )  # fmt: skip
     plain = sent(request, tmp_path, {"run_dir": f"{ROOT}/searches/0123456789abcdef"})
@@ -63,7 +63,6 @@ def test_the_device_searches_with_its_own_files_and_tells_of_its_progress(model:
     assert (array.startswith(f"{ROOT}/store/"), array.endswith("/picture.npy")) == (True, True)
     assert options == {
         "max_compiles": 4,
-        "method": "single",
         "output_file_path": "result.msgpack",
         "progress": "json",
         "bundle": "bundle",

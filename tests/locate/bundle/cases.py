@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,12 @@ from evaltools.locate.parts.case import Case
 from evaltools.model import read_model
 from evaltools.result.evaluation import ConfigurationResult, Environment, RuntimeUsed
 from evaltools.result.locate import (
-    Cause,
     Culprit,
     Errors,
     Evidence,
     Inputs,
     LocateResult,
     Operator,
-    SweptOption,
     Verdict,
 )
 from evaltools.result.model import Model
@@ -94,26 +92,19 @@ def outputs_of(path: Path, flags: str, inputs: Sequence[Array], runs: int) -> li
         session.close()
 
 
-def result_of(
-    case: Case | None,
-    evidence: Sequence[Evidence] = EVIDENCE,
-    causes: Sequence[Cause] = (),
-    sweep: Sequence[SweptOption] = (),
-    packages: Mapping[str, str] | None = None,
-) -> LocateResult:
+def result_of(case: Case | None, evidence: Sequence[Evidence] = EVIDENCE) -> LocateResult:
     """A result with one culprit, that of the case."""
     errors = Errors(worst=2.0, median=1.0, relative=0.5, runs=4, beyond=4)
     name, tensor = (case.operator, case.tensor) if case else ("ADD", "sum")
     operator = Operator(0, name, tensor, "absolute", "wrong", local=errors, tolerance=0.5)
     other = Operator(1, "MUL", "product", "absolute", "not tried")
-    culprit = Culprit(0, 0, name, tensor, "confirmed", tuple(evidence), tuple(causes), tuple(sweep))
+    culprit = Culprit(0, 0, name, tensor, "confirmed", tuple(evidence))
     flags = case.configuration.to_flags() if case else []
     used = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")
     return LocateResult(
         schema_version="1",
         model=Model("model.tflite", "0" * 64, 1000, 2, [], []),
         configuration=ConfigurationResult("tested", "test", flags, 1, "measured", None, None, used, [], None, None, 0),
-        method="auto",
         precision="fp32",
         inputs=Inputs(4, ("random",), ("image: random",)),
         verdict=Verdict("operator at fault", (0,), "two methods agree"),
@@ -122,7 +113,5 @@ def result_of(
         outputs=(),
         compiles=3,
         elapsed_s=1.0,
-        environment=Environment(
-            "0.1.0", "3.11", "Linux", "x86_64", "a processor", 2, dict(packages or {"numpy": "1"}), "now", 1.0, []
-        ),
+        environment=Environment("0.1.0", "3.11", "Linux", "x86_64", "a processor", 2, {"numpy": "1"}, "now", 1.0, []),
     )

@@ -56,8 +56,6 @@ def test_a_part_that_was_kept_is_reproduced(first: int, last: int, faulty_delega
     bundle = write_bundle(tmp_path / "bundle", result_of(case), case, neighbour)
     assert bundle.reproduced, bundle.printed
     assert "passing.tflite: wrong in 0" not in bundle.printed  # the delegate spoils whatever ends a model
-    text = (tmp_path / "bundle" / "issue.md").read_text()
-    assert "is another part of the same model." in text
     with np.load(tmp_path / "bundle" / "inputs.npz", allow_pickle=False) as archive:
         inputs = [name for name in archive.files if name.startswith("input_")]
         assert inputs == [f"input_{place}" for place in range(len(case.inputs))]

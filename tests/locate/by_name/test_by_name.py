@@ -89,7 +89,6 @@ def test_float_and_quantised_are_apart_by_roundings(net: Path, quantized: Path, 
         assert found["verdict"]["operators"] == []
         assert "8 of 8 operators have a tensor of the same name there" in completed.out
         assert "the error grows much at none of them" in completed.out
-        assert found["method"] == "by name"
         assert [operator["status"] for operator in found["operators"]] == ["compared"] * 8
         assert {operator["unit"] for operator in found["operators"]} == {"absolute"}
         errors = [operator["accumulated"] for operator in found["operators"]]
@@ -221,8 +220,6 @@ def test_from_python(net: Path, quantized: Path, tensors: dict[str, Array], tmp_
     assert all(operator.accumulated is not None and operator.accumulated.sqnr_db for operator in found.operators)
     found = et.locate(net, reference_tensors=saved(tmp_path, tensors))
     assert found.in_words[0].startswith("compared by name: 8 of 8 operators")
-    with pytest.raises(et.UsageError, match="has no effect with --method=single"):
-        et.locate(net, reference_model_file=quantized, method="single")
     with pytest.raises(et.UsageError, match="has no effect with --reference_tensors"):
         et.locate(net, reference_model_file=quantized, reference_tensors=saved(tmp_path, tensors))
 
@@ -241,7 +238,6 @@ def test_from_python(net: Path, quantized: Path, tensors: dict[str, Array], tmp_
         ({"stem": np.array([None])}, [], "it holds Python objects (pickles), which are never loaded"),
         (dict.fromkeys(NET_TENSORS), [], "has no array with the name of a tensor that an operator computes"),
         ({**dict.fromkeys(NET_TENSORS), "stems": np.zeros(3)}, [], "Did you mean stem?"),
-        ({}, ["--method=taps"], "has no effect with --method=taps"),
         ({}, ["--bundle=folder"], "has no effect with --bundle=folder"),
     ],
 )  # fmt: skip
@@ -277,7 +273,6 @@ def test_what_is_wrong_with_another_model_is_said(net: Path, quantized: Path, tm
     for flags, message in (
         ([f"--reference_model_file={stranger}"], "does not fit the input"),
         ([f"--reference_model_file={nameless}"], "has no tensor with the name of one in"),
-        ([f"--reference_model_file={quantized}", "--method=single"], "has no effect with --method=single"),
         ([f"--reference_model_file={quantized}", "--bundle=folder"], "has no effect with --bundle=folder"),
         (both, "has no effect with"),
     ):

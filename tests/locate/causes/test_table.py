@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.locate.causes import find_causes
-from evaltools.locate.causes.activation import added
 from evaltools.locate.causes.rounding import biased_rounding
 from evaltools.locate.causes.view import View
 from tests.locate.causes import models
@@ -82,22 +81,6 @@ def test_constants_of_channels_are_named_before_a_rounding(tmp_path: Path) -> No
     (cause,) = find_causes(wrong)
     assert cause.name == "channels moved by constants"
     assert "from +2 to +3" in cause.shown_by
-
-
-def test_one_value_everywhere_is_named_before_an_activation_that_gives_the_same(tmp_path: Path) -> None:
-    """RELU of numbers below zero is zero, too."""
-    values: Array = -np.abs(random((1, 50))) - np.float32(0.1)
-    content, inputs = models.unary("NEG", -values, "NegOptions")
-    wrong = case(tmp_path, "NEG", content, inputs, np.zeros_like)
-    assert added(View(wrong)) is not None
-    (cause,) = find_causes(wrong)
-    assert cause.name == "one value everywhere"
-
-
-def test_an_activation_that_leaves_other_values_is_named(tmp_path: Path) -> None:
-    content, inputs = models.add()
-    wrong = case(tmp_path, "ADD", content, inputs, lambda y: np.maximum(y, np.float32(0)))
-    assert [cause.name for cause in find_causes(wrong)] == ["an activation was added"]
 
 
 def test_a_model_that_cannot_be_read_leaves_what_arrays_show(tmp_path: Path) -> None:

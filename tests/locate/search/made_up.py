@@ -43,7 +43,6 @@ class MadeUpBench:
 
 def searched(
     tmp_path: Path,
-    method: str = "auto",
     spoil: Callable[[Part, int], float] = lambda _part, _tensor: 0.0,
     dies: Callable[[Part], bool] = lambda _part: False,
 ) -> tuple[Findings, CuttableModel]:
@@ -54,4 +53,4 @@ def searched(
     bench = MadeUpBench(model, spoil, dies)
     part = Part(WHOLE, WHOLE, tested, runs=RUNS)
     graph = read_contents(file).main
-    return search(bench, model, part, range(8), graph, method), model  # type: ignore[arg-type]
+    return search(bench, model, part, range(8), graph), model  # type: ignore[arg-type]

@@ -37,12 +37,3 @@ def test_a_fault_in_long_parts_is_named_where_copies_show_it_first(tmp_path: Pat
     found, model = searched(tmp_path, spoil=spoil)
     assert verdict(found, model).kind == "fault in context"
     assert verdict(found, model).operators == (place,)
-
-
-def test_errors_that_one_method_shows_are_never_an_acquittal(tmp_path: Path) -> None:
-    def spoil(part: Part, tensor: int) -> float:
-        return 0.1
-
-    for method in ("single", "taps", "range", "island"):
-        found, model = searched(tmp_path, method, spoil)
-        assert verdict(found, model, method).kind in ("suspected", "not decided"), method

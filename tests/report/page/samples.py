@@ -81,7 +81,6 @@ def search(count: int = 4) -> LocateResult:
         schema_version="1",
         model=made.model,
         configuration=made.configurations[1],
-        method="auto",
         precision="fp32",
         inputs=Inputs(5, ("noise",), ("seed 1",)),
         verdict=Verdict("operator at fault", (count - 1,)),

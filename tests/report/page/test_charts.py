@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evaltools.report.page.charts.intervals import Spread, intervals_chart
-from evaltools.report.page.charts.layers import Layer, accumulated_chart, local_chart, strip_chart, worst_in_a_row
+from evaltools.report.page.charts.layers import Layer, local_chart, strip_chart, worst_in_a_row
 from evaltools.report.page.charts.look import COLOURS, REFERENCE, TONES, Spec, colours_by_name
 from evaltools.report.page.charts.numerics import Apart, floor_chart
 from evaltools.report.page.charts.shares import colours_of, shares_chart
@@ -18,7 +18,7 @@ from evaltools.report.page.charts.tradeoff import Release, Tradeoff, releases_ch
 from evaltools.report.page.rendering.drawing import svg_of
 from evaltools.result.section import Chart
 
-LAYERS = [Layer(0, 0.5, 1e-7, "good", "XNNPACK"), Layer(1, 40.0, 1e-2, "bad", ""), Layer(2, None, None, "", "XNNPACK")]
+LAYERS = [Layer(0, 0.5, "good", "XNNPACK"), Layer(1, 40.0, "bad", ""), Layer(2, None, "", "XNNPACK")]
 
 
 def values(spec: Spec) -> list[dict[str, Any]]:
@@ -83,24 +83,22 @@ def test_a_difference_that_no_number_says_stands_a_decade_above_all_others() -> 
     assert drawn == pytest.approx([1e-8, 1e-7, 1e-2, 1e-3, 1e-2])
 
 
-def test_layers_are_bars_a_line_and_a_strip() -> None:
+def test_layers_are_bars_and_a_strip() -> None:
     assert [value["error"] for value in values(local_chart(LAYERS))] == [0.5, 40.0]
     assert [value["colour"] for value in values(local_chart(LAYERS))] == [TONES["good"], TONES["bad"]]
-    assert [value["error"] for value in values(accumulated_chart(LAYERS))] == [1e-7, 1e-2]
     strip = strip_chart(LAYERS)
     assert [value["ran on"] for value in values(strip)] == ["XNNPACK", "CPU", "XNNPACK"]
     assert strip["encoding"]["color"]["scale"] == {"domain": ["XNNPACK", "CPU"], "range": [COLOURS[0], REFERENCE]}
 
 
-def test_an_operator_without_a_finite_error_is_the_highest_bar_and_point() -> None:
-    layers = [*LAYERS, Layer(3, math.inf, math.inf, "bad", "")]
+def test_an_operator_without_a_finite_error_is_the_highest_bar() -> None:
+    layers = [*LAYERS, Layer(3, math.inf, "bad", "")]
     assert [value["error"] for value in values(local_chart(layers))] == [0.5, 40.0, 400.0]
-    assert [value["error"] for value in values(accumulated_chart(layers))] == pytest.approx([1e-7, 1e-2, 1e-1])
 
 
 def test_of_many_operators_in_a_row_the_worst_is_drawn() -> None:
-    many = [Layer(number, 9.0 if number == 137 else 0.1, None, "", "") for number in range(250)]
-    drawn = worst_in_a_row(many, lambda layer: layer.local, most=100)
+    many = [Layer(number, 9.0 if number == 137 else 0.1, "", "") for number in range(250)]
+    drawn = worst_in_a_row(many, most=100)
     assert len(drawn) == 84
     assert [layer.index for layer in drawn if layer.local == 9.0] == [137]
 
@@ -125,7 +123,6 @@ def test_the_front_is_a_line_through_the_best() -> None:
         bars_chart({"read": 1.0, "decode": 0.0}, "s"),
         floor_chart([Apart("o", "gpu", 1e-3, False)]),
         local_chart(LAYERS),
-        accumulated_chart(LAYERS),
         strip_chart(LAYERS),
         tradeoff_chart([Tradeoff("m", "a", 1.0, 50.0, 4.0, True)], "top-1"),
         releases_chart([Release("2026", "a", 0.5)], "top1"),

@@ -323,7 +323,6 @@ def test_an_operator_that_gives_nan_is_counted_and_named() -> None:
     broken = replace(found.operators[2], status="wrong", local=nan, accumulated=nan)
     labels = labels_of(replace(found, operators=(*found.operators[:2], broken, found.operators[3])))
     assert "2 of 4 are beyond what is tolerated, the line at 1; operator 2 gives NaN or inf." in labels
-    assert "In the whole model operator 2 gives NaN or inf." in labels
 
 
 def test_texts_about_many_operators_count_each_of_them() -> None:
@@ -332,10 +331,8 @@ def test_texts_about_many_operators_count_each_of_them() -> None:
     far = Errors(0.5, 0.5, 0.5, 5, 5)
     for place in (10, 11, 12):
         operators[place] = replace(operators[place], status="wrong", local=far)
-    operators[13] = replace(operators[13], accumulated=Errors(8.0, 8.0, 8.0, 5, 5))
     labels = labels_of(replace(found, operators=tuple(operators)))
     assert "4 of 600 are beyond what is tolerated" in labels
-    assert "the largest is operator 13 with 8." in labels
 
 
 def test_a_search_that_looked_at_no_operator_is_told_all_the_same() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -18,24 +18,21 @@ _CPU: Final = "CPU"
 class Layer(Struct, frozen=True):
     """One operator, or the worst of several in a row.
 
-    ``local`` is its own error as a multiple of what is tolerated, ``accumulated`` that in the whole model relative to
-    its values; None where that is not known, infinite where the output is NaN or infinite. ``ran_on`` is who ran it.
+    ``local`` is its own error as a multiple of what is tolerated, None where that is not known, infinite where the
+    output is NaN or infinite. ``ran_on`` is who ran it.
     """
 
     index: int
     local: float | None
-    accumulated: float | None
     tone: Tone
     ran_on: str
 
 
-def worst_in_a_row(
-    layers: Sequence[Layer], error: Callable[[Layer], float | None], most: int = MOST_BARS
-) -> list[Layer]:
-    """At most so many: of operators in a row, as many as needed are one bar, that of the largest ``error``."""
+def worst_in_a_row(layers: Sequence[Layer], most: int = MOST_BARS) -> list[Layer]:
+    """At most so many: of operators in a row, as many as needed are one bar, that of the largest error."""
     size = max(1, -(-len(layers) // most))
     groups = [layers[start : start + size] for start in range(0, len(layers), size)]
-    return [max(group, key=lambda layer: error(layer) or 0.0) for group in groups]
+    return [max(group, key=lambda layer: layer.local or 0.0) for group in groups]
 
 
 def local_chart(layers: Sequence[Layer]) -> Spec:
@@ -59,20 +56,6 @@ def local_chart(layers: Sequence[Layer]) -> Spec:
         "encoding": {"y": {"field": "at", "type": "quantitative"}},
     }
     return chart(values, [bar, limit], 170)
-
-
-def accumulated_chart(layers: Sequence[Layer]) -> Spec:
-    """A line of the error in the whole model, relative to the values; an infinite one is a decade above all others."""
-    top = _above([layer.accumulated for layer in layers], at_least=0.0) or 1.0
-    values = [{"operator": layer.index, "error": min(layer.accumulated, top)} for layer in layers if layer.accumulated]
-    errors = [value["error"] for value in values] or [1.0]
-    digits = ".0e" if max(errors) > 10 * min(errors) else ".1e"  # ticks within a decade need another digit
-    scale, axis = {"type": "log", "nice": False, "padding": 10}, {"format": digits, "tickCount": 5}
-    line: Spec = {
-        "mark": {"type": "line", "point": {"size": 14, "filled": True}, "color": COLOURS[0]},
-        "encoding": {"x": _operators(), "y": quantitative("error", "relative error", scale=scale, axis=axis)},
-    }
-    return chart(values, [line], 150)
 
 
 def strip_chart(layers: Sequence[Layer]) -> Spec:

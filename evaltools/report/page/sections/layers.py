@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from evaltools.report.page.charts.layers import (
     MOST_BARS,
     Layer,
-    accumulated_chart,
     local_chart,
     strip_chart,
     worst_in_a_row,
@@ -59,7 +58,7 @@ def faults(located: Sequence[LocateResult]) -> list[Saying]:
 
 
 def layers(result: LocateResult, source: str = "") -> Section:
-    """The answer with its culprits; bars, line and strip over all operators, and those that stand out as a table.
+    """The answer with its culprits; bars and strip over all operators, and those that stand out as a table.
 
     ``source`` names its JSON result among those of an evaluation.
     """
@@ -78,10 +77,7 @@ def _layer(operator: Operator) -> Layer:
         local = math.inf
     elif operator.local is not None and operator.tolerance:
         local = operator.local.worst / operator.tolerance
-    accumulated = None
-    if operator.accumulated is not None:
-        accumulated = math.inf if _is_endless(operator.accumulated) else operator.accumulated.relative
-    return Layer(operator.index, local, accumulated, _tone(operator), operator.ran_on)
+    return Layer(operator.index, local, _tone(operator), operator.ran_on)
 
 
 def _is_endless(errors: Errors) -> bool:
@@ -99,18 +95,13 @@ def _charts(result: LocateResult) -> list[Chart]:
     per_bar = -(-len(layers) // MOST_BARS)
     each = "" if per_bar == 1 else f" A bar is the worst of {per_bar} operators in a row."
     charts = []
-    by_local = worst_in_a_row(layers, lambda layer: layer.local)
+    by_local = worst_in_a_row(layers)
     local = [(layer.local, layer.index) for layer in layers if layer.local is not None]
     if local:
         beyond = sum(error > 1 for error, _ in local)
         told = f"{beyond} of {len(local)} are beyond what is tolerated, the line at 1; {_largest(local)}"
         told += f" times its tolerance.{each}" if max(local)[0] < math.inf else f".{each}"
         charts.append(Chart("Error of each operator alone", local_chart(by_local), told))
-    grown = [(layer.accumulated, layer.index) for layer in layers if layer.accumulated is not None]
-    if grown:
-        drawn = accumulated_chart(worst_in_a_row(layers, lambda layer: layer.accumulated))
-        told = f"In the whole model {_largest(grown)}.{each}"
-        charts.append(Chart("Error in the model, adding up", drawn, told))
     if any(operator.ran_on for operator in result.operators):
         counts: dict[str, int] = {}
         for operator in result.operators:
