@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from evaltools.tasks.own.definition import Task as Task
     from evaltools.tasks.own.definition import mean as mean
     from evaltools.tasks.own.definition import pooled as pooled
-    from evaltools.tasks.own.definition import share as share
     from evaltools.tasks.own.definition import task as task
     from evaltools.tasks.own.pictures import image_input as image_input
     from evaltools.tasks.own.pictures import pairs as pairs
@@ -78,7 +77,7 @@ _MODULES = {
     ),
     "evaltools.metrics.metric": ("Metric",),
     "evaltools.result.small_pictures": ("Drawing", "Panel"),
-    "evaltools.tasks.own.definition": ("Example", "Mean", "Task", "mean", "pooled", "share", "task"),
+    "evaltools.tasks.own.definition": ("Example", "Mean", "Task", "mean", "pooled", "task"),
     "evaltools.tasks.own.pictures": ("image_input", "pairs"),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}

@@ -22,7 +22,6 @@ from tests.example_delegate import CompilerMissing, build_delegate
 pytest_plugins = "pytester"
 _SECONDS_TO_OPEN: Final = 60.0
 _SLOW_FOLDERS: Final = tuple(f"{Path(__file__).parent / name}{os.sep}" for name in ("device", "realdata"))
-_SAMPLED_RUNS: Final = "test_sampling.py"
 
 
 @atexit.register
@@ -47,7 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _takes_long(item: pytest.Item) -> bool:
-    is_slow = str(item.path).startswith(_SLOW_FOLDERS) or item.path.name == _SAMPLED_RUNS
+    is_slow = str(item.path).startswith(_SLOW_FOLDERS)
     return is_slow or item.get_closest_marker("once") is not None
 
 

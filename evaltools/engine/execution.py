@@ -25,15 +25,12 @@ Stamp = tuple[int, int, int] | None
 class Shard(Struct, frozen=True):
     """Every ``count``-th example from ``index`` on: the part of one of ``count`` hosts.
 
-    ``drawn`` are the numbers of the examples where they were drawn instead.
-
     >>> list(Shard(1, 3).of([Example(index, str(index)) for index in range(7)]))
     [Example(index=1, id='1'), Example(index=4, id='4')]
     """
 
     index: int = 0
     count: int = 1
-    drawn: tuple[int, ...] | None = None
 
     def of(self, examples: Sequence[Example]) -> Sequence[Example]:
         """The examples of this shard."""
@@ -41,7 +38,7 @@ class Shard(Struct, frozen=True):
 
     def numbers_of(self, examples: int) -> Sequence[int]:
         """The numbers of those of so many examples that belong to this shard."""
-        return range(self.index, examples, self.count) if self.drawn is None else self.drawn
+        return range(self.index, examples, self.count)
 
     def size_of(self, examples: int) -> int:
         """How many of so many examples belong to this shard."""

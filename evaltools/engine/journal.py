@@ -118,25 +118,6 @@ class Journal:
             self._connection.executemany("INSERT OR IGNORE INTO inputs VALUES (?, ?)", inputs)
             self._connection.executemany("INSERT INTO records VALUES (?, ?, ?, ?)", records)
 
-    def take_records(self, other: Journal, *configurations: str) -> None:
-        """Copy the records of configurations, and the times of making their inputs, that this journal lacks.
-
-        All are copied, or none.
-        """
-        own = "SELECT example, preprocessing_us FROM inputs WHERE example IN "
-        own += "(SELECT example FROM records WHERE configuration = ?)"
-        rows = "SELECT configuration, example, failed, content FROM records WHERE configuration = ?"
-        with self._writing():
-            for name in configurations:
-                with closing(other._rows(own, (name,))) as inputs, closing(other._rows(rows, (name,))) as records:
-                    self._connection.executemany("INSERT OR IGNORE INTO inputs VALUES (?, ?)", inputs)
-                    self._connection.executemany("INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?)", records)
-
-    def examples_of(self, configuration: str) -> set[int]:
-        """The numbers of the examples of which there is a record of a configuration."""
-        rows = self._rows("SELECT example FROM records WHERE configuration = ?", (configuration,))
-        return {int(row[0]) for row in rows}
-
     def examples(self) -> set[int]:
         """The numbers of the examples that have rows."""
         return {int(row[0]) for row in self._rows("SELECT example FROM inputs")}
@@ -233,29 +214,19 @@ class TaskJournal(Journal, Generic[Observation]):
         """The records of one configuration up to an example, in order; they are read when they are gone through."""
         return JournalRecords(self, configuration, last_example)
 
-    def record(self, configuration: str, example: int) -> Record[Observation] | None:
-        """The record of one configuration and example, None where there is none."""
-        query = "SELECT content FROM records WHERE configuration = ? AND example = ?"
-        for (content,) in self._rows(query, (configuration, example)):
-            return self._as_record(configuration, example, content)
-        return None
-
     def read(self, configuration: str, last_example: int) -> Iterator[Record[Observation]]:
         """Read the records of one configuration up to an example one by one, in order."""
         query = "SELECT example, content FROM records WHERE configuration = ? AND example <= ? ORDER BY example"
         for example, content in self._rows(query, (configuration, last_example)):
-            yield self._as_record(configuration, example, content)
-
-    def _as_record(self, configuration: str, example: int, content: bytes) -> Record[Observation]:
-        stored = self._codec.decode(content)
-        return Record(
-            self._example(example),
-            configuration,
-            stored.invokes_us,
-            stored.observation,
-            stored.failure,
-            stored.read_us,
-        )
+            stored = self._codec.decode(content)
+            yield Record(
+                self._example(example),
+                configuration,
+                stored.invokes_us,
+                stored.observation,
+                stored.failure,
+                stored.read_us,
+            )
 
     def _content(self, record: Record[Observation]) -> bytes:
         return self._codec.encode(Stored(record.invokes_us, record.read_us, record.observation, record.failure))

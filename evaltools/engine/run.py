@@ -101,7 +101,6 @@ def run_pass(
     on_progress: OnProgress = lambda _tally: None,
     on_spans: Callable[[Sequence[Span]], None] = lambda _spans: None,
     makers: Sequence[Preparer] = (),
-    unrecorded: frozenset[str] = frozenset(),
 ) -> PassOutcome[Observation]:
     """Run examples on all configurations, and write their records to the journal.
 
@@ -109,17 +108,14 @@ def run_pass(
     by configuration, ``makers`` the preparer of each worker's inputs; without ``makers`` this process prepares them.
     ``examples`` are those to run, None for all; those with records in the journal are not run again. An example that
     fails is recorded, and the pass goes on. Ctrl-C ends the pass; turns that end within a second are still recorded.
-    ``unrecorded`` configurations run for their outputs alone: what they gave is known.
     """
     wanted = task.examples if examples is None else examples
     records = TaskJournal(journal, task.examples, task.observation_type)
-    names = [name for name in workers[0] if name not in unrecorded]
+    names = list(workers[0])
     tests = [name for name in names if name != reference]
     ledger = Ledger(wanted, names, tests, options.max_crashes, options.max_failed_examples)
     makers = makers or [InThisProcess(task) for _ in workers]
-    return _Pass(
-        task, workers, makers, records, reference, options, wanted, ledger, on_progress, on_spans, unrecorded
-    ).run()
+    return _Pass(task, workers, makers, records, reference, options, wanted, ledger, on_progress, on_spans).run()
 
 
 def settle(
@@ -164,11 +160,10 @@ class _Pass(Generic[Observation]):
         ledger: Ledger,
         on_progress: OnProgress,
         on_spans: Callable[[Sequence[Span]], None],
-        unrecorded: frozenset[str],
     ) -> None:
         self._task = task
         self._sessions = sessions
-        self._names = [name for name in sessions[0] if name not in unrecorded]
+        self._names = list(sessions[0])
         self._makers = makers
         self._journal = journal
         self._examples = examples
@@ -186,7 +181,7 @@ class _Pass(Generic[Observation]):
         self._ended = False
         self._results: queue.Queue[FinishedBlock[Observation] | BaseException | None] = queue.Queue(_BLOCKS_WAITING)
         self._workers = [
-            Worker(number, task, own, reference, options.invocations, ledger.given_up, unrecorded)
+            Worker(number, task, own, reference, options.invocations, ledger.given_up)
             for number, own in enumerate(sessions)
         ]
 

@@ -64,15 +64,6 @@ class StageTimes(Struct):
             copy_us = max(0.0, time.whole_us - time.run_us - time.read_us)
             self._add_seconds(name, InferenceSeconds(copy_us / 1e6, time.run_us / 1e6, time.read_us / 1e6))
 
-    def merge(self, other: StageTimes) -> None:
-        """Add the times of another part of the pass."""
-        _add(self.seconds, other.seconds)
-        for worker, own in other.by_worker.items():
-            _add(self.by_worker.setdefault(worker, {}), own)
-        self.cached_inputs += other.cached_inputs
-        for name, theirs in other.inference.items():
-            self._add_seconds(name, theirs)
-
     def _add_seconds(self, name: str, more: InferenceSeconds) -> None:
         before = self.inference.get(name, InferenceSeconds(0.0, 0.0, 0.0))
         self.inference[name] = InferenceSeconds(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Generic
 
 from msgspec import Struct
@@ -36,8 +36,7 @@ class Worker(Generic[Observation]):
     A block has as many examples as can be prepared in 0.2 s, and as each configuration runs in so long, if all
     sessions can run blocks; otherwise one.
 
-    ``given_up`` holds configurations that are not run any more; another thread may add to it. ``unrecorded`` ones run
-    for their outputs alone.
+    ``given_up`` holds configurations that are not run any more; another thread may add to it.
     """
 
     def __init__(
@@ -48,7 +47,6 @@ class Worker(Generic[Observation]):
         reference: str | None,
         invocations: int,
         given_up: Mapping[str, Any],
-        unrecorded: Collection[str] = (),
     ) -> None:
         self.block_size = 1
         self._number = number
@@ -57,7 +55,6 @@ class Worker(Generic[Observation]):
         self._reference = reference
         self._invocations = invocations
         self._given_up = given_up
-        self._unrecorded = unrecorded
         self._longest = min((_longest_block(session) for session in sessions.values()), default=1)
         self._turn = number
         self._spans: list[Span] = []
@@ -81,8 +78,7 @@ class Worker(Generic[Observation]):
             slowest_ns = max(slowest_ns, duration_ns)
             inference[name] = _inference_time(duration_ns, [own[name] for own in runs if name in own])
         start_ns = time.perf_counter_ns()
-        recorded = [name for name in names if name not in self._unrecorded]
-        finished = [self._finish(ready, given, recorded) for ready, given in zip(block, runs, strict=True)]
+        finished = [self._finish(ready, given, names) for ready, given in zip(block, runs, strict=True)]
         observing_ns = self._note(METRICS, start_ns, f"{len(block)} examples")
         preparing_ns = 1000 * sum(ready.duration_us for ready in block)
         self.block_size = _next_size(max(preparing_ns, slowest_ns, observing_ns) / 1e9 / len(block), self._longest)

@@ -78,11 +78,7 @@ class Baseline(Struct, frozen=True):
 
 def is_whole(result: EvaluationResult) -> bool:
     """Whether a result can be a baseline: something was measured, of all examples."""
-    return result.complete and bool(_measured(result)) and not _is_of_drawn(result)
-
-
-def _is_of_drawn(result: EvaluationResult) -> bool:
-    return result.sampling is not None and result.sampling.is_part
+    return result.complete and bool(_measured(result))
 
 
 def _measured(result: EvaluationResult) -> list[ConfigurationResult]:
@@ -97,8 +93,6 @@ def make_baseline(result: EvaluationResult) -> Baseline:
     measured = _measured(result)
     if not is_whole(result):
         why = "no configuration was measured" if result.complete else f"the run ended early ({result.stopped})"
-        if _is_of_drawn(result):
-            why = "some of its examples were drawn, and a baseline is of all; leave --stop out"
         raise DataError(f"the result is no baseline: {why}")
     return Baseline(
         baseline_version=BASELINE_VERSION,

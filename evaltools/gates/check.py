@@ -156,7 +156,6 @@ def evidence_of(result: EvaluationResult, configuration: ConfigurationResult) ->
         changes=judged.changes,
         ratio=None if ratio is None else LatencyRatio(ratio.pairs, ratio.ratio, ratio.interval, ratio.processes),
         not_clean=configuration.not_clean,
-        sampling=result.sampling,
     )
 
 

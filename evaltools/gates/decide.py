@@ -13,8 +13,6 @@ from msgspec.structs import replace
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.evidence import Evidence
 from evaltools.parameter import did_you_mean
-from evaltools.result.metrics import METRICS
-from evaltools.result.sampling import SampledAnswer
 from evaltools.result.verdict import Reason
 from evaltools.stats.changes import Change
 from evaltools.stats.interval import Interval
@@ -27,9 +25,6 @@ from evaltools.stats.proportions import share_bound
 GateVerdict = Literal["pass", "not clean", "fail", "inconclusive", "not measured"]
 GATE_VERDICTS: Final[tuple[GateVerdict, ...]] = ("pass", "not clean", "inconclusive", "fail", "not measured")
 """From best to worst."""
-_RESULT_FIGURES: Final = frozenset(metric.name for metric in METRICS)
-_ROUNDING: Final = 1e-9
-"""Of bounds that are whole numbers of examples by their number."""
 
 
 class Found(Struct, frozen=True):
@@ -101,8 +96,6 @@ def decide(criterion: Criterion, evidence: Evidence, limits_together: int = 1) -
 def _decided(criterion: Criterion, evidence: Evidence, limits_together: int) -> Decision:
     if criterion.is_relative and evidence.reference_not_measured is not None:
         return _missing(criterion, evidence, evidence.reference_not_measured)
-    if evidence.sampled is not None and criterion.figure not in _RESULT_FIGURES:
-        return _decide_sampled(criterion, evidence, evidence.sampled)
     if criterion.kind in ("drop", "rise"):
         return _decide_change(criterion, evidence, limits_together)
     if criterion.kind == "ratio":
@@ -110,32 +103,6 @@ def _decided(criterion: Criterion, evidence: Evidence, limits_together: int) -> 
     if criterion.output is not None or any(criterion.figure in values for _, values in evidence.outputs):
         return _decide_outputs(criterion, evidence)
     return _decide_value(criterion, evidence, limits_together)
-
-
-def _decide_sampled(criterion: Criterion, evidence: Evidence, sampled: SampledAnswer) -> Decision:
-    """Decide a limit on a figure of all examples by the bounds that the drawn ones give.
-
-    That of examples like these is another question, which takes all of them.
-    """
-    assert evidence.sampling is not None
-    decision = partial(Decision, evidence.configuration, criterion.text)
-    numbers = {"run": len(evidence.sampling.drawn), "examples": evidence.sampling.examples}
-    figure = sampled.figures.get(criterion.figure)
-    if figure is None or criterion.confidence is not None:
-        kind = "drawn_without_figure" if figure is None else "drawn_like_these"
-        return decision("inconclusive", reason=Reason(kind, numbers, {"figure": criterion.figure}))
-    value, low, high = figure.value, figure.low, figure.high
-    if criterion.kind == "drop":
-        value, low, high = (figure.reference - each for each in (value, high, low))
-    elif criterion.kind == "rise":
-        value, low, high = (each - figure.reference for each in (value, low, high))
-    name = f"{criterion.figure} {criterion.kind}" if criterion.kind in ("drop", "rise") else criterion.figure
-    found = Found(name, value, low, high, unit=criterion.unit or criterion.metric.unit)
-    if high <= criterion.value + _ROUNDING if criterion.at_most else low >= criterion.value - _ROUNDING:
-        return decision("pass", found=found)
-    if low > criterion.value + _ROUNDING if criterion.at_most else high < criterion.value - _ROUNDING:
-        return decision("fail", found=found)
-    return decision("inconclusive", found=found, reason=Reason("drawn_too_few", numbers))
 
 
 def _decide_value(criterion: Criterion, evidence: Evidence, limits_together: int) -> Decision:

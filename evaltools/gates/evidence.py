@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, field
 
 from evaltools.result.evidence import OutputFigures, ScoreMean
-from evaltools.result.sampling import SampledAnswer, Sampling
 from evaltools.result.verdict import Reason
 from evaltools.stats.changes import Change, Share
 from evaltools.stats.latency_ratio import LatencyRatio
@@ -22,7 +21,6 @@ class Evidence(Struct, frozen=True):
     None where there is none; ``outputs`` those of each output, with the names that it goes by. ``shares`` are the
     counts behind figures that are shares, ``means`` the figures that are means of scores. ``ratio`` is the latency
     ratio.
-    ``sampling`` says which examples were drawn, None where all were run in order.
     """
 
     configuration: str
@@ -36,10 +34,3 @@ class Evidence(Struct, frozen=True):
     changes: Mapping[str, Change] = field(default_factory=dict)
     ratio: LatencyRatio | None = None
     not_clean: str = ""
-    sampling: Sampling | None = None
-
-    @property
-    def sampled(self) -> SampledAnswer | None:
-        """What drawn examples tell of all, None where the figures are those of all."""
-        known = self.sampling is not None and self.sampling.is_part
-        return self.sampling.answers.get(self.configuration) if self.sampling and known else None

@@ -131,11 +131,6 @@ def evaluate_with_matches(
     return evaluation, image_matches(run)
 
 
-def matches_of(evaluated: EvaluatedSet, detections: Sequence[DetectedObject]) -> ImageMatches:
-    """The matches of :func:`evaluate_with_matches` alone, by pycocotools."""
-    return image_matches(_matched(evaluated, detections, _load("pycocotools")))
-
-
 def _evaluate(
     evaluated: EvaluatedSet, detections: Sequence[DetectedObject], package: _EvaluatorPackage
 ) -> tuple[CocoEvaluation, Any]:

@@ -14,7 +14,6 @@ from evaltools.metrics.latency import Latency
 from evaltools.parameter import Value
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.model import Model
-from evaltools.result.sampling import Sampling
 from evaltools.result.verdict import Verdict
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import Drift
@@ -252,7 +251,7 @@ class EvaluationResult(Struct, frozen=True):
     ``complete`` is false where the run ended before the last example; ``stopped`` says why. ``examples_done`` counts
     the examples that were tried, failed ones included. ``part`` is what the ``task`` adds, of its ``part_type``
     (:mod:`evaltools.task_kind`). ``pictures_digest`` changes with the names of the pictures and their order.
-    ``device_run`` says how it was done on devices; ``sampling`` which examples were drawn, null where all run in order.
+    ``device_run`` says how it was done on devices.
     """
 
     schema_version: Literal["2"]
@@ -270,4 +269,3 @@ class EvaluationResult(Struct, frozen=True):
     latency_comparisons: list[LatencyComparison] = field(default_factory=list)
     pictures_digest: str = ""
     device_run: DeviceRun | None = None
-    sampling: Sampling | None = None

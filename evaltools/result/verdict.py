@@ -31,9 +31,6 @@ UNCHANGED_ANSWERS: Final = "unchanged_answers"
 TOO_FEW_PICTURES: Final = "too_few_pictures"
 """The reason where nothing can be decided: there are so many ``pictures``, and ``fewest`` would be needed."""
 
-DRAWN_EXAMPLES: Final = "drawn_examples"
-"""The reason where some of all ``examples`` were drawn: what the ``answer`` on a ``limit`` is after ``run`` of them."""
-
 BLIND: Final = "blind"
 """The reason where the inputs cannot show a fault of an output: zeros would pass as well."""
 
@@ -71,9 +68,6 @@ class Verdict(Struct, frozen=True):
     those of a detector do. Of a figure, ``change`` is how far it is from the other's, from ``low`` to ``high`` with
     95 % confidence; a change within ``margin`` counts as none; ``p_value`` is that of the test, corrected where several
     are held against one; and ``examples_needed`` would decide what is not decided, in 80 % of cases. Shares are 0..1.
-
-    Where examples were drawn, a verdict is on a limit on the figure of all of them: ``equivalent`` where it is kept,
-    ``worse`` where it is broken. ``low`` and ``high`` are bounds with 95 % confidence each then.
     """
 
     kind: VerdictKind

@@ -29,7 +29,7 @@ from evaltools.runs.stored import seen_from
 from evaltools.tasks.shared.evaluation import record
 from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
 from evaltools.tasks.shared.measuring import Observer
-from evaltools.tasks.shared.options.execution import flags_to_repeat, text_of_drawn
+from evaltools.tasks.shared.options.execution import flags_to_repeat
 
 TASKS: Final = "tasks on the cluster"
 """The fact with the number of shards."""
@@ -124,8 +124,6 @@ def run_shard(plain: dict[str, Any], shard: Shard) -> ShardDone:
             request = seen_from(from_plain(plain, {}), Path.cwd()).stating(
                 run_dir=f"{folder}/run", shard_index=shard.index, shard_count=shard.count, workers="1"
             )
-            if shard.drawn is not None:
-                request = request.stating(drawn_examples=text_of_drawn(shard.drawn))
             kind = evaluation_kind(request.task)
             code = record(kind.prepare, kind.read(request), Observer())
         except EvaltoolsError as error:

@@ -34,7 +34,6 @@ def audio(
         score=label_scores.score if labels else None,
         agree=label_scores.agree,
         metrics=label_scores.metrics(has_truth=labels is not None),
-        uncertainty=label_scores.uncertainty,
     )
 
 

@@ -17,7 +17,6 @@ from evaltools.engine.run import PassOutcome
 from evaltools.engine.run_folder import RunIdentity, encode
 from evaltools.engine.task import Record
 from evaltools.errors import DataError, InferenceError
-from evaltools.gates.sampled_verdict import sampled_verdicts
 from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import read_model
@@ -38,7 +37,6 @@ from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map, stat
 from evaltools.tasks.coco.reading import CocoMaterial, Reading, mapping_shown, reading_of
 from evaltools.tasks.coco.request import CocoRequest
 from evaltools.tasks.coco.result import CocoDetection, HeadUsed, OutputMap
-from evaltools.tasks.coco.sampling import drawn_figures, lead, of_all_examples
 from evaltools.tasks.coco.task import (
     CocoOptions,
     CocoTask,
@@ -58,7 +56,6 @@ from evaltools.tasks.shared.measuring import (
 )
 from evaltools.tasks.shared.one_pass import Accumulator, Pair, judge_records, sum_up
 from evaltools.tasks.shared.run_identity import RunAtPlace, fact_in, with_files
-from evaltools.tasks.shared.sampled.setup import SamplingSetup
 
 _OUTPUTS = "how the outputs are read"
 _HEAD = "how the raw head is read"
@@ -142,17 +139,8 @@ class DetectionEvaluation(Evaluation[FoundObjects]):
 
     def _ready(self, notes: _Notes) -> ReadyTask[FoundObjects]:
         task = _task(self.request, self.material, notes.reading)
-        setup = PassSetup(self.request.reference_name, self.pass_options, sampling=self._sampling(notes))
+        setup = PassSetup(self.request.reference_name, self.pass_options)
         return ReadyTask(task, setup, notes, notes.reading is not None)
-
-    def _sampling(self, notes: _Notes) -> SamplingSetup[FoundObjects] | None:
-        asked, material = self.request.sampling, self.material
-        if asked is None:
-            return None
-        truth = material.pictures.truth
-        known = material.mapping or material.mapping_of(notes.reading) or notes.shown
-        figures = partial(drawn_figures, truth, known, material.category_ids)
-        return SamplingSetup(asked, partial(lead, truth), figures)
 
     def findings(
         self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[FoundObjects]
@@ -171,15 +159,11 @@ class DetectionEvaluation(Evaluation[FoundObjects]):
         sums = sum_up(measured, list(boxes), looked_at, {pair: [seen] for pair, seen in boxes.items()})
         records = {name: outcome.records[name] for name in names}
         detection = _detection(self.request, material, ready.notes, records, objects, boxes, outcome.preprocessing_us)
-        verdicts = verdicts_on_map(detection.comparisons, detection.figures, self.request.margin)
-        if measured.sampling is not None and measured.sampling.is_part:
-            detection = of_all_examples(detection, measured.sampling)
-            verdicts = sampled_verdicts(measured.sampling, str(self.request.reference_name))
         return Findings(
             configurations=[sums.with_figures(entry) for entry in judged],
             sums=sums,
             part=detection,
-            verdicts=verdicts,
+            verdicts=verdicts_on_map(detection.comparisons, detection.figures, self.request.margin),
             warnings=general_warnings(material.model, material.pictures, material.labels, detection, odd),
         )
 

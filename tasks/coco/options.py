@@ -15,7 +15,6 @@ from evaltools.tasks.shared.options.pictures import (
     NUM_IMAGES,
     OUTPUT_FILE_PATH,
 )
-from evaltools.tasks.shared.options.sampling import SAMPLING
 
 _IN_THE_RESULT: Final = NotNative("detections are in the JSON result, with --record_examples")
 
@@ -143,7 +142,6 @@ OPTIONS: Final = {
     "evaluation": _EVALUATION,
     "reading pictures and outputs": _READING,
     "figures and files": _OUTPUT,
-    "sampling": SAMPLING,
 }
 DESCRIPTION: Final = """\
 Detection mAP on annotated pictures, and whether the boxes are the same, for a reference and any number of

@@ -11,12 +11,10 @@ from evaltools.result.section import Block, Cell, Frame, Gallery, Lines, Number,
 from evaltools.tasks.coco.changes import is_clear
 from evaltools.tasks.coco.disagreements import DRAWN_SCORE, Disagreement, worst_disagreements
 from evaltools.tasks.coco.result import BoxComparison, CategoryChange, CocoDetection
-from evaltools.tasks.shared.drawn_page import drawn_section
 
 _MOST_PICTURES: Final = 16
 """Of each configuration."""
 _MOST_CATEGORIES: Final = 12
-_SHOWN_DRAWN: Final = ("ar_1", "ar_10", "ar_100", "matched_boxes")
 _ABOUT_THE_PICTURES: Final = (
     f"Boxes with a score of {DRAWN_SCORE} or more that only one side has: red are those that the reference alone has. "
     "Those that the other alone has may be right or wrong, and have no colour of a verdict."
@@ -34,7 +32,6 @@ def sections(result: EvaluationResult) -> list[Section]:
     unclear = [_unclear(entry) for entry in compared if not _clear(entry)]
     tables += [Lines(unclear)] if unclear else []
     return [
-        drawn_section(result.sampling, _SHOWN_DRAWN),
         Section("Boxes and categories", tables, "accuracy"),
         Section("What changed", _galleries(coco), "changes", _ABOUT_THE_PICTURES),
     ]

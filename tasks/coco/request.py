@@ -11,10 +11,8 @@ from evaltools.metrics.coco_stats import CocoEvaluator
 from evaltools.preprocess import parse_normalization
 from evaltools.request import Options, Request
 from evaltools.tasks.coco.heads import SSD
-from evaltools.tasks.coco.sampling import require_drawable
 from evaltools.tasks.coco.task import ChannelOrder, CocoOptions, Resize
 from evaltools.tasks.shared.options.pictures import read_margin
-from evaltools.tasks.shared.options.sampling import read_sampling
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
 
 DEFAULT_RESAMPLES: Final = 1000
@@ -74,9 +72,6 @@ def read_request(request: Request) -> CocoRequest:
         parse_normalization(options.normalization)
     if "coco_evaluator" in flags and not (options.ground_truth_annotations or options.ground_truth_proto):
         raise UsageError("--coco_evaluator has no effect without a ground truth; give one, or leave it out")
-    sampling = read_sampling(request, such_as="ar_100 drop <= 1 point")
-    if sampling is not None:
-        require_drawable(sampling.limit, bool(options.ground_truth_annotations or options.ground_truth_proto))
     return CocoRequest(
         **shared_fields(request),
         options=options,
@@ -85,7 +80,6 @@ def read_request(request: Request) -> CocoRequest:
         or bool(flags.text("detections_path") or flags.text("report")),
         margin=read_margin(flags),
         bootstrap_resamples=_resamples(flags),
-        sampling=sampling,
     )
 
 

@@ -92,7 +92,7 @@ def general_warnings(
 
 
 def _unequal_pictures(detection: CocoDetection) -> list[str]:
-    """Where mAP is that of other pictures; without one, as where pictures were drawn, there is nothing to compare."""
+    """Where mAP is that of other pictures; without one there is nothing to compare."""
     counts = {
         figures.configuration: figures.pictures
         for figures in detection.figures

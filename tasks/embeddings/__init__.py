@@ -33,7 +33,6 @@ def embeddings(
         score=partial(vectors.score, output_index) if ground_truth else None,
         agree=partial(vectors.agree, output_index),
         metrics=vectors.metrics(has_truth=ground_truth is not None),
-        uncertainty=partial(vectors.shortness, output_index),
     )
 
 

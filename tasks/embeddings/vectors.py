@@ -39,7 +39,7 @@ def labelled(images: Path, ground_truth: Path | None, num_images: int) -> list[E
 
 def metrics(has_truth: bool) -> list[Mean]:
     """Those of embeddings, in the order of their columns."""
-    cosine = mean("cosine", between=(-1, 1))
+    cosine = mean("cosine")
     recalls = [pooled("recall_at_1", partial(recall, 1)), pooled("recall_at_5", partial(recall, 5))]
     return [*recalls, cosine] if has_truth else [cosine]
 
@@ -53,11 +53,6 @@ def vector(outputs: Outputs, number: int) -> npt.NDArray[np.float64]:
     if not 0 < length < np.inf:
         raise TaskError(f"the embedding has the length {length}; expected are finite numbers that are not all 0")
     return values / length
-
-
-def shortness(number: int, outputs: Outputs) -> float:
-    """Minus the length of one output: an error of the same size turns a short vector farther."""
-    return -float(np.linalg.norm(outputs.real(number).astype(np.float64)))
 
 
 def score(number: int, outputs: Outputs, label: int) -> dict[str, npt.NDArray[np.float64]]:

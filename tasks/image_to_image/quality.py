@@ -25,12 +25,8 @@ _STABLE: Final = ((0.01 * 255) ** 2, (0.03 * 255) ** 2)
 
 def metrics(has_truth: bool) -> list[Mean]:
     """Those of pictures of pictures, in the order of their columns."""
-    agreement = [mean("error_to_reference", better="lower", between=(0, 1)), mean("ssim_to_reference", between=(-1, 1))]
-    return (
-        [mean("psnr", margin=0.1, between=(0, 100)), mean("ssim", between=(-1, 1)), *agreement]
-        if has_truth
-        else agreement
-    )
+    agreement = [mean("error_to_reference", better="lower"), mean("ssim_to_reference")]
+    return [mean("psnr", margin=0.1), mean("ssim"), *agreement] if has_truth else agreement
 
 
 def score(values: str, outputs: Outputs, target: Path) -> dict[str, float]:

@@ -14,7 +14,6 @@ from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.run_folder import RunIdentity, digest
 from evaltools.errors import DataError
-from evaltools.gates.sampled_verdict import sampled_verdicts
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
@@ -27,7 +26,6 @@ from evaltools.tasks.imagenet.label_probe import explain_label_count, require_fi
 from evaltools.tasks.imagenet.paired import topk_verdicts
 from evaltools.tasks.imagenet.request import ImagenetRequest
 from evaltools.tasks.imagenet.result import Classified, Data, ExampleAnswer, ExampleRecord, ImagenetPart
-from evaltools.tasks.imagenet.sampling import drawn_figures, lead, of_all_examples
 from evaltools.tasks.imagenet.task import (
     ImagenetOptions,
     ImagenetTask,
@@ -44,7 +42,6 @@ from evaltools.tasks.shared.image_input import describe_normalization
 from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup
 from evaltools.tasks.shared.run_identity import RunAtPlace, with_files
-from evaltools.tasks.shared.sampled.setup import SamplingSetup
 
 _FEWEST_FOR_CONSTANT: Final = 20
 
@@ -90,11 +87,7 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
         return ReadyTask(self.task, self._setup(), runs=opened.runnable)
 
     def _setup(self) -> PassSetup:
-        return PassSetup(self.request.reference_name, self.pass_options, sampling=self._sampling())
-
-    def _sampling(self) -> SamplingSetup[TopKObservation] | None:
-        asked = self.request.sampling
-        return None if asked is None else SamplingSetup(asked, lead, lambda *_all: drawn_figures(self.task.top_k))
+        return PassSetup(self.request.reference_name, self.pass_options)
 
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[TopKObservation]:
         """The task; labels are not tried again."""
@@ -141,15 +134,11 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
             comparisons=figures.comparisons,
             examples=_example_records(self.task, outcome) if self.request.record_examples else None,
         )
-        verdicts = topk_verdicts(figures.comparisons, self.request.margin)
-        if measured.sampling is not None and measured.sampling.is_part:
-            part = of_all_examples(part, measured.sampling)
-            verdicts = sampled_verdicts(measured.sampling, str(self.request.reference_name))
         return Findings(
             configurations=figures.configurations,
             sums=figures.sums,
             part=part,
-            verdicts=verdicts,
+            verdicts=topk_verdicts(figures.comparisons, self.request.margin),
             warnings=self._warnings(part),
         )
 

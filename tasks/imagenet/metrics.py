@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
 from evaltools.metrics.metric import ABSENT, Figure, Metric
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import against_reference
-from evaltools.result.sampling import SampledFigure
 from evaltools.stats.changes import Change, CountedChange, Share
 from evaltools.stats.interval import Interval
 from evaltools.stats.proportions import PairedCounts
@@ -18,26 +16,16 @@ from evaltools.tasks.imagenet.task import TOP_K
 
 
 def _share(k: int, result: EvaluationResult, configuration: ConfigurationResult) -> Share | None:
-    """The counts behind an accuracy; one that drawn examples suggest has none."""
+    """The counts behind an accuracy."""
     part: ImagenetPart = result.part
     classified = part.classified.get(configuration.name)
     topk = classified.metrics.topk if classified else None
-    if topk is None or not topk.example_count or len(topk.accuracies) < k or _suggested(result, configuration):
+    if topk is None or not topk.example_count or len(topk.accuracies) < k:
         return None
     return Share(round(topk.accuracies[k - 1] * topk.example_count), topk.example_count)
 
 
-def _suggested(result: EvaluationResult, configuration: ConfigurationResult) -> Mapping[str, SampledFigure]:
-    """The figures of all examples that drawn ones suggest; empty where all were run."""
-    if result.sampling is None or configuration.name not in result.sampling.answers:
-        return {}
-    return result.sampling.answers[configuration.name].figures
-
-
 def _accuracy(k: int, result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
-    suggested = _suggested(result, configuration).get(f"top{k}")
-    if suggested is not None:
-        return suggested.value
     share = _share(k, result, configuration)
     return ABSENT if share is None else share.successes / share.count
 
@@ -60,9 +48,6 @@ def _change(k: int, result: EvaluationResult, configuration: ConfigurationResult
 
 def agreement(result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
     """The share of examples with the same first answer as the reference, 0..1."""
-    suggested = _suggested(result, configuration).get("agreement")
-    if suggested is not None:
-        return suggested.value
     part: ImagenetPart = result.part
     comparison = against_reference(result, part.comparisons, configuration)
     return ABSENT if comparison is None else comparison.agreement.share

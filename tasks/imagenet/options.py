@@ -16,7 +16,6 @@ from evaltools.tasks.shared.options.pictures import (
     NUM_IMAGES,
     OUTPUT_FILE_PATH,
 )
-from evaltools.tasks.shared.options.sampling import SAMPLING
 
 _NO_ANSWERS: Final = NotNative("the native tool tells no answers of single pictures")
 
@@ -66,7 +65,7 @@ _EVALUATION: Final = (
     ),
 )
 
-OPTIONS: Final = {"evaluation": _EVALUATION, "sampling": SAMPLING}
+OPTIONS: Final = {"evaluation": _EVALUATION}
 DESCRIPTION: Final = """\
 Top-1..10 accuracy on labelled pictures, for a reference and any number of configurations in one pass.
 stdout: the lines of the native tool. stderr: what ran, progress, a table of reference and configurations."""

@@ -16,11 +16,9 @@ from evaltools.tasks.imagenet.changes import (
     worst_first,
 )
 from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, ImagenetPart
-from evaltools.tasks.shared.drawn_page import drawn_section
 
 _MOST_SHOWN: Final = 24
 _SHOWN_K: Final = (1, 5)
-_SHOWN_DRAWN: Final = ("top1", "top5", "agreement")
 _TONES: Final[dict[str, Tone]] = {"lost": "bad", "gained": "good", "neither": ""}
 
 
@@ -30,7 +28,6 @@ def sections(result: EvaluationResult) -> list[Section]:
     galleries: list[Block] = [_gallery(part, comparison) for comparison in against_the_first(part)]
     paired: list[Block] = [_paired(part)] if part.comparisons else []
     return [
-        drawn_section(result.sampling, _SHOWN_DRAWN),
         Section("Lost and gained", paired, "accuracy"),
         Section("What changed", galleries, "changes"),
     ]

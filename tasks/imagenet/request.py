@@ -6,10 +6,8 @@ from pathlib import Path
 
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.request import Request
-from evaltools.tasks.imagenet.sampling import FIGURES
 from evaltools.tasks.imagenet.task import ImagenetOptions
 from evaltools.tasks.shared.options.pictures import read_margin
-from evaltools.tasks.shared.options.sampling import read_sampling, require_decidable
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
 
 
@@ -38,18 +36,10 @@ def read_request(request: Request) -> ImagenetRequest:
         label_offset=given.number("label_offset") if "label_offset" in given else None,
         native=request.is_native,
     )
-    margin = read_margin(given)
-    sampling = read_sampling(request, f"top1 drop <= {100 * margin:g} points")
-    shared = shared_fields(request)
-    if sampling is not None:
-        require_decidable(sampling.limit, dict.fromkeys(FIGURES, False))
-        # A run goes on with its limit, also where that is the margin's.
-        shared["flags"] = {**shared["flags"], "--limit": sampling.limit.text}
     return ImagenetRequest(
-        **shared,
+        **shared_fields(request),
         options=options,
         label_check=given.is_on("label_check"),
         record_examples=given.is_on("record_examples"),
-        margin=margin,
-        sampling=sampling,
+        margin=read_margin(given),
     )

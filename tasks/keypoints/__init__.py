@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 
 from evaltools.task_kind import Accuracy
 from evaltools.tasks.own import DeclaredKind
-from evaltools.tasks.own.definition import Mean, Task, mean, pooled, share, share_of, task
+from evaltools.tasks.own.definition import Mean, Task, mean, pooled, share_of, task
 from evaltools.tasks.shared.options.pictures import Images, Normalized, NumImages
 
 
@@ -35,9 +35,9 @@ def keypoints(
     truth: list[Mean] = [
         pooled("oks_ap", scoring.oks_ap),
         pooled("oks_ap50", scoring.oks_ap50),
-        share("pck") if people == "boxes" else pooled("pck", share_of),
+        pooled("pck", share_of),
     ]
-    agreement = [mean("same_keypoints", between=(0, 1)), mean("keypoint_shift", better="lower")]
+    agreement = [mean("same_keypoints"), mean("keypoint_shift", better="lower")]
     return Task(
         examples=examples.listed(images, annotations, people == "boxes", num_images),
         prepare=partial(examples.model_input, normalization=normalization),
@@ -45,7 +45,6 @@ def keypoints(
         agree=scoring.agree,
         metrics=[*truth, *agreement] if annotations else agreement,
         draw=small_pictures.draw,
-        uncertainty=scoring.uncertainty,
     )
 
 

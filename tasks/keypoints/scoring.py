@@ -42,11 +42,6 @@ def agree(outputs: Outputs, reference: Outputs, _truth: object) -> dict[str, flo
     return {"same_keypoints": float((moved <= _ELSEWHERE).mean()), "keypoint_shift": float(moved.mean())}
 
 
-def uncertainty(outputs: Outputs) -> float:
-    """Minus the mean score of the keypoints."""
-    return -float(located(outputs)[:, 2].mean())
-
-
 def located(outputs: Outputs) -> Floats:
     """X and y in shares of the input, and the score, of each keypoint (17, 3); raises :class:`TaskError`."""
     for number, values in enumerate(outputs):

@@ -16,7 +16,6 @@ from evaltools.task_kind import OWN, Accuracy, TaskEvidence, TaskReport, tree_ki
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 from evaltools.tasks.shared.options.model import MODEL_FILE
 from evaltools.tasks.shared.options.pictures import MAX_FAILED_EXAMPLES, OUTPUT_FILE_PATH
-from evaltools.tasks.shared.options.sampling import SAMPLING
 
 if TYPE_CHECKING:
     from evaltools.metrics.metric import Metric
@@ -119,9 +118,9 @@ class OwnKind(EvaluationKind):
     def options(self) -> Mapping[str, Sequence[Parameter]]:  # type: ignore[override]
         """The task's own options under their headings."""
         if self._loaded is None:
-            return {"evaluation": _SHARED, "sampling": SAMPLING}
+            return {"evaluation": _SHARED}
         own = {f"options of {self.loaded.function.name}": tuple(option.parameter for option in self.own_options)}
-        return {**own, "evaluation": _SHARED, "sampling": SAMPLING}
+        return {**own, "evaluation": _SHARED}
 
     def with_stated_paths(self, options: Options, folder: Path) -> Options:
         """The options, completed with the defaults of the function's parameters that are paths."""

@@ -39,15 +39,11 @@ class Mean:
     """A metric of a task: the mean of what ``score`` gives under ``name``, over the examples.
 
     ``margin`` is the change, in the metric's own unit, that counts as none in verdicts; None: that of ``--margin``.
-    ``between`` are the lowest and the highest score that an example can have, None: not known. ``whole``: scores are
-    whole numbers, such as 0 and 1. With both, ``--sample=informed`` decides limits on it sooner.
     """
 
     name: str
     better: Better = "higher"
     margin: float | None = None
-    between: tuple[float, float] | None = None
-    whole: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,42 +66,13 @@ def share_of(rows: Sequence[npt.NDArray[Any]]) -> float:
     return part / whole if whole else float("nan")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Share(Pooled):
-    """A metric that is a share: of each example ``score`` gives the part and the whole, and the metric is that of sums.
-
-    Which whole an example has does not depend on what the model gives.
-    """
-
-    figure: Callable[[Sequence[npt.NDArray[Any]]], float | npt.NDArray[Any]] = share_of
-
-
-def mean(
-    name: str,
-    better: Better = "higher",
-    margin: float | None = None,
-    between: tuple[float, float] | None = None,
-    whole: bool = False,
-) -> Mean:
+def mean(name: str, better: Better = "higher", margin: float | None = None) -> Mean:
     """The mean over the examples of what ``score`` gives under this name.
 
     >>> mean("error", better="lower", margin=0.5).margin
     0.5
-    >>> mean("right", between=(0, 1), whole=True).between
-    (0, 1)
     """
-    return Mean(name, better, margin, between, whole)
-
-
-def share(name: str, better: Better = "higher", margin: float | None = None) -> Share:
-    """A share over all examples: ``score`` gives ``[part, whole]`` of each, such as pixels that are right and all.
-
-    The whole of an example may not depend on what the model gives; for others take :func:`pooled`.
-
-    >>> share("pixel_accuracy").figure([(1, 2), (0, 2)])
-    0.25
-    """
-    return Share(name=name, better=better, margin=margin)
+    return Mean(name, better, margin)
 
 
 def pooled(
@@ -133,9 +100,7 @@ class Task:
     reference, for which it is called with its own on both sides. A task has one of the two, or both. For a metric that
     is :func:`pooled` they give an array of numbers. ``draw(outputs, reference, example)`` is asked where the outputs
     are not those of the reference; it gives a ``Drawing``, or None where there is nothing to see, and the page shows
-    those that changed most. ``uncertainty(outputs)`` says how near the reference is to another answer, a number of any
-    unit: ``--sample=informed`` draws examples by it. None: the distance of the two best scores, where the model has one
-    output of scores.
+    those that changed most.
 
     >>> import evaltools as et
     >>> task = et.Task(
@@ -154,7 +119,6 @@ class Task:
     agree: Callable[[Outputs, Outputs, Any], Mapping[str, Any]] | None = None
     metrics: Sequence[Mean] = field(default=())
     draw: Callable[[Outputs, Outputs, Example], Drawing | None] | None = None
-    uncertainty: Callable[[Outputs], float] | None = None
 
 
 @runtime_checkable

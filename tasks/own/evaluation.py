@@ -13,7 +13,6 @@ from evaltools.engine.journal import Journal
 from evaltools.engine.run_folder import RunIdentity, digest
 from evaltools.engine.task import Example, Prepared
 from evaltools.errors import ImageError, InferenceError, TaskError, UsageError
-from evaltools.gates.sampled_verdict import sampled_verdicts
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
 from evaltools.result.evaluation import ConfigurationResult
@@ -24,14 +23,12 @@ from evaltools.tasks.own.faults import place_of
 from evaltools.tasks.own.figures import FigureTable, ScoresSeen, verdicts
 from evaltools.tasks.own.request import OwnRequest
 from evaltools.tasks.own.result import ExampleScores, OwnPart
-from evaltools.tasks.own.sampling import drawn_figures, lead, of_all_examples, require_drawable
 from evaltools.tasks.own.task import ObservedScores, OwnTask, build, scored_at
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
 from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup, require_stated
 from evaltools.tasks.shared.one_pass import judge_records, sum_up
 from evaltools.tasks.shared.run_identity import TASK, RunAtPlace, checksums_of, files_below, with_files
-from evaltools.tasks.shared.sampled.setup import SamplingSetup
 
 
 class OwnEvaluation(Evaluation[ObservedScores]):
@@ -88,21 +85,12 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         keeps_state = self.task.keeps_state
         if opened.runnable and not keeps_state:
             try_examples(self.task, next(iter(opened.sessions.values())))
-        setup = PassSetup(
-            self.request.reference_name, self.pass_options, one_worker=keeps_state, sampling=self._sampling()
-        )
+        setup = PassSetup(self.request.reference_name, self.pass_options, one_worker=keeps_state)
         return ReadyTask(self.task, setup, runs=opened.runnable)
-
-    def _sampling(self) -> SamplingSetup[ObservedScores] | None:
-        asked = self.request.sampling
-        if asked is None:
-            return None
-        return SamplingSetup(asked, lead, lambda *_all: drawn_figures(self.task.task), self.beside_reference)
 
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[ObservedScores]:
         """The task; its examples are not tried again."""
-        setup = PassSetup(self.request.reference_name, self.pass_options, sampling=self._sampling())
-        return ReadyTask(self.task, setup)
+        return ReadyTask(self.task, PassSetup(self.request.reference_name, self.pass_options))
 
     def findings(
         self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[ObservedScores]
@@ -124,23 +112,17 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             example_count=self.example_count,
             examples_sha256=digest(example.id for example in self.task.examples),
             preprocessing_latency=summarise_latency(outcome.preprocessing_us),
-            metrics=[
-                Mean(metric.name, metric.better, metric.margin, metric.between, metric.whole) for metric in task.metrics
-            ],
+            metrics=[Mean(metric.name, metric.better, metric.margin) for metric in task.metrics],
             means=[mean for name, each in seen.items() for mean in table.means(name, each.certain)],
             comparisons=compared,
             scores=self._scores(table) if request.record_examples else None,
             drawings=[entry for each in drawn.values() for entry in each.found],
         )
-        found = verdicts(compared, task.metrics, request.margin)
-        if measured.sampling is not None and measured.sampling.is_part:
-            part = of_all_examples(part, measured.sampling)
-            found = sampled_verdicts(measured.sampling, str(request.reference_name))
         return Findings(
             configurations=[sums.with_figures(entry) for entry in judged],
             sums=sums,
             part=part,
-            verdicts=found,
+            verdicts=verdicts(compared, task.metrics, request.margin),
             warnings=self._warnings(seen.values()),
         )
 
@@ -178,13 +160,6 @@ def prepare(request: OwnRequest) -> OwnEvaluation:
             "that one host must do all; leave the shards out"
         )
     task = build(request.loaded, request.options, model)
-    if request.sampling is not None:
-        if model.stateful:
-            raise UsageError(
-                f"--sample=informed: {model.path} keeps a state from example to example, so that all must run in "
-                "order; leave it out"
-            )
-        require_drawable(request.sampling.limit, task.task)
     return OwnEvaluation(request, model, task)
 
 

@@ -15,8 +15,8 @@ from evaltools.tasks.own.outputs import Outputs
 
 def metrics(has_truth: bool) -> list[Mean]:
     """Those of tasks with scores of labels, in the order of their columns."""
-    agreement = [mean("same_answer", between=(0, 1), whole=True), mean("score_shift", better="lower")]
-    truth: list[Mean] = [mean("accuracy", between=(0, 1), whole=True), pooled("label_map", mean_average_precision)]
+    agreement = [mean("same_answer"), mean("score_shift", better="lower")]
+    truth: list[Mean] = [mean("accuracy"), pooled("label_map", mean_average_precision)]
     return [*truth, *agreement] if has_truth else agreement
 
 
@@ -34,12 +34,6 @@ def agree(outputs: Outputs, reference: Outputs, _label: object) -> dict[str, flo
     """Whether the best label is the reference's, and by how much a score changes at most."""
     ours, theirs = label_scores(outputs), label_scores(reference)
     return {"same_answer": float(ours.argmax() == theirs.argmax()), "score_shift": float(np.abs(ours - theirs).max())}
-
-
-def uncertainty(outputs: Outputs) -> float:
-    """Minus the distance of the two best scores."""
-    second, best = np.sort(label_scores(outputs))[-2:]
-    return float(second - best)
 
 
 def label_scores(outputs: Outputs) -> npt.NDArray[np.float64]:

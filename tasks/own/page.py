@@ -10,7 +10,6 @@ from evaltools.report.page.content.page import some_of
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Block, Cell, Gallery, Number, Picture, Section, Table
 from evaltools.tasks.own.result import DrawnExample, OwnPart
-from evaltools.tasks.shared.drawn_page import drawn_section
 
 _MOST_EXAMPLES: Final = 20
 
@@ -21,7 +20,6 @@ def sections(result: EvaluationResult) -> list[Section]:
     changes = [_changes(part)] if part.comparisons else []
     changed: list[Block] = [*_galleries(part), *_examples(part)]
     return [
-        drawn_section(result.sampling),
         Section("Paired scores", changes, "accuracy"),
         Section("What changed", changed, "changes"),
     ]

@@ -51,8 +51,6 @@ def print_figures(result: EvaluationResult, console: Console, _detail: Detail) -
     if not part.means:
         return
     _print_table(result, part, console)
-    if result.sampling is not None and result.sampling.is_part:
-        return
     differing = {(entry.baseline, entry.other, entry.metric): entry.change for entry in part.comparisons}
     for configuration in result.configurations:
         for verdict in configuration.verdicts:
@@ -66,12 +64,8 @@ def print_figures(result: EvaluationResult, console: Console, _detail: Detail) -
 
 def _print_table(result: EvaluationResult, own: OwnPart, console: Console) -> None:
     """The task's first metric, speed, the other metrics."""
-    drawn = result.sampling is not None and result.sampling.is_part
     baseline = own.comparisons[0].baseline if own.comparisons else None
-    reference = next(
-        (entry for entry in result.configurations if (entry.role == "reference" if drawn else entry.name == baseline)),
-        None,
-    )
+    reference = next((entry for entry in result.configurations if entry.name == baseline), None)
     found = {(mean.configuration, mean.metric): _mean(mean) for mean in own.means}
 
     def column(metric: str) -> Column[ConfigurationResult]:

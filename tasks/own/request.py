@@ -13,7 +13,6 @@ from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.request import Request
 from evaltools.tasks.own.loading import Loaded
 from evaltools.tasks.own.options import Option, values_of
-from evaltools.tasks.shared.options.sampling import read_sampling
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
 
 
@@ -54,5 +53,4 @@ def read_request(request: Request, loaded: Loaded, options: Sequence[Option]) ->
         options=values_of(tuple(options), {name: given.stated[name] for name in names if name in given}, loaded.name),
         record_examples=given.is_on("record_examples"),
         margin=margin,
-        sampling=read_sampling(request),
     )

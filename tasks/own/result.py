@@ -19,8 +19,7 @@ class MetricMean(Struct, frozen=True):
 
     The interval is Student's t, Wilson's where every score is 0 or 1. It is null for fewer than 2 examples, where all
     scores are equal and neither 0 nor 1, and for the agreement of the reference with itself. ``deviation`` is the
-    standard deviation of the scores. Where the examples were drawn, the mean is an estimate for all of them, whose
-    bounds stand in ``sampling``; the interval is null.
+    standard deviation of the scores.
     """
 
     configuration: str

@@ -14,7 +14,6 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
-from msgspec.structs import replace
 
 from evaltools.engine.task import Example as NumberedExample
 from evaltools.engine.task import Prepared
@@ -24,15 +23,13 @@ from evaltools.preprocess import resizing_by_kernel
 from evaltools.result.metrics import METRICS
 from evaltools.result.small_pictures import Drawing
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.definition import Example, KnowsModels, Mean, Pooled, Share, Task
+from evaltools.tasks.own.definition import Example, KnowsModels, Mean, Pooled, Task
 from evaltools.tasks.own.faults import FAULTS, calling_task, place_of, sentence, shown, told
 from evaltools.tasks.own.loading import Loaded, Origin
 from evaltools.tasks.own.outputs import Outputs
 from evaltools.tasks.own.tensors import Quantisation, TaskTensor
-from evaltools.tasks.own.uncertainty import uncertainty_of_scores
 
 _MOST_NAMED: Final = 3
-_ROUNDING: Final = 1e-9
 _LARGEST_SCORE: Final = 1e100
 """Squares of scores and their sums are numbers, too."""
 _TAKEN_NAMES: Final = frozenset(
@@ -51,14 +48,12 @@ class ObservedScores(Struct, frozen=True, eq=False):
 
     None stands for the agreement with a reference that failed, or that there is not. ``drawing`` is what changed
     against the reference, where the task draws that. ``certain`` are metrics of the reference's agreement with itself.
-    ``uncertainty`` is that of the reference's answer, None where nothing tells it, and for others.
     """
 
     values: tuple[npt.NDArray[Any] | None, ...]
     unknown: tuple[str, ...] = ()
     drawing: Drawing | None = None
     certain: tuple[str, ...] = ()
-    uncertainty: float | None = None
 
 
 class OwnTask:
@@ -90,8 +85,7 @@ class OwnTask:
         example = self.task.examples[prepared.context]
         own = Outputs(outputs, self._outputs, self.inputs)
         if reference is outputs:
-            found = scores(self.task, example, own, own)
-            return replace(found, uncertainty=_uncertainty(self.task, example, own))
+            return scores(self.task, example, own, own)
         base = None if reference is None else Outputs(reference, self._outputs, self.inputs)
         return scores(self.task, example, own, base)
 
@@ -149,9 +143,9 @@ def make_task(loaded: Loaded, options: Mapping[str, Any]) -> Task:
         raise UsageError(sentence(error, "its examples cannot be listed", place)) from error
     _require_examples(examples, place)
     _require_metrics(task.metrics, place)
-    given = {name: getattr(task, name) for name in ("prepare", "score", "agree", "draw", "uncertainty")}
+    given = {name: getattr(task, name) for name in ("prepare", "score", "agree", "draw")}
     for name, function in given.items():
-        may_be_missing = name in ("agree", "draw", "uncertainty") or (name == "score" and given["agree"] is not None)
+        may_be_missing = name in ("agree", "draw") or (name == "score" and given["agree"] is not None)
         if not callable(function) and not (function is None and may_be_missing):
             raise UsageError(f"{place}: {name} is {_kind(function)}; give a function")
     return dataclasses.replace(task, examples=examples, metrics=tuple(task.metrics))
@@ -195,20 +189,6 @@ def _require_metrics(metrics: Any, place: str) -> None:
             raise UsageError(
                 f"{place}: margin={shown(metric.margin)} of {metric.name}: give a number above 0, or leave it out"
             )
-        if metric.between is not None and not _is_span(metric.between):
-            raise UsageError(
-                f"{place}: between={shown(metric.between)} of {metric.name}: give its lowest and its highest score, "
-                "such as (0, 1), or leave it out"
-            )
-
-
-def _is_span(between: Any) -> bool:
-    """Whether it is two finite numbers, the smaller one first."""
-    try:
-        low, high = between
-        return bool(-math.inf < low < high < math.inf)
-    except (TypeError, ValueError):
-        return False
 
 
 def tensors_of(model: ModelFile, tensors: Sequence[TensorInfo]) -> tuple[TaskTensor, ...]:
@@ -338,27 +318,12 @@ def _fit_drawing(drawing: Any, example: Example) -> Drawing:
     return found
 
 
-def _uncertainty(task: Task, example: Example, outputs: Outputs) -> float | None:
-    """How near the reference is to another answer; raises :class:`TaskError`."""
-    if task.uncertainty is None:
-        return uncertainty_of_scores(outputs)
-    place = place_of(task.uncertainty)
-    try:
-        with calling_task():
-            return float(_numbers("uncertainty gave value", task.uncertainty(outputs), example, of_all=False))
-    except (EvaltoolsError, _Unfit) as error:
-        raise TaskError(told(error, place)) from error
-    except FAULTS as error:
-        raise TaskError(sentence(error, f"uncertainty failed for {example.id!r}", place)) from error
-
-
 def _given(
     task: Task, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], example: Example
 ) -> dict[str, Array]:
     """What a function of the task gives, by the names of metrics; raises :class:`TaskError`."""
     place = place_of(function)
-    metrics = {metric.name: metric for metric in task.metrics}
-    plain = Mean("")
+    of_all = {metric.name for metric in task.metrics if isinstance(metric, Pooled)}
     try:
         with calling_task():
             given = function(*arguments)
@@ -366,31 +331,13 @@ def _given(
                 such = f'{{"{task.metrics[0].name}": 0.8}}'
                 raise _Unfit(f"{name} gave {_kind(given)} for {example.id!r}; return a mapping such as {such}")
             return {
-                str(each): _fit_score(metrics.get(str(each), plain), f"{name} gave {each}", value, example)
+                str(each): _numbers(f"{name} gave {each}", value, example, str(each) in of_all)
                 for each, value in given.items()
             }
     except (EvaltoolsError, _Unfit) as error:
         raise TaskError(told(error, place)) from error
     except FAULTS as error:
         raise TaskError(sentence(error, f"{name} failed for {example.id!r}", place)) from error
-
-
-def _fit_score(metric: Mean, given: str, value: Any, example: Example) -> Array:
-    """What a metric takes of one example, within what it states; raises :class:`_Unfit`."""
-    numbers = _numbers(given, value, example, of_all=isinstance(metric, Pooled))
-    if isinstance(metric, Share):
-        if numbers.shape != (2,) or not 0 <= numbers[0] <= numbers[1]:
-            raise _Unfit(f"{given}={shown(value)} for {example.id!r}; give [part, whole], the part from 0 to the whole")
-    elif metric.between is not None and not isinstance(metric, Pooled):
-        low, high = metric.between
-        value = float(numbers)
-        nearest = min(max(value, low), high)
-        if abs(value - nearest) > _ROUNDING * (high - low):
-            raise _Unfit(f"{given}={value} for {example.id!r}; its metric has between=({low:g}, {high:g})")
-        numbers = np.asarray(float(nearest))
-    if metric.whole and not np.array_equal(numbers, np.rint(numbers)):
-        raise _Unfit(f"{given}={shown(value)} for {example.id!r}; its metric has whole=True, so give whole numbers")
-    return numbers
 
 
 def _numbers(given: str, value: Any, example: Example, of_all: bool) -> Array:

@@ -40,7 +40,6 @@ def segmentation(
         agree=pixels.agree,
         metrics=pixels.metrics(has_truth=masks is not None),
         draw=partial(small_pictures.draw, mask_values, class_offset),
-        uncertainty=pixels.share_of_borders,
     )
 
 

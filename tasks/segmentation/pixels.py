@@ -12,7 +12,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from evaltools.errors import TaskError
-from evaltools.tasks.own.definition import Mean, mean, pooled, share
+from evaltools.tasks.own.definition import Mean, mean, pooled, share_of
 from evaltools.tasks.own.outputs import Outputs
 
 Classes = npt.NDArray[np.int64]
@@ -24,8 +24,8 @@ _ONE_CHANNEL: Final = ("1", "L", "P", "I", "I;16")
 
 def metrics(has_truth: bool) -> list[Mean]:
     """Those of segmentation, in the order of their columns."""
-    agreement = [mean("same_pixels", between=(0, 1)), pooled("miou_to_reference", mean_iou)]
-    truth: list[Mean] = [pooled("miou", mean_iou), share("pixel_accuracy")]
+    agreement = [mean("same_pixels"), pooled("miou_to_reference", mean_iou)]
+    truth: list[Mean] = [pooled("miou", mean_iou), pooled("pixel_accuracy", share_of)]
     return [*truth, *agreement] if has_truth else agreement
 
 
@@ -42,19 +42,6 @@ def agree(outputs: Outputs, reference: Outputs, _mask: object) -> dict[str, Any]
     """The same with the reference's classes for a mask, pixel by pixel of the output."""
     found, expected = classes_of(outputs), classes_of(reference)
     return {"same_pixels": float((found == expected).mean()), "miou_to_reference": overlaps(found, expected)}
-
-
-def share_of_borders(outputs: Outputs) -> float:
-    """The share of pixels next to one of another class, to the right or below: most pixels that change lie there.
-
-    >>> from evaltools.tasks.own.tensors import TaskTensor
-    >>> classes = np.array([[[0, 1], [0, 1]]], np.int32)
-    >>> share_of_borders(Outputs([classes], [TaskTensor("classes", classes.shape, classes.dtype)]))
-    0.5
-    """
-    found = classes_of(outputs)
-    right, below = found[:, 1:] != found[:, :-1], found[1:] != found[:-1]
-    return float(np.count_nonzero(right) + np.count_nonzero(below)) / found.size
 
 
 def overlaps(found: Classes, truth: Classes) -> npt.NDArray[np.int64]:

@@ -21,7 +21,6 @@ from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.run import PassOptions
 from evaltools.engine.run_folder import RunIdentity, digest, run_journal
 from evaltools.engine.task import Observation, Task
-from evaltools.errors import UsageError
 from evaltools.model import ModelFile
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
@@ -33,7 +32,6 @@ from evaltools.tasks.shared.advice import with_tried_advice
 from evaltools.tasks.shared.measured import MeasuredPass, describe_execution, nothing_measured
 from evaltools.tasks.shared.measuring import Observer, OpenConfigurations, PassSetup, carry_out
 from evaltools.tasks.shared.one_pass import RunSums, latency_comparisons, with_conditions
-from evaltools.tasks.shared.options.sampling import NO_MATTER_TO_THE_REFERENCE
 from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.run_identity import (
     TASK,
@@ -42,11 +40,8 @@ from evaltools.tasks.shared.run_identity import (
     changed_meanwhile,
     libraries_of,
     merged_run,
-    require_reference_run,
     require_same_inputs,
-    take_reference,
 )
-from evaltools.tasks.shared.sampled.elsewhere import OtherMachines
 from evaltools.tasks.shared.startup import CHECKS, OPENING, Startup
 
 Asked = TypeVar("Asked", bound=TaskRequest)
@@ -104,16 +99,6 @@ class Evaluation(ABC, Generic[Observation]):
     def pictures(self) -> Sequence[Path]:
         """The pictures of the examples in their order, where examples are pictures."""
         return ()
-
-    @property
-    def reference_run(self) -> Path | None:
-        """The folder of the run from which the reference's answers are taken, None: the reference is run."""
-        return None if self.request.sampling is None else self.request.sampling.reference_run
-
-    @property
-    def beside_reference(self) -> bool:
-        """Whether what is observed of a test depends on the reference's outputs for the same example."""
-        return False
 
     @property
     def pass_options(self) -> PassOptions:
@@ -181,17 +166,15 @@ def evaluate(
     asked: Asked,
     observer: Observer,
     open_with: Open | None = None,
-    elsewhere: OtherMachines | None = None,
 ) -> EvaluationResult:
     """Check everything, open the configurations, run the pass, compute the figures.
 
     ``prepare`` raises :class:`~evaltools.errors.UsageError` before any long work for a model or data that are wrong.
     Configurations that cannot run are ``not measured`` in the result. If no test configuration can run, the pass is not
-    run. ``open_with`` opens a session; None opens each in a process of its own. With ``elsewhere`` the reference alone
-    runs here, and the tests there.
+    run. ``open_with`` opens a session; None opens each in a process of its own.
     """
     started_at = _now()
-    with _run(prepare, asked, observer, open_with, elsewhere) as run:
+    with _run(prepare, asked, observer, open_with) as run:
         result = _assemble(run.evaluation, run.opened.described, run.measured, run.ready, started_at, observer)
         changed = changed_meanwhile(run.journal, run.identity, run.evaluation.identity())
         return replace(result, warnings=[*run.opened.warnings, *result.warnings, *changed])
@@ -227,7 +210,6 @@ def _run(
     asked: Asked,
     observer: Observer,
     open_with: Open | None = None,
-    elsewhere: OtherMachines | None = None,
 ) -> Iterator[_Run[Observation]]:
     """A run up to its figures; the journal is open in the context."""
     startup = Startup()
@@ -237,27 +219,15 @@ def _run(
     with run_journal(request.execution.run_dir) as journal:
         identity = evaluation.identity()
         require_same_inputs(journal, identity, request.execution.shard)
-        if evaluation.reference_run is not None:
-            require_reference_run(evaluation.reference_run, identity, NO_MATTER_TO_THE_REFERENCE)
         startup.mark(CHECKS)
-        wanted = evaluation.wanted
-        if elsewhere is not None:
-            wanted = [(model, configuration) for model, configuration in wanted if configuration is request.reference]
-        with open_all(wanted, opener, request.allow_fallback) as entries:
+        with open_all(evaluation.wanted, opener, request.allow_fallback) as entries:
             opened = OpenConfigurations.of(entries.values(), request.reference)
-            if elsewhere is not None:
-                _require_reference(opened)
-                opened = opened.with_tests(
-                    elsewhere, elsewhere.describe(identity, evaluation.beside_reference, journal)
-                )
             observer.opened(opened.described)
             evaluation.check_sessions(opened)
             startup.mark(OPENING)
             begin_run(journal, opened.described, identity, request.execution.shard, request.source)
             measured = nothing_measured(opened.sessions)
             ready = evaluation.ready(opened, journal)
-            if evaluation.reference_run is not None:
-                _take_reference(journal, opened, identity, evaluation.reference_run, ready.setup.reference)
             if ready.runs:
                 measured = carry_out(
                     ready.task, opened, journal, ready.setup, request.execution, observer, opener, startup
@@ -267,24 +237,6 @@ def _run(
                     measured, ready.task, ready.setup, opened.entries, request, observer, opener
                 )
         yield _Run(evaluation, opened, measured, ready, journal, identity)
-
-
-def _require_reference(opened: OpenConfigurations) -> None:
-    """Raise :class:`UsageError` where the reference cannot run here, while the tests run elsewhere."""
-    if not opened.entries:
-        raise UsageError(
-            "--sample=informed runs the reference on this computer, where it cannot run: "
-            f"{opened.described[0].reason}; give another reference, or leave --sample out"
-        )
-
-
-def _take_reference(
-    journal: Journal, opened: OpenConfigurations, identity: RunIdentity, folder: Path, reference: str | None
-) -> None:
-    """Take the reference's answers from an earlier run."""
-    for entry in opened.described:
-        if entry.name == reference:
-            take_reference(journal, folder, identity, entry, NO_MATTER_TO_THE_REFERENCE)
 
 
 def merge(
@@ -312,7 +264,6 @@ def merge(
             evaluation.identity(),
             reference,
             evaluation.pass_options,
-            ready.setup.sampling,
         )
         observer.opened(merged.described)
         ready = evaluation.after_merge(ready, merged.measured, places, observer, opener)
@@ -366,7 +317,6 @@ def _assemble(
         execution=describe_execution(evaluation.request.execution, measured),
         latency_comparisons=latency_comparisons(findings.sums),
         pictures_digest=digest(path.name for path in pictures) if pictures else "",
-        sampling=measured.sampling,
     )
     return with_task_figures(result)
 

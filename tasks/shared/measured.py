@@ -11,7 +11,6 @@ from evaltools.engine.execution import Execution
 from evaltools.engine.quiet_latency import QuietTimes
 from evaltools.engine.run import PassOutcome
 from evaltools.result.evaluation import ExecutionUsed, ProcessMemory, Restarted, TriedFlag
-from evaltools.result.sampling import Sampling
 from evaltools.runtime.process.restarting import Restarts
 
 
@@ -24,9 +23,7 @@ class MeasuredPass(Struct, frozen=True):
     ``merged_shards`` is the number of run folders that the records come from, 0 if the pass was run here.
     ``startup_seconds`` are the phases before the pass. ``not_traced`` says why the trace could not be written, None if
     it was or none was wanted. ``memory`` is that of the processes during the pass. ``one_worker``: more are refused.
-    ``sampling`` says what a pass over drawn examples tells of all of them, None where all were run in order.
     ``tried`` are flags that would make the run faster, tried after it; ``not_tried`` says why none was.
-    ``reference_apart``: the reference ran on another machine than the tests, so that their times are not compared.
     """
 
     outcome: PassOutcome[Any]
@@ -40,10 +37,8 @@ class MeasuredPass(Struct, frozen=True):
     peak_memory_kb: Mapping[str, int] = field(default_factory=dict)
     memory: Sequence[ProcessMemory] = ()
     not_clean: Mapping[str, str] = field(default_factory=dict)
-    sampling: Sampling | None = None
     tried: Sequence[TriedFlag] = ()
     not_tried: str = ""
-    reference_apart: bool = False
 
 
 def nothing_measured(configurations: Mapping[str, object]) -> MeasuredPass:

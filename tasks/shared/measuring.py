@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
@@ -30,17 +30,13 @@ from evaltools.engine.trace import Trace
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import InputCache, using_input_cache
-from evaltools.result.device_run import HOST
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Open, Session, TensorSpec, WatchedSession
 from evaltools.runtime.process.restarting import RestartingSession, Restarts
 from evaltools.stats.latency_ratio import latency_ratio
 from evaltools.stats.series import FEWEST_PROCESSES
 from evaltools.tasks.shared.measured import MeasuredPass
-from evaltools.tasks.shared.run_identity import QUIET, times_of_pass
-from evaltools.tasks.shared.sampled.elsewhere import Elsewhere, OtherMachines
-from evaltools.tasks.shared.sampled.run import run_sampled
-from evaltools.tasks.shared.sampled.setup import SampledPass, SamplingSetup
+from evaltools.tasks.shared.run_identity import QUIET
 from evaltools.tasks.shared.startup import FIRST_TURN, PROBING, Startup
 
 _WORKERS: Final = "workers"
@@ -76,14 +72,10 @@ class Observer:
 
 
 class OpenConfigurations(Struct, frozen=True):
-    """The configurations of an evaluation, reference first: ``described`` are all, ``entries`` those that can run.
-
-    ``elsewhere`` are the tests that run on other machines, None where all run here.
-    """
+    """The configurations of an evaluation, reference first: ``described`` are all, ``entries`` those that can run."""
 
     described: list[ConfigurationResult]
     entries: Sequence[Opened]
-    elsewhere: Elsewhere | None = None
 
     @classmethod
     def of(cls, entries: Collection[Opened | NotMeasured], reference: Configuration | None) -> OpenConfigurations:
@@ -92,12 +84,6 @@ class OpenConfigurations(Struct, frozen=True):
             describe_entry(entry, "reference" if entry.configuration is reference else "test") for entry in entries
         ]
         return cls(described, [entry for entry in entries if isinstance(entry, Opened)])
-
-    def with_tests(self, tests: OtherMachines, described: Sequence[ConfigurationResult]) -> OpenConfigurations:
-        """The same with tests that run on other machines."""
-        names = [entry.name for entry in described if entry.status == "measured"]
-        here = [replace(entry, place=HOST) for entry in self.described]
-        return OpenConfigurations([*here, *described], self.entries, Elsewhere(tests, names))
 
     @property
     def sessions(self) -> dict[str, Session]:
@@ -116,8 +102,6 @@ class OpenConfigurations(Struct, frozen=True):
     @property
     def runnable(self) -> bool:
         """Whether a test configuration can run; with the reference alone nothing is measured."""
-        if self.elsewhere is not None:
-            return bool(self.elsewhere.names) and bool(self.sessions)
         return any(entry.role == "test" and entry.name in self.sessions for entry in self.described)
 
 
@@ -126,7 +110,7 @@ class PassSetup(Struct, frozen=True):
 
     ``reference`` is the reference's name. ``one_worker``: one worker runs unless the user asks for more. ``wrap`` takes
     a configuration's name and session, and returns the session that takes the task's inputs. ``before`` is called with
-    the first worker's sessions before the pass. ``sampling``: examples are drawn; None: all are run in order.
+    the first worker's sessions before the pass.
     """
 
     reference: str | None
@@ -134,7 +118,6 @@ class PassSetup(Struct, frozen=True):
     one_worker: bool = False
     wrap: Callable[[str, Session], Session] = lambda _name, session: session
     before: Callable[[Mapping[str, Session]], None] = lambda _sessions: None
-    sampling: SamplingSetup[Any] | None = None
 
 
 def carry_out(
@@ -177,44 +160,20 @@ def carry_out(
             ):
                 done = 0
 
-                @contextmanager
-                def progress(phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
-                    def tell(tally: Tally) -> None:
-                        nonlocal done
-                        done = tally.done
-                        startup.mark_once(FIRST_TURN)
-                        on_progress(tally)
-
-                    with observer.progress(phase, total) as on_progress:
-                        yield tell
+                def tell(tally: Tally) -> None:
+                    nonlocal done
+                    done = tally.done
+                    startup.mark_once(FIRST_TURN)
+                    on_progress(tally)
 
                 def write(spans: Sequence[Span]) -> None:
                     trace.add(spans)
                     answers.add(spans, done)
 
-                sampled: SampledPass | None = None
-                if setup.sampling is not None:
-                    sampled = run_sampled(
-                        task,
-                        workers,
-                        journal,
-                        setup.reference,
-                        setup.sampling,
-                        options,
-                        execution.shard,
-                        progress,
-                        write,
-                        makers,
-                        opened.elsewhere,
-                    )
-                    outcome, examples = sampled.outcome, list(sampled.drawn)
-                else:
-                    with progress("", len(examples)) as tell:
-                        outcome = run_pass(
-                            task, workers, journal, setup.reference, options, examples, tell, write, makers
-                        )
+                with observer.progress("", len(examples)) as on_progress:
+                    outcome = run_pass(task, workers, journal, setup.reference, options, examples, tell, write, makers)
             quiet = None
-            if outcome.stopped is None and (most > 1 or execution.latency_examples or sampled):
+            if outcome.stopped is None and (most > 1 or execution.latency_examples):
                 usable = [
                     {name: session for name, session in sessions.items() if name not in outcome.given_up}
                     for sessions in workers
@@ -228,11 +187,6 @@ def carry_out(
                 )
                 outcome = outcome.interrupted() if quiet.interrupted else outcome
                 quiet = quiet if quiet.examples else None
-                if opened.elsewhere is not None and quiet is not None:
-                    for name in opened.elsewhere.names:
-                        quiet.taken[name] = times_of_pass(outcome.records[name])
-                journal.state({QUIET: encode(quiet)})
-            elif sampled is not None and outcome.stopped not in (None, "interrupted"):
                 journal.state({QUIET: encode(quiet)})
         measured = MeasuredPass(
             outcome,
@@ -244,8 +198,6 @@ def carry_out(
             one_worker=setup.one_worker,
             peak_memory_kb=_peak_memory_kb(restarting or [opened.sessions]),
             memory=memory.by_process,
-            sampling=None if sampled is None else sampled.sampling,
-            reference_apart=opened.elsewhere is not None,
         )
     finally:
         for sessions in restarting or [opened.sessions]:

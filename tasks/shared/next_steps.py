@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaltools.report.tables.next_steps import diff_command
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.verdict import DRAWN_EXAMPLES, TEXT, TOO_FEW_PICTURES, Verdict
+from evaltools.result.verdict import TEXT, TOO_FEW_PICTURES, Verdict
 from evaltools.stats.power import POWER
 from evaltools.task_kind import kind_of
 
@@ -21,7 +21,7 @@ def to_the_outputs(result: EvaluationResult, configuration: ConfigurationResult)
 
 def _to_a_decision(result: EvaluationResult, configuration: ConfigurationResult, verdict: Verdict) -> str:
     """How many examples would decide, as far as that is known; nothing where the reason itself says what is missing."""
-    if any(reason.kind in (TEXT, DRAWN_EXAMPLES) for reason in verdict.reasons):
+    if any(reason.kind == TEXT for reason in verdict.reasons):
         return ""
     has_pictures = "num_images" in kind_of(result.task).parameters
     more = "more pictures (--images=FOLDER, without --num_images)" if has_pictures else "more examples"

@@ -99,10 +99,8 @@ class RunSums(Struct, frozen=True):
     def latency_ratio(self, pair: Pair) -> LatencyRatio | None:
         """How many times as long the second configuration of a pair takes.
 
-        None where no example was timed on both, or not on the same machine.
+        None where no example was timed on both.
         """
-        if self.measured.reference_apart:
-            return None
         times = self.pairs[pair]
         return latency_ratio(times.baseline_us, times.other_us, times.processes)
 

@@ -12,15 +12,13 @@ from evaltools.configuration import Configuration
 from evaltools.engine.execution import Execution
 from evaltools.request import Request
 from evaltools.tasks.shared.options.execution import flags_to_repeat, read_execution
-from evaltools.tasks.shared.options.sampling import SamplingAsked
 
 
 class TaskRequest(Struct, frozen=True, kw_only=True):
     """What every evaluation is asked for, checked.
 
     ``max_failed_examples`` None: no limit. ``flags`` are those that a resumed run must repeat. ``command`` is only
-    recorded. ``source`` is the request that a run folder keeps, None for a program of its own. ``sampling`` says
-    which examples are drawn, None: all are run.
+    recorded. ``source`` is the request that a run folder keeps, None for a program of its own.
     """
 
     model_file: Path
@@ -32,7 +30,6 @@ class TaskRequest(Struct, frozen=True, kw_only=True):
     flags: Mapping[str, str] = field(default_factory=dict)
     command: tuple[str, ...] = ()
     source: Request | None = None
-    sampling: SamplingAsked | None = None
 
     @property
     def configurations(self) -> tuple[Configuration, ...]:

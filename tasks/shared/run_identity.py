@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,14 +28,12 @@ from evaltools.engine.run_folder import (
     require_same_run,
 )
 from evaltools.engine.task import Observation, Record, Task
-from evaltools.errors import EvaltoolsError, UsageError
+from evaltools.errors import UsageError
 from evaltools.metrics.latency import summarise_latency
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.shared.measured import MeasuredPass, nothing_measured
-from evaltools.tasks.shared.sampled.merged import merge_sampled
-from evaltools.tasks.shared.sampled.setup import SamplingSetup
 
 DESCRIBED: Final = "configurations"
 QUIET: Final = "latency in quiet"
@@ -71,61 +68,6 @@ def require_same_inputs(journal: Journal, identity: RunIdentity, shard: Shard) -
 
 def _of_shard(identity: RunIdentity, shard: Shard) -> RunIdentity:
     return replace(identity, shard=str(shard) if shard.count > 1 else "")
-
-
-def take_reference(
-    journal: Journal, folder: Path, identity: RunIdentity, described: ConfigurationResult, own_flags: frozenset[str]
-) -> None:
-    """Copy the answers of the reference from the run in a folder to ``journal``.
-
-    Raises :class:`UsageError` where that run is of another model or data, another software or another reference.
-    ``own_flags`` are those that change none of its answers.
-    """
-    with _reference_run(folder) as other:
-        stated = _identity_in(other)
-        own = replace(identity, configurations={described.name: _fingerprints(described)})
-        _require_same_answers(
-            replace(stated, configurations=_only(stated.configurations, described.name)), own, own_flags
-        )
-        journal.take_records(other, described.name)
-
-
-def require_reference_run(folder: Path, identity: RunIdentity, own_flags: frozenset[str]) -> None:
-    """Raise :class:`UsageError` where the run in a folder is of another model or data, before anything is loaded.
-
-    What the reference runs on is compared by :func:`take_reference`.
-    """
-    with _reference_run(folder) as other:
-        _require_same_answers(replace(_identity_in(other), configurations={}), identity, own_flags)
-
-
-@contextmanager
-def _reference_run(folder: Path) -> Iterator[Journal]:
-    """A context with the journal of the run that answers are taken from; what is wrong with it names the flag."""
-    try:
-        with journals_of([folder]) as (journal,):
-            yield journal
-    except EvaltoolsError as error:
-        raise UsageError(
-            f"--reference_run={folder} cannot be used: {error}. Give a finished run with the same model, data, "
-            "software and reference, or leave the flag out"
-        ) from error
-
-
-def _require_same_answers(stated: RunIdentity, own: RunIdentity, own_flags: frozenset[str]) -> None:
-    changes = _of_answers(stated, own_flags).changes(_of_answers(own, own_flags))
-    if changes:
-        raise UsageError(f"it is of something else: {'; '.join(changes)}")
-
-
-def _of_answers(identity: RunIdentity, own_flags: frozenset[str]) -> RunIdentity:
-    """What the answers of a reference depend on, beside the reference."""
-    options = {flag: text for flag, text in identity.options.items() if flag.removeprefix("--") not in own_flags}
-    return replace(identity, options=options, libraries={}, shard="")
-
-
-def _only(configurations: Mapping[str, dict[str, str]], name: str) -> dict[str, dict[str, str]]:
-    return {name: configurations[name]} if name in configurations else {}
 
 
 def changed_meanwhile(journal: Journal, before: RunIdentity, now: RunIdentity) -> list[str]:
@@ -268,13 +210,12 @@ def merged_run(
     identity: RunIdentity,
     reference: str | None,
     options: PassOptions,
-    sampling: SamplingSetup[Observation] | None = None,
 ) -> MergedRun:
     """Copy the rows of all shards into ``journal``, and settle them in the order of the examples.
 
     The reference is that of the first place; those of others are tests. A place without a quiet phase had one worker,
-    so that its times are those of the pass. With ``sampling`` the draws of each shard of the only place are replayed.
-    Raises :class:`UsageError` for folders of other runs, or where examples are missing.
+    so that its times are those of the pass. Raises :class:`UsageError` for folders of other runs, or where examples
+    are missing.
     """
     quiet: list[QuietTimes] = []
     quiet_examples = missing = 0
@@ -302,41 +243,23 @@ def merged_run(
     if not any(entry.role == "test" for entry in described if entry.name in names):
         return MergedRun(described, nothing_measured(dict.fromkeys(names)))
     folders = [folder for place in places for folder in place.folders]
-    none_has = UsageError(
-        f"{missing} of {len(task.examples)} examples are in none of the {len(folders)} folders; give all shards, and "
-        "finish those that were interrupted with evaltools resume"
-    )
-    if sampling is not None and reference is not None:
-        if missing:
-            raise none_has
-        tests = [name for name in names if name != reference]
-        sampled = merge_sampled(task, journal, reference, tests, sampling, options, _finished_shards(folders))
-        measured = MeasuredPass(sampled.outcome, workers=0, merged_shards=len(folders), sampling=sampled.sampling)
-    else:
-        first = None if reference is None else reference + places[0].suffix
-        outcome = settle(task, names, journal, first, options)
-        if missing and outcome.stopped is None:
-            ended = _why_ended(folders, task, names, first, options)
-            if ended is None:
-                raise none_has
-            outcome = settle(task, names, journal, first, options, ended=ended)
-        measured = MeasuredPass(outcome, workers=0, merged_shards=len(folders))
+    first = None if reference is None else reference + places[0].suffix
+    outcome = settle(task, names, journal, first, options)
+    if missing and outcome.stopped is None:
+        ended = _why_ended(folders, task, names, first, options)
+        if ended is None:
+            raise UsageError(
+                f"{missing} of {len(task.examples)} examples are in none of the {len(folders)} folders; give all "
+                "shards, and finish those that were interrupted with evaltools resume"
+            )
+        outcome = settle(task, names, journal, first, options, ended=ended)
+    measured = MeasuredPass(outcome, workers=0, merged_shards=len(folders))
     if quiet:
         apart = replace(pooled(quiet), examples=quiet_examples)
         for name in names if len(places) > 1 else ():
             apart.taken.setdefault(name, times_of_pass(measured.outcome.records[name]))
         measured = replace(measured, quiet=apart)
     return MergedRun(described, measured)
-
-
-def _finished_shards(folders: Sequence[Path]) -> list[Shard]:
-    """Which shards folders hold, in order; raises :class:`UsageError` where one ended before its limit was decided."""
-    found = []
-    for shard in _one_by_one(folders):
-        if shard.fact(QUIET) is None:
-            raise UsageError(f"the run in {shard.folder} is not finished; give evaltools resume {shard.folder}")
-        found.append(_shard_in(shard))
-    return sorted(found, key=lambda shard: shard.index)
 
 
 def _one_by_one(folders: Iterable[Path]) -> Iterator[Journal]:

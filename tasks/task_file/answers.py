@@ -27,29 +27,26 @@ Scores = Mapping[str, Any]
 class Answer(Struct, frozen=True):
     """A meaning of the output: ``score`` holds it against what is ``wanted``, ``agree`` against the reference's.
 
-    ``metrics`` gives those with a truth or without one. ``uncertainty`` says how near it is to another one, None:
-    nothing tells that.
+    ``metrics`` gives those with a truth or without one.
     """
 
     wanted: Wanted
     metrics: Callable[[bool], list[Mean]]
     score: Callable[[Outputs, Any], Scores]
     agree: Callable[[Outputs, Outputs, Any], Scores]
-    uncertainty: Callable[[Outputs], float] | None = None
 
 
 def answer_of(output: schema.Output) -> Answer:
     """The meaning of an output."""
     if isinstance(output, schema.Scores):
-        return Answer("label", label_scores.metrics, label_scores.score, label_scores.agree, label_scores.uncertainty)
+        return Answer("label", label_scores.metrics, label_scores.score, label_scores.agree)
     if isinstance(output, schema.Number):
         return Answer("number", rows.metrics, rows.score, rows.agree)
     if isinstance(output, schema.Embedding):
-        shortness = partial(vectors.shortness, 0)
-        return Answer("label", vectors.metrics, partial(vectors.score, 0), partial(vectors.agree, 0), shortness)
+        return Answer("label", vectors.metrics, partial(vectors.score, 0), partial(vectors.agree, 0))
     if isinstance(output, schema.Classes):
         score = partial(pixels.score, output.mask_values, output.class_offset)
-        return Answer("file", pixels.metrics, score, pixels.agree, pixels.share_of_borders)
+        return Answer("file", pixels.metrics, score, pixels.agree)
     if isinstance(output, schema.Picture):
         agree = partial(quality.agree, output.values)
         return Answer("file", quality.metrics, partial(quality.score, output.values), agree)
@@ -78,11 +75,6 @@ class Scoring:
     def agree(self, outputs: Outputs, reference: Outputs, target: Any) -> Scores:
         """Against the reference; raises :class:`TaskError`."""
         return self._of_chosen(self._answer.agree(self._output(outputs), self._output(reference), target))
-
-    def uncertainty(self, outputs: Outputs) -> float:
-        """How near the output is to another answer, 0 where nothing tells that; raises :class:`TaskError`."""
-        told = self._answer.uncertainty
-        return 0.0 if told is None else told(self._output(outputs))
 
     def _output(self, outputs: Outputs) -> Outputs:
         return Outputs([outputs[self._index]], [outputs.tensors[self._index]], outputs.inputs)

@@ -74,7 +74,6 @@ class StatedTask:
             score=scoring.score if set(chosen) - set(agreement) else None,
             agree=scoring.agree if set(chosen) & set(agreement) else None,
             metrics=[metric for name in chosen for metric in metrics if metric.name == name],
-            uncertainty=scoring.uncertainty,
         )
 
     def require_outputs(self, count: int) -> None:

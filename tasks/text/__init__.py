@@ -35,7 +35,6 @@ def text(
         score=answers.score if label else None,
         agree=answers.agree,
         metrics=answers.metrics(has_truth=bool(label)),
-        uncertainty=label_scores.uncertainty if answer == "label" else None,
     )
 
 

@@ -55,14 +55,3 @@ def test_inference_is_runs_reading_and_the_rest_by_configuration() -> None:
     found.add_inference({"a": InferenceTime(5_000_000, 3_000_000, 500_000), "b": InferenceTime(1_000_000, 0, 0)})
     found.add_inference({"a": InferenceTime(1_000_000, 1_250_000, 0)})
     assert found.inference == {"a": InferenceSeconds(1.5, 4.25, 0.5), "b": InferenceSeconds(1.0, 0.0, 0.0)}
-
-
-def test_the_parts_of_a_pass_make_one() -> None:
-    first, second = times(read=2, cache=1, inference=4), times(read=3, cache=1, metrics=1)
-    first.add_inference({"test": InferenceTime(3e6, 1e6, 1e6)})
-    second.add_inference({"test": InferenceTime(3e6, 2e6, 1e6)})
-    first.merge(second)
-    expected = {"read": 0.005, "cache": 0.002, "inference": 0.004, "metrics": 0.001}
-    assert {stage: spent for stage, spent in first.seconds.items() if spent} == pytest.approx(expected)
-    assert first.by_worker[0] == pytest.approx(expected)
-    assert (first.inference, first.cached_inputs) == ({"test": InferenceSeconds(1.0, 3.0, 2.0)}, 2)

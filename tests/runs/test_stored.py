@@ -55,8 +55,6 @@ def test_flags_given_anew_take_the_place_of_the_old_ones() -> None:
         "--executor=ray",
         "--max_crashes=2",
         "--num_images=3",
-        "--limit=top1 >= 70 %",
-        "--sample_seed=3",
     ],
 )
 def test_flags_that_change_figures_are_refused_with_those_that_may_be_given(word: str) -> None:

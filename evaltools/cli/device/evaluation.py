@@ -7,7 +7,6 @@ from evaltools.cli.evaluate.output import has_native_lines, write_and_show, writ
 from evaltools.cli.evaluate.terminal import Terminal
 from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.terminal import make_console
-from evaltools.device.run.drawn import drawn_on_devices
 from evaltools.device.run.evaluation import parts_on_devices
 from evaltools.device.run.flags import DeviceFlags
 from evaltools.device.run.native_evaluation import evaluate_native, require_binary
@@ -19,15 +18,11 @@ from evaltools.request import Request
 from evaltools.tasks.native.command import refuse_options
 from evaltools.tasks.native.inputs import prepare_native
 from evaltools.tasks.shared.kind import evaluation_kind
-from evaltools.tasks.shared.options.sampling import SAMPLE
 
 
 def evaluate_on_devices(request: Request, flags: DeviceFlags) -> int:
     """Run the parts with evaltools there, merge them; returns the exit code."""
     console = make_console()
-    if SAMPLE in request.options and request.options.text(SAMPLE):
-        with interrupts_restored(), drawn_on_devices(request, flags, console) as drawn:
-            return carry_out(request, devices=request.devices, elsewhere=drawn).exit_code
     observer = Terminal(console, request.options)
     with interrupts_restored(), parts_on_devices(request, flags, console, observer) as parts:
         code = carry_out(parts.merge_request, parts.shards, devices=request.devices).exit_code

@@ -29,7 +29,6 @@ from evaltools.result.json_file import encode_json
 from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.measure import measure
 from evaltools.tasks.shared.kind import evaluation_kind
-from evaltools.tasks.shared.sampled.elsewhere import OtherMachines
 
 if TYPE_CHECKING:
     from evaltools.result.locate import LocateResult
@@ -48,11 +47,10 @@ def carry_out(
     shards: FinishedShards | None = None,
     is_one_model: bool = True,
     devices: Options | None = None,
-    elsewhere: OtherMachines | None = None,
 ) -> CarriedOut:
     """Evaluate, or take the records from finished ``shards``; print, write. ``is_one_model``: of this command.
 
-    ``devices`` are the options of the run on devices that gave the shards. ``elsewhere`` runs the tests.
+    ``devices`` are the options of the run on devices that gave the shards.
     """
     options, console = request.options, make_console()
     kind = evaluation_kind(request.task)
@@ -62,7 +60,7 @@ def carry_out(
     more_files = kind.more_files(request, asked, files.values())
     with interrupts_restored():
         with redirect_stdout(sys.stderr):  # what a task of one's own prints does not mix with the native lines
-            result = measure(kind, request, Terminal(console, options), shards, elsewhere)
+            result = measure(kind, request, Terminal(console, options), shards)
         with_lines = has_native_lines(result, options, is_one_model)
         not_written = print_to_stdout(kind.debug_lines(result, options) if with_lines else [])
         saved = kind.as_asked(result, options)

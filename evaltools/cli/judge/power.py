@@ -14,8 +14,6 @@ DESCRIPTION: Final = """\
 How many examples do I need to see a drop of accuracy, or how surely do as many as I have show it? For the exact McNemar
 test on examples that are right or wrong with either configuration."""
 _SUREST: Final = 0.9999
-_MOST_DRAWN: Final = 100_000
-_MOST_FLIPS: Final = 0.2
 PARAMETERS: Final = (
     Parameter("drop", "The drop to be seen, 0..1; 0.005 is half a point. Required.", default=0.0),
     Parameter(
@@ -27,25 +25,12 @@ PARAMETERS: Final = (
     Parameter("power", "How surely the drop shall be seen, 0..1.", default=0.8),
     Parameter("confidence", "Confidence of the test, 0..1; 0.95 calls p <= 0.05 a difference.", default=0.95),
     Parameter("num_images", "Say how surely as many examples show the drop.", default=0),
-    Parameter(
-        "sample",
-        "informed: after how many of --num_images an informed run knows whether the drop is at most --margin.",
-        choices=("", "informed"),
-    ),
-    Parameter("margin", "The largest drop, 0..1, that an informed run lets pass.", default=0.005),
-    Parameter(
-        "in_lowest_tenth",
-        "Share of the flips, 0..1, among the tenth of the examples on which the reference is least sure.",
-        default=0.67,
-    ),
 )
 
 
 def run(arguments: list[str]) -> int:
     """Compute and print."""
     flags = parse_flags("power", DESCRIPTION, "", {"flags": PARAMETERS}, arguments)
-    if flags.text("sample"):
-        return _tell_of_informed(flags)
     drop, flip_rate, power, confidence = _rates(flags)
     images = flags.number("num_images")
     if images < 0:
@@ -61,34 +46,6 @@ def run(arguments: list[str]) -> int:
     number = f"more than {MOST_EXAMPLES}" if needed is None else str(needed)
     lines.append(f"{number} examples show {what} with a probability of {100 * power:g} %")
     lines.append(f"(exact McNemar test, p <= {1 - confidence:.3g})")
-    return OK if tell("\n".join(lines)) else NOT_WRITTEN
-
-
-def _tell_of_informed(flags: GivenFlags) -> int:
-    """Compute and print how many examples an informed run takes."""
-    from evaltools.stats.sampled.plan import TRIALS, Expected, examples_to_decide_drawn
-
-    drop, flip_rate, margin, share = (flags.real(name) for name in ("drop", "flip_rate", "margin", "in_lowest_tenth"))
-    images = flags.number("num_images")
-    if not 1 <= images <= _MOST_DRAWN:
-        raise UsageError(f"--num_images={images}: use the number of examples that there are, 1 to {_MOST_DRAWN}")
-    if not 0 <= drop <= flip_rate <= _MOST_FLIPS:
-        raise UsageError(
-            f"--drop={drop:g} --flip_rate={flip_rate:g}: 0 <= drop <= flip rate <= {_MOST_FLIPS:g} is needed"
-        )
-    if not (0 < margin < 1 and 0 <= share <= 1):
-        raise UsageError(f"--margin={margin:g} --in_lowest_tenth={share:g}: use shares, 0..1, and a margin above 0")
-    if not 0 < flags.real("power") < 1:
-        raise UsageError(f"--power={flags.real('power'):g}: use a probability above 0 and below 1")
-    expected = Expected(images, (flip_rate + drop) / 2, (flip_rate - drop) / 2, share)
-    needed = examples_to_decide_drawn(expected, margin, power=flags.real("power"))
-    lines = (
-        f"{needed} of {images} drawn examples decide whether the drop of all is at most {100 * margin:g} points with a "
-        f"probability of {100 * flags.real('power'):g} %,",
-        f"if it is {100 * drop:g} points with {100 * flip_rate:g} % flips, {100 * share:g} % of them in the tenth with "
-        "the smallest leads",
-        f"({TRIALS} simulated runs; imagenet --sample=informed --stop=decided)",
-    )
     return OK if tell("\n".join(lines)) else NOT_WRITTEN
 
 

@@ -11,8 +11,7 @@ from evaltools.parameter import Parameter
 DESCRIPTION: Final = """\
 Joins the shards of one run, each in the folder of its --run_dir, to the result that one host would have given: figures
 are taken anew from the record of every example. The model, the pictures and the labels are read again, so they must be
-here as they were there. Nothing is run, but for the noise floor of an inference diff. Of shards with --sample=informed
-it says what they tell of all examples.
+here as they were there. Nothing is run, but for the noise floor of an inference diff.
 Flags about files and progress, such as --output_file_path, may be given anew."""
 RUN_DIRS: Final = Parameter(
     "run_dirs",

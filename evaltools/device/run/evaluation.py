@@ -51,7 +51,7 @@ from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.stored import to_bytes
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask, evaluation_kind
 from evaltools.tasks.shared.measuring import Observer
-from evaltools.tasks.shared.options.execution import flags_to_repeat, text_of_drawn
+from evaltools.tasks.shared.options.execution import flags_to_repeat
 from evaltools.tasks.shared.run_identity import RunAtPlace
 
 _PARTS: Final = "parts on devices"
@@ -331,8 +331,6 @@ class DeviceEvaluation(Struct, frozen=True):
         request = self.on_devices
         if shard.count > 1:
             request = request.stating(shard_index=shard.index, shard_count=shard.count)
-        if shard.drawn is not None:
-            request = request.stating(drawn_examples=text_of_drawn(shard.drawn))
         return PartWork(
             index=shard.index,
             count=shard.count,

@@ -13,7 +13,6 @@ from evaltools.report.words.verdicts import (
     BLIND_IN_WORDS,
     change_in_words,
     kind_in_words,
-    limit_in_words,
     reasons_in_words,
     score_change_in_words,
     weak_in_words,
@@ -30,8 +29,8 @@ _OF_OUTPUTS: Final = "outputs"
 class Answer(Struct, frozen=True):
     """What is said of a configuration; ``judged`` stands alone where it was not compared.
 
-    Where it was not measured, ``why`` says why not. ``fast`` is empty where no speed is known, ``limit`` where the run
-    had none, or ``judged`` says it. ``next_steps`` are commands, or sentences about them.
+    Where it was not measured, ``why`` says why not. ``fast`` is empty where no speed is known. ``next_steps`` are
+    commands, or sentences about them.
     """
 
     configuration: ConfigurationResult
@@ -41,13 +40,12 @@ class Answer(Struct, frozen=True):
     ran: str = ""
     not_clean: str = ""
     next_steps: tuple[str, ...] = ()
-    limit: str = ""
 
     @property
     def sentence(self) -> str:
         """All of it but what to do next."""
         judged = f"{self.judged}: {self.why}" if self.why else self.judged
-        return "; ".join(text for text in (judged, self.limit, self.fast, self.ran, self.not_clean) if text)
+        return "; ".join(text for text in (judged, self.fast, self.ran, self.not_clean) if text)
 
 
 def print_answers(result: EvaluationResult, console: Console, with_reasons: bool) -> None:
@@ -100,17 +98,8 @@ def _answer(result: EvaluationResult, configuration: ConfigurationResult, with_r
     ratio = speed(configuration, against, result.latency_comparisons)
     fast = f"{ratio} the speed of {against.name}" if ratio else ""
     not_clean = "NOT CLEAN, as a warning says" if configuration.not_clean else ""
-    judged, ran, limit = judged_in_words(verdict), ran_in_words(configuration), _limit(result, configuration)
-    return Answer(configuration, judged, "", fast, ran, not_clean, steps, limit)
-
-
-def _limit(result: EvaluationResult, configuration: ConfigurationResult) -> str:
-    """The answer on the limit where all examples were drawn in the end; else the verdict says it."""
-    sampling = result.sampling
-    answer = sampling.answers.get(configuration.name) if sampling is not None else None
-    if sampling is None or answer is None or sampling.is_part or answer.answer == "open":
-        return ""
-    return limit_in_words(answer.answer, sampling.limit, answer.decided_after, sampling.examples)
+    judged, ran = judged_in_words(verdict), ran_in_words(configuration)
+    return Answer(configuration, judged, "", fast, ran, not_clean, steps)
 
 
 def _unjudged(reference: ConfigurationResult | None) -> str:

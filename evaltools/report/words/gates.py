@@ -179,10 +179,6 @@ _REASONS: Final = {
     "at_the_limit": "what was found is so close to the limit that no number of examples would tell; move the limit",
     "too_few": "too few examples to tell",
     "not_clean": "{why}",
-    "drawn_too_few": "{run} of {examples} examples were run, too few to tell; run more of them",
-    "drawn_without_figure": "{run} of {examples} examples were run, and nothing is known of {figure} by these; run all",
-    "drawn_like_these": "{run} of {examples} examples were run, and 'at ... %' is about examples like these, all of "
-    "which it takes; run all, or leave it out for a limit on the figure of these examples",
     "beyond_for_one": "beyond it, but not clearly enough for one of {limits} limits",
 }
 _COUNTED: Final[Mapping[GateVerdict, str]] = {

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from evaltools.result.verdict import (
     BLIND,
-    DRAWN_EXAMPLES,
     IDENTICAL_ANSWERS,
     TEXT,
     TOO_FEW_PICTURES,
@@ -53,9 +52,6 @@ def change_in_words(verdict: Verdict) -> str:
     """
     if unchanged := _unchanged(verdict):
         return unchanged
-    if _is_of_drawn(verdict):
-        bounds = f"[{in_points(verdict.low)}, {in_points(verdict.high)}]"
-        return f"{_of_drawn(verdict.reasons[0])}: {in_points(verdict.change)} points {bounds}"
     if verdict.reasons and (verdict.low is None or verdict.high is None):
         return _without_interval(verdict)
     change, span = 100 * (verdict.change or 0.0), f"[{in_points(verdict.low)}, {in_points(verdict.high)}]"
@@ -65,26 +61,6 @@ def change_in_words(verdict: Verdict) -> str:
     if verdict.kind in ("worse", "better"):
         return f"{'WORSE' if verdict.kind == 'worse' else 'better'} by {abs(change):.2f} points {span}"
     return f"not decided: {change:+.2f} points {span}{_needed(verdict, within)}"
-
-
-def _is_of_drawn(verdict: Verdict) -> bool:
-    return bool(verdict.reasons) and verdict.reasons[0].kind == DRAWN_EXAMPLES
-
-
-def _of_drawn(reason: Reason) -> str:
-    """The answer on a limit, and after how many of the drawn examples it was known."""
-    names, numbers = reason.names, reason.numbers
-    return limit_in_words(names["answer"], names["limit"], numbers["run"], numbers["examples"])
-
-
-def limit_in_words(answer: str, limit: str, run: float | None, examples: float | None) -> str:
-    """Whether a limit is kept by all ``examples``, and after how many drawn ones that was known.
-
-    >>> limit_in_words("kept", "top1 drop <= 1 point", 80, 200)
-    'limit kept (top1 drop <= 1 point), decided after 80 of 200 examples'
-    """
-    word = {"kept": "limit kept", "broken": "LIMIT BROKEN", "open": "not decided"}[answer]
-    return f"{word} ({limit}), {'' if answer == 'open' else 'decided '}after {run} of {examples} examples"
 
 
 def _without_interval(verdict: Verdict) -> str:
@@ -120,8 +96,7 @@ def score_change_in_words(verdict: Verdict) -> str:
     words = {"worse": "WORSE", "equivalent": f"equivalent{within}"}
     span = "" if verdict.low is None or verdict.high is None else f" [{verdict.low:+.3g}, {verdict.high:+.3g}]"
     needed = _needed(verdict, within) if within else ""
-    said = _of_drawn(verdict.reasons[0]) if _is_of_drawn(verdict) else words.get(verdict.kind, verdict.kind)
-    return f"{said}: {verdict.change:+.3g}{span}{needed}"
+    return f"{words.get(verdict.kind, verdict.kind)}: {verdict.change:+.3g}{span}{needed}"
 
 
 def verdict_in_words(verdict: Verdict) -> str:

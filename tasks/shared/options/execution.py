@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -57,14 +56,6 @@ _SHARED: Final = (
         refused_on_devices=_PARTS,
     ),
     Parameter(
-        "drawn_examples",
-        "Numbers of the examples of this part, from 0, with commas between, or none; --sample=informed on devices "
-        "and on a cluster states them.",
-        about="run",
-        only_with=("shard_count",),
-        refused_on_devices=_PARTS,
-    ),
-    Parameter(
         "executor",
         "Where the work is done: local, or ray: as shards on a Ray cluster (pip install 'evaltools[ray]').",
         default="local",
@@ -81,7 +72,7 @@ _SHARED: Final = (
     ),
     Parameter(
         "ray_tasks",
-        "Number of shards on the cluster, or of parts of drawn examples; 0: one per CPU.",
+        "Number of shards on the cluster; 0: one per CPU.",
         default=0,
         about="execution",
         only_with=("executor=ray",),
@@ -120,7 +111,7 @@ _SHARED: Final = (
         "how the run was; 0: try none.",
         default=0,
         about="execution",
-        only_with=("executor=local", "shard_count=1", "sample="),
+        only_with=("executor=local", "shard_count=1"),
         refused_on_devices="the flags are those of a run on this computer",
         not_native=NotNative("a native tool has no such flags"),
     ),
@@ -202,7 +193,7 @@ def read_execution(flags: Options) -> Execution:
         example_timeout_s=timeout,
         max_crashes=crashes,
         run_dir=flags.path("run_dir"),
-        shard=replace(read_shard(flags), drawn=_drawn(flags.text("drawn_examples"))),
+        shard=read_shard(flags),
         latency_examples=None if latency_examples == -1 else latency_examples,
         trace=flags.path("trace"),
         input_cache=flags.path("input_cache"),
@@ -259,22 +250,3 @@ def read_shard(flags: Options) -> Shard:
     if count > 1 and flags.path("run_dir") is None:
         raise UsageError("a shard is of use only with a journal to merge; add --run_dir=FOLDER")
     return Shard(index, count)
-
-
-def text_of_drawn(numbers: Sequence[int]) -> str:
-    """The value of ``--drawn_examples`` for these numbers.
-
-    >>> text_of_drawn((0, 7)), text_of_drawn(())
-    ('0,7', 'none')
-    """
-    return ",".join(map(str, numbers)) or "none"
-
-
-def _drawn(text: str) -> tuple[int, ...] | None:
-    """The numbers of drawn examples, None where the flag is left out."""
-    if not text:
-        return None
-    numbers = [] if text == "none" else text.split(",")
-    if not all(number.isdecimal() for number in numbers):
-        raise UsageError(f"--drawn_examples={text}: use numbers with commas between, such as 0,7, or none")
-    return tuple(map(int, numbers))

@@ -1,4 +1,4 @@
-"""The commands about devices in docs/devices.md, docs/sampling.md and docs/locate.md, on real devices."""
+"""The commands about devices in docs/devices.md and docs/locate.md, on real devices."""
 
 from __future__ import annotations
 
@@ -19,16 +19,14 @@ from tests.device.real_device import Network
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "devices.md"
-PAGE_OF_SAMPLING = ROOT / "docs" / "sampling.md"
 PAGE_OF_SEARCHES = ROOT / "docs" / "locate.md"
 _FENCE = "```"
 
 
 def shown() -> list[str]:
-    """The lines in the blocks of the pages that need devices."""
-    blocks = [block for page in (PAGE, PAGE_OF_SAMPLING) for block in page.read_text().split(f"{_FENCE}sh\n")[1:]]
-    lines = [line for block in blocks for line in block.partition(_FENCE)[0].splitlines()]
-    return [line for line in lines if not line.startswith("python -m benchmarks")]
+    """The lines in the blocks of the page that need devices."""
+    blocks = PAGE.read_text().split(f"{_FENCE}sh\n")[1:]
+    return [line for block in blocks for line in block.partition(_FENCE)[0].splitlines()]
 
 
 @pytest.mark.parametrize("command", shown(), ids=lambda command: " ".join(command.split()[1:5]))
@@ -44,7 +42,7 @@ def test_a_command_of_the_page_runs(
     write_stand_in(tmp_path, "imagenet").rename(tmp_path / "run_eval")
     words = shlex.split(command)
     assert words[0] == "evaltools"
-    if "--serials=all" in words and not {"--split=each", "--sample=informed"} & {*words}:
+    if "--serials=all" in words and "--split=each" not in words:
         words.append("--parts=1")
     if "imagenet" in words and not any(word.startswith("--num_images=") for word in words):
         words.append("--num_images=20")

@@ -41,20 +41,9 @@ def test_the_number_of_examples() -> None:
         (("--drop=0.01", "--flip_rate=0.1", "--power=1"), "--power=1: use 0.5 to 0.9999"),
         (("--drop=0.01", "--flip_rate=0.1", "--confidence=95"), "--confidence=95: use 0.5 to 0.9999"),
         (("--drop=0.01", "--flip_rate=0.1", "--num_images=-3"), "--num_images=-3: use 1 or more"),
-        (("--sample=informed", "--flip_rate=0.1"), "--num_images=0: use the number of examples that there are"),
-        (("--sample=informed", "--num_images=9", "--drop=0.1"), "0 <= drop <= flip rate <= 0.2 is needed"),
-        (("--sample=informed", "--num_images=9", "--in_lowest_tenth=2"), "use shares, 0..1"),
     ],
 )
 def test_wrong_flags(flags: tuple[str, ...], message: str) -> None:
     completed = evaltools_here("power", *flags)
     assert (completed.code, completed.out) == (2, "")
     assert message in completed.err
-
-
-def test_the_number_of_drawn_examples() -> None:
-    """Without a flip about 3 / limit examples are needed: 300, of which some less do in a finite number."""
-    completed = evaltools_here("power", "--sample=informed", "--num_images=5000", "--margin=0.01")
-    found = re.match(r"(\d+) of 5000 drawn examples decide whether the drop of all is at most 1 points", completed.out)
-    assert found is not None
-    assert 280 <= int(found[1]) <= 340

@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from evaltools.result.evaluation import EvaluationResult
-from evaltools.result_file import read_result
 from tests.cli.evaluate.sample_runs import (
     XNNPACK,
     below,
@@ -31,21 +29,6 @@ pytestmark = pytest.mark.once
 
 COMMAND = imagenet(XNNPACK, pictures=100)
 ON_RAY = ("--executor=ray", "--ray_tasks=3")
-INFORMED = (*COMMAND, "--sample=informed", "--stop=decided", "--limit=agreement >= 95 %")
-KILLED_AT_WORK = """
-import os, signal, sys
-from evaltools.cli.main import main
-from evaltools.engine.journal import Journal
-take_records, asked = Journal.take_records, 0
-def killed(self, *given):
-    global asked
-    asked += 1
-    take_records(self, *given)
-    if asked == 5:
-        os.kill(os.getpid(), signal.SIGKILL)
-Journal.take_records = killed
-sys.exit(main(sys.argv[1:]))
-"""
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
 
 
@@ -80,45 +63,6 @@ def test_a_shard_whose_process_is_killed_is_done_again(alone: Any, tmp_path: Pat
     assert process.returncode == 0, errors
     assert figures(output) == alone
     assert left_after(mark) == []
-
-
-@needs_ray
-def test_an_informed_run_that_is_killed_goes_on_and_decides_as_one_without_ray_does(tmp_path: Path) -> None:
-    run_dir = tmp_path / "run"
-    alone = informed([*INFORMED], tmp_path / "alone.json")
-    with start([*INFORMED, *ON_RAY, f"--run_dir={run_dir}"], program=["-c", KILLED_AT_WORK]) as process:
-        process.communicate(timeout=300)
-    assert process.returncode == -signal.SIGKILL
-    resumed = informed(["resume", str(run_dir)], tmp_path / "resumed.json")
-    assert resumed.sampling == alone.sampling
-    assert resumed.part.classified == alone.part.classified
-    assert resumed.execution is not None
-    left = alone.examples_done - (6 + 6 + 4)
-    assert resumed.execution.examples_run in (left - (6 + 6), left - (6 + 4)), (
-        "two of the three parts of the second block"
-    )
-
-
-@needs_ray
-def test_an_informed_run_on_a_cluster_of_two_nodes_decides_as_one_here_does(tmp_path: Path) -> None:
-    from ray.cluster_utils import Cluster
-
-    alone = informed([*INFORMED], tmp_path / "alone.json")
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    try:
-        cluster.add_node(num_cpus=1)
-        flags = ("--executor=ray", f"--ray_address={cluster.address}", f"--run_dir={tmp_path / 'run'}")
-        result = informed([*INFORMED, *flags], tmp_path / "cluster.json")
-    finally:
-        cluster.shutdown()  # type: ignore[no-untyped-call]
-    assert result.sampling == alone.sampling
-    assert result.part.classified == alone.part.classified
-
-
-def informed(arguments: list[str], output: Path) -> EvaluationResult:
-    done = run([*arguments, f"--output_file_path={output}"])
-    assert done.code == 0, done.err
-    return read_result(output)
 
 
 def test_without_ray_the_way_to_get_it_is_said(tmp_path: Path) -> None:

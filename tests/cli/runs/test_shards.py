@@ -90,29 +90,6 @@ def test_shards_whose_noise_overflows_take_the_same_range_as_the_whole(tmp_path:
     assert figures_here(["merge", *map(str, folders)], tmp_path / "merged.json") == whole
 
 
-@pytest.mark.parametrize("limit", ["ar_100 drop <= 30 points", "matched_boxes >= 60 %"])
-def test_shards_of_an_informed_run_tell_of_the_whole_what_is_true(limit: str, tmp_path: Path) -> None:
-    """Of figures in which pictures count unequally, and in shards otherwise than among all."""
-    command = coco("--config=test: kernels=reference", pictures=40)
-    whole = result_of(command, tmp_path / "whole.json")
-    informed = [*command, "--sample=informed", f"--limit={limit}"]
-    folders = run_shards([*informed, "--stop=decided"], tmp_path / "some", 0, 1, count=2)
-    some = result_of(["merge", *map(str, folders)], tmp_path / "some.json")
-    assert some.sampling is not None
-    assert some.sampling.answers["test"].answer != "broken"
-    known = some.sampling.answers["test"].figures
-    assert {"ar_1", "ar_100", "matched_boxes"} <= known.keys()
-    for name, figure in known.items():
-        of_all = whole.configurations[1].figures[name]
-        assert of_all is not None
-        assert figure.low - 1e-9 <= of_all <= figure.high + 1e-9
-    folders = run_shards(informed, tmp_path / "all", 0, 1, count=2)
-    drawn = result_of(["merge", *map(str, folders)], tmp_path / "all.json")
-    assert (drawn.part.figures, drawn.part.comparisons) == (whole.part.figures, whole.part.comparisons)
-    assert drawn.sampling is not None
-    assert drawn.sampling.answers["test"].answer == "kept"
-
-
 def test_a_shard_that_gave_the_only_test_up_ends_the_whole_there(rounding_delegate: Path, tmp_path: Path) -> None:
     """The third and the fifth picture make it crash: in a row in one of two shards, not among all."""
     *pictures, bad = sorted(sample.images_dir().iterdir())

@@ -219,7 +219,7 @@ def test_categories_that_changed_most_are_named() -> None:
     assert [line for line in printed(made) if "changed" in line] == [
         "AP changed most, a against reference: cat\\n 50.0 -> 70.0 (35 objects), person 50.0 -> 40.0 (40 objects)",
     ], "chance explains what becomes of a single cow"
-    clear, unclear = sections(made)[1].blocks[-2:]
+    clear, unclear = sections(made)[0].blocks[-2:]
     assert isinstance(clear, Table)
     assert [row[0] for row in clear.rows] == ["cat\n", "person"]
     assert unclear == Lines(
@@ -231,11 +231,11 @@ def test_a_page_says_where_chance_explains_all_changes() -> None:
     made = detection_result("reference", "a")
     changes = [CategoryChange("cow", 1, 1, 0.9, 0.0, 1.0, 1.0)]
     made = with_part(made, comparisons=[replace(made.part.comparisons[0], categories=changes)])
-    assert sections(made)[1].blocks[-1] == Lines(
+    assert sections(made)[0].blocks[-1] == Lines(
         ["a against reference: AP differs in 1 category, in none by more than chance explains"]
     )
     assert not [
-        block for block in sections(detection_result("r", "t", truth=None))[1].blocks if isinstance(block, Lines)
+        block for block in sections(detection_result("r", "t", truth=None))[0].blocks if isinstance(block, Lines)
     ]
 
 

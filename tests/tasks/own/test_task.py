@@ -87,8 +87,6 @@ class Unprintable(Mean):
         ({"metrics": mean("a")}, "give such as [evaltools.mean("),
         ({"metrics": [Unprintable("a"), 3]}, "metrics is [<Unprintable instance at "),
         ({"metrics": [mean("a"), mean("a")]}, "two metrics are named 'a'"),
-        ({"metrics": [mean("a", between=(1, 0))]}, "between=(1, 0) of a: give its lowest and its highest score"),
-        ({"uncertainty": 3}, "uncertainty is a int; give a function"),
         ({"metrics": [mean("a b")]}, "'a b' is no name of a metric; use letters, digits and _"),
         ({"metrics": [mean("a", better="more")]}, "better='more' of a: write 'higher' or 'lower'"),  # type: ignore[arg-type]
         ({"metrics": [mean("failed_examples")]}, "every result has a failed_examples already; give the metric another"),
@@ -304,32 +302,3 @@ def test_drawings_that_cannot_be_used_fail_their_example(draw: Callable[..., Any
         observed(draw, 3.0, 1.0)
     assert f"{__file__}, line " in str(error.value)
     assert message in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("metric", "given", "message"),
-    [
-        (et.mean("m", between=(0, 1)), 1.5, r"score gave m=1.5 for 'a'; its metric has between=\(0, 1\)"),
-        (et.mean("m", between=(0, 2), whole=True), 0.5, "its metric has whole=True, so give whole numbers"),
-        (et.share("m"), [3, 2], r"give \[part, whole\], the part from 0 to the whole"),
-        (et.share("m"), 0.5, r"give \[part, whole\]"),
-    ],
-)
-def test_a_score_beyond_what_its_metric_states_fails_its_example(metric: Mean, given: Any, message: str) -> None:
-    task = own_task(score=lambda _outputs, _target: {"m": given}, metrics=[metric])
-    with pytest.raises(TaskError, match=message):
-        task.observe(task.prepare(task.examples[0]), [np.zeros((1, 2), np.float32)])
-
-
-def test_rounding_does_not_take_a_score_beyond_its_span() -> None:
-    task = own_task(score=lambda _outputs, _target: {"m": 1 + 1e-12}, metrics=[et.mean("m", between=(-1, 1))])
-    assert task.observe(task.prepare(task.examples[0]), [np.zeros((1, 2), np.float32)]).values[0] == 1.0
-
-
-@pytest.mark.parametrize(("given", "message"), [(np.nan, "uncertainty gave value=nan for 'a'"), ("x", "give a number")])
-def test_an_uncertainty_that_is_no_number_fails_its_example(given: Any, message: str) -> None:
-    task = own_task(uncertainty=lambda _outputs: given)
-    outputs = [np.zeros((1, 2), np.float32)]
-    assert task.observe(task.prepare(task.examples[0]), outputs, [*outputs]).uncertainty is None
-    with pytest.raises(TaskError, match=message):
-        task.observe(task.prepare(task.examples[0]), outputs, outputs)
