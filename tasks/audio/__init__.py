@@ -10,6 +10,7 @@ from evaltools.task_kind import Accuracy
 from evaltools.tasks.own import DeclaredKind
 from evaltools.tasks.own.definition import Task, task
 from evaltools.tasks.own.label_metrics import LABEL_METRICS
+from evaltools.tasks.shared.options.pictures import ExampleOrder, Seed
 
 
 @task
@@ -18,6 +19,8 @@ def audio(
     labels: Annotated[Path | None, "Label file: line i names output i of the model."] = None,
     sample_rate: Annotated[int, "Samples per second that the model takes."] = 16000,
     num_recordings: Annotated[int, "Evaluate the first N recordings; 0: all."] = 0,
+    order: ExampleOrder = "native",
+    seed: Seed = 1,
 ) -> Task:
     """Accuracy and mAP of a model that tells sounds or keywords apart.
 
@@ -29,7 +32,7 @@ def audio(
     from evaltools.tasks.own import label_scores
 
     return Task(
-        examples=sounds.listed(recordings, labels, num_recordings),
+        examples=sounds.listed(recordings, labels, num_recordings, order, seed),
         prepare=partial(sounds.model_input, sample_rate),
         score=label_scores.score if labels else None,
         agree=label_scores.agree,

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from evaltools.datasets.arrays import read_array
 from evaltools.datasets.labels import read_labels
+from evaltools.datasets.order import Order, chosen
 from evaltools.errors import DataError, ImageError, TaskError, UsageError
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Example
@@ -21,7 +22,9 @@ from evaltools.tasks.own.tensors import TaskTensor, as_input
 _ENDINGS: Final = (".wav", ".npy")
 
 
-def listed(folder: Path, labels: Path | None, num_recordings: int) -> list[Example]:
+def listed(
+    folder: Path, labels: Path | None, num_recordings: int, order: Order = "native", seed: int = 1
+) -> list[Example]:
     """The recordings in the folders of a folder, each with the number of its label; raises :class:`DataError`."""
     if num_recordings < 0:
         raise UsageError(f"--num_recordings={num_recordings}: give a number of recordings, or 0 for all")
@@ -32,7 +35,7 @@ def listed(folder: Path, labels: Path | None, num_recordings: int) -> list[Examp
         None if labels is None else {name: number for number, name in enumerate(read_labels(labels, "--labels").lines)}
     )
     examples = []
-    for path in found[: num_recordings or None]:
+    for path in chosen(found, num_recordings, order, seed):
         label = path.parent.name
         if known is not None and label not in known:
             raise DataError(

@@ -40,6 +40,8 @@ def coco_data(
         head=head,
         nms_iou=options.nms_iou or None,
         channel_order="bgr" if to_tensor.blue_first else "rgb",
+        order=options.order,
+        seed=options.seed if options.order == "random" else None,
     )
 
 

@@ -187,6 +187,8 @@ def prepare(request: CocoRequest) -> DetectionEvaluation:
         options.num_images,
         options.native,
         raw_size=(to_tensor.width, to_tensor.height),
+        order=options.order,
+        seed=options.seed,
     )
     if pictures.truth is not None:
         require_evaluator(options.coco_evaluator)

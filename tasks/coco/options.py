@@ -13,7 +13,9 @@ from evaltools.tasks.shared.options.pictures import (
     MAX_FAILED_EXAMPLES,
     NORMALIZATION,
     NUM_IMAGES,
+    ORDER,
     OUTPUT_FILE_PATH,
+    SEED,
 )
 
 _IN_THE_RESULT: Final = NotNative("detections are in the JSON result, with --record_examples")
@@ -45,6 +47,8 @@ _EVALUATION: Final = (
         not_native=_IN_THE_RESULT,
     ),
     NUM_IMAGES,
+    ORDER,
+    SEED,
     Parameter(
         "score_threshold",
         "Leave out detections with a lower score, everywhere; 0: keep all, which is the default but for raw heads "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, cast
 
+from evaltools.datasets.order import Order
 from evaltools.errors import UsageError
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.metrics.coco_stats import CocoEvaluator
@@ -44,6 +45,8 @@ def read_request(request: Request) -> CocoRequest:
         ground_truth_proto=flags.path("ground_truth_proto"),
         model_output_labels=flags.path("model_output_labels"),
         num_images=flags.number("num_images"),
+        order=cast(Order, flags.text("order")),
+        seed=flags.number("seed"),
         normalization=flags.text("normalization"),
         resize=cast(Resize, flags.text("resize")),
         letterbox_fill=_pixel(flags) if "letterbox_fill" in flags else None,

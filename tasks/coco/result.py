@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from msgspec import Struct, field
 
+from evaltools.datasets.order import Order
 from evaltools.metrics.boxes import BoxAgreement, Detection
 from evaltools.metrics.coco_stats import CocoEvaluation
 from evaltools.metrics.latency import Latency
@@ -135,7 +136,8 @@ class CocoData(Struct, frozen=True):
     from the ground truth, else from the label file. ``output_map`` and ``class_mapping`` are null where nothing ran.
     ``native``: everything was done as the native tool does it (``--compat=native``). ``head`` says how a raw head was
     read, and is null for a model whose outputs are boxes, classes and scores; boxes of it were suppressed by a better
-    one of their class from an IoU above ``nms_iou``, unless that is null.
+    one of their class from an IoU above ``nms_iou``, unless that is null. ``order`` is that in which the pictures were
+    taken of the folder, ``seed`` that of a random one, else null.
     """
 
     images: str
@@ -155,6 +157,8 @@ class CocoData(Struct, frozen=True):
     head: HeadUsed | None = None
     nms_iou: float | None = None
     channel_order: str = "rgb"
+    order: Order = "native"
+    seed: int | None = None
 
 
 class DetectionFigures(Struct, frozen=True):

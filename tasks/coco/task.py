@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import printable_name
+from evaltools.datasets.order import Order
 from evaltools.engine.task import Example, Prepared
 from evaltools.errors import ModelError
 from evaltools.metrics.boxes import Detections
@@ -55,6 +56,8 @@ class CocoOptions(Struct, frozen=True):
     ground_truth_proto: Path | None = None
     model_output_labels: Path | None = None
     num_images: int = 0
+    order: Order = "native"
+    seed: int = 1
     normalization: str = "auto"
     resize: Resize = "auto"
     letterbox_fill: int | None = None

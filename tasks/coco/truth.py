@@ -21,6 +21,7 @@ from evaltools.datasets.native_ground_truth import (
     to_annotations,
 )
 from evaltools.datasets.object_annotations import AnnotatedImage, AnnotatedImages, Category
+from evaltools.datasets.order import Order, chosen
 from evaltools.datasets.yolo import COCO_IDS
 from evaltools.errors import DataError, ImageError, UsageError
 from evaltools.preprocess import picture_header
@@ -75,6 +76,8 @@ def load_pictures(
     num_images: int = 0,
     native: bool = False,
     raw_size: tuple[int, int] = (1, 1),
+    order: Order = "native",
+    seed: int = 1,
 ) -> EvaluatedPictures:
     """List the pictures and look up their objects by file name; ``raw_size`` is width, height of ``.rgb8`` pictures.
 
@@ -90,7 +93,7 @@ def load_pictures(
     elif proto is not None:
         read = _read_proto(proto, by_name, labels, raw_size)
     else:
-        return EvaluatedPictures(folder, _first(folder.paths, num_images), None, ())
+        return EvaluatedPictures(folder, tuple(chosen(folder.paths, num_images, order, seed)), None, ())
     source = annotations or proto
     assert source is not None
     images = {Path(image.file_name).name: image for image in read.images.images}
@@ -100,13 +103,10 @@ def load_pictures(
             f"none of the {len(by_name)} pictures in {folder_path} (such as {folder.paths[0].name!r}) is in {source} "
             f"(such as {read.missing[0]!r}); take the annotations that belong to these pictures"
         )
-    paths = _first(folder.paths if native else [path for path in folder.paths if path.name in images], num_images)
+    listed = folder.paths if native else [path for path in folder.paths if path.name in images]
+    paths = tuple(chosen(listed, num_images, order, seed))
     truth = _truth_of(paths, source, read, images, raw_size)
     return EvaluatedPictures(folder, paths, truth, () if native else unlisted)
-
-
-def _first(paths: Sequence[Path], count: int) -> tuple[Path, ...]:
-    return tuple(paths[:count] if count > 0 else paths)
 
 
 def _read_annotations(path: Path, by_name: Mapping[str, Path]) -> _Read:

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from evaltools.task_kind import Accuracy
 from evaltools.tasks.own import DeclaredKind
 from evaltools.tasks.own.definition import Task, task
-from evaltools.tasks.shared.options.pictures import Images, Normalized, NumImages
+from evaltools.tasks.shared.options.pictures import ExampleOrder, Images, Normalized, NumImages, Seed
 
 
 @task
@@ -19,6 +19,8 @@ def embeddings(
     output_index: Annotated[int, "The output that is the embedding, from 0."] = 0,
     normalization: Normalized = "auto",
     num_images: NumImages = 0,
+    order: ExampleOrder = "native",
+    seed: Seed = 1,
 ) -> Task:
     """Recall of pictures of the same label by embeddings, and their cosine to the reference's.
 
@@ -28,7 +30,7 @@ def embeddings(
     from evaltools.tasks.own.pictures import image_input
 
     return Task(
-        examples=vectors.labelled(images, ground_truth, num_images),
+        examples=vectors.labelled(images, ground_truth, num_images, order, seed),
         prepare=partial(image_input, normalization=normalization),
         score=partial(vectors.score, output_index) if ground_truth else None,
         agree=partial(vectors.agree, output_index),

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.datasets.labels import read_labels
+from evaltools.datasets.order import Order
 from evaltools.errors import DataError, TaskError
 from evaltools.tasks.own.definition import Example, Mean, mean, pooled
 from evaltools.tasks.own.outputs import Outputs
@@ -21,10 +22,12 @@ _AT_ONCE: Final = 1024
 """Pictures whose distances to all others are looked at together."""
 
 
-def labelled(images: Path, ground_truth: Path | None, num_images: int) -> list[Example]:
+def labelled(
+    images: Path, ground_truth: Path | None, num_images: int, order: Order = "native", seed: int = 1
+) -> list[Example]:
     """The pictures, each with the number of its label; raises :class:`DataError`."""
     if ground_truth is None:
-        return pairs(images, None, num_images)
+        return pairs(images, None, num_images, order, seed)
     labels = read_labels(ground_truth, "--ground_truth").lines
     pictures = pairs(images, None)
     if len(labels) != len(pictures):
@@ -33,8 +36,11 @@ def labelled(images: Path, ground_truth: Path | None, num_images: int) -> list[E
             "line i is the label of picture i, in the order of the names"
         )
     numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
-    chosen = pairs(images, None, num_images)
-    return [replace(example, target=numbers[label]) for example, label in zip(chosen, labels, strict=False)]
+    label_of = {picture.id: label for picture, label in zip(pictures, labels, strict=True)}
+    return [
+        replace(example, target=numbers[label_of[example.id]])
+        for example in pairs(images, None, num_images, order, seed)
+    ]
 
 
 def metrics(has_truth: bool) -> list[Mean]:

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 from evaltools.task_kind import Accuracy
 from evaltools.tasks.own import DeclaredKind
 from evaltools.tasks.own.definition import Task, task
-from evaltools.tasks.shared.options.pictures import Images, Normalized, NumImages
+from evaltools.tasks.shared.options.pictures import ExampleOrder, Images, Normalized, NumImages, Seed
 
 
 @task
@@ -22,6 +22,8 @@ def image_to_image(
     ] = "unit",
     normalization: Normalized = "auto",
     num_images: NumImages = 0,
+    order: ExampleOrder = "native",
+    seed: Seed = 1,
 ) -> Task:
     """PSNR and SSIM of a model that makes pictures of pictures, such as super-resolution or noise removal.
 
@@ -32,7 +34,7 @@ def image_to_image(
     from evaltools.tasks.own.pictures import image_input, pairs
 
     return Task(
-        examples=pairs(images, targets, num_images),
+        examples=pairs(images, targets, num_images, order, seed),
         prepare=partial(image_input, normalization=normalization),
         score=partial(quality.score, output_values) if targets else None,
         agree=partial(quality.agree, output_values),

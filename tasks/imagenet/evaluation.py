@@ -154,6 +154,8 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
             label_offset=options.label_offset or 0,
             normalization=describe_normalization(self.task.to_tensor),
             preprocessing_latency=summarise_latency(outcome.preprocessing_us),
+            order=options.order,
+            seed=options.seed if options.order == "random" else None,
         )
 
     def _warnings(self, part: ImagenetPart) -> list[str]:

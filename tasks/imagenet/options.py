@@ -14,7 +14,9 @@ from evaltools.tasks.shared.options.pictures import (
     MAX_FAILED_EXAMPLES,
     NORMALIZATION,
     NUM_IMAGES,
+    ORDER,
     OUTPUT_FILE_PATH,
+    SEED,
 )
 
 _NO_ANSWERS: Final = NotNative("the native tool tells no answers of single pictures")
@@ -40,6 +42,8 @@ _EVALUATION: Final = (
     Parameter("denylist_file_path", "File of picture numbers (from 1) to leave out, one per line.", role="input_file"),
     OUTPUT_FILE_PATH,
     NUM_IMAGES,
+    ORDER,
+    SEED,
     NORMALIZATION,
     Parameter(
         "label_offset",

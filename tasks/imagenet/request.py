@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
+from evaltools.datasets.order import Order
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.request import Request
 from evaltools.tasks.imagenet.task import ImagenetOptions
@@ -32,6 +34,8 @@ def read_request(request: Request) -> ImagenetRequest:
         model_output_labels=Path(given.text("model_output_labels")),
         denylist_file_path=given.path("denylist_file_path"),
         num_images=given.number("num_images"),
+        order=cast(Order, given.text("order")),
+        seed=given.number("seed"),
         normalization=given.text("normalization"),
         label_offset=given.number("label_offset") if "label_offset" in given else None,
         native=request.is_native,

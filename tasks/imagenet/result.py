@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from evaltools.datasets.order import Order
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
@@ -14,7 +15,10 @@ from evaltools.stats.proportions import PairedCounts
 
 
 class Data(Struct, frozen=True):
-    """The pictures that were evaluated. ``labels_sha256`` and ``ground_truth_sha256`` are those of the label files."""
+    """The pictures that were evaluated. ``labels_sha256`` and ``ground_truth_sha256`` are those of the label files.
+
+    ``order`` is that in which they were taken of the folder, ``seed`` that of a random one, else null.
+    """
 
     images: str
     example_count: int
@@ -25,6 +29,8 @@ class Data(Struct, frozen=True):
     label_offset: int
     normalization: str
     preprocessing_latency: Latency
+    order: Order = "native"
+    seed: int | None = None
 
 
 class Classified(Struct, frozen=True):

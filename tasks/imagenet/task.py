@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import FolderPaths, ImageFolder, list_images, printable_name
 from evaltools.datasets.labels import read_denylist, read_labels
+from evaltools.datasets.order import Order, chosen
 from evaltools.engine.task import Example, Prepared
 from evaltools.errors import DataError, ModelError
 from evaltools.lazy_sequence import LazySequence
@@ -43,6 +44,8 @@ class ImagenetOptions(Struct, frozen=True):
     model_output_labels: Path
     denylist_file_path: Path | None = None
     num_images: int = 0
+    order: Order = "native"
+    seed: int = 1
     normalization: str = "auto"
     label_offset: int | None = None
     native: bool = False
@@ -67,7 +70,7 @@ class TopKObservation(Struct, frozen=True):
 
 
 class LabelledImages(Struct, frozen=True):
-    """Pictures with their right labels, after the denylist and ``num_images``, and what was left out."""
+    """Pictures with their right labels, after denylist, order and ``num_images``, and what was left out."""
 
     folder: ImageFolder
     paths: FolderPaths
@@ -183,7 +186,7 @@ def class_count(model: ModelFile) -> int:
 
 
 def load_labelled_images(options: ImagenetOptions) -> LabelledImages:
-    """List pictures and labels, check that they fit, apply denylist and ``num_images``."""
+    """List pictures and labels, check that they fit, apply denylist, order and ``num_images``."""
     folder = list_images(options.ground_truth_images_path, "--ground_truth_images_path", options.native)
     truths = read_labels(options.ground_truth_labels, "--ground_truth_labels", options.native)
     if len(truths.lines) != len(folder.paths):
@@ -200,8 +203,7 @@ def load_labelled_images(options: ImagenetOptions) -> LabelledImages:
     kept = [index for index in range(len(truths.lines)) if index not in denied]
     if not kept:
         raise DataError(f"--denylist_file_path={options.denylist_file_path} leaves no picture")
-    if 0 < options.num_images < len(kept):
-        kept = kept[: options.num_images]
+    kept = chosen(kept, options.num_images, options.order, options.seed)
     blank = [index + 1 for index in kept if not truths.lines[index]]
     if blank:
         raise DataError(f"{options.ground_truth_labels}, line {blank[0]} is empty; every picture needs a label")

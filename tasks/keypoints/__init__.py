@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 from evaltools.task_kind import Accuracy
 from evaltools.tasks.own import DeclaredKind
 from evaltools.tasks.own.definition import Mean, Task, mean, pooled, share_of, task
-from evaltools.tasks.shared.options.pictures import Images, Normalized, NumImages
+from evaltools.tasks.shared.options.pictures import ExampleOrder, Images, Normalized, NumImages, Seed
 
 
 @task
@@ -23,6 +23,8 @@ def keypoints(
     pck_share: Annotated[float, "A keypoint is found within this share of the longer side of the person's box."] = 0.2,
     normalization: Normalized = "auto",
     num_images: NumImages = 0,
+    order: ExampleOrder = "native",
+    seed: Seed = 1,
 ) -> Task:
     """OKS AP and PCK of a model that finds the 17 keypoints of a person.
 
@@ -39,7 +41,7 @@ def keypoints(
     ]
     agreement = [mean("same_keypoints"), mean("keypoint_shift", better="lower")]
     return Task(
-        examples=examples.listed(images, annotations, people == "boxes", num_images),
+        examples=examples.listed(images, annotations, people == "boxes", num_images, order, seed),
         prepare=partial(examples.model_input, normalization=normalization),
         score=partial(scoring.score, pck_share) if annotations else None,
         agree=scoring.agree,

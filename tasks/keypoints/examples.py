@@ -15,6 +15,7 @@ from PIL import Image
 
 from evaltools.datasets.files import read_bytes
 from evaltools.datasets.image_folder import printable_name
+from evaltools.datasets.order import Order
 from evaltools.documents import json_as
 from evaltools.errors import DataError, TaskError
 from evaltools.preprocess import decode_image
@@ -69,9 +70,11 @@ class Truth(Struct, frozen=True):
     people: tuple[Person, ...]
 
 
-def listed(images: Path, annotations: Path | None, boxes: bool, num_images: int) -> list[Example]:
+def listed(
+    images: Path, annotations: Path | None, boxes: bool, num_images: int, order: Order = "native", seed: int = 1
+) -> list[Example]:
     """An example for each picture, or for each annotated person in it; raises :class:`DataError`."""
-    pictures = pairs(images, None, num_images)
+    pictures = pairs(images, None, num_images, order, seed)
     if annotations is None:
         if boxes:
             raise DataError("--people=boxes takes the boxes of --annotations; give these, or leave it out")

@@ -159,6 +159,11 @@ def prepare(request: OwnRequest) -> OwnEvaluation:
             f"--shard_count={request.execution.shard.count}: {model.path} keeps a state from example to example, so "
             "that one host must do all; leave the shards out"
         )
+    if model.stateful and request.options.get("order") == "random":
+        raise UsageError(
+            f"--order=random: {model.path} keeps a state from example to example, so that all must run in their order; "
+            "leave it out"
+        )
     task = build(request.loaded, request.options, model)
     return OwnEvaluation(request, model, task)
 

@@ -89,7 +89,7 @@ def _option(parameter: inspect.Parameter, hint: Any, place: str) -> Option:
         raise UsageError(f"{place}: the parameter {parameter} cannot be an option; give each option a name of its own")
     if hint is None:
         raise UsageError(f"{place}: the parameter {name} has no type; write such as {name}: Path, or one of {_KNOWN}")
-    text, hint = _help(hint)
+    text, only_with, hint = _stated(hint)
     wanted, choices, may_be_none = _type_of(hint)
     if wanted is None:
         raise UsageError(f"{place}: no option can be of the type of {name}, {_shown(hint)}; use {_KNOWN}")
@@ -107,6 +107,7 @@ def _option(parameter: inspect.Parameter, hint: Any, place: str) -> Option:
         default=_flag_default(wanted, default),
         declared_type=_TYPES[wanted],
         choices=choices,
+        only_with=only_with,
         role="input_file" if wanted is Path else "plain",
         required=required,
     )
@@ -129,15 +130,22 @@ def _flag_default(wanted: type, default: Any) -> Value:
     return value
 
 
-def _help(hint: Any) -> tuple[str, Any]:
-    """The text of ``Annotated``, and the type without it; in ``Annotated[...] | None`` the text is the inner one's."""
+def _stated(hint: Any) -> tuple[str, tuple[str, ...], Any]:
+    """The help in ``Annotated``, the flags without which it has no effect, and the type without ``Annotated``.
+
+    It has the help as a text, or a :class:`Parameter` with both. In ``Annotated[...] | None`` they are the inner one's.
+    """
     if _is_union(hint):
-        texts = [_help(entry)[0] for entry in typing.get_args(hint)]
-        return next((text for text in texts if text), ""), hint
+        found = [_stated(entry)[:2] for entry in typing.get_args(hint)]
+        return *next((each for each in found if each[0]), ("", ())), hint
     if typing.get_origin(hint) is not typing.Annotated:
-        return "", hint
-    texts = [entry for entry in hint.__metadata__ if isinstance(entry, str)]
-    return (texts[0] if texts else ""), hint.__origin__
+        return "", (), hint
+    for entry in hint.__metadata__:
+        if isinstance(entry, Parameter):
+            return entry.help, entry.only_with, hint.__origin__
+        if isinstance(entry, str):
+            return entry, (), hint.__origin__
+    return "", (), hint.__origin__
 
 
 def _is_union(hint: Any) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from evaltools.datasets.image_folder import list_images, printable_name
+from evaltools.datasets.order import Order, chosen
 from evaltools.errors import DataError, TaskError, UsageError
 from evaltools.preprocess import ImageToTensor, Normalization, Quantization, parse_normalization
 from evaltools.runtime.session import Array
@@ -53,15 +54,18 @@ def picture_transform(tensor: TaskTensor, stated: str) -> ImageToTensor:
     return ImageToTensor(shape[1], shape[2], np.dtype(dtype), normalization, quantization, crop_fraction=None)
 
 
-def pairs(images: Path, targets: Path | None, num_images: int = 0) -> list[Example]:
+def pairs(
+    images: Path, targets: Path | None, num_images: int = 0, order: Order = "native", seed: int = 1
+) -> list[Example]:
     """An example for each picture in a folder, with the file of the same stem in another folder as its target.
 
-    The first ``num_images`` alone, 0: all. ``targets`` None: they have no target. Raises
-    :class:`~evaltools.errors.DataError` for a picture without such a file, or with several.
+    The first ``num_images`` alone, 0: all, in the order of their names, or in the random order of a ``seed``.
+    ``targets`` None: they have no target. Raises :class:`~evaltools.errors.DataError` for a picture without such a
+    file, or with several.
     """
     if num_images < 0:
         raise UsageError(f"--num_images={num_images}: give a number of pictures, or 0 for all")
-    return matched(list_images(images, "--images").paths[: num_images or None], targets)
+    return matched(chosen(list_images(images, "--images").paths, num_images, order, seed), targets)
 
 
 def matched(files: Sequence[Path], targets: Path | None) -> list[Example]:

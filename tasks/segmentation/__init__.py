@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 from evaltools.task_kind import Accuracy
 from evaltools.tasks.own import DeclaredKind
 from evaltools.tasks.own.definition import Task, task
-from evaltools.tasks.shared.options.pictures import Images, Normalized, NumImages
+from evaltools.tasks.shared.options.pictures import ExampleOrder, Images, Normalized, NumImages, Seed
 
 
 @task
@@ -23,6 +23,8 @@ def segmentation(
     class_offset: Annotated[int, "Output i of the model is class i + offset."] = 0,
     normalization: Normalized = "auto",
     num_images: NumImages = 0,
+    order: ExampleOrder = "native",
+    seed: Seed = 1,
 ) -> Task:
     """Mean IoU and pixel accuracy of a model that gives each pixel its class.
 
@@ -34,7 +36,7 @@ def segmentation(
     from evaltools.tasks.segmentation import pixels, small_pictures
 
     return Task(
-        examples=pairs(images, masks, num_images),
+        examples=pairs(images, masks, num_images, order, seed),
         prepare=partial(image_input, normalization=normalization),
         score=partial(pixels.score, mask_values, class_offset) if masks else None,
         agree=pixels.agree,

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+from evaltools.datasets.order import chosen
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
 from evaltools.preprocess import parse_normalization
 from evaltools.tasks.own.definition import Task, TaskFunction
+from evaltools.tasks.shared.options.pictures import ExampleOrder, Seed
 from evaltools.tasks.task_file import schema
 from evaltools.tasks.task_file.answers import Scoring, answer_of, metric_names
 from evaltools.tasks.task_file.examples import Wanted, listed, preparation
@@ -40,7 +42,7 @@ _OF_INPUTS: Final[dict[type, tuple[type, ...]]] = {
 
 
 class StatedTask:
-    """Makes the task of a file; its parameters are the paths in the file, and how many examples count."""
+    """Makes the task of a file; its parameters are the paths in the file, and which examples count."""
 
     def __init__(self, task: schema.TaskFile, file: Path) -> None:
         self._task = task
@@ -65,15 +67,15 @@ class StatedTask:
         data, _ = _DATA[type(task.inputs)]
         examples = listed(task, options[data], answer.wanted, options.get("truth"), options.get("labels"))
         metrics = answer.metrics(task.truth is not None)
-        chosen = task.metrics or [metric.name for metric in metrics]
+        wanted = task.metrics or [metric.name for metric in metrics]
         agreement = metric_names(answer, has_truth=False)
-        scoring = Scoring(answer, task.output.index, chosen)
+        scoring = Scoring(answer, task.output.index, wanted)
         return Task(
-            examples=examples[: count or None],
+            examples=chosen(examples, count, options["order"], options["seed"]),
             prepare=preparation(task.inputs),
-            score=scoring.score if set(chosen) - set(agreement) else None,
-            agree=scoring.agree if set(chosen) & set(agreement) else None,
-            metrics=[metric for name in chosen for metric in metrics if metric.name == name],
+            score=scoring.score if set(wanted) - set(agreement) else None,
+            agree=scoring.agree if set(wanted) & set(agreement) else None,
+            metrics=[metric for name in wanted for metric in metrics if metric.name == name],
         )
 
     def require_outputs(self, count: int) -> None:
@@ -99,7 +101,8 @@ def _options(task: schema.TaskFile, folder: Path) -> Mapping[str, tuple[Any, Any
         options["truth"] = (Annotated[Path, "What is right for each example."], folder / task.truth.path)
     if isinstance(task.truth, schema.Lines | schema.Folders) and task.truth.labels:
         options["labels"] = (Annotated[Path, "Label file: line i names label i."], folder / task.truth.labels)
-    return {**options, "num_examples": (Annotated[int, "Evaluate the first N examples; 0: all."], 0)}
+    options["num_examples"] = (Annotated[int, "Evaluate the first N examples; 0: all."], 0)
+    return {**options, "order": (ExampleOrder, "native"), "seed": (Seed, 1)}
 
 
 def _require_fitting(task: schema.TaskFile, file: Path) -> None:

@@ -9,6 +9,7 @@ from evaltools.task_kind import Accuracy
 from evaltools.tasks.own import DeclaredKind
 from evaltools.tasks.own.definition import Task, task
 from evaltools.tasks.own.label_metrics import LABEL_METRICS
+from evaltools.tasks.shared.options.pictures import ExampleOrder, Seed
 
 
 @task
@@ -19,6 +20,8 @@ def text(
         Literal["label", "number"], "label: the output has a score for each label; number: it is a number."
     ] = "label",
     num_rows: Annotated[int, "Evaluate the first N rows; 0: all."] = 0,
+    order: ExampleOrder = "native",
+    seed: Seed = 1,
 ) -> Task:
     """Accuracy and mAP of a text classifier, or the error of a regression, on tokens that are given.
 
@@ -30,7 +33,7 @@ def text(
 
     answers = label_scores if answer == "label" else rows
     return Task(
-        examples=rows.listed(table, label, answer == "label", num_rows),
+        examples=rows.listed(table, label, answer == "label", num_rows, order, seed),
         prepare=rows.model_inputs,
         score=answers.score if label else None,
         agree=answers.agree,

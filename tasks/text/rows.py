@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.datasets.files import decode_text, read_bytes
+from evaltools.datasets.order import Order, chosen
 from evaltools.errors import DataError, TaskError, UsageError
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Example, Mean, mean, pooled
@@ -20,7 +21,9 @@ from evaltools.tasks.own.outputs import Outputs
 from evaltools.tasks.own.tensors import TaskTensor, as_input
 
 
-def listed(table: Path, label: str, is_number_of_label: bool, num_rows: int) -> list[Example]:
+def listed(
+    table: Path, label: str, is_number_of_label: bool, num_rows: int, order: Order = "native", seed: int = 1
+) -> list[Example]:
     """An example for each row, without the column of the label among its input; raises :class:`DataError`."""
     if num_rows < 0:
         raise UsageError(f"--num_rows={num_rows}: give a number of rows, or 0 for all")
@@ -39,7 +42,7 @@ def listed(table: Path, label: str, is_number_of_label: bool, num_rows: int) -> 
         examples.append(Example(f"row {number}", {name: _numbers(cell, place) for name, cell in row.items()}, target))
     if not examples:
         raise DataError(f"{where} has no rows; give a line of names, then a row for each example")
-    return examples[: num_rows or None]
+    return chosen(examples, num_rows, order, seed)
 
 
 def _numbers(cell: str, place: str) -> npt.NDArray[np.float64]:

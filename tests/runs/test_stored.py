@@ -55,6 +55,8 @@ def test_flags_given_anew_take_the_place_of_the_old_ones() -> None:
         "--executor=ray",
         "--max_crashes=2",
         "--num_images=3",
+        "--order=random",
+        "--seed=3",
     ],
 )
 def test_flags_that_change_figures_are_refused_with_those_that_may_be_given(word: str) -> None:

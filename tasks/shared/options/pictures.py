@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Final
 
+from evaltools.datasets.order import Order
 from evaltools.errors import UsageError
 from evaltools.parameter import NotNative, Parameter
 from evaltools.request import Options
@@ -27,6 +28,21 @@ OUTPUT_FILE_PATH: Final = Parameter(
     in_python="call .save() of the result",
 )
 NUM_IMAGES: Final = Parameter("num_images", "Evaluate the first N pictures; 0: all.", default=0)
+_IN_ORDER: Final = "the native tool runs all pictures in the order of their names"
+ORDER: Final = Parameter(
+    "order",
+    "native: one after the other, as they are listed; random: shuffled, so that the first N are a fair sample.",
+    default="native",
+    choices=("native", "random"),
+    not_native=NotNative(_IN_ORDER, ("native",)),
+)
+SEED: Final = Parameter(
+    "seed",
+    "Seed of the random order: the same one takes the same examples.",
+    default=1,
+    only_with=("order=random",),
+    not_native=NotNative(_IN_ORDER),
+)
 NORMALIZATION: Final = Parameter(
     "normalization",
     "Input values: auto (model metadata, else native), native (-1..1), unit (0..1), none (0..255), imagenet, or "
@@ -36,6 +52,8 @@ NORMALIZATION: Final = Parameter(
 )
 Images = Annotated[Path, "Folder of pictures, taken in order of their names."]
 NumImages = Annotated[int, NUM_IMAGES.help]
+ExampleOrder = Annotated[Order, ORDER]
+Seed = Annotated[int, SEED]
 Normalized = Annotated[str, NORMALIZATION.help]
 """The same options as parameters of a task's function."""
 MARGIN: Final = Parameter(

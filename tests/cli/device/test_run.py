@@ -55,6 +55,17 @@ def test_two_devices_give_the_result_of_this_computer(network: Network, devices:
     ]
 
 
+def test_a_random_sample_is_the_same_on_devices(network: Network, devices: Devices, tmp_path: Path) -> None:
+    """Every part makes the order of all pictures for itself, also of those that it does not get."""
+    arguments = coco("--record_examples=true", "--use_xnnpack=true", "--order=random", "--seed=3", pictures=9)
+    expected = figures_here(arguments, tmp_path / "here.json")
+    output = tmp_path / "devices.json"
+    command = device_runs.on_devices(network, serials(devices), arguments, f"--output_file_path={output}")
+    done = device_runs.run([*command, "--parts=2"])
+    assert done.code == 0, done.err
+    assert figures(output) == expected
+
+
 def test_a_task_without_code_travels_with_the_files_that_it_names(
     network: Network, devices: Devices, tmp_path: Path
 ) -> None:

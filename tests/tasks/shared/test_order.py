@@ -1,0 +1,153 @@
+"""``--order=random --seed=S``: every task takes the same examples again, and figures are those of these examples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evaltools as et
+from evaltools.datasets import sample
+from evaltools.datasets.order import places
+from tests.cli.evaluate.sample_runs import XNNPACK, coco, figures_here, imagenet
+from tests.command import evaltools_here
+from tests.tasks.declared import run_sample
+
+RANDOM = ("--order=random", "--seed=3")
+STATED_TASK = """
+inputs: {{kind: pictures, path: {folder}/images}}
+truth: {{kind: lines, path: {folder}/ground_truth.txt, labels: {folder}/labels.txt}}
+output: {{kind: scores}}
+"""
+DECLARED: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "segmentation": ("segmentation", "num_images", {"images": Path("images"), "masks": Path("masks")}),
+    "keypoints": ("keypoints", "num_images", {"images": Path("images"), "annotations": Path("annotations.json")}),
+    "image_to_image": (
+        "noise", "num_images", {"images": Path("images"), "targets": Path("targets"), "output_values": "native"}
+    ),
+    "audio": ("audio", "num_recordings", {"recordings": Path("recordings"), "labels": Path("labels.txt")}),
+    "text": ("text", "num_rows", {"table": Path("texts.csv"), "label": "label"}),
+}  # fmt: skip
+
+
+def scores(result: et.Result) -> dict[str, Any]:
+    """The scores of the examples, in their order."""
+    return {example.example: example.scores for example in result.result.part.scores}
+
+
+def drawn(whole: dict[str, Any], count: int) -> list[str]:
+    """The examples that seed 3 takes of all."""
+    names = [*whole]
+    return [names[place] for place in places(len(names), count, "random", 3)]
+
+
+@pytest.mark.parametrize("task", DECLARED)
+def test_a_declared_task_takes_the_first_examples_of_the_random_order(task: str) -> None:
+    folder, limit, options = DECLARED[task]
+    whole = scores(run_sample(task, folder, record_examples=True, **options))
+    found = run_sample(task, folder, record_examples=True, order="random", seed=3, **{limit: 4}, **options)
+    assert [*scores(found)] == drawn(whole, 4)
+    part = found.result.part
+    assert (part.options["order"], part.options["seed"], part.example_count) == ("random", "3", 4)
+    if task == "image_to_image":  # its metrics are means, so that an example's scores are its own
+        assert scores(found) == {name: whole[name] for name in drawn(whole, 4)}
+
+
+def test_embeddings_keep_the_labels_of_their_pictures() -> None:
+    """With all pictures in another order every recall is the same."""
+    given: dict[str, Any] = {"images": sample.images_dir(), "ground_truth": sample.ground_truth_file()}
+    native, random = (
+        et.run("embeddings", sample.model_file("int8"), tests={"xnnpack": "use_xnnpack=true"}, **given, **order)
+        for order in ({}, {"order": "random", "seed": 3})
+    )
+    assert random.result.part.examples_sha256 != native.result.part.examples_sha256
+    recalls = [
+        {mean.metric: mean.mean for mean in each.result.part.means if mean.configuration == "xnnpack"}
+        for each in (native, random)
+    ]
+    assert recalls[1]["recall_at_1"] == pytest.approx(recalls[0]["recall_at_1"], abs=1e-12)
+    assert recalls[1]["recall_at_5"] == pytest.approx(recalls[0]["recall_at_5"], abs=1e-12)
+
+
+def test_a_task_of_a_file_takes_them_as_well(tmp_path: Path) -> None:
+    file = tmp_path / "shapes.yaml"
+    file.write_text(STATED_TASK.format(folder=sample.images_dir().parent))
+    found = et.run(
+        file, sample.model_file("int8"), tests="use_xnnpack=true", num_examples=5, order="random", seed=3,
+        record_examples=True,
+    )  # fmt: skip
+    names = dict.fromkeys(path.name for path in sorted(sample.images_dir().iterdir()))
+    assert [*scores(found)] == drawn(names, 5)
+
+
+def test_the_accuracy_of_a_sample_is_that_of_its_pictures(tmp_path: Path) -> None:
+    whole = figures_here(imagenet(XNNPACK, "--record_examples=true", pictures=0), tmp_path / "whole.json")
+    command = imagenet(XNNPACK, "--record_examples=true", *RANDOM, pictures=50)
+    found = figures_here(command, tmp_path / "some.json")
+    ranks = {example["example"]: example["answers"]["test"]["rank"] for example in whole["part"]["examples"]}
+    expected = drawn(ranks, 50)
+    assert [example["example"] for example in found["part"]["examples"]] == expected
+    right = sum(ranks[name] == 0 for name in expected)
+    assert found["part"]["classified"]["test"]["metrics"]["topk"]["accuracies"][0] == pytest.approx(right / 50)
+    assert (found["part"]["data"]["order"], found["part"]["data"]["seed"]) == ("random", 3)
+    assert (whole["part"]["data"]["order"], whole["part"]["data"]["seed"]) == ("native", None)
+    assert figures_here(command, tmp_path / "again.json") == found
+    other = figures_here(imagenet(XNNPACK, "--order=random", pictures=50), tmp_path / "other.json")
+    assert other["part"]["data"]["seed"] == 1
+    assert other["pictures_digest"] != found["pictures_digest"]
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(imagenet(XNNPACK, *RANDOM, pictures=11), id="imagenet"),
+        pytest.param(coco(XNNPACK, *RANDOM, pictures=8), id="coco"),
+    ],
+)
+def test_shards_of_a_sample_are_the_sample(command: list[str], tmp_path: Path) -> None:
+    record = "--record_examples=true"
+    whole = figures_here([*command, record], tmp_path / "whole.json")
+    folders = [tmp_path / f"shard{index}" for index in range(2)]
+    for index, folder in enumerate(folders):
+        done = evaltools_here(*command, f"--run_dir={folder}", f"--shard_index={index}", "--shard_count=2")
+        assert done.code == 0, done.err
+    merged = ["merge", *map(str, reversed(folders)), record]
+    assert figures_here(merged, tmp_path / "merged.json") == whole
+
+
+@pytest.mark.once
+def test_a_sample_goes_on_with_its_seed_alone(tmp_path: Path) -> None:
+    command = imagenet(XNNPACK, f"--run_dir={tmp_path / 'run'}", "--order=random", pictures=5)
+    first = figures_here([*command, "--seed=3"], tmp_path / "first.json")
+    assert figures_here(["resume", str(tmp_path / "run")], tmp_path / "resumed.json") == first
+    other = evaltools_here(*command, "--seed=4")
+    assert other.code == 2
+    assert "seed" in other.err
+
+
+def test_a_sample_from_python() -> None:
+    data: dict[str, Any] = {
+        "images": sample.images_dir(), "ground_truth": sample.ground_truth_file(), "labels": sample.labels_file()
+    }  # fmt: skip
+    found = et.imagenet(
+        sample.model_file("int8"), tests="use_xnnpack=true", num_images=6, order="random", seed=3,
+        record_examples=True, **data,
+    )  # fmt: skip
+    names = dict.fromkeys(path.name for path in sorted(sample.images_dir().iterdir()))
+    assert [example.example for example in found.result.part.examples] == drawn(names, 6)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--seed=3"], "--seed has no effect without --order=random"),
+        (["--order=sorted"], "--order=sorted: not an accepted value; use one of native, random"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(flags: list[str], message: str) -> None:
+    for command in (imagenet(*flags), coco(*flags)):
+        done = evaltools_here(*command)
+        assert (done.code, done.out) == (2, "")
+        assert message in done.err
