@@ -8,7 +8,13 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from evaltools.device.adb.answer import LONGEST_COMMAND, ShellAnswer, read_answer, wrap_command
+from evaltools.device.adb.answer import (
+    LONGEST_COMMAND,
+    ShellAnswer,
+    has_merged_streams,
+    read_answer,
+    wrap_command,
+)
 from evaltools.device.adb.errors import DeviceError, DeviceTimeout, NoSuchDevice, ServerFailed, SeveralDevices
 from evaltools.device.adb.patience import stop_if_asked
 from evaltools.device.adb.process import AdbRun, find_adb, run_adb
@@ -19,7 +25,6 @@ from evaltools.result.device import ListedDevice
 SHELL_TIMEOUT_S: Final = 20.0
 _SERVER_TIMEOUT_S: Final = 15.0
 _CONNECT_TIMEOUT_S: Final = 15.0
-_LONGEST_OF_OLD_DEVICES: Final = 4000
 _SERIAL_VARIABLE: Final = "ANDROID_SERIAL"
 
 
@@ -104,10 +109,7 @@ class Adb:
         raise NoSuchDevice(f"no device is connected; {next_step(NOT_LISTED)}")
 
     def features(self, serial: str) -> tuple[str, ...]:
-        """The features that the device's adb and the host's have in common, in order.
-
-        Empty for devices before Android 7.
-        """
+        """The features that the device's adb and the host's have in common, in order."""
         done = self.run(["-s", serial, "features"], _SERVER_TIMEOUT_S)
         if done.code != 0:
             raise self._why(serial, "adb features", done, _SERVER_TIMEOUT_S)
@@ -133,18 +135,10 @@ class Adb:
         answer = read_answer(done.out, done.err, mark)
         if answer is None:
             stop_if_asked(serial, stop)
-            self._refuse_if_too_long(serial, wrapped)
+            if has_merged_streams(done.out, mark):
+                raise DeviceError(f"{serial}: its shell gives no exit codes; use Android 7 or later", serial)
             raise self._why(serial, "adb shell", done, timeout_s)
         return answer
-
-    def _refuse_if_too_long(self, serial: str, wrapped: str) -> None:
-        """Raise :class:`UsageError` for a command that is too long for the adb of devices before Android 7."""
-        length = len(wrapped.encode())
-        if length > _LONGEST_OF_OLD_DEVICES and "shell_v2" not in self.features(serial):
-            raise UsageError(
-                f"{serial}: a command of {length} bytes is too long for a device of before Android 7, which may take "
-                f"no more than {_LONGEST_OF_OLD_DEVICES}; put it into a file, push it and run that"
-            )
 
     def reconnect(self, serial: str) -> None:
         """Connect again to a device at HOST:PORT; other devices come back by themselves.

@@ -16,16 +16,11 @@ _LONGEST_QUOTE: Final = 200
 
 
 class ShellAnswer(Struct, frozen=True):
-    """The exit code of a command and what it printed.
-
-    ``is_merged``: the device's adb has no shell_v2, so that stderr is in ``out``, in the order of printing, and ``err``
-    is empty.
-    """
+    """The exit code of a command and what it printed."""
 
     code: int
     out: bytes
     err: bytes
-    is_merged: bool = False
 
     @property
     def text(self) -> str:
@@ -66,30 +61,18 @@ def wrap_command(command: str, mark: str) -> str:
 def read_answer(out: bytes, err: bytes, mark: str) -> ShellAnswer | None:
     r"""The answer in the output of adb; None where the marks do not prove that it is whole.
 
-    Devices without shell_v2 have a terminal that puts CR before each LF, and send stderr with stdout.
-
-    >>> read_answer(b"one\r\nm1em1-3.", b"", "m1")
-    ShellAnswer(code=3, out=b'one\n', err=b'', is_merged=True)
+    >>> read_answer(b"one\nm1-3.", b"m1e", "m1")
+    ShellAnswer(code=3, out=b'one\n', err=b'')
     >>> read_answer(b"one\n", b"m1e", "m1") is None
     True
     """
     end = re.search(rb"%b-([0-9]{1,3})\." % mark.encode(), out)
-    if end is None:
+    before, error_mark, after = err.partition(f"{mark}e".encode())
+    if end is None or not error_mark:
         return None
-    code, printed, error_mark = int(end[1]), out[: end.start()] + out[end.end() :], f"{mark}e".encode()
-    if error_mark in err:
-        before, _, after = err.partition(error_mark)
-        return ShellAnswer(code, printed, before + after)
-    if error_mark not in printed:
-        return None
-    before, _, after = printed.partition(error_mark)
-    return ShellAnswer(code, _without_terminal(before + after), b"", is_merged=True)
+    return ShellAnswer(int(end[1]), out[: end.start()] + out[end.end() :], before + after)
 
 
-def _without_terminal(printed: bytes) -> bytes:
-    """Undo the line ends of a terminal.
-
-    If some line does not end in CR LF, there is no terminal, and nothing is changed.
-    """
-    has_terminal = printed.count(b"\n") == printed.count(b"\r\n")
-    return printed.replace(b"\r\n", b"\n") if has_terminal else printed
+def has_merged_streams(out: bytes, mark: str) -> bool:
+    """Whether what belongs to stderr came on stdout, as from shells without exit codes."""
+    return f"{mark}e".encode() in out

@@ -51,7 +51,7 @@ _THAT_CHANGE: Final = ("cpufreq", "battery", "thermal", "zones")
 
 
 def facts_command(mark: str, names: Iterable[str] = _COMMANDS) -> str:
-    """Questions in one command, all below the 4096 bytes that adb of before Android 7 takes; ``mark`` is new."""
+    """Questions in one command; ``mark`` is new."""
     asked = "; ".join(f"echo; echo {mark} {name}; {_COMMANDS[name]}" for name in names)
     return f"exec 2> /dev/null; {asked}; exit 0"
 

@@ -342,14 +342,14 @@ def _sum_script(path: str) -> str:
     """Print the sha256 of a file."""
     quoted = shlex.quote(path)
     return (
-        f"test -f {quoted} && test -r {quoted} || exit {_UNREADABLE}; for tool in '' toybox busybox; do "
-        f"$tool sha256sum < {quoted} 2> /dev/null && exit 0; done; exit {_NO_SUM}"
+        f"test -f {quoted} && test -r {quoted} || exit {_UNREADABLE}; "
+        f"sha256sum < {quoted} 2> /dev/null || exit {_NO_SUM}"
     )
 
 
 def _why_no_sum(serial: str, answer: ShellAnswer) -> CommandFailed:
     return CommandFailed(
-        f"{serial}: no sha256sum, which every Android from 6 on and every Linux has{answer.quote()}; "
+        f"{serial}: no sha256sum, which every Android and every Linux has{answer.quote()}; "
         "files cannot be compared without it, so use another device",
         serial,
     )

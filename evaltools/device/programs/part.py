@@ -36,7 +36,6 @@ ARCHIVE: Final = ".tar"
 """The ending of archives that are sent; before it stands what is in them."""
 EVALUATION: Final = "evaluation"
 _LONGEST_COMMAND: Final = 30_000
-_LONGEST_OF_OLD_DEVICES: Final = 1500
 """Bytes of a command, in the quotes that it is sent in; what starts it comes on top."""
 
 
@@ -260,10 +259,7 @@ class PartDevice:
     def _in_short(self, command: str) -> str:
         """The command itself; where it is too long for adb's command line, one that runs a file with it."""
         length = len(shlex.quote(shlex.quote(command)).encode())
-        if length <= _LONGEST_OF_OLD_DEVICES:
-            return command
-        features = self._patiently(partial(self._adb.features, self._serial))
-        if length <= _LONGEST_COMMAND and "shell_v2" in features:
+        if length <= _LONGEST_COMMAND:
             return command
         with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
             file = Path(temporary, "command")

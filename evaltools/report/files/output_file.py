@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import selectors
 import tempfile
-import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from evaltools.errors import OutputError, UsageError
-
-_SECONDS_WITHOUT_READER: Final = 10.0
-_SECONDS_BETWEEN_LOOKS: Final = 0.1
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,6 +23,8 @@ def require_writable(path: Path, flag: str) -> None:
         raise UsageError(f"{flag}={path}: the folder {folder} does not exist, or cannot be entered; create it first")
     if os.path.islink(path) and os.path.islink(os.path.realpath(path)):
         raise UsageError(f"{flag}={path} is a symbolic link that leads to itself; give another name")
+    if os.path.exists(path) and not os.path.isfile(path) and not _is_written_in_place(path):
+        raise UsageError(f"{flag}={path} is not a regular file; give another name")
     target = path if _is_written_in_place(path) else folder
     if not os.access(target, os.W_OK):
         raise UsageError(f"{flag}={path}: no permission to write to {target}")
@@ -53,12 +49,10 @@ def _same_file(path: Path, other: Path | int) -> bool:
 def write_file(path: Path, content: bytes) -> None:
     """Replace a file in one step, through symbolic links; raises :class:`OutputError`.
 
-    Devices and pipes are written as they are, a pipe only while somebody reads it.
+    What is below /dev or /proc is written as it is.
     """
     try:
-        if path.is_fifo():
-            _pour(path, content)
-        elif _is_written_in_place(path):
+        if _is_written_in_place(path):
             path.write_bytes(content)
         else:
             _replace(Path(os.path.realpath(path)), content)
@@ -68,51 +62,9 @@ def write_file(path: Path, content: bytes) -> None:
         raise OutputError(f"{str(path)!a} cannot be written: {error}") from error
 
 
-def _pour(path: Path, content: bytes) -> None:
-    """Write into a pipe that somebody reads; raises :class:`OutputError` after 10 seconds in which nobody did.
-
-    Interrupts may be ignored meanwhile, so that to wait without end could not be ended.
-    """
-    descriptor = _opened_for_a_reader(path)
-    left = memoryview(content)
-    try:
-        with selectors.DefaultSelector() as selector:
-            selector.register(descriptor, selectors.EVENT_WRITE)
-            while left:
-                if not selector.select(_SECONDS_WITHOUT_READER):
-                    raise _not_read(path)
-                left = left[os.write(descriptor, left) :]
-    finally:
-        os.close(descriptor)
-
-
-def _opened_for_a_reader(path: Path) -> int:
-    end = time.monotonic() + _SECONDS_WITHOUT_READER
-    while True:
-        try:
-            return os.open(path, os.O_WRONLY | os.O_NONBLOCK)
-        except OSError as error:
-            if error.errno != errno.ENXIO:
-                raise
-        if time.monotonic() > end:
-            raise _not_read(path)
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
-
-
-def _not_read(path: Path) -> OutputError:
-    return OutputError(
-        f"{path} is a pipe that nobody has read from for {_SECONDS_WITHOUT_READER:g} seconds; start its reader before, "
-        "or give a file"
-    )
-
-
 def _is_written_in_place(path: Path) -> bool:
-    """Devices, pipes, and names such as /dev/stdout that stand for an open file."""
-    return (
-        path.is_relative_to("/dev")
-        or path.is_relative_to("/proc")
-        or (os.path.exists(path) and not os.path.isfile(path))
-    )
+    """Devices, and names such as /dev/stdout that stand for an open file."""
+    return path.is_relative_to("/dev") or path.is_relative_to("/proc")
 
 
 def _replace(path: Path, content: bytes) -> None:

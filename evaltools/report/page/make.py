@@ -29,7 +29,6 @@ from evaltools.report.page.sections.several_results import together
 from evaltools.report.page.sections.speed import speed
 from evaltools.report.page.sections.tradeoff import benchmark_tradeoff
 from evaltools.report.tables.benchmark import label
-from evaltools.report.words.dates import moments_in_words
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.capture import ModelsCapture, RunCapture
 from evaltools.result.evaluation import EvaluationResult
@@ -77,8 +76,18 @@ def _below(sources: Sources) -> str:
         return ""
     versions = dict.fromkeys(environment.evaltools for environment, _ in found)
     machines = dict.fromkeys(machine_of(environment, run) for environment, run in found)
-    when = moments_in_words([environment.started_at for environment, _ in found])
+    when = _from_to([environment.started_at for environment, _ in found])
     return f"evaltools {' and '.join(versions)}; {'; '.join(machines)}; {when}"
+
+
+def _from_to(moments: Sequence[str]) -> str:
+    """The first and the last of moments in ISO 8601, to the minute.
+
+    >>> _from_to(["2026-11-25T19:32:30+00:00", "2026-11-25T19:30:57+00:00"])
+    '2026-11-25T19:30+00:00 to 2026-11-25T19:32+00:00'
+    """
+    ordered = [moment[:16] + moment[19:] for moment in sorted(moments)]
+    return " to ".join(dict.fromkeys((ordered[0], ordered[-1])))
 
 
 def _title(parts: Sequence[Part], sources: Sources) -> str:

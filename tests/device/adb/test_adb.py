@@ -79,7 +79,7 @@ def connect(adb: Adb, tmp_path: Path) -> Iterator[Connect]:
 )
 def test_exit_code_and_output_arrive(connect: Connect, adb: Adb, command: str, code: int, out: bytes) -> None:
     answer = adb.shell(connect().serial, command)
-    assert (answer.code, answer.out, answer.err, answer.is_merged) == (code, out, b"", False)
+    assert (answer.code, answer.out, answer.err) == (code, out, b"")
 
 
 @needs_adb
@@ -98,18 +98,9 @@ def test_stderr_is_apart_where_the_device_can(connect: Connect, adb: Adb) -> Non
 
 
 @needs_adb
-def test_a_device_without_shell_v2_gives_exit_code_and_line_ends(connect: Connect, adb: Adb) -> None:
-    device = connect(Behaviour(legacy=True))
-    raw = subprocess.run(
-        [ADB, "-P", str(adb.port), "-s", device.serial, "shell", "echo out; exit 3"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=30,
-    )
-    assert (raw.returncode, raw.stdout) == (0, b"out\r\n")
-    answer = adb.shell(device.serial, r"echo out; echo err >&2; printf 'a\r\n'; exit 3")
-    assert (answer.code, answer.out, answer.err, answer.is_merged) == (3, b"out\nerr\na\r\n", b"", True)
-    assert adb.features(device.serial) == ()
+def test_a_device_whose_shell_gives_no_exit_codes_is_refused(connect: Connect, adb: Adb) -> None:
+    with pytest.raises(DeviceError, match="Android 7"):
+        adb.shell(connect(Behaviour(legacy=True)).serial, "true")
 
 
 @needs_adb
@@ -191,14 +182,6 @@ def test_a_command_that_no_device_takes_is_refused(adb: Adb) -> None:
 
 
 @needs_adb
-def test_a_command_that_an_old_device_does_not_take_is_no_lost_link(connect: Connect, adb: Adb) -> None:
-    command = f"true {'x' * 5000}"
-    assert adb.shell(connect().serial, command).code == 0
-    with pytest.raises(UsageError, match="too long for a device of before Android 7"):
-        adb.shell(connect(Behaviour(legacy=True)).serial, command)
-
-
-@needs_adb
 def test_a_server_that_cannot_be_reached_is_named(tmp_path: Path) -> None:
     elsewhere = Adb(ADB, None, {**os.environ, "HOME": str(tmp_path), "ADB_SERVER_SOCKET": "tcp:127.0.0.2:1"})
     with pytest.raises(ServerFailed, match="ADB_SERVER_SOCKET"):
@@ -206,9 +189,8 @@ def test_a_server_that_cannot_be_reached_is_named(tmp_path: Path) -> None:
 
 
 @needs_adb
-@pytest.mark.parametrize("legacy", [False, True])
-def test_files_arrive_and_come_back(connect: Connect, adb: Adb, tmp_path: Path, legacy: bool) -> None:
-    device, local, back = connect(Behaviour(legacy=legacy)), tmp_path / "model", tmp_path / "back"
+def test_files_arrive_and_come_back(connect: Connect, adb: Adb, tmp_path: Path) -> None:
+    device, local, back = connect(), tmp_path / "model", tmp_path / "back"
     local.write_bytes(os.urandom(300_000))
     sent = push(adb, device.serial, local, "/data/local/tmp/a b/model")
     assert (sent.size_bytes, sent.was_there) == (300_000, False)

@@ -29,7 +29,6 @@ REMOTE = "/data/local/tmp/folder/model"
 PATIENCE_S = 30.0
 PLACES = [0, 50, 2000, SIZE // 2, SIZE + 100, SIZE + 1300]
 """Bytes before the break: from the first message of a transfer to the last."""
-LEGACY = pytest.mark.parametrize("legacy", [False, True], ids=["shell_v2", "legacy"])
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +78,8 @@ def is_broken(device: FakeDevice) -> bool:
     return device.behaviour.drop_after is None and device.behaviour.drop_after_sent is None
 
 
-@LEGACY
-def test_a_file_is_sent_whole_wherever_the_link_breaks(connect: Connect, adb: Adb, model: Path, legacy: bool) -> None:
-    device = connect(Behaviour(legacy=legacy))
+def test_a_file_is_sent_whole_wherever_the_link_breaks(connect: Connect, adb: Adb, model: Path) -> None:
+    device = connect(Behaviour())
     for place in PLACES:
         for path in device.path("/data/local/tmp").rglob("model*"):
             path.unlink()
@@ -92,11 +90,10 @@ def test_a_file_is_sent_whole_wherever_the_link_breaks(connect: Connect, adb: Ad
         assert [path.name for path in device.path(REMOTE).parent.iterdir()] == ["model"], place
 
 
-@LEGACY
 def test_a_file_is_fetched_whole_wherever_the_link_breaks(
-    connect: Connect, adb: Adb, model: Path, tmp_path: Path, legacy: bool
+    connect: Connect, adb: Adb, model: Path, tmp_path: Path
 ) -> None:
-    device = connect(Behaviour(legacy=legacy))
+    device = connect(Behaviour())
     device.path(REMOTE).parent.mkdir()
     shutil.copy(model, device.path(REMOTE))
     back = tmp_path / "there" / "back"
@@ -163,12 +160,9 @@ def test_a_file_that_is_whole_and_has_no_name_yet_goes_when_the_transfer_is_stop
     assert list(device.path(REMOTE).parent.iterdir()) == []
 
 
-@LEGACY
 @pytest.mark.parametrize("is_sending", [False, True], ids=["up", "down"])
-def test_a_command_runs_once_wherever_the_link_breaks(
-    connect: Connect, adb: Adb, legacy: bool, is_sending: bool
-) -> None:
-    device = connect(Behaviour(legacy=legacy))
+def test_a_command_runs_once_wherever_the_link_breaks(connect: Connect, adb: Adb, is_sending: bool) -> None:
+    device = connect(Behaviour())
     for number, place in enumerate([0, 20, 100, 400, 800, 1500, 2500]):
         name = f"run{number}"
         command = f"echo {number} >> /data/local/tmp/runs; printf out; printf err >&2; exit 3"
@@ -185,12 +179,11 @@ def test_a_command_runs_once_wherever_the_link_breaks(
     assert device.path("/data/local/tmp/runs").read_text() == "0\n1\n2\n3\n4\n5\n6\n"
 
 
-@LEGACY
 @pytest.mark.parametrize("place", [0, 40])
 def test_a_break_is_an_error_that_names_the_device_and_the_next_step(
-    connect: Connect, adb: Adb, model: Path, tmp_path: Path, legacy: bool, place: int
+    connect: Connect, adb: Adb, model: Path, tmp_path: Path, place: int
 ) -> None:
-    device = connect(Behaviour(legacy=legacy))
+    device = connect(Behaviour())
     shutil.copy(model, device.path("/data/local/tmp/there"))
     acts: list[tuple[bool, Callable[[], object]]] = [
         (False, lambda: adb.shell(device.serial, "echo " + "x" * 100)),

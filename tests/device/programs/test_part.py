@@ -15,7 +15,7 @@ from rich.console import Console
 
 from evaltools.cli.shared.progress import show_progress
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import ShellAnswer, wrap_command
+from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import CommandFailed, ConnectionLost
 from evaltools.device.files.store import DeviceStore
 from evaltools.device.programs.part import (
@@ -30,7 +30,6 @@ from evaltools.device.programs.part import (
 from evaltools.engine.ledger import Tally
 from evaltools.result.device_run import DeviceConditions
 from tests.device.fixtures import Devices
-from tests.device.real_device import Network
 
 
 def line_of(done: object, phase: str = "evaluation") -> str:
@@ -181,34 +180,9 @@ class Adding:
         return "\n".join(["n='0'", *["n=$((n + 1))"] * self._lines, 'echo "é $n" > count; exit 3'])
 
 
-class OfBeforeAndroid7(Adb):
-    """A client that knows the device as an old one, for which longer commands are never sent."""
-
-    longest = 0
-
-    def features(self, serial: str) -> tuple[str, ...]:
-        return ()
-
-    def shell(
-        self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None
-    ) -> ShellAnswer:
-        if "setsid" in command:
-            self.longest = max(self.longest, len(wrap_command(command, "m" * 42).encode()))
-        return super().shell(serial, command, timeout_s, stop)
-
-
 @pytest.mark.parametrize("lines", [1, 20_000])
 def test_a_command_of_any_length_is_run(lines: int, client: Adb, devices: Devices, tmp_path: Path) -> None:
     """Those of native benchmarks have some lines for each start."""
     device = part_device(client, devices[0].serial)
     done = device.do(replace(WORK, results=("count",)), Adding(lines), tmp_path, lambda _out, _err: None)
     assert (done.code, (tmp_path / "count").read_text()) == (3, f"é {lines}\n")
-
-
-@pytest.mark.parametrize("lines", [110, 200])
-def test_an_old_device_gets_no_long_command(lines: int, network: Network, devices: Devices, tmp_path: Path) -> None:
-    client = OfBeforeAndroid7(str(network.adb))
-    device = part_device(client, devices[0].serial)
-    done = device.do(replace(WORK, results=("count",)), Adding(lines), tmp_path, lambda _out, _err: None)
-    assert (done.code, (tmp_path / "count").read_text()) == (3, f"é {lines}\n")
-    assert 0 < client.longest < 4000
