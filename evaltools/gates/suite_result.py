@@ -20,11 +20,11 @@ class SuiteRow(Struct, frozen=True):
     """One configuration of an entry.
 
     ``reason`` says why it was not measured, or why some of its runs failed, of which there are ``failed_examples``.
-    ``verdict`` is that against the reference, null where nothing was judged; it ``is_weak`` where outputs with much
-    noise would get it, too, and stands whole in ``not_decided`` where it is none. ``accuracy`` is the figure of a task
-    with a ground truth, 0..1. ``p50_us`` is the median time with its interval where there is one, in microseconds; null
-    where nothing was timed, and where several entries ran at a time. ``speed`` is how many times as fast it is as the
-    reference, of a benchmark as the first configuration. ``runtime`` is the package and its version.
+    ``verdict`` is that against the reference, null where nothing was judged; it stands whole in ``not_decided`` where
+    it is none. ``accuracy`` is the figure of a task with a ground truth, 0..1. ``p50_us`` is the median time with its
+    interval where there is one, in microseconds; null where nothing was timed, and where several entries ran at a
+    time. ``speed`` is how many times as fast it is as the reference, of a benchmark as the first configuration.
+    ``runtime`` is the package and its version.
     """
 
     configuration: str
@@ -33,7 +33,6 @@ class SuiteRow(Struct, frozen=True):
     status: Literal["measured", "not measured"]
     reason: str | None = None
     verdict: VerdictKind | None = None
-    is_weak: bool = False
     not_decided: Verdict | None = None
     accuracy: float | None = None
     p50_us: float | None = None

@@ -123,11 +123,6 @@ def judge_output(
     return over_some_runs(decisive, like.runs) if like is not None and like.runs < found.runs else decisive
 
 
-def is_small(found: OutputDifference, yardsticks: Yardsticks) -> bool:
-    """Whether rounding explains the size over all runs and elements, which says little of keypoints."""
-    return not _figures_decide(found) and _judge_size(found, yardsticks).grade != "diverged"
-
-
 def _judge_size(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict:
     judges = {"quantised": _judge_quanta, "real": _judge_real, "exact": _judge_share}
     return judges[found.kind](found, yardsticks)

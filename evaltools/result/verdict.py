@@ -34,12 +34,6 @@ TOO_FEW_PICTURES: Final = "too_few_pictures"
 BLIND: Final = "blind"
 """The reason where the inputs cannot show a fault of an output: zeros would pass as well."""
 
-WEAK: Final = "weak"
-"""The reason that qualifies a verdict which outputs with much noise would get as well.
-
-``noise`` is the standard deviation of that noise, relative to the root mean square of the output.
-"""
-
 
 class Reason(Struct, frozen=True):
     """One thing that a verdict rests on: its ``kind``, the ``numbers`` and ``names`` that belong to it.

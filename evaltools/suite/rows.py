@@ -8,7 +8,6 @@ from evaltools.gates.suite_result import SuiteRow
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, EvaluationResult, RuntimeUsed
 from evaltools.result.places import against_reference
-from evaltools.result.verdict import WEAK
 from evaltools.stats.interval import Interval
 from evaltools.task_kind import kind_of
 
@@ -35,7 +34,6 @@ def _of_configuration(result: EvaluationResult, entry: ConfigurationResult, is_t
         status=entry.status,
         reason=entry.reason or _why_failed(result, entry),
         verdict=verdict.kind if verdict else None,
-        is_weak=any(reason.kind == WEAK for reason in verdict.reasons) if verdict else False,
         not_decided=verdict if verdict and verdict.kind == "not decided" else None,
         accuracy=None if accuracy is None else entry.figures.get(accuracy.figure),
         p50_us=None if latency is None else latency.p50_us,

@@ -22,13 +22,14 @@ from evaltools.tasks.inference_diff.judgement import (
     Sampled,
     broken_yardsticks,
     coarse_floor,
+    compare_zeros,
     judge,
+    kernels_of,
     repeatability_of,
     variant,
     verdict_of,
     withhold_blind,
 )
-from evaltools.tasks.inference_diff.like_the_cpu import kernels_of
 from evaltools.tasks.inference_diff.measure_yardsticks import differences_of, run_changes
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest
 from evaltools.tasks.inference_diff.reruns import (
@@ -41,10 +42,8 @@ from evaltools.tasks.inference_diff.result import (
     DiffComparison,
     InferenceDiff,
     InputUsed,
-    LikeTheCpu,
     OfOneKind,
     RunTimes,
-    Sensitivity,
     loaded_from,
 )
 from evaltools.tasks.inference_diff.saved_outputs import Manifest, SavedConfiguration, SavedFile
@@ -107,17 +106,15 @@ def diff_findings(
         configurations.insert(0, _loaded_reference(material))
     comparisons, judges = [], []
     tested = {test.name: kernels_of(test) for test in request.tests}
+    zeros = compare_zeros(material.reference_comparison, yardsticks)
     for entry in configurations:
         if entry.role == "test":
             found = seen.get(entry.name, _NO_DIFFERENCES)
             judge_by = OutputJudge(material.model, yardsticks, tested.get(entry.name, ""), material.compares_models)
             judges.append(judge_by)
             comparison = judge(entry.name, judge_by, found.summary, found.sampled, request.limits)
-            sensitivity = _sensitivity(judge_by, material, found.summary)
-            like = yardsticks.like_the_cpu.get(entry.name)
-            by_kind = list(found.by_kind)
-            comparison = replace(comparison, by_kind=by_kind, sensitivity=sensitivity, like_the_cpu=like)
-            comparisons.append(withhold_blind(comparison))
+            comparison = replace(comparison, by_kind=list(found.by_kind))
+            comparisons.append(withhold_blind(comparison, judge_by, zeros))
     if material.writer is not None:
         material.writer.finish(_manifest(request, material, configurations))
     return Findings(
@@ -125,16 +122,8 @@ def diff_findings(
         sums=sums,
         part=replace(_details(request, material, yardsticks, comparisons), times=times),
         verdicts=_verdicts(configurations, comparisons),
-        warnings=[
-            *_warnings(comparisons, yardsticks),
-            *broken_yardsticks(judges),
-            *_like_the_cpu(yardsticks.like_the_cpu),
-        ],
+        warnings=[*_warnings(comparisons, yardsticks), *broken_yardsticks(judges)],
     )
-
-
-def _sensitivity(judge_by: OutputJudge, material: DiffMaterial, summary: DiffSummary | None) -> Sensitivity | None:
-    return None if summary is None else judge_by.sensitivity(material.reference_comparison, summary)
 
 
 def _verdicts(
@@ -311,21 +300,6 @@ def _warnings(comparisons: Sequence[DiffComparison], yardsticks: RerunOutcomes) 
                 f"differ by up to {repeatability.max if repeatability.max is not None else 'an unknown amount'}"
             )
     return found + _constant_outputs(comparisons) + coarse_floor(comparisons, yardsticks)
-
-
-def _like_the_cpu(found: Mapping[str, LikeTheCpu]) -> list[str]:
-    """Warnings about delegates whose outputs are exactly those of CPU kernels."""
-    warnings = []
-    for name, like in found.items():
-        text = f"{name}: all outputs are bit for bit those of the CPU's {like.kernels} in {like.runs} runs"
-        if like.once_more is None:
-            warnings.append(f"{text}, and it could not be run once more with other inputs: {like.reason}")
-        elif like.once_more:
-            warnings.append(
-                f"{text}, and once more with other inputs, which an accelerator hardly gives with float numbers: look "
-                "whether its nodes really ran there"
-            )
-    return warnings
 
 
 def _constant_outputs(comparisons: Sequence[DiffComparison]) -> list[str]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evaltools.configuration import Configuration
+from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.limits import check_limits
 from evaltools.gates.paired_runs import ByRun, YardsticksByRun
@@ -18,7 +21,6 @@ from evaltools.gates.verdict import (
     Yardsticks,
     broken_variants,
     is_coarse,
-    is_small,
     judge_boxes,
     judge_output,
     over_some_runs,
@@ -26,13 +28,13 @@ from evaltools.gates.verdict import (
 )
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import OutputDifference
-from evaltools.model import ModelFile
+from evaltools.model import ModelFile, TensorInfo
 from evaltools.report.words.verdicts import size_in_words
-from evaltools.result.verdict import BLIND, WEAK, Reason, Verdict
+from evaltools.result.verdict import BLIND, Reason, Verdict
+from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.metrics import output_figures
 from evaltools.tasks.inference_diff.reruns import NOISE_FLOOR, PRECISION, RerunKind, RerunOutcome, RerunOutcomes
-from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Sensitivity, Variant
-from evaltools.tasks.inference_diff.sensitivity import ALL_ZERO, MUCH_NOISE, measure_sensitivity
+from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Variant
 from evaltools.tasks.inference_diff.task import DiffSummary, OutputComparison, output_names
 from evaltools.tasks.inference_diff.yardstick_plan import FEW_ROUNDINGS
 
@@ -64,6 +66,12 @@ class Sampled(Struct, frozen=True):
 
 
 NOTHING_SAMPLED: Final = Sampled(None, (), None, 0)
+
+
+def kernels_of(configuration: Configuration) -> str:
+    """The CPU kernels that a configuration runs, empty where a delegate other than XNNPACK runs what it can."""
+    others = [delegate for delegate in configuration.delegates.requested if delegate.name != XNNPACK.name]
+    return "" if others else configuration.kernel_set
 
 
 class OutputJudge(Struct, frozen=True):
@@ -129,25 +137,13 @@ class OutputJudge(Struct, frozen=True):
             if entry.rerun.name == FEW_ROUNDINGS or entry.rerun.runnable.configuration.kernel_set != self.kernels
         ]
 
-    def sensitivity(self, comparison: OutputComparison, of_all: DiffSummary) -> Sensitivity | None:
-        """What these verdicts would notice, planted in the reference's outputs; ``of_all`` has all runs."""
-
-        def judge_planted(summary: DiffSummary) -> list[tuple[str, OutputVerdict]]:
-            boxes = self.boxes(summary)
-            found = zip(summary.outputs, self.outputs(summary), strict=True)
-            named = [
-                (output.output, boxes if boxes is not None and _in_boxes(self.model, summary, position) else verdict)
-                for position, (output, verdict) in enumerate(found)
-            ]
-            return named
-
-        def are_small(summary: DiffSummary) -> list[bool]:
-            return [is_small(found, self.yardsticks(position)) for position, found in enumerate(summary.outputs)]
-
-        never = {found.output for found in of_all.outputs if found.reference.distinct_outputs == 1}
-        measured = self.measured
-        outputs = measured.remembered or dict(zip(measured.runs, measured.expected, strict=False))
-        return measure_sensitivity(outputs, comparison, judge_planted, are_small, never)
+    def outputs_and_boxes(self, summary: DiffSummary) -> list[OutputVerdict]:
+        """The verdict on each output; that on the boxes for those of a detector that hold them."""
+        boxes = self.boxes(summary)
+        return [
+            boxes if boxes is not None and _in_boxes(self.model, summary, position) else verdict
+            for position, verdict in enumerate(self.outputs(summary))
+        ]
 
 
 def judge(
@@ -187,27 +183,48 @@ def judge(
     )
 
 
-def withhold_blind(comparison: DiffComparison) -> DiffComparison:
+def compare_zeros(comparison: OutputComparison, measured: RerunOutcomes) -> DiffSummary | None:
+    """Zeros in place of the reference's outputs, compared with these over the sampled runs; None without two runs."""
+    if len(measured.expected) < 2:
+        return None
+    runs = dict(zip(measured.runs, measured.expected, strict=False))
+    tensors = comparison.reference_outputs
+    differences = {
+        run: comparison.compare(tuple(map(_zeros, outputs, tensors)), outputs) for run, outputs in runs.items()
+    }
+    return comparison.summarise(differences)
+
+
+def _zeros(values: Array, info: TensorInfo) -> Array:
+    """What stands for 0 everywhere; an output without numbers as it is."""
+    if values.dtype.kind not in "fiu":
+        return values
+    return np.full_like(values, (info.zero_point or 0) if info.is_quantized else 0)
+
+
+def withhold_blind(comparison: DiffComparison, judge_by: OutputJudge, zeros: DiffSummary | None) -> DiffComparison:
     """The comparison, with ``not decided`` for the outputs whose faults these inputs cannot show.
 
-    Such an output would pass, and so would zeros. Outputs that are equal in every bit have passed, unless all of the
-    model's are 0 everywhere, which one that is never written is as well.
+    Such an output would pass, and so would ``zeros``. Outputs that are equal in every bit have passed, unless all of
+    the model's are 0 everywhere, which one that is never written is as well.
     """
-    if comparison.sensitivity is None:
+    if zeros is None or not comparison.outputs:
         return comparison
-    zeros = next((fault.missed_in for fault in comparison.sensitivity.faults if fault.name == ALL_ZERO), [])
+    would_pass = [
+        not found.identical and verdict.grade != "diverged"
+        for found, verdict in zip(zeros.outputs, judge_by.outputs_and_boxes(zeros), strict=True)
+    ]
     are_zero = all(each.difference.reference.low == each.difference.reference.high == 0 for each in comparison.outputs)
-    blind = {
-        judged.difference.output
-        for judged in comparison.outputs
-        if are_zero or (judged.difference.output in zeros and not judged.difference.identical)
-    }
+    is_blind = [
+        are_zero or (passes_as_zero and not judged.difference.identical)
+        for judged, passes_as_zero in zip(comparison.outputs, would_pass, strict=True)
+    ]
     outputs = [
-        replace(judged, verdict=_withheld(judged.verdict)) if judged.difference.output in blind else judged
-        for judged in comparison.outputs
+        replace(judged, verdict=_withheld(judged.verdict)) if blind else judged
+        for judged, blind in zip(comparison.outputs, is_blind, strict=True)
     ]
     boxes = comparison.boxes_verdict
-    if boxes is not None and any(judged.in_boxes and judged.difference.output in blind for judged in outputs):
+    if boxes is not None and any(blind and judged.in_boxes for judged, blind in zip(outputs, is_blind, strict=True)):
         boxes = _withheld(boxes)
     return replace(comparison, outputs=outputs, boxes_verdict=boxes)
 
@@ -235,16 +252,7 @@ def verdict_of(comparison: DiffComparison, against: str, why_not: str | None) ->
         return Verdict("not measured", METRIC, against, reasons=[Reason.of_text(why_not or "")])
     grade = worst([verdict.grade for _, verdict, _ in verdicts])
     name, verdict, _ = max((entry for entry in verdicts if entry[1].grade == grade), key=lambda entry: entry[2])
-    return Verdict(grade, METRIC, against, name, reasons=[*verdict.reasons, *_weak(comparison, grade)])
-
-
-def _weak(comparison: DiffComparison, grade: Grade) -> list[Reason]:
-    """A reason for outputs that differ and got a grade which much noise would get as well."""
-    noisy = comparison.sensitivity.noisy if comparison.sensitivity is not None else None
-    differ = any(not judged.difference.identical for judged in comparison.outputs)
-    if not passes(grade) or noisy is None or not differ:
-        return []
-    return [Reason(WEAK, {"noise": MUCH_NOISE})] if GRADES.index(noisy) <= GRADES.index(grade) else []
+    return Verdict(grade, METRIC, against, name, reasons=verdict.reasons)
 
 
 def passes(grade: Grade) -> bool:

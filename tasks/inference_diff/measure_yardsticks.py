@@ -15,7 +15,6 @@ from evaltools.errors import ImageError
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.runtime import Open
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.like_the_cpu import held_against_the_cpu
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest, spread
 from evaltools.tasks.inference_diff.reruns import (
     Rerun,
@@ -26,7 +25,6 @@ from evaltools.tasks.inference_diff.reruns import (
     run_inputs,
     run_on_sample,
 )
-from evaltools.tasks.inference_diff.result import LikeTheCpu
 from evaltools.tasks.inference_diff.task import Difference, DiffObservation
 from evaltools.tasks.inference_diff.yardstick_plan import LOCAL_REFERENCE, base_configuration, session_wrapper
 
@@ -52,7 +50,6 @@ def measure_yardsticks(
     sample, inputs = list(readable), list(readable.values())
     outputs: dict[str, Runs] = {name: _kept(outcome, name, sample) for name in outcome.records}
     problem = None
-    alike: dict[str, LikeTheCpu] = {}
     try:
         if request.reference is None:
             base = Runnable(
@@ -63,20 +60,15 @@ def measure_yardsticks(
             problem = f"no noise floor, the CPU fails here: {local}" if isinstance(local, str) else None
         of_sample = Sample(sample, inputs, outputs, request.warmup_runs, request.invocations)
         done = run_on_sample(reruns, of_sample, open_with, on_step)
-        if not done.interrupted:
-            alike = held_against_the_cpu(request, material, opened, inputs, outputs, open_with)
     except KeyboardInterrupt:
         done = RerunOutcomes(interrupted=True)
     against = request.reference.name if request.reference else LOCAL_REFERENCE
-    remembered = _kept(outcome, against, material.kept) if request.reference else []
     return RerunOutcomes(
         done.seen,
         tuple(sample),
         outputs.get(against, ()),
         done.interrupted,
         problem,
-        alike,
-        dict(zip(material.kept, remembered, strict=False)),
     )
 
 

@@ -1,4 +1,4 @@
-"""The sections of an inference diff on a page: how far outputs are apart, and what would have been noticed."""
+"""The sections of an inference diff on a page: how far outputs are apart, and the inputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evaltools.report.page.charts.shares import shares_chart
 from evaltools.report.page.content.page import first_few, sentences, some_of
 from evaltools.report.words.verdicts import kind_in_words
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, path_to
+from evaltools.result.section import Block, Cell, Chart, Number, Section, Table
 from evaltools.tasks.inference_diff.output_kinds import KINDS
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, JudgedOutput
 
@@ -21,7 +21,7 @@ _MOST_OUTPUTS: Final = 12
 
 
 def sections(result: EvaluationResult) -> list[Section]:
-    """Outputs beside the noise floor, quanta, planted faults, inputs."""
+    """Outputs beside the noise floor, quanta, inputs."""
     diff: InferenceDiff = result.part
     compared = [(place, comparison) for place, comparison in enumerate(diff.comparisons) if comparison.outputs]
     found = [comparison for _, comparison in compared]
@@ -29,7 +29,6 @@ def sections(result: EvaluationResult) -> list[Section]:
     outputs += [drawn for drawn in (_floor(diff, found), _quanta(found)) if drawn is not None]
     return [
         Section("Outputs", outputs, "numerics", _about_the_floor(diff)),
-        Section("What would have been noticed", _noticed(compared), "numerics"),
         Section("Inputs", [_inputs(diff)] if diff.inputs else []),
     ]
 
@@ -131,33 +130,6 @@ def _quanta(compared: Sequence[DiffComparison]) -> Chart | None:
     spec = shares_chart(rows, QUANTA, "share of the elements", as_shares=True)
     said = sentences("; ".join(told), some_of(len(rows), len(every), "outputs"))
     return Chart("Elements by quanta that they are off", spec, said)
-
-
-def _noticed(compared: Sequence[tuple[int, DiffComparison]]) -> list[Block]:
-    """A table of the planted faults and of noise, with whether each was noticed in each configuration."""
-    known = {entry.configuration: entry.sensitivity for _, entry in compared if entry.sensitivity is not None}
-    words = {True: "noticed", False: "not noticed", None: "changes nothing here"}
-    names = dict.fromkeys(fault.name for found in known.values() for fault in found.faults)
-    by_name = {name: {fault.name: words[fault.noticed] for fault in found.faults} for name, found in known.items()}
-    rows: list[Sequence[Cell]] = [[fault, *(by_name[name].get(fault, "-") for name in known)] for fault in names]
-    if not rows:
-        return []
-    if any(found.noisy is not None for found in known.values()):
-        rows.append(["white noise", *(_noise(place, each) for place, each in compared if each.sensitivity is not None)])
-    below = "Faults planted in the reference's outputs, judged like those of the configuration."
-    return [Table("Sensitivity of the verdict", ["fault", *known], rows, below)]
-
-
-def _noise(place: int, comparison: DiffComparison) -> Cell:
-    """From which size on noise is noticed; a detector's boxes are judged, and no noise is planted in them."""
-    found = comparison.sensitivity
-    if found is None or found.noisy is None:
-        return "not planted"
-    size = found.smallest_noise
-    if size is None:
-        return "not noticed, even as large as the output"
-    path = path_to("part", "comparisons", place, "sensitivity", "smallest_noise")
-    return Number(f"noticed from {100 * size:.3g} % of the output on", size, path)
 
 
 def _inputs(diff: InferenceDiff) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from evaltools.configuration import Configuration
 from evaltools.engine.opening import NotMeasured, open_configuration
@@ -13,7 +13,6 @@ from evaltools.errors import InferenceError
 from evaltools.model import ModelFile
 from evaltools.runtime import Inference, Open, Session
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.result import LikeTheCpu
 from evaltools.tasks.inference_diff.task import DiffSummary, OutputComparison
 
 RerunKind = Literal["noise floor", "precision", "repeat"]
@@ -56,9 +55,8 @@ class RerunOutcome(Struct, frozen=True):
 class RerunOutcomes(Struct, frozen=True):
     """The outcomes of all reruns over ``runs``, or of those before it was ``interrupted``.
 
-    ``expected`` has the outputs of these runs that the CPU variants are held against, as far as there are any;
-    ``remembered`` has the reference's outputs by the number of the run; empty where they were loaded from a file.
-    ``problem`` says what else went wrong. ``like_the_cpu`` has the delegates that give what CPU kernels give, by name.
+    ``expected`` has the outputs of these runs that the CPU variants are compared with, as far as there are any.
+    ``problem`` says what else went wrong.
     """
 
     seen: tuple[RerunOutcome, ...] = ()
@@ -66,8 +64,6 @@ class RerunOutcomes(Struct, frozen=True):
     expected: Runs = ()
     interrupted: bool = False
     problem: str | None = None
-    like_the_cpu: Mapping[str, LikeTheCpu] = field(default_factory=dict)
-    remembered: Mapping[int, tuple[Array, ...]] = field(default_factory=dict)
 
     def of_kind(self, kind: RerunKind) -> list[RerunOutcome]:
         """The outcomes of one kind, in order."""

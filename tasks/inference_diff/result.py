@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from evaltools.gates.limits import LimitCheck
-from evaltools.gates.verdict import Grade, OutputVerdict
+from evaltools.gates.verdict import OutputVerdict
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_error import NativeError
@@ -90,57 +90,13 @@ class OfOneKind(Struct, frozen=True):
     boxes: BoxAgreement | None
 
 
-class PlantedFault(Struct, frozen=True):
-    """A known fault, planted in the reference's outputs.
-
-    ``noticed`` is null where it changes nothing in these outputs. ``missed_in`` names the outputs for which the verdict
-    would not have been ``diverged``.
-    """
-
-    name: str
-    noticed: bool | None
-    missed_in: list[str]
-
-
-class Sensitivity(Struct, frozen=True):
-    """What the verdict on a configuration would have noticed: faults planted in ``runs`` of the reference's outputs.
-
-    ``smallest_noise`` is the smallest normal noise that would have been noticed in every output, its standard deviation
-    relative to the output's root mean square, in steps of factor 2; null where none up to 1 is, and for detectors.
-    ``alike`` names outputs that are the same in all runs of the reference, which cannot show an output that stands
-    still; ``hardly_change`` those that change from run to run by no more than rounding explains.
-    ``noisy`` is the grade of the worst output where noise of an eighth of its root mean square is planted in all; null
-    for detectors.
-    """
-
-    runs: int
-    faults: list[PlantedFault]
-    smallest_noise: float | None
-    alike: list[str]
-    noisy: Grade | None = None
-    hardly_change: list[str] = field(default_factory=list)
-
-
-class LikeTheCpu(Struct, frozen=True):
-    """A delegate's outputs in all ``runs`` looked at are bit for bit those of the CPU's ``kernels``.
-
-    ``once_more`` says whether so they are with other inputs; null, with a ``reason``, where that could not be measured.
-    """
-
-    kernels: str
-    runs: int
-    once_more: bool | None
-    reason: str
-
-
 class DiffComparison(Struct, frozen=True):
     """One configuration against the reference.
 
     ``boxes`` and ``boxes_verdict`` stand in for the verdicts of a detector's four outputs; the verdict on all stands
     with the configuration. ``within_limits`` is null where no limit was set. ``native_errors`` has the errors by output
-    where a native tool measured, which tells nothing else; ``outputs`` is empty then. ``sensitivity`` says what the
-    verdict would have noticed. ``by_kind`` tells the runs on
-    noise and on photos apart, where there are both. ``like_the_cpu`` is evidence that a delegate did not run.
+    where a native tool measured, which tells nothing else; ``outputs`` is empty then. ``by_kind`` tells the runs on
+    noise and on photos apart, where there are both.
     """
 
     configuration: str
@@ -151,9 +107,7 @@ class DiffComparison(Struct, frozen=True):
     limits: list[LimitCheck]
     within_limits: bool | None
     native_errors: list[NativeError] = field(default_factory=list)
-    sensitivity: Sensitivity | None = None
     by_kind: list[OfOneKind] = field(default_factory=list)
-    like_the_cpu: LikeTheCpu | None = None
 
 
 class RunTimes(Struct, frozen=True):

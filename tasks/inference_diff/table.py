@@ -19,20 +19,17 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import Verdict
 from evaltools.task_kind import Detail
-from evaltools.tasks.inference_diff.judgement import passes
 from evaltools.tasks.inference_diff.output_kinds import KINDS, SCORES, VALUES
 from evaltools.tasks.inference_diff.result import (
     DiffComparison,
     InferenceDiff,
     JudgedOutput,
     RunTimes,
-    Sensitivity,
     Variant,
 )
 from evaltools.text import printable
 
 _MOST_OUTPUTS: Final = 8
-_OTHER_INPUTS: Final = "--input_images, --input_files"
 _QUANTA: Final = "quanta off 0/1/2/more %"
 _NUMERIC: Final = ("mean", "p99", "max", "rel RMS", "SNR dB", "cosine")
 _HEADINGS: Final = (*_NUMERIC, "differ", _QUANTA, "same best", "top-5")
@@ -338,13 +335,10 @@ def _print_native_errors(result: EvaluationResult, comparison: DiffComparison, c
 
 
 def _said(comparison: DiffComparison, verdict: Verdict | None) -> Iterator[Said]:
-    """Verdict, what it would have noticed, repeatability and broken limits."""
+    """Verdict, repeatability and broken limits."""
     name = comparison.configuration
     if verdict is not None and verdict.kind != "not measured":
         yield Said(name, outputs_in_words(verdict))
-    if comparison.sensitivity is not None:
-        is_larger = verdict is not None and _is_larger_than_noise(comparison, comparison.sensitivity)
-        yield Said(name, sensitivity_in_words(comparison.sensitivity, is_larger))
     repeated = comparison.repeatability
     if repeated is not None and repeated.identical:
         yield Said(name, f"repeatable, {_runs(repeated.runs)} gave the same outputs a second time")
@@ -354,38 +348,3 @@ def _said(comparison: DiffComparison, verdict: Verdict | None) -> Iterator[Said]
         if not check.kept:
             found = "no number" if check.found is None else f"{check.found:.4g}"
             yield Said(name, f"LIMIT BROKEN {check.limit}: {check.output} has {found}", "bold red")
-
-
-def _is_larger_than_noise(comparison: DiffComparison, sensitivity: Sensitivity) -> bool:
-    """Whether a difference passed although it is larger than noise that would not have passed."""
-    passed = [
-        judged.difference.relative_rms or 0.0
-        for judged in comparison.outputs
-        if not judged.in_boxes and passes(judged.verdict.grade)
-    ]
-    return sensitivity.smallest_noise is not None and max(passed, default=0.0) > sensitivity.smallest_noise
-
-
-def sensitivity_in_words(found: Sensitivity, is_difference_larger: bool = False) -> str:
-    """What a verdict would have noticed, in one line.
-
-    >>> from evaltools.tasks.inference_diff.result import PlantedFault
-    >>> faults = [PlantedFault("all zero", True, []), PlantedFault("one run zero", False, ["y"])]
-    >>> sensitivity_in_words(Sensitivity(4, faults, 0.25, []))
-    'would have noticed 1 of 2 planted faults, and white noise of 25 % of the output; not: one run zero'
-    """
-    shown = [fault for fault in found.faults if fault.noticed is not None]
-    missed = [fault.name for fault in shown if not fault.noticed]
-    text = f"would have noticed {len(shown) - len(missed)} of {len(shown)} planted faults"
-    if found.smallest_noise is not None:
-        text += f", and white noise of {100 * found.smallest_noise:.3g} % of the output"
-        if is_difference_larger:
-            text += " (the difference found is larger, but lies where rounding moves this model)"
-    text += f"; not: {', '.join(missed)}" if missed else ""
-    if found.smallest_noise is None and found.noisy is not None:
-        text += "; not even noise as large as the output"
-    if found.hardly_change:
-        text += f"; {', '.join(found.hardly_change)} hardly changes on these inputs: try others ({_OTHER_INPUTS})"
-    if found.alike:
-        text += f"; {', '.join(found.alike)} never changes on these inputs: try others ({_OTHER_INPUTS})"
-    return text

@@ -15,11 +15,10 @@ from evaltools.report.words.verdicts import (
     kind_in_words,
     reasons_in_words,
     score_change_in_words,
-    weak_in_words,
 )
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
-from evaltools.result.verdict import BLIND, WEAK, Verdict
+from evaltools.result.verdict import BLIND, Verdict
 from evaltools.task_kind import metric_named
 
 _BAD: Final = ("worse", "diverged", "not measured")
@@ -114,8 +113,7 @@ def judged_in_words(verdict: Verdict) -> str:
     if verdict.metric == _OF_OUTPUTS:
         if any(reason.kind == BLIND for reason in verdict.reasons):
             return f"{kind_in_words(verdict.kind)}: {BLIND_IN_WORDS}"
-        weak = [weak_in_words(reason) for reason in verdict.reasons if reason.kind == WEAK]
-        return ", but ".join([kind_in_words(verdict.kind), *weak])
+        return kind_in_words(verdict.kind)
     metric = metric_named(verdict.metric)
     if metric is None or metric.is_of_own_task:
         return f"{verdict.metric} {score_change_in_words(verdict)}"

@@ -45,8 +45,7 @@ class SuiteLine(Struct, frozen=True):
             return "not measured"
         if self.row.fallback:
             return "fallback to the CPU"
-        weak = ", weak" if self.row.is_weak else ""
-        return "measured" if self.row.verdict is None else f"{kind_in_words(self.row.verdict)}{weak}"
+        return "measured" if self.row.verdict is None else kind_in_words(self.row.verdict)
 
     @property
     def accuracy(self) -> str:

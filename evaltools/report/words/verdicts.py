@@ -11,7 +11,6 @@ from evaltools.result.verdict import (
     TEXT,
     TOO_FEW_PICTURES,
     UNCHANGED_ANSWERS,
-    WEAK,
     Reason,
     Verdict,
 )
@@ -115,15 +114,6 @@ def verdict_in_words(verdict: Verdict) -> str:
 def in_points(share: float | None) -> str:
     """A change of a share in points, with its sign, as text."""
     return "no number" if share is None else f"{100 * share:+.2f}"
-
-
-def weak_in_words(reason: Reason) -> str:
-    """What else would get the same verdict.
-
-    >>> weak_in_words(Reason(WEAK, {"noise": 0.125}))
-    'weak: outputs with 12 % of noise would be called so too'
-    """
-    return f"weak: outputs with {100 * (reason.numbers['noise'] or 0.0):.2g} % of noise would be called so too"
 
 
 def outputs_in_words(verdict: Verdict) -> str:
@@ -367,7 +357,6 @@ _WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
     "not_repeatable": lambda _: "not repeatable: a second time, the same inputs gave other outputs",
     "amplifies_rounding": lambda _: "this model amplifies rounding on these inputs",
     BLIND: lambda _: BLIND_IN_WORDS,
-    WEAK: lambda reason: weak_in_words(reason),
     "relative_rms": _relative_rms,
     "noise_floor": _noise_floor,
     "no_noise_floor": lambda _: _NO_NOISE_FLOOR,

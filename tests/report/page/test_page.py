@@ -18,7 +18,6 @@ from evaltools.gates.baseline import make_baseline
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
 from evaltools.gates.outcome import outcome_of
-from evaltools.gates.verdict import Grade
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.make import page_of
@@ -32,7 +31,6 @@ from evaltools.result.locate import Errors, LocateResult, Verdict
 from evaltools.result.verdict import Verdict as JudgedVerdict
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import LatencyRatio
-from evaltools.tasks.inference_diff.result import PlantedFault, Sensitivity
 from tests import results
 from tests.report.benchmark_samples import PROFILE, a_round, benchmark, row
 from tests.report.page.reading import PageRead, at
@@ -501,19 +499,3 @@ def test_no_heading_skips_a_level(several: bool) -> None:
     assert levels[0] == 1
     assert all(below - above <= 1 for above, below in itertools.pairwise(levels))
     assert max(levels) == (4 if several else 3)
-
-
-def test_noise_that_was_planted_is_told_with_its_size_and_none_has_no_row() -> None:
-    made = stored("inference_diff")
-    (comparison,) = made.part.comparisons
-
-    def noise(smallest: float | None, noisy: Grade | None) -> list[str]:
-        planted = Sensitivity(4, [PlantedFault("all zero", True, [])], smallest, [], noisy)
-        compared = replace(comparison, sensitivity=planted)
-        page = read(Sources({"r": replace(made, part=replace(made.part, comparisons=[compared]))}))
-        (table,) = [each for each in page.all("table") if "Sensitivity of the verdict" in each.text]
-        return [line.strip() for line in table.text.splitlines() if "noise" in line]
-
-    assert noise(0.25, "diverged") == ["white noisenoticed from 25 % of the output on"]
-    assert noise(None, "equivalent") == ["white noisenot noticed, even as large as the output"]
-    assert noise(None, None) == []

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from evaltools.report.page.sections.verdict_colours import tone_of, tone_of_verdict
 from evaltools.result.section import Tone
-from evaltools.result.verdict import WEAK, Reason, Verdict, VerdictKind
+from evaltools.result.verdict import Verdict, VerdictKind
 from tests import results
 
 
@@ -20,8 +20,7 @@ def test_every_kind_of_verdict_has_a_colour(kind: VerdictKind) -> None:
     assert tone_of_verdict(Verdict(kind, "outputs")) == expected
 
 
-def test_a_weak_verdict_and_none_at_all_are_open() -> None:
-    assert tone_of_verdict(Verdict("equivalent", "outputs", reasons=[Reason(WEAK, {"noise": 0.125})])) == "open"
+def test_no_verdict_at_all_is_open() -> None:
     assert tone_of_verdict(None) == "open"
 
 

@@ -12,7 +12,7 @@ from evaltools.metrics.latency import summarise_latency
 from evaltools.report.tables.evaluation import print_result
 from evaltools.report.tables.short_answers import print_answers
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
-from evaltools.result.verdict import TOO_FEW_PICTURES, WEAK, Reason, Verdict, VerdictKind
+from evaltools.result.verdict import TOO_FEW_PICTURES, Reason, Verdict, VerdictKind
 from evaltools.stats.interval import Interval
 from tests.results import configuration, result
 
@@ -77,14 +77,6 @@ def test_a_search_for_the_operator_has_the_inputs_of_the_diff(command: list[str]
     made = replace(result(REFERENCE, judged("gpu", "diverged")), task="inference_diff")
     asked = replace(made, environment=replace(made.environment, command=command))
     assert answers(asked)[2].startswith(f"next: {search}")
-
-
-def test_an_equivalence_that_much_noise_would_get_says_so() -> None:
-    strong = judged("a", "equivalent")
-    reasons = [Reason.of_text("far below the noise"), Reason(WEAK, {"noise": 0.125})]
-    weak = replace(strong, verdicts=[replace(strong.verdicts[0], reasons=reasons)])
-    _, answer = answers(result(REFERENCE, weak))
-    assert answer.startswith("a: equivalent, but weak: outputs with 12 % of noise would be called so too; 1.00x ")
 
 
 def test_what_ran_where_no_delegate_did() -> None:

@@ -21,7 +21,7 @@ from evaltools.report.words.verdicts import why_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
 from evaltools.result.section import Chart
-from evaltools.result.verdict import BLIND, WEAK
+from evaltools.result.verdict import BLIND
 
 
 def sayings(result: EvaluationResult, is_located: bool = False) -> tuple[Saying, ...]:
@@ -79,7 +79,7 @@ def _how_sure(configuration: ConfigurationResult) -> str:
         return ""
     said = [f"{configuration.finished_examples} examples"]
     said += [] if found.p_value is None else [p_value(found.p_value)]
-    reasons = [reason for reason in found.reasons if reason.kind not in (WEAK, BLIND)]
+    reasons = [reason for reason in found.reasons if reason.kind != BLIND]
     said += [why_in_words(replace(found, reasons=reasons))] if reasons and found.change is None else []
     return "; ".join(said)
 

@@ -97,7 +97,7 @@ def _tone(line: SuiteLine) -> Tone:
     row = line.row
     if row is None or row.status == "not measured" or row.fallback or row.verdict in _BAD:
         return "bad"
-    return "open" if row.is_weak or row.verdict in _OPEN else "good"
+    return "open" if row.verdict in _OPEN else "good"
 
 
 def sections(result: SuiteResult) -> list[Section]:

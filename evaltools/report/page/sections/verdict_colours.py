@@ -7,7 +7,7 @@ from typing import Final
 
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.section import Tone
-from evaltools.result.verdict import WEAK, Verdict
+from evaltools.result.verdict import Verdict
 
 _OF_KINDS: Final[Mapping[str, Tone]] = {
     "equivalent": "good", "better": "good", "fp16": "good", "bf16": "good", "int8": "good",
@@ -17,10 +17,8 @@ _OF_KINDS: Final[Mapping[str, Tone]] = {
 
 
 def tone_of_verdict(verdict: Verdict | None) -> Tone:
-    """The colour of a verdict, that of an open question where there is none, or where much noise would get it, too."""
-    if verdict is None or any(reason.kind == WEAK for reason in verdict.reasons):
-        return "open"
-    return _OF_KINDS[verdict.kind]
+    """The colour of a verdict, that of an open question where there is none."""
+    return "open" if verdict is None else _OF_KINDS[verdict.kind]
 
 
 def tone_of(configuration: ConfigurationResult) -> Tone:

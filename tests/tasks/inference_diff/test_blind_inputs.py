@@ -1,0 +1,108 @@
+"""Inputs that cannot show a fault decide nothing, and no kernel is compared with itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from benchmarks import verdicts
+from evaltools.configuration import Configuration
+from evaltools.report.words.verdicts import reasons_in_words
+from evaltools.runtime import open_session
+from evaltools.tasks.inference_diff.evaluation import prepare_diff
+from evaltools.tasks.inference_diff.judgement import kernels_of, withhold_blind
+from evaltools.tasks.shared.evaluation import evaluate
+from tests.tasks.inference_diff.fakes import SHAPE, Opener, asked, three_times
+from tests.tasks.observers import Silent
+
+SAMPLE = Path(__file__).resolve().parents[3] / "datasets" / "sample" / "models" / "float32.tflite"
+VARIANTS = ("plain C++ kernels", "builtin kernels, 2 threads")
+
+
+@pytest.mark.parametrize(("answer", "kind"), [(0.0, "not decided"), (2.0, "equivalent")])
+def test_zeros_in_every_output_are_not_decided(tmp_path: Path, answer: float, kind: str) -> None:
+    """A model that is never run gives zeros as well, equal in every bit."""
+    alike = dict.fromkeys(("reference", "test", *VARIANTS), lambda: lambda _values: np.full(SHAPE, answer))
+    verdict = evaluate(prepare_diff, asked(tmp_path), Silent(), Opener(**alike)).configurations[1].verdicts[0]
+    assert verdict.kind == kind
+    assert ("zeros would pass as well" in reasons_in_words(verdict.reasons)) == (kind == "not decided")
+
+
+@pytest.mark.parametrize(("gain", "grade"), [(1.0 + 1e-7, "not decided"), (1.0, "equivalent"), (-1.0, "diverged")])
+def test_an_output_that_zeros_would_pass_for_is_not_decided(tmp_path: Path, gain: float, grade: str) -> None:
+    """It passes only where it is equal in every bit; what has diverged stays so."""
+    opener = Opener(test=lambda: lambda values: three_times(values) * np.float32(gain))
+    comparison = evaluate(prepare_diff, asked(tmp_path), Silent(), opener).part.comparisons[0]
+    zeros: Any = SimpleNamespace(outputs=[SimpleNamespace(identical=False)])
+    for would_get, found in (("equivalent", grade), ("diverged", comparison.outputs[0].verdict.grade)):
+        judge: Any = SimpleNamespace(outputs_and_boxes=lambda _, kind=would_get: [SimpleNamespace(grade=kind)])
+        assert withhold_blind(comparison, judge, zeros).outputs[0].verdict.grade == found
+
+
+@pytest.mark.parametrize(
+    ("text", "kernels"),
+    [("use_xnnpack=true", "default"), ("", "default"), ("use_xnnpack=false", "builtin"), ("use_gpu=true", "")],
+)
+def test_the_kernels_of_a_configuration(text: str, kernels: str) -> None:
+    assert kernels_of(Configuration.from_text("test", text)) == kernels
+
+
+def test_a_kernel_is_not_its_own_yardstick(tmp_path: Path) -> None:
+    """XNNPACK that is wrong, on one thread and on two, is not excused by itself; builtin kernels that are it excuse."""
+    wrong = lambda: lambda values: three_times(values) * np.float32(1.05)  # noqa: E731
+    tests = (Configuration("test"), Configuration("other", kernels="builtin", num_threads=2))
+    makers = {"test": wrong, "other": wrong, "XNNPACK": wrong, "XNNPACK, 2 threads": wrong}
+    result = evaluate(prepare_diff, asked(tmp_path, tests=tests), Silent(), Opener(**makers))
+    kinds = {entry.name: entry.verdicts[0].kind for entry in result.configurations if entry.role == "test"}
+    assert (kinds["test"], kinds["other"]) == ("diverged", "equivalent")
+
+
+def test_an_output_that_is_another_a_second_time_is_diverged(tmp_path: Path) -> None:
+    opened = []
+
+    def other_each_time() -> object:
+        opened.append(1)
+        factor = np.float32(1 + 0.2 * (len(opened) - 1))
+        return lambda values: three_times(values) * factor
+
+    result = evaluate(prepare_diff, asked(tmp_path), Silent(), Opener(test=other_each_time))  # type: ignore[arg-type]
+    (verdict,) = result.configurations[-1].verdicts
+    assert (verdict.kind, verdict.reasons[0].kind) == ("diverged", "not_repeatable")
+
+
+@pytest.mark.once
+def test_real_kernels_leave_broken_variants_out(tmp_path: Path) -> None:
+    """A plain C++ kernel that gives zeros is named, and excuses nothing."""
+
+    class Zeroing(Opener):
+        def __call__(self, model, configuration):  # type: ignore[no-untyped-def]
+            if configuration.name == "plain C++ kernels":
+                return super().__call__(model, configuration)
+            return open_session(model, configuration)
+
+    zeros = Zeroing(**{"plain C++ kernels": lambda: lambda values: values * np.float32(0)})
+    request = replace(asked(tmp_path), tests=(Configuration("test", kernels="builtin", num_threads=2),))
+    result = evaluate(prepare_diff, request, Silent(), zeros)
+    assert any("plain C++ kernels is no yardstick for output" in warning for warning in result.warnings)
+    assert result.configurations[-1].verdicts[0].kind == "equivalent"
+
+
+@pytest.mark.once
+def test_faults_in_saved_outputs_are_seen_by_the_whole_command(tmp_path: Path) -> None:
+    """A short form of ``python -m benchmarks verdicts``."""
+    faults = (
+        verdicts.one_run_zero,
+        verdicts.flattest_zero,
+        verdicts.one_stale,
+        verdicts.best_swapped,
+        verdicts.corner_zero,
+        verdicts.saturated,
+    )
+    found = verdicts.verdicts_of(SAMPLE, ["--num_runs=8", "--noise_floor_runs=4"], faults)
+    assert found is not None
+    assert {name: verdict.kind for name, verdict in found.items()} == {fault.__name__: "diverged" for fault in faults}
