@@ -15,4 +15,5 @@ GONE: Final[Mapping[str, str]] = {
     "sample": "give --num_images=N --order=random, and evaltools power says how large N must be",
     "sample_seed": "give --order=random --seed=S",
     "stop": "give --num_images=N --order=random, and evaltools power says how large N must be",
+    "try_advice": "the line on what takes the time names the flags that would use idle cores; run once with them",
 }

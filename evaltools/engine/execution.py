@@ -53,8 +53,7 @@ class Execution(Struct, frozen=True):
 
     ``workers`` None: one per core. ``run_dir`` None: nothing is kept for a later run. ``latency_examples`` None: a
     tenth of the examples, at most 100, or 40 where these say enough. A trace is written to ``trace``. Inputs made of
-    pictures are kept in the folder ``input_cache``, at most about ``input_cache_bytes`` of them. After the run, flags
-    that would make it faster are tried on ``try_advice`` examples, 0: on none.
+    pictures are kept in the folder ``input_cache``, at most about ``input_cache_bytes`` of them.
     """
 
     workers: int | None = 1
@@ -66,7 +65,6 @@ class Execution(Struct, frozen=True):
     trace: Path | None = None
     input_cache: Path | None = None
     input_cache_bytes: int = 10**10
-    try_advice: int = 0
 
 
 def worker_count(execution: Execution, configurations: Sequence[Configuration], one_only: bool, examples: int) -> int:

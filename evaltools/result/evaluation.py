@@ -188,24 +188,6 @@ class ProcessMemory(Struct, frozen=True):
     mb: list[float]
 
 
-class TriedFlag(Struct, frozen=True):
-    """A flag that would make such a run faster, tried after it, in turns with the settings of the run.
-
-    Every round runs the same ``examples``: ``seconds`` has its time with the flag, ``seconds_without`` as the run was.
-    ``speed`` is how many times as many examples per second it does, the geometric mean of the rounds, with its 95 %
-    ``interval`` (Student's t on the logarithms of the rounds), null for fewer than three of them. ``reason`` says why
-    there is no speed; it is empty where there is one.
-    """
-
-    flag: str
-    examples: int
-    seconds: list[float]
-    seconds_without: list[float]
-    speed: float | None
-    interval: Interval | None
-    reason: str = ""
-
-
 class ExecutionUsed(Struct, frozen=True):
     """How the evaluation was carried out, which changes times, never figures.
 
@@ -221,8 +203,7 @@ class ExecutionUsed(Struct, frozen=True):
     configuration went; ``memory`` is that of processes over time. The three are empty where shards were merged.
     ``not_traced`` says why the trace could not be written. ``one_worker``: the runs depended on those before them, so
     that more workers are refused. ``cached_inputs`` is how many inputs of the pass a cache gave; ``keeps_inputs``: one
-    was in use. ``tried`` are flags that would make such a run faster, tried after it; ``not_tried`` says why none was
-    that was to be (``--try_advice``).
+    was in use.
     """
 
     workers: int
@@ -241,8 +222,6 @@ class ExecutionUsed(Struct, frozen=True):
     memory: list[ProcessMemory] = field(default_factory=list)
     cached_inputs: int = 0
     keeps_inputs: bool = False
-    tried: list[TriedFlag] = field(default_factory=list)
-    not_tried: str = ""
 
 
 class EvaluationResult(Struct, frozen=True):

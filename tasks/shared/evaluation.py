@@ -28,7 +28,6 @@ from evaltools.result.verdict import Verdict
 from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.task_kind import with_task_figures
-from evaltools.tasks.shared.advice import with_tried_advice
 from evaltools.tasks.shared.measured import MeasuredPass, describe_execution, nothing_measured
 from evaltools.tasks.shared.measuring import Observer, OpenConfigurations, PassSetup, carry_out
 from evaltools.tasks.shared.one_pass import RunSums, latency_comparisons, with_conditions
@@ -233,9 +232,6 @@ def _run(
                     ready.task, opened, journal, ready.setup, request.execution, observer, opener, startup
                 )
                 ready = evaluation.after_pass(ready, measured, opened.entries, observer, opener)
-                measured = with_tried_advice(
-                    measured, ready.task, ready.setup, opened.entries, request, observer, opener
-                )
         yield _Run(evaluation, opened, measured, ready, journal, identity)
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from evaltools.engine.execution import Execution
 from evaltools.engine.quiet_latency import QuietTimes
 from evaltools.engine.run import PassOutcome
-from evaltools.result.evaluation import ExecutionUsed, ProcessMemory, Restarted, TriedFlag
+from evaltools.result.evaluation import ExecutionUsed, ProcessMemory, Restarted
 from evaltools.runtime.process.restarting import Restarts
 
 
@@ -23,7 +23,6 @@ class MeasuredPass(Struct, frozen=True):
     ``merged_shards`` is the number of run folders that the records come from, 0 if the pass was run here.
     ``startup_seconds`` are the phases before the pass. ``not_traced`` says why the trace could not be written, None if
     it was or none was wanted. ``memory`` is that of the processes during the pass. ``one_worker``: more are refused.
-    ``tried`` are flags that would make the run faster, tried after it; ``not_tried`` says why none was.
     """
 
     outcome: PassOutcome[Any]
@@ -37,8 +36,6 @@ class MeasuredPass(Struct, frozen=True):
     peak_memory_kb: Mapping[str, int] = field(default_factory=dict)
     memory: Sequence[ProcessMemory] = ()
     not_clean: Mapping[str, str] = field(default_factory=dict)
-    tried: Sequence[TriedFlag] = ()
-    not_tried: str = ""
 
 
 def nothing_measured(configurations: Mapping[str, object]) -> MeasuredPass:
@@ -66,6 +63,4 @@ def describe_execution(execution: Execution, measured: MeasuredPass) -> Executio
         memory=list(measured.memory),
         cached_inputs=stages.cached_inputs,
         keeps_inputs=execution.input_cache is not None,
-        tried=list(measured.tried),
-        not_tried=measured.not_tried,
     )

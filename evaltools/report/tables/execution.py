@@ -8,8 +8,7 @@ from typing import Final
 from rich.console import Console
 
 from evaltools.gates.bottleneck import bottleneck_of
-from evaltools.report.tables.cells import says_something
-from evaltools.result.evaluation import EvaluationResult, ExecutionUsed, TriedFlag
+from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
 from evaltools.task_kind import Detail
 from evaltools.text import printable
 
@@ -32,16 +31,13 @@ _ADVICE: Final = {
 def print_execution(result: EvaluationResult, console: Console, detail: Detail = "all") -> None:
     """What went wrong; before it the conditions of the latencies, and the shares of time with the advice that follows.
 
-    Those only with ``all`` details; with ``figures`` the flags that were tried.
+    Those only with ``all`` details.
     """
     execution = result.execution
     if execution is None:
         return
     if detail == "all":
         _print_times(result, execution, console)
-    elif detail == "figures":
-        for text in tried_in_words(execution):
-            console.print(printable(text))
     for name, restarted in execution.restarts.items():
         times = f"{restarted.count} time{'s' * (restarted.count != 1)}"
         line = f"{name}: its process ended {times} and was started again, at first because {restarted.first_reason}"
@@ -87,34 +83,8 @@ def verdict(execution: ExecutionUsed) -> str:
 
 
 def advice_in_words(result: EvaluationResult, execution: ExecutionUsed) -> str:
-    """What bounds the run, and which flags would make it faster; of those that were tried alone, by how much."""
-    if execution.tried:
-        return "; ".join((f"{execution.bound}-bound", *tried_in_words(execution)))
-    flags = tried_in_words(execution) if execution.not_tried else _flags_in_words(result)
-    return "; ".join(filter(None, (verdict(execution), *flags)))
-
-
-def tried_in_words(execution: ExecutionUsed) -> Iterator[str]:
-    """What came of each flag that was tried, or why none was; nothing where none was to be."""
-    if execution.not_tried:
-        yield f"no flag was tried: {execution.not_tried}"
-    for tried in execution.tried:
-        yield f"{tried.flag}: {_speed_in_words(tried)}"
-
-
-def _speed_in_words(tried: TriedFlag) -> str:
-    if tried.speed is None:
-        return f"could not be tried: {tried.reason}"
-    rounds = min(len(tried.seconds), len(tried.seconds_without))
-    where = f"tried on {rounds} x {tried.examples} examples"
-    if tried.interval is None:
-        return f"{tried.speed:.2f} times as fast, {where}: too few rounds to say how sure that is"
-    span = f"{tried.interval.low:.2f} to {tried.interval.high:.2f}"
-    if not says_something(tried.interval):
-        return f"rounds differ too much to say ({span} times as fast), {where}"
-    if tried.interval.low <= 1 <= tried.interval.high:
-        return f"no clear gain ({span} times as fast), {where}"
-    return f"{tried.speed:.2f} times as fast ({span}), {where}"
+    """What bounds the run, and which flags would make it faster."""
+    return "; ".join(filter(None, (verdict(execution), *_flags_in_words(result))))
 
 
 def _flags_in_words(result: EvaluationResult) -> Iterator[str]:

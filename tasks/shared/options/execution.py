@@ -106,16 +106,6 @@ _SHARED: Final = (
         not_native=_NO_INPUTS_KEPT,
     ),
     Parameter(
-        "try_advice",
-        "After the run, try the flags that would make it faster on so many examples, four times each and in turns with "
-        "how the run was; 0: try none.",
-        default=0,
-        about="execution",
-        only_with=("executor=local", "shard_count=1"),
-        refused_on_devices="the flags are those of a run on this computer",
-        not_native=NotNative("a native tool has no such flags"),
-    ),
-    Parameter(
         "output_format",
         "Format of the result file, whatever its name ends in; without it, the ending says which.",
         choices=("", "json", "html", "md", "csv", "pb"),
@@ -182,9 +172,6 @@ def read_execution(flags: Options) -> Execution:
     gigabytes = flags.real("input_cache_gb")
     if gigabytes <= 0:
         raise UsageError(f"--input_cache_gb={gigabytes:g}: use a number of gigabytes above 0")
-    try_advice = flags.number("try_advice")
-    if try_advice < 0:
-        raise UsageError(f"--try_advice={try_advice}: use a number of examples, or 0 to try nothing")
     latency_examples = flags.number("latency_examples")
     if latency_examples < -1 or latency_examples == 0:
         raise UsageError(f"--latency_examples={latency_examples}: use 1 or more examples, or -1 for the default")
@@ -198,7 +185,6 @@ def read_execution(flags: Options) -> Execution:
         trace=flags.path("trace"),
         input_cache=flags.path("input_cache"),
         input_cache_bytes=int(gigabytes * 1e9),
-        try_advice=try_advice,
     )
 
 

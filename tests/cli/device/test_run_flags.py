@@ -192,7 +192,6 @@ def test_the_tasks_are_listed_and_an_unknown_one_is_refused_with_the_nearest(
 TASKS = ("imagenet", "coco", "inference-diff", "diff", "benchmark", "locate")
 OF_EXECUTORS = {
     "executor", "ray_address", "ray_tasks", "shard_index", "shard_count", "input_cache", "input_cache_gb",
-    "try_advice",
 }  # fmt: skip
 WITHOUT_EFFECT = {
     "imagenet": {*OF_EXECUTORS, "trace"},

@@ -5,13 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from evaltools.report.page.content.sources import Sources
-from evaltools.report.page.make import page_of
-from evaltools.report.page.rendering.markdown import markdown_of
 from evaltools.report.page.sections.first_screen import overview
 from evaltools.report.page.sections.pipeline import pipeline
-from evaltools.result.evaluation import EvaluationResult, ExecutionUsed, InferenceSeconds, ProcessMemory, TriedFlag
+from evaltools.result.evaluation import EvaluationResult, ExecutionUsed, InferenceSeconds, ProcessMemory
 from evaltools.result.section import Chart, Table
-from evaltools.stats.interval import Interval
 from tests.report.page import samples
 
 STAGES = {"read": 1.0, "decode": 5.0, "inference": 2.0, "metrics": 0.5}
@@ -50,23 +47,6 @@ def test_stages_workers_inference_and_memory_are_told_with_what_would_help() -> 
     assert told["Memory of each process"] == "evaltools: 70 MB at most, 60 at the end."
     assert "decode 5 s" in told["Time by stage of the run"]
     assert "--workers=8" in overview(of(USED))[1]
-
-
-def test_flags_that_were_tried_stand_on_the_page_and_in_markdown_with_the_results_figures() -> None:
-    found = TriedFlag("--workers=8", 50, [1.0, 1.0, 1.0, 2.0], [2.0] * 4, 1.75, Interval(1.5, 2.0))
-    failed = TriedFlag("--num_threads=8", 50, [], [2.0] * 4, None, None, "no [memory]")
-    made = of(replace(USED, tried=[found, failed]))
-    section = pipeline(made)
-    assert section is not None
-    assert "--workers=8: 1.75 times as fast (1.50 to 2.00), tried on 4 x 50 examples" in section.lead
-    table = next(block for block in section.blocks if isinstance(block, Table) and "tried" in block.caption)
-    assert [[getattr(cell, "value", cell) for cell in row] for row in table.rows] == [
-        ["--workers=8", 1.75, "1.50 to 2.00", "1 1 1 2", "2 2 2 2", "50 examples"],
-        ["--num_threads=8", "-", "-", "", "2 2 2 2", "no [memory]"],
-    ]
-    sources = Sources({"model": made})
-    assert samples.read(sources).figures["execution/tried/0/speed"] == 1.75
-    assert "1.75 times as fast" in markdown_of(page_of(sources)).decode()
 
 
 def test_figures_of_inference_are_those_of_the_result() -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.report.tables.execution import print_execution, shares_in_words, verdict
-from evaltools.result.evaluation import ExecutionUsed, LatencyComparison, Restarted, TriedFlag
+from evaltools.result.evaluation import ExecutionUsed, LatencyComparison, Restarted
 from evaltools.stats.interval import Interval
 from tests.results import configuration, result
 
@@ -73,34 +73,6 @@ def test_processes_that_were_started_again_and_a_lost_trace_are_warned_of() -> N
         "warning: b: its process ended 3 times and was started again, at first because it [hung]",
         "warning: --trace=t cannot be written",
     ]
-
-
-@pytest.mark.parametrize(
-    ("speed", "interval", "reason", "words"),
-    [
-        (1.8, Interval(1.6, 2.0), "", "1.80 times as fast (1.60 to 2.00), tried on 4 x 50 examples"),
-        (0.5, Interval(0.4, 0.6), "", "0.50 times as fast (0.40 to 0.60), tried on 4 x 50 examples"),
-        (1.1, Interval(0.9, 1.3), "", "no clear gain (0.90 to 1.30 times as fast), tried on 4 x 50 examples"),
-        (1.1, Interval(0.2, 6.0), "", "rounds differ too much to say (0.20 to 6.00 times as fast), tried on 4 x 50"),
-        (1.1, None, "", "1.10 times as fast, tried on 4 x 50 examples: too few rounds to say how sure that is"),
-        (None, None, "no memory", "could not be tried: no memory"),
-    ],
-)
-def test_what_came_of_a_flag_takes_the_place_of_the_advice(
-    speed: float | None, interval: Interval | None, reason: str, words: str
-) -> None:
-    tried = TriedFlag("--workers=2", 50, [1.0] * 4, [2.0] * 4, speed, interval, reason)
-    line = printed(replace(used(decode=3, inference=1), tried=[tried]))[1]
-    assert f": input-bound; --workers=2: {words}" in line
-    assert "--input_cache" not in line
-
-
-def test_figures_alone_have_the_flags_that_were_tried_and_the_answer_has_none() -> None:
-    for detail, lines in (("figures", ["no flag was tried: no example was run"]), ("answer", [])):
-        text = io.StringIO()
-        whole = replace(result(configuration("a")), execution=replace(used(), not_tried="no example was run"))
-        print_execution(whole, make_console(text), detail)  # type: ignore[arg-type]
-        assert text.getvalue().splitlines() == lines
 
 
 def test_a_pass_that_took_no_time_has_a_rate() -> None:

@@ -9,7 +9,7 @@ from evaltools.report.page.charts.shares import colours_of, shares_chart
 from evaltools.report.page.charts.times import bars_chart, over_time_chart
 from evaltools.report.page.content.page import first_few, sentences, some_of
 from evaltools.report.tables.execution import advice_in_words, shares_in_words
-from evaltools.result.evaluation import EvaluationResult, ExecutionUsed, ProcessMemory, TriedFlag
+from evaltools.result.evaluation import EvaluationResult, ExecutionUsed, ProcessMemory
 from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, path_to
 
 _MOST_WORKERS: Final = 32
@@ -23,7 +23,6 @@ def pipeline(result: EvaluationResult) -> Section | None:
         return None
     found = (
         _stages(execution),
-        _tried(execution),
         _workers(execution),
         _inference(execution),
         _memory(execution.memory),
@@ -37,25 +36,6 @@ def _stages(execution: ExecutionUsed) -> Chart:
     seconds = ", ".join(f"{name} {spent:.3g} s" for name, spent in execution.stage_seconds.items())
     spec = bars_chart(execution.stage_seconds, "seconds of all workers")
     return Chart("Time by stage of the run", spec, f"{seconds}: {shares_in_words(execution)}.")
-
-
-def _tried(execution: ExecutionUsed) -> Table | None:
-    """The flags that were tried, with what each round did; None where none was."""
-    rows: list[Sequence[Cell]] = [
-        [each.flag, *_speed(each, path_to("execution", "tried", place)), each.reason or f"{each.examples} examples"]
-        for place, each in enumerate(execution.tried)
-    ]
-    columns = ("flag", "times as fast", "95 % interval", "seconds with it", "seconds without", "tried on")
-    below = "Each round runs the same examples with and without; after the run, in fresh processes, in turns."
-    return Table("Flags that were tried", columns, rows, below) if rows else None
-
-
-def _speed(tried: TriedFlag, path: str) -> Sequence[Cell]:
-    seconds, without = (" ".join(f"{each:.3g}" for each in taken) for taken in (tried.seconds, tried.seconds_without))
-    if tried.speed is None:
-        return "-", "-", seconds, without
-    span = "-" if tried.interval is None else f"{tried.interval.low:.2f} to {tried.interval.high:.2f}"
-    return Number(f"{tried.speed:.2f}", tried.speed, f"{path}/speed"), span, seconds, without
 
 
 def _workers(execution: ExecutionUsed) -> Chart | None:

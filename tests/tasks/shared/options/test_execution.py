@@ -40,7 +40,6 @@ def test_every_flag_has_its_place() -> None:
     ]
     asked = Execution(3, 0.5, 1, Path("run"), Shard(2, 4), 4, Path("t.json"), Path("kept"), 500_000_000)
     assert read_execution(given(*words)) == asked
-    assert read_execution(given("--try_advice=9")).try_advice == 9
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "1025", "1.5", "", " 2", "two", "AUTO", "\u00b2"])
