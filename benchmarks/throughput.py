@@ -2,7 +2,7 @@
 
 ``python -m benchmarks throughput [--task=coco --model_file=... --ground_truth_images_path=... ...]``
 
-Without flags the embedded sample is measured. Seven rates, each the median of several rounds that take turns; a ratio
+Without flags the embedded sample is measured. Six rates, each the median of several rounds that take turns; a ratio
 is the median of those of the rounds, so that a machine that becomes slower or faster meanwhile says little:
 
 * raw, one thread: ``invoke()`` of one interpreter on ready inputs;
@@ -11,19 +11,15 @@ is the median of those of the rounds, so that a machine that becomes slower or f
   anything else: the limit;
 * evaltools: the whole pass, from JPEG to the record in the journal, with one configuration and no reference, by one
   worker per core and by one, in steady state: the processes that decode and run have done so once;
-* evaltools, inputs from a cache: the same, with all inputs in a folder (``--input_cache``), where the quotient of raw
-  ``invoke()`` is what counts;
 * decode and preprocess: from JPEG to input, in one process.
 """
 
 from __future__ import annotations
 
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -43,7 +39,6 @@ from evaltools.engine.task import Prepared
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.parameter import Parameter
-from evaltools.preprocess import InputCache, using_input_cache
 from evaltools.request.flags import GivenFlags, parse_flags
 from evaltools.runtime import Session, open_session
 from evaltools.runtime.process.isolated import open_isolated
@@ -64,7 +59,6 @@ PARAMETERS = (
     Parameter("rounds", "Rounds of each measurement.", default=5),
 )
 MOST_READY_INPUTS = 1000
-_CACHE_BYTES = 10**10
 Share = TypeVar("Share")
 IMAGENET_ONLY = ("ground_truth_labels", "model_output_labels")
 PictureTask = ImagenetTask | CocoTask
@@ -81,16 +75,12 @@ def main(arguments: list[str]) -> int:
     inputs = [task.prepare(example).inputs for example in task.examples[:MOST_READY_INPUTS]]
     paths = [path for path in picture_paths(task) if path.suffix.lower() in (".jpg", ".jpeg")]
     cores = available_cores()
-    folder = tempfile.TemporaryDirectory()
-    cache = InputCache.opened(Path(folder.name), _CACHE_BYTES)
-    pass_rate(model, configuration, task, cores, cache)
     measurements: dict[str, Callable[[], float]] = {
         "raw invoke(), 1 thread": lambda: raw_rate(model, configuration, inputs, 1),
         f"raw invoke(), {cores} threads": lambda: raw_rate(model, configuration, inputs, cores),
         f"Pillow decode + invoke(), {cores} threads": lambda: bare_rate(model, configuration, inputs[0], paths, cores),
         f"evaltools, {cores} workers": lambda: pass_rate(model, configuration, task, cores),
         "evaltools, 1 worker": lambda: pass_rate(model, configuration, task, 1),
-        "evaltools, inputs from a cache": lambda: pass_rate(model, configuration, task, cores, cache),
         "decode and preprocess, 1 process": lambda: preprocessing_rate(task),
     }
     rates: dict[str, list[float]] = {name: [] for name in measurements}
@@ -106,7 +96,6 @@ def main(arguments: list[str]) -> int:
     for name, measured, against in (
         (f"of raw invoke() on {cores} threads", ours, raw),
         ("of the limit, decode + invoke()", ours, f"Pillow decode + invoke(), {cores} threads"),
-        ("of raw invoke(), from a cache", "evaltools, inputs from a cache", raw),
         (f"{cores} workers against 1, times", ours, "evaltools, 1 worker"),
     ):
         ratios = [mine / other for mine, other in zip(rates[measured], rates[against], strict=True)]
@@ -207,16 +196,13 @@ def preprocessing_rate(task: PictureTask) -> float:
     return len(task.examples) / (time.perf_counter() - start)
 
 
-def pass_rate(
-    model: ModelFile, configuration: Configuration, task: PictureTask, workers: int, cache: InputCache | None = None
-) -> float:
+def pass_rate(model: ModelFile, configuration: Configuration, task: PictureTask, workers: int) -> float:
     """Pictures per second of a pass with one configuration, journal included; all processes are open and warm."""
     with open_all([(model, configuration)], open_isolated, allow_fallback=False) as entries:
         opened = [entry for entry in entries.values() if isinstance(entry, Opened)]
         sessions = sessions_of_workers(opened, workers, open_isolated)
         journal = temporary_journal()
-        within = partial(using_input_cache, cache)
-        with preparers(task, opened[0].session.inputs, workers, 60.0, len(task.examples), within) as makers:
+        with preparers(task, opened[0].session.inputs, workers, 60.0, len(task.examples)) as makers:
             for own, maker in zip(sessions, makers, strict=True):
                 (first,) = maker.make(task.examples[:1])
                 assert isinstance(first.prepared, Prepared)

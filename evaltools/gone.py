@@ -15,5 +15,7 @@ GONE: Final[Mapping[str, str]] = {
     "sample": "give --num_images=N --order=random, and evaltools power says how large N must be",
     "sample_seed": "give --order=random --seed=S",
     "stop": "give --num_images=N --order=random, and evaltools power says how large N must be",
+    "input_cache": "pictures stored in the size of the model's input are read fastest",
+    "input_cache_gb": "no inputs are kept any more; leave it out",
     "try_advice": "the line on what takes the time names the flags that would use idle cores; run once with them",
 }

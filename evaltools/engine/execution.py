@@ -52,8 +52,7 @@ class Execution(Struct, frozen=True):
     """How an evaluation is carried out.
 
     ``workers`` None: one per core. ``run_dir`` None: nothing is kept for a later run. ``latency_examples`` None: a
-    tenth of the examples, at most 100, or 40 where these say enough. A trace is written to ``trace``. Inputs made of
-    pictures are kept in the folder ``input_cache``, at most about ``input_cache_bytes`` of them.
+    tenth of the examples, at most 100, or 40 where these say enough. A trace is written to ``trace``.
     """
 
     workers: int | None = 1
@@ -63,8 +62,6 @@ class Execution(Struct, frozen=True):
     shard: Shard = Shard()
     latency_examples: int | None = None
     trace: Path | None = None
-    input_cache: Path | None = None
-    input_cache_bytes: int = 10**10
 
 
 def worker_count(execution: Execution, configurations: Sequence[Configuration], one_only: bool, examples: int) -> int:

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -26,7 +26,6 @@ from evaltools.runtime.process.shared_arrays import Parcel, SharedArrays
 from evaltools.runtime.session import TensorSpec
 
 Recipes = Sequence[Callable[[], Prepared]]
-Within = Callable[[], AbstractContextManager[None]]
 _TRIES: Final = 3
 _WORTH_A_PROCESS: Final = 64
 _LONGEST_START_S: Final = 60.0
@@ -57,14 +56,12 @@ class Preparer(Protocol):
 class InThisProcess:
     """Makes inputs in the process, and the thread, that calls it."""
 
-    def __init__(self, task: Task[Any], within: Within = nullcontext) -> None:
+    def __init__(self, task: Task[Any]) -> None:
         self._task = task
-        self._within = within
 
     def make(self, examples: Sequence[Example]) -> list[ReadyExample]:
         """Make them one after the other."""
-        with self._within():
-            return [prepare_one(self._task, example) for example in examples]
+        return [prepare_one(self._task, example) for example in examples]
 
     def stop(self) -> None:
         """Do nothing: no other process is at work."""
@@ -76,10 +73,9 @@ class InOtherProcess:
     Raises :class:`OSError` where none can be started.
     """
 
-    def __init__(self, task: PortableTask, inputs: Sequence[TensorSpec], timeout_s: float, within: Within) -> None:
+    def __init__(self, task: PortableTask, inputs: Sequence[TensorSpec], timeout_s: float) -> None:
         self._task = task
         self._timeout_s = timeout_s
-        self._within = within
         self._changing = threading.Lock()
         self._stopped = False
         self._has_made_inputs = False
@@ -162,7 +158,7 @@ class InOtherProcess:
         raise _NotMade(reason, may_be_of_others)
 
     def _begun(self) -> ChildProcess:
-        return ChildProcess(_serve, (self._memory, self._within))
+        return ChildProcess(_serve, (self._memory,))
 
     def _replace(self, child: ChildProcess) -> None:
         """Start another process; where that cannot be, whoever asks the one that has ended hears so."""
@@ -206,32 +202,31 @@ def preparers(
     count: int,
     timeout_s: float,
     examples: int,
-    within: Within = nullcontext,
 ) -> Iterator[Sequence[Preparer]]:
     """A context that yields one preparer per worker.
 
     Each has a process of its own if the task can be sent to another process, and if there are enough ``examples`` to be
     worth it. ``inputs`` are the tensors that are made. ``timeout_s`` limits how long another process may take for one
-    example. ``within`` makes the context in which inputs are made.
+    example.
     """
     makers: Sequence[InOtherProcess] = ()
     if SharedArrays.can_travel and examples >= _WORTH_A_PROCESS and isinstance(task, PortableTask):
-        makers = _in_other_processes(task, inputs, count, timeout_s, within)
+        makers = _in_other_processes(task, inputs, count, timeout_s)
     try:
-        yield makers or [InThisProcess(task, within) for _ in range(count)]
+        yield makers or [InThisProcess(task) for _ in range(count)]
     finally:
         for maker in makers:
             maker.stop()
 
 
 def _in_other_processes(
-    task: PortableTask, inputs: Sequence[TensorSpec], count: int, timeout_s: float, within: Within
+    task: PortableTask, inputs: Sequence[TensorSpec], count: int, timeout_s: float
 ) -> Sequence[InOtherProcess]:
     """So many preparers. There are none without memory to share or without processes: slower, but no reason to end."""
     makers: list[InOtherProcess] = []
     try:
         for _ in range(count):
-            makers.append(InOtherProcess(task, inputs, timeout_s, within))
+            makers.append(InOtherProcess(task, inputs, timeout_s))
     except OSError:
         for maker in makers:
             maker.stop()
@@ -270,21 +265,20 @@ def _pass_on(printed: str) -> None:
             sys.stderr.flush()
 
 
-def _serve(channel: Channel, _bell: Channel, memory: SharedArrays, within: Within) -> None:
+def _serve(channel: Channel, _bell: Channel, memory: SharedArrays) -> None:
     """The other process: say where its log ends, make what it was asked for, until the pipe closes."""
     with suppress(EOFError, BrokenPipeError):
         while True:
             recipes: Recipes = channel.receive()
             channel.send(log_length())
-            made = _made_all(recipes, memory, within)
+            made = _made_all(recipes, memory)
             flush_printed()
             channel.send(made)
 
 
-def _made_all(recipes: Recipes, memory: SharedArrays, within: Within) -> list[_Sent] | Exception:
+def _made_all(recipes: Recipes, memory: SharedArrays) -> list[_Sent] | Exception:
     try:
-        with within():
-            return [_packed(slot, recipe, memory) for slot, recipe in enumerate(recipes)]
+        return [_packed(slot, recipe, memory) for slot, recipe in enumerate(recipes)]
     except Exception as error:  # of a task's own code: it is raised where the inputs were asked for
         return error
 

@@ -10,12 +10,10 @@ from typing import Final
 READ: Final = "read"
 DECODE: Final = "decode"
 RESIZE: Final = "resize"
-CACHE: Final = "cache"
-"""Finding an input in a cache, which takes the place of decoding and resizing."""
 PREPARATION: Final = "prepare"
 INFERENCE: Final = "inference"
 METRICS: Final = "metrics"
 JOURNAL: Final = "journal"
-INPUT_STAGES: Final = (READ, DECODE, RESIZE, CACHE, PREPARATION)
+INPUT_STAGES: Final = (READ, DECODE, RESIZE, PREPARATION)
 STAGES: Final = (READ, DECODE, RESIZE, PREPARATION, INFERENCE, METRICS, JOURNAL)
 """Those of every pass."""

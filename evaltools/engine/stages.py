@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct, field
 
-from evaltools.engine.stage_names import CACHE, INFERENCE, INPUT_STAGES, JOURNAL, METRICS, STAGES
+from evaltools.engine.stage_names import INFERENCE, INPUT_STAGES, JOURNAL, METRICS, STAGES
 from evaltools.result.evaluation import InferenceSeconds
 
 Bound = Literal["input", "inference", "metrics", "journal"]
@@ -39,22 +39,17 @@ class InferenceTime(NamedTuple):
 
 
 class StageTimes(Struct):
-    """Seconds of work per stage: over all workers, by worker, and those of inference by configuration.
-
-    ``cached_inputs`` is how many inputs a cache gave.
-    """
+    """Seconds of work per stage: over all workers, by worker, and those of inference by configuration."""
 
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
     by_worker: dict[int, dict[str, float]] = field(default_factory=dict)
     inference: dict[str, InferenceSeconds] = field(default_factory=dict)
-    cached_inputs: int = 0
 
     def add(self, spans: Iterable[Span]) -> None:
         """Add pieces of work; those of the journal belong to no worker."""
         for span in spans:
             spent = {span.stage: span.duration_ns / 1e9}
             _add(self.seconds, spent)
-            self.cached_inputs += span.stage == CACHE
             if span.worker >= 0:
                 _add(self.by_worker.setdefault(span.worker, {}), spent)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -11,18 +10,14 @@ from msgspec import Struct
 from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
 
 Kind = Literal["input", "inference", "metrics", "journal"]
-_INPUT_STAGES: Final = ("read", "decode", "resize", "cache", "prepare")
-_SAVED_BY_A_CACHE: Final = ("decode", "resize")
+_INPUT_STAGES: Final = ("read", "decode", "resize", "prepare")
 
 
 class Help(Struct, frozen=True):
-    """A flag that makes a run at most ``at_most`` times as fast, where every core helps fully.
-
-    It has more work done at once, or, as ``input_cache``, work of a run left out in the next one.
-    """
+    """A flag that makes a run at most ``at_most`` times as fast, where every core helps fully."""
 
     flag: str
-    value: int | str
+    value: int
     at_most: float
 
     @property
@@ -44,7 +39,7 @@ class Bottleneck(Struct, frozen=True):
 
     ``configuration`` is the one with most of the inference, and ``configuration_share`` its part of that; null where
     the result does not say. ``idle_cores`` of the ``cores`` were left over by workers and their threads. ``helps`` are
-    flags that would use them, and those that save work; none where no such flag would help.
+    flags that would use them; none where no such flag would help.
     """
 
     bound: Kind
@@ -87,7 +82,7 @@ def bottleneck(execution: ExecutionUsed, cores: int, threads: int) -> Bottleneck
     >>> found.bound, found.share, found.stage
     ('input', 0.75, 'decode')
     >>> found.helps
-    (Help(flag='workers', value=4, at_most=4.0), Help(flag='input_cache', value='FOLDER', at_most=4.0))
+    (Help(flag='workers', value=4, at_most=4.0),)
     """
     seconds = execution.stage_seconds
     total = sum(seconds.values())
@@ -138,13 +133,4 @@ def _helps(execution: ExecutionUsed, bound: Kind, cores: int, threads: int) -> t
     more_threads = cores // workers
     if bound == "inference" and more_threads > threads:
         found.append(Help("num_threads", more_threads, more_threads / threads))
-    return (*found, *(_cached(execution) if bound == "input" else ()))
-
-
-def _cached(execution: ExecutionUsed) -> Iterator[Help]:
-    """A folder for inputs that were made of pictures, where none was in use: the next run need not make them."""
-    seconds = execution.stage_seconds
-    saved = sum(seconds.get(stage, 0.0) for stage in _SAVED_BY_A_CACHE)
-    total = sum(seconds.values())
-    if saved and not execution.keeps_inputs and _stage(execution, "input") in _SAVED_BY_A_CACHE:
-        yield Help("input_cache", "FOLDER", total / (total - saved) if total > saved else math.inf)
+    return tuple(found)

@@ -13,7 +13,6 @@ from evaltools.preprocess.decode import (
     picture_header,
     read_picture,
 )
-from evaltools.preprocess.input_cache import InputCache, KeptInput, input_cache, using_input_cache
 from evaltools.preprocess.letterbox import Letterbox, Placement
 from evaltools.preprocess.normalization import NATIVE, NORMALIZATION_NAMES, Normalization, parse_normalization
 from evaltools.preprocess.resize import central_crop_box, legacy_bilinear, resizing_by_kernel
@@ -24,8 +23,6 @@ __all__ = [
     "NATIVE",
     "NORMALIZATION_NAMES",
     "ImageToTensor",
-    "InputCache",
-    "KeptInput",
     "Letterbox",
     "Normalization",
     "PictureHeader",
@@ -34,11 +31,9 @@ __all__ = [
     "central_crop_box",
     "decode_image",
     "decode_picture",
-    "input_cache",
     "legacy_bilinear",
     "parse_normalization",
     "picture_header",
     "read_picture",
     "resizing_by_kernel",
-    "using_input_cache",
 ]

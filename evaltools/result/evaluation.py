@@ -197,13 +197,12 @@ class ExecutionUsed(Struct, frozen=True):
     latencies are of, measured apart from the pass; null where they are those of the pass, which is quiet with one
     worker, and busy where several were stopped. ``restarts`` has the configurations whose process died.
     ``startup_seconds`` is what passed until the first example was finished, by phase. ``stage_seconds`` is the work of
-    all workers in read, decode, resize, cache (finding an input in one), prepare (the rest of an input's making),
+    all workers in read, decode, resize, prepare (the rest of an input's making),
     inference, metrics and journal; ``bound`` says which part of it is the largest. ``worker_seconds`` has the same by
     worker, without the journal, which no worker writes; ``inference_seconds`` says where the inference of each
     configuration went; ``memory`` is that of processes over time. The three are empty where shards were merged.
     ``not_traced`` says why the trace could not be written. ``one_worker``: the runs depended on those before them, so
-    that more workers are refused. ``cached_inputs`` is how many inputs of the pass a cache gave; ``keeps_inputs``: one
-    was in use.
+    that more workers are refused.
     """
 
     workers: int
@@ -220,8 +219,6 @@ class ExecutionUsed(Struct, frozen=True):
     worker_seconds: list[dict[str, float]] = field(default_factory=list)
     inference_seconds: dict[str, InferenceSeconds] = field(default_factory=dict)
     memory: list[ProcessMemory] = field(default_factory=list)
-    cached_inputs: int = 0
-    keeps_inputs: bool = False
 
 
 class EvaluationResult(Struct, frozen=True):

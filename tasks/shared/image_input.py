@@ -10,19 +10,17 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from evaltools.engine.stage_names import CACHE, DECODE, READ, RESIZE
+from evaltools.engine.stage_names import DECODE, READ, RESIZE
 from evaltools.engine.task import Prepared
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import (
     ImageToTensor,
-    KeptInput,
     Letterbox,
     Normalization,
     Placement,
     Quantization,
     decode_picture,
-    input_cache,
     parse_normalization,
     read_picture,
     resizing_by_kernel,
@@ -94,28 +92,17 @@ class LoadedPicture(Struct, frozen=True):
 def load_picture(path: Path, to_tensor: ImageToTensor) -> LoadedPicture:
     """Decode a picture and make the input of it; raises :class:`~evaltools.errors.ImageError`.
 
-    Raw ``.rgb8`` pictures have the model's size and are not resized. Where a cache of inputs is in use, the input comes
-    from there, or is kept there.
+    Raw ``.rgb8`` pictures have the model's size and are not resized.
     """
     start = time.perf_counter_ns()
     content = read_picture(path)
     was_read = time.perf_counter_ns()
-    cache = input_cache()
-    key = cache.key(content, path.suffix, to_tensor) if cache is not None else ""
-    kept = cache.read(key, to_tensor) if cache is not None else None
-    if kept is not None:
-        found = time.perf_counter_ns()
-        frame = _frame(path, to_tensor, kept.width, kept.height)
-        return LoadedPicture(kept.values, frame, _microseconds(((READ, was_read - start), (CACHE, found - was_read))))
-    begun = time.perf_counter_ns()
     image = decode_picture(content, path.suffix, to_tensor.height, to_tensor.width, path)
     decoded = time.perf_counter_ns()
     height, width = image.shape[:2]
     values = to_tensor(image, already_sized=_has_models_size(path))
     resized = time.perf_counter_ns()
-    if cache is not None:
-        cache.keep(key, KeptInput(values, width, height))
-    steps = ((READ, was_read - start), (DECODE, decoded - begun), (RESIZE, resized - decoded))
+    steps = ((READ, was_read - start), (DECODE, decoded - was_read), (RESIZE, resized - decoded))
     return LoadedPicture(values, _frame(path, to_tensor, width, height), _microseconds(steps))
 
 

@@ -61,6 +61,4 @@ def describe_execution(execution: Execution, measured: MeasuredPass) -> Executio
         worker_seconds=[stages.by_worker[worker] for worker in sorted(stages.by_worker)],
         inference_seconds=dict(stages.inference),
         memory=list(measured.memory),
-        cached_inputs=stages.cached_inputs,
-        keeps_inputs=execution.input_cache is not None,
     )

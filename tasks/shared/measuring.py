@@ -29,7 +29,6 @@ from evaltools.engine.task import Example, Observation, Task
 from evaltools.engine.trace import Trace
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.preprocess import InputCache, using_input_cache
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Open, Session, TensorSpec, WatchedSession
 from evaltools.runtime.process.restarting import RestartingSession, Restarts
@@ -146,12 +145,9 @@ def carry_out(
     options = replace(setup.options, max_crashes=execution.max_crashes)
     specs = next(iter(workers[0].values())).inputs
     try:
-        kept_in = execution.input_cache
-        cache = None if kept_in is None else InputCache.opened(kept_in, execution.input_cache_bytes)
-        within = partial(using_input_cache, cache)
         setup.before(workers[0])
         startup.mark(PROBING)
-        with preparers(task, specs, count, execution.example_timeout_s, len(examples), within) as makers:
+        with preparers(task, specs, count, execution.example_timeout_s, len(examples)) as makers:
             processes = partial(_processes, restarting or [opened.sessions], makers)
             with (
                 Trace(execution.trace) as trace,

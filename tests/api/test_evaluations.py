@@ -276,23 +276,6 @@ def test_a_benchmark_has_a_bar_too(monkeypatch: pytest.MonkeyPatch, capfd: pytes
     assert capfd.readouterr().out == ""
 
 
-@pytest.mark.parametrize("options", [{"workers": 1}, {"workers": 2, "num_images": 100}], ids=["here", "processes"])
-def test_inputs_of_an_earlier_run_give_the_same_answers(options: dict[str, int], tmp_path: Path) -> None:
-    def run() -> et.Result:
-        return imagenet(tests="use_xnnpack=true", input_cache=tmp_path / "inputs", record_examples=True, **options)
-
-    first, again = run().result, run().result
-    assert scores_of(again.part) == scores_of(first.part)
-    assert first.execution is not None
-    assert again.execution is not None
-    assert [first.execution.cached_inputs, again.execution.cached_inputs] == [0, again.examples_done]
-    assert again.execution.stage_seconds["decode"] == 0.0
-
-
-def scores_of(part: Any) -> list[list[list[float]]]:
-    return [[answer.scores for answer in example.answers.values()] for example in part.examples]
-
-
 def test_ctrl_c_keeps_what_was_measured() -> None:
     def stop(progress: et.Progress) -> None:
         if progress.done == 10:

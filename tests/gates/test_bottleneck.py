@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
@@ -11,8 +10,6 @@ from msgspec.structs import replace
 from evaltools.gates.bottleneck import Help, bottleneck, bottleneck_of
 from evaltools.result.evaluation import ExecutionUsed, InferenceSeconds
 from tests.results import configuration, result
-
-CACHE = Help("input_cache", "FOLDER", math.inf)
 
 
 def used(bound: Any, workers: int = 1, **seconds: float) -> ExecutionUsed:
@@ -47,11 +44,11 @@ def test_inference_names_its_step_and_the_slowest_configuration(
 @pytest.mark.parametrize(
     ("bound", "workers", "cores", "threads", "helps"),
     [
-        ("input", 1, 4, 1, (Help("workers", 4, 4.0), CACHE)),
+        ("input", 1, 4, 1, (Help("workers", 4, 4.0),)),
         ("inference", 1, 4, 1, (Help("workers", 4, 4.0), Help("num_threads", 4, 4.0))),
         ("inference", 2, 8, 2, (Help("workers", 4, 2.0), Help("num_threads", 4, 2.0))),
         ("inference", 4, 4, 1, ()),
-        ("input", 1, 4, 4, (CACHE,)),
+        ("input", 1, 4, 4, ()),
         ("metrics", 1, 8, 1, ()),
         ("journal", 1, 8, 1, ()),
     ],
@@ -74,24 +71,6 @@ def test_no_more_workers_than_examples_and_one_where_more_are_refused() -> None:
     assert one.helps == (Help("num_threads", 8, 8.0),)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "keeps_inputs", "at_most"),
-    [
-        ({"read": 1.0, "decode": 4.0, "resize": 3.0, "inference": 2.0}, False, 10 / 3),
-        ({"read": 1.0, "decode": 4.0, "resize": 3.0, "inference": 2.0}, True, None),
-        ({"read": 5.0, "decode": 2.0, "resize": 1.0, "inference": 2.0}, False, None),
-        ({"prepare": 8.0, "inference": 2.0}, False, None),
-    ],
-    ids=["decoding", "kept already", "reading", "no pictures"],
-)
-def test_kept_inputs_save_what_was_decoded_and_resized(
-    seconds: dict[str, float], keeps_inputs: bool, at_most: float | None
-) -> None:
-    found = bottleneck(replace(used("input"), stage_seconds=seconds, keeps_inputs=keeps_inputs), 1, 1)
-    assert found is not None
-    assert found.helps == (() if at_most is None else (Help("input_cache", "FOLDER", at_most),))
-
-
 def test_nothing_is_said_where_no_work_was_measured() -> None:
     assert bottleneck(used(None), 4, 1) is None
     assert bottleneck(used(None, inference=0.0), 4, 1) is None
@@ -100,7 +79,7 @@ def test_nothing_is_said_where_no_work_was_measured() -> None:
 
 def test_threads_are_those_of_configurations_that_were_measured() -> None:
     left_out = replace(configuration("b"), num_threads=8, status="not measured")
-    for threads, helps in ((2, (Help("workers", 2, 2.0), CACHE)), (-1, (CACHE,))):
+    for threads, helps in ((2, (Help("workers", 2, 2.0),)), (-1, ())):
         found = result(replace(configuration("a"), num_threads=threads), left_out)
         environment = replace(found.environment, cpu_count=4)
         judged = bottleneck_of(replace(found, environment=environment, execution=used("input", decode=1)))

@@ -13,12 +13,10 @@ from evaltools.task_kind import Detail
 from evaltools.text import printable
 
 _SMALLEST_SHARE: Final = 0.005
-_CACHE: Final = "input_cache"
 _INPUT_ADVICE: Final = {
     "read": "the files come slowly: put them on a disk of this machine",
     "decode": "more cores and workers help, and so do smaller pictures",
     "resize": "more cores and workers help, and so do pictures stored in the size of the model's input",
-    "cache": "the inputs come from a cache: put it on a faster disk of this machine",
     "prepare": "making the inputs takes longest: fewer or smaller ones help",
 }
 _ADVICE: Final = {
@@ -88,16 +86,10 @@ def advice_in_words(result: EvaluationResult, execution: ExecutionUsed) -> str:
 
 
 def _flags_in_words(result: EvaluationResult) -> Iterator[str]:
-    """Flags that would use idle cores, then those that save work."""
+    """Flags that would use idle cores."""
     found = bottleneck_of(result)
-    if found is None:
-        return
-    more_at_once = [each.typed for each in found.helps if each.flag != _CACHE]
-    if more_at_once:
-        yield f"{found.idle_cores} of {found.cores} cores were idle: {' or '.join(more_at_once)}"
-    for each in found.helps:
-        if each.flag == _CACHE:
-            yield f"{each.typed} keeps the inputs for the next run"
+    if found is not None and found.helps:
+        yield f"{found.idle_cores} of {found.cores} cores were idle: {' or '.join(each.typed for each in found.helps)}"
 
 
 def conditions_in_words(result: EvaluationResult, execution: ExecutionUsed) -> str:
@@ -105,8 +97,6 @@ def conditions_in_words(result: EvaluationResult, execution: ExecutionUsed) -> s
     workers = f"{execution.workers} worker{'s' * (execution.workers != 1)}"
     rate = f"{execution.examples_run / max(result.environment.elapsed_s, 1e-9):.1f} examples/s"
     conditions = f"{_latency(execution)}{_processes(result)}"
-    if execution.cached_inputs:
-        rate = f"{rate}, {execution.cached_inputs} inputs from the cache"
     return f"{workers}, {rate}; {conditions}" if execution.examples_run else conditions
 
 

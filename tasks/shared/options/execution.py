@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 _EXECUTOR: Final = "the devices are the executor"
 _PARTS: Final = "the parts are made here; see --parts"
-_MADE_THERE: Final = "inputs are made on the devices"
-_NO_INPUTS_KEPT: Final = NotNative("a native tool keeps no inputs")
 _SILENT: Final = "nothing is printed anyway"
 _SHARED: Final = (
     Parameter(
@@ -88,24 +86,6 @@ _SHARED: Final = (
         not_native=NotNative("the native tool times every example"),
     ),
     Parameter(
-        "input_cache",
-        "Keep inputs made of pictures in this folder; a later run with the same pictures finds them there.",
-        role="output_folder",
-        about="execution",
-        only_with=("executor=local",),
-        refused_on_devices=_MADE_THERE,
-        not_native=_NO_INPUTS_KEPT,
-    ),
-    Parameter(
-        "input_cache_gb",
-        "Most of --input_cache, in gigabytes; what was not used for longest goes first.",
-        default=10.0,
-        about="execution",
-        only_with=("input_cache",),
-        refused_on_devices=_MADE_THERE,
-        not_native=_NO_INPUTS_KEPT,
-    ),
-    Parameter(
         "output_format",
         "Format of the result file, whatever its name ends in; without it, the ending says which.",
         choices=("", "json", "html", "md", "csv", "pb"),
@@ -169,9 +149,6 @@ def read_execution(flags: Options) -> Execution:
     crashes = flags.number("max_crashes")
     if crashes < 1:
         raise UsageError(f"--max_crashes={crashes}: use 1 or more")
-    gigabytes = flags.real("input_cache_gb")
-    if gigabytes <= 0:
-        raise UsageError(f"--input_cache_gb={gigabytes:g}: use a number of gigabytes above 0")
     latency_examples = flags.number("latency_examples")
     if latency_examples < -1 or latency_examples == 0:
         raise UsageError(f"--latency_examples={latency_examples}: use 1 or more examples, or -1 for the default")
@@ -183,8 +160,6 @@ def read_execution(flags: Options) -> Execution:
         shard=read_shard(flags),
         latency_examples=None if latency_examples == -1 else latency_examples,
         trace=flags.path("trace"),
-        input_cache=flags.path("input_cache"),
-        input_cache_bytes=int(gigabytes * 1e9),
     )
 
 

@@ -191,7 +191,7 @@ def test_the_tasks_are_listed_and_an_unknown_one_is_refused_with_the_nearest(
 
 TASKS = ("imagenet", "coco", "inference-diff", "diff", "benchmark", "locate")
 OF_EXECUTORS = {
-    "executor", "ray_address", "ray_tasks", "shard_index", "shard_count", "input_cache", "input_cache_gb",
+    "executor", "ray_address", "ray_tasks", "shard_index", "shard_count",
 }  # fmt: skip
 WITHOUT_EFFECT = {
     "imagenet": {*OF_EXECUTORS, "trace"},
@@ -210,7 +210,6 @@ BESIDE = {
     "ray_tasks": ["--executor=ray"],
     "op_profiling_output_file": ["--enable_op_profiling"],
     "profiling_output_csv_file": ["--enable_op_profiling"],
-    "input_cache_gb": ["--input_cache=folder"],
 }
 CHOSEN = {"executor": "ray"}
 

@@ -38,7 +38,7 @@ def test_conditions_and_shares_are_two_lines() -> None:
     assert printed(used(decode=3, inference=1)) == [
         "2 workers, 4.5 examples/s; latency was taken apart, in quiet, over 12 examples",
         "time: input 75 % (decode 75 %), inference 25 %: input-bound; more cores and workers help, and so do smaller "
-        "pictures; a faster delegate would not; --input_cache=FOLDER keeps the inputs for the next run",
+        "pictures; a faster delegate would not",
     ]
 
 

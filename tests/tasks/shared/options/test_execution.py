@@ -35,10 +35,8 @@ def test_every_flag_has_its_place() -> None:
         "--shard_count=4",
         "--latency_examples=4",
         "--trace=t.json",
-        "--input_cache=kept",
-        "--input_cache_gb=0.5",
     ]
-    asked = Execution(3, 0.5, 1, Path("run"), Shard(2, 4), 4, Path("t.json"), Path("kept"), 500_000_000)
+    asked = Execution(3, 0.5, 1, Path("run"), Shard(2, 4), 4, Path("t.json"))
     assert read_execution(given(*words)) == asked
 
 
