@@ -1,7 +1,7 @@
 """Finds label lists that do not fit a model before hours are spent on it.
 
-A few pictures are run; the model's first answers are held against the labels as given and against other readings of the
-list. The functions are pure: what the model answered goes in, a diagnosis comes out.
+A few pictures are run; the model's first answers are compared with the labels as given, and with a line more or less in
+front. The functions are pure: what the model answered goes in, a diagnosis comes out.
 """
 
 from __future__ import annotations
@@ -19,13 +19,7 @@ _SIGNIFICANCE: Final = 1e-4
 _FEWEST_TO_KNOW: Final = 30
 _LARGEST_SHARE: Final = 0.5
 _ONE_SIDED_95: Final = 1.645
-_WEAK_SIGNIFICANCE: Final = 1e-3
-_MANY_CLASSES: Final = 100
-_MANY_LABELS: Final = 10
-_WEAK_TOP10: Final = 0.25
-"""Share of pictures with the right label among the ten best that even a weak model reaches."""
 _EXAMPLES_PER_LABEL: Final = 4
-_BACKGROUND: Final = ("background", "dummy")
 _Item = TypeVar("_Item")
 
 
@@ -93,17 +87,7 @@ def readings(
     for offset in (given_offset + 1, given_offset - 1):
         hits = count_hits(answers, truths, shifted(labels, class_count, offset))
         found.append(Reading(offset_in_words(offset), hits, offset_advice(offset)))
-    ordered = _sorted_with_background(labels)
-    if ordered != list(labels):
-        hits = count_hits(answers, truths, shifted(ordered, class_count, given_offset))
-        advice = "The lines are in another order than the model's outputs (permuted); sort them"
-        found.append(Reading("with the lines sorted", hits, advice))
     return sorted(found, key=lambda reading: -reading.hits)
-
-
-def _sorted_with_background(labels: Sequence[str]) -> list[str]:
-    """Sorted, a "background" line in front, as ImageNet's WordNet ids are."""
-    return sorted(labels, key=lambda label: (label.lower() not in _BACKGROUND, label))
 
 
 def offset_in_words(offset: int) -> str:
@@ -123,60 +107,19 @@ def offset_advice(offset: int) -> str:
     return f"Pass --label_offset={offset}"
 
 
-def learned_hits(answers: Sequence[int], truths: Sequence[str]) -> list[bool]:
-    """Which truths follow from what the *other* probes with the same answer are (leave one out).
-
-    Mostly true where the model tells the classes apart, whatever the label list says; near chance where it does not.
-
-    >>> learned_hits([5, 5, 5, 2], ["cat", "cat", "cat", "dog"])
-    [True, True, True, False]
-    """
-    by_answer: dict[int, Counter[str]] = defaultdict(Counter)
-    for answer, truth in zip(answers, truths, strict=True):
-        by_answer[answer][truth] += 1
-    hits = []
-    for answer, truth in zip(answers, truths, strict=True):
-        others = by_answer[answer] - Counter([truth])
-        hits.append(bool(others) and others.most_common(1)[0][0] == truth)
-    return hits
-
-
 def diagnose(
-    answers: Sequence[int],
-    truths: Sequence[str],
-    labels: Sequence[str],
-    class_count: int,
-    offset: int,
-    near_hits: int | None = None,
+    answers: Sequence[int], truths: Sequence[str], labels: Sequence[str], class_count: int, offset: int
 ) -> Diagnosis | None:
-    """Say what is wrong with the label list, or None where it fits as well as any other reading.
+    """Say what is wrong with the label list, or None where it fits as well as with a line more or less in front.
 
-    ``answers`` are the classes that the model put first for the probes, ``truths`` their right labels. ``near_hits``
-    counts the probes whose right label is among the ten best classes; None: not known.
+    ``answers`` are the classes that the model put first for the probes, ``truths`` their right labels.
     """
-    class_labels = shifted(labels, class_count, offset)
-    given = [class_labels[answer] == truth for answer, truth in zip(answers, truths, strict=True)]
-    as_given = sum(given)
-    tried = f"of {len(answers)} pictures tried, {as_given} are right as given"
+    as_given = count_hits(answers, truths, shifted(labels, class_count, offset))
     best = readings(answers, truths, labels, class_count, offset)[0]
-    learned = learned_hits(answers, truths)
-    if clearly_better(best.hits, as_given, truths) and best.hits * 2 > sum(learned):
-        return Diagnosis(f"{tried}, {best.hits} {best.description}", best.advice)
-    if _explains_more(learned, given):
-        example = _permutation_example(answers, truths, class_labels)
-        finding = (
-            f"lines are in another order than the model's outputs (permuted): {tried}, "
-            f"while {sum(learned)} are right when each output gets the label that it fires on; {example}"
-        )
-        return Diagnosis(finding, "Take the label list that belongs to this model")
-    if near_hits is not None and _answers_are_unrelated(answers, truths, class_count, near_hits):
-        finding = (
-            f"{tried}, {near_hits} have the right label among the ten best answers, although the model gives "
-            f"{len(set(answers))} different answers to pictures of {len(set(truths))} labels; the lines are probably "
-            "in another order than the model's outputs (permuted)"
-        )
-        return Diagnosis(finding, "Take the label list that belongs to this model")
-    return None
+    if not clearly_better(best.hits, as_given, truths):
+        return None
+    finding = f"of {len(answers)} pictures tried, {as_given} are right as given, {best.hits} {best.description}"
+    return Diagnosis(finding, best.advice)
 
 
 def clearly_better(hits: int, as_given: int, truths: Sequence[str]) -> bool:
@@ -214,29 +157,3 @@ def _binomial_tail(least: int, trials: int, probability: float) -> float:
         math.comb(trials, count) * probability**count * (1 - probability) ** (trials - count)
         for count in range(least, trials + 1)
     )
-
-
-def _explains_more(learned: Sequence[bool], given: Sequence[bool]) -> bool:
-    """Whether the learned labels are right where the given ones are wrong, far more often than the other way round.
-
-    A sign test on the pictures that only one of the two gets right, and at least a quarter of all pictures gained.
-    """
-    gained = sum(new and not old for new, old in zip(learned, given, strict=True))
-    lost = sum(old and not new for new, old in zip(learned, given, strict=True))
-    return gained - lost >= len(given) / 4 and _binomial_tail(gained, gained + lost, 0.5) < _WEAK_SIGNIFICANCE
-
-
-def _answers_are_unrelated(answers: Sequence[int], truths: Sequence[str], class_count: int, near_hits: int) -> bool:
-    """Many different answers to pictures of many labels, and far fewer near hits than even a weak model has."""
-    many = class_count >= _MANY_CLASSES and len(set(truths)) >= _MANY_LABELS
-    diverse = len(set(answers)) * 2 >= len(set(truths))
-    at_most = 1 - _binomial_tail(near_hits + 1, len(answers), _WEAK_TOP10)
-    return many and diverse and at_most < _WEAK_SIGNIFICANCE
-
-
-def _permutation_example(answers: Sequence[int], truths: Sequence[str], class_labels: Sequence[str | None]) -> str:
-    pairs = Counter(
-        (answer, truth) for answer, truth in zip(answers, truths, strict=True) if class_labels[answer] != truth
-    )
-    (answer, truth), count = pairs.most_common(1)[0]
-    return f"output {answer}, labelled {class_labels[answer]!r}, came first for {count} pictures of {truth!r}"

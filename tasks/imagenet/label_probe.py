@@ -35,8 +35,8 @@ def require_fitting_labels(task: ImagenetTask, session: Session, labels: Sequenc
     ``labels`` are the lines of the label file, ``offset`` the class of its first line.
     """
     class_count = len(task.class_labels)
-    answers, truths, near_hits = first_answers(task, session)
-    diagnosis = diagnose(answers, truths, labels, class_count, offset, near_hits)
+    answers, truths = first_answers(task, session)
+    diagnosis = diagnose(answers, truths, labels, class_count, offset)
     as_given = count_hits(answers, truths, task.class_labels)
     if as_given * _LOW_ACCURACY_DIVISOR <= len(answers):
         diagnosis = _other_normalization(task, session, as_given) or diagnosis
@@ -51,7 +51,7 @@ def require_fitting_labels(task: ImagenetTask, session: Session, labels: Sequenc
 def explain_label_count(task: ImagenetTask, session: Session, labels: Sequence[str]) -> str:
     """What a few pictures say about a list with one line more or less than the model has outputs."""
     class_count = len(task.class_labels)
-    answers, truths, _ = first_answers(task, session)
+    answers, truths = first_answers(task, session)
     missing = class_count - len(labels)
     hits = {offset: count_hits(answers, truths, shifted(labels, class_count, offset)) for offset in (0, missing)}
     advice = offset_advice(missing)
@@ -64,12 +64,12 @@ def explain_label_count(task: ImagenetTask, session: Session, labels: Sequence[s
     )
 
 
-def first_answers(task: ImagenetTask, session: Session) -> tuple[list[int], list[str], int]:
-    """For the probes: the class put first, the right label, and how many have it among the best classes.
+def first_answers(task: ImagenetTask, session: Session) -> tuple[list[int], list[str]]:
+    """For the probes: the class put first, and the right label.
 
     Pictures that fail are left out, and copies of one that was tried: they say nothing new.
     """
-    answers, truths, near_hits = [], [], 0
+    answers, truths = [], []
     tried: set[bytes] = set()
     for prepared in _prepared(task, probe_positions(task.images.truths)):
         content = hashlib.sha256(prepared.inputs[0].tobytes()).digest()
@@ -82,8 +82,7 @@ def first_answers(task: ImagenetTask, session: Session) -> tuple[list[int], list
             continue
         answers.append(observation.classes[0])
         truths.append(prepared.context)
-        near_hits += observation.rank is not None
-    return answers, truths, near_hits
+    return answers, truths
 
 
 def _prepared(task: ImagenetTask, positions: Sequence[int]) -> Iterator[Prepared]:
@@ -107,7 +106,7 @@ def _other_normalization(task: ImagenetTask, session: Session, as_given: int) ->
         return None
     hits = {}
     for name in NORMALIZATION_NAMES:
-        answers, truths, _ = first_answers(task.with_normalization(parse_normalization(name)), session)
+        answers, truths = first_answers(task.with_normalization(parse_normalization(name)), session)
         hits[name] = count_hits(answers, truths, task.class_labels)
     best = max(hits, key=lambda name: hits[name])
     if not clearly_better(hits[best], as_given, truths):

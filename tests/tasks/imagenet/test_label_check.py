@@ -56,50 +56,6 @@ def test_a_list_shifted_by_one_is_named_with_the_fix() -> None:
     assert "--label_offset=1" in diagnosis.advice
 
 
-def test_wordnet_ids_in_another_order_are_named() -> None:
-    shuffled = random.Random(1).sample(WNIDS, 1000)
-    answers, truths = simulated(WNIDS, 0.6, 1, 40)
-    diagnosis = diagnose(answers, truths, shuffled, 1000, 0)
-    assert diagnosis is not None
-    assert "with the lines sorted" in diagnosis.finding
-    assert "permuted" in diagnosis.advice
-
-
-def test_names_in_another_order_are_named_where_labels_repeat() -> None:
-    names = random.Random(2).sample([f"name{index}" for index in range(12)], 12)
-    answers, truths = simulated(names, 0.85, 5, 12)
-    diagnosis = diagnose(answers, truths, [*names[5:], *names[:5]], 12, 0)
-    assert diagnosis is not None
-    assert "permuted" in diagnosis.finding
-    assert "came first for" in diagnosis.finding
-
-
-def test_names_in_another_order_are_suspected_with_one_picture_per_label() -> None:
-    names = random.Random(3).sample([f"name{index}" for index in range(1000)], 1000)
-    answers, truths = simulated(names, 0.6, 1, 40)
-    wrong = random.Random(4).sample(names, 1000)
-    diagnosis = diagnose(answers, truths, wrong, 1000, 0, near_hits=1)
-    assert diagnosis is not None
-    assert "probably in another order" in diagnosis.finding
-
-
-@pytest.mark.parametrize("near_hits", [4, 10, 40])
-def test_pictures_that_the_model_gets_nearly_right_are_no_label_problem(near_hits: int) -> None:
-    answers, truths = simulated(WNIDS, 0.0, 1, 40)
-    assert diagnose(answers, truths, WNIDS, 1000, 0, near_hits) is None
-
-
-def test_pictures_that_all_have_one_label_are_no_label_problem() -> None:
-    assert diagnose(list(range(40)), ["n00000999"] * 40, WNIDS, 1000, 0, near_hits=0) is None
-
-
-def test_a_list_whose_second_half_is_reversed_is_named() -> None:
-    answers, truths = simulated(CLASSES_12, 0.95, 5, 12)
-    diagnosis = diagnose(answers, truths, [*CLASSES_12[:6], *CLASSES_12[:5:-1]], 12, 0)
-    assert diagnosis is not None
-    assert "permuted" in diagnosis.finding
-
-
 def test_a_binary_model_at_chance_is_no_label_problem() -> None:
     for seed in range(100):
         chance = random.Random(seed)
@@ -107,11 +63,10 @@ def test_a_binary_model_at_chance_is_no_label_problem() -> None:
         assert diagnose(answers, ["no", "yes"] * 20, ["no", "yes"], 2, 0) is None, seed
 
 
-def test_two_swapped_labels_of_a_binary_model_are_named() -> None:
-    answers, truths = simulated(["no", "yes"], 0.9, 20, 2)
-    assert diagnose(answers, truths, ["no", "yes"], 2, 0) is None
-    diagnosis = diagnose(answers, truths, ["yes", "no"], 2, 0)
-    assert diagnosis is not None
+def test_names_in_another_order_are_left_to_the_accuracy() -> None:
+    names = [f"name{index}" for index in range(12)]
+    answers, truths = simulated(names, 0.85, 5, 12)
+    assert diagnose(answers, truths, [*names[5:], *names[:5]], 12, 0) is None
 
 
 def test_offsets() -> None:
