@@ -56,8 +56,7 @@ def assemble_native(
     places did the same, the reference is that of the first run's place, and those of others are tests; an
     inference_diff has one of each place. ``started_at`` is ISO 8601, ``elapsed_s`` what the command took until now, in
     seconds. A configuration is ``not measured``, with the reason, where a run of it did not come to its end, or where
-    its log does not prove that the delegates that it asked for took nodes, unless the request allows a fallback, or
-    where its text and its result file contradict each other.
+    its log does not prove that the delegates that it asked for took nodes, unless the request allows a fallback.
     Raises :class:`~evaltools.errors.UsageError` for parts of a task whose figures do not add up.
     """
     runs = runs if inputs.task == "inference_diff" else _with_one_reference(runs)

@@ -13,7 +13,7 @@ from evaltools.errors import DataError, UsageError
 from evaltools.native.logs.delegate_use import FALLBACK_HINT
 from evaltools.native.logs.evaluation import FAILED, UNCONSUMED, NativeEvaluationLog, parse_evaluation_log
 from evaltools.native.logs.evaluation_proto import read_evaluation_proto
-from evaltools.native.logs.run import ClassifierFigures, NativeFigures, NativeRun, require_agreement, task_of
+from evaltools.native.logs.run import ClassifierFigures, NativeFigures, NativeRun, task_of
 from evaltools.result.device import DeviceFacts
 from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
 from evaltools.tasks.native.delegation import NativeDelegation, delegation_of
@@ -144,18 +144,12 @@ def _delegation(inputs: NativeInputs, run: NativeRun) -> NativeDelegation:
 
 
 def _read(inputs: NativeInputs, run: NativeRun) -> tuple[NativeEvaluationLog, NativeFigures | str]:
-    """The outcome of one run: its figures, or why it has none.
-
-    Its text and its result file may contradict each other.
-    """
+    """The outcome of one run: its figures, or why it has none."""
     try:
         log = parse_evaluation_log(run.log)
     except DataError as error:
         return parse_evaluation_log(""), str(error)
-    try:
-        return log, _figures(inputs, run, log)
-    except DataError as error:
-        return log, str(error)
+    return log, _figures(inputs, run, log)
 
 
 def _figures(inputs: NativeInputs, run: NativeRun, log: NativeEvaluationLog) -> NativeFigures | str:
@@ -171,7 +165,6 @@ def _figures(inputs: NativeInputs, run: NativeRun, log: NativeEvaluationLog) -> 
         return f"the native tool's result file cannot be read: {error}"
     if task_of(figures) != inputs.task:
         return f"the result file is one of {task_of(figures)}; give the program of {inputs.task}"
-    require_agreement(figures, log)
     expected = len(range(run.part, inputs.example_count, run.parts))
     if figures.runs != expected:
         return f"the native tool evaluated {figures.runs} examples, there were {expected}"
@@ -187,9 +180,9 @@ def _failure(run: NativeRun, log: NativeEvaluationLog) -> str | None:
     ignored = [warning for warning in log.warnings if warning.startswith(UNCONSUMED)]
     if ignored:
         return f'the native tool warned "{ignored[0]}", and went on without; take a binary that has these flags'
-    if run.exit_code is None and run.proto is None and not log.is_complete:
+    if run.exit_code is None and run.proto is None:
         progress = "" if log.progress is None else f", at {log.progress} %"
-        return f"the text of the native tool ends before its figures{progress}"
+        return f"there is no result file of the native tool, and its text does not say how it ended{progress}"
     return None
 
 

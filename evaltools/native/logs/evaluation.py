@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -18,23 +17,10 @@ NativeTask = Literal["imagenet", "inference_diff", "coco"]
 FAILED: Final = "Could not run the task evaluation!"
 WITHOUT_TRUTH: Final = "mAP metrics are meaningless w/o ground truth."
 UNCONSUMED: Final = "Unconsumed cmdline flags:"
-NATIVE_TOP_K: Final = 10
 _NOISE: Final = frozenset({"", "All log messages before absl::InitializeLog() is called are written to STDERR"})
 _INT: Final = r"-?\d{1,18}"
 _FINITE: Final = rf"{_INT}(?:\.\d{{1,18}})?(?:e[+-]?\d{{1,3}})?"
 _REAL: Final = rf"(?:{_FINITE}|-?nan|-?inf)"
-_LATENCY: Final = rf"avg=(?P<avg>{_FINITE})\(us\), std_dev=(?P<std>{_INT})\(us\)"
-_RUNS: Final = re.compile(r"Num evaluation runs: (?P<runs>\d{1,9})")
-_PREPROCESSING: Final = re.compile(f"Preprocessing latency: {_LATENCY}")
-_INFERENCE: Final = re.compile(f"Inference latency: {_LATENCY}")
-_REFERENCE: Final = re.compile(f"Reference run latency: {_LATENCY}")
-_TEST: Final = re.compile(f"Test run latency: {_LATENCY}")
-_TOP_K: Final = re.compile(rf"Top-(?P<key>\d{{1,4}}) Accuracy: (?P<value>{_REAL})")
-_PRECISION: Final = re.compile(rf"Average Precision \[IOU Threshold=(?P<key>{_FINITE})\]: (?P<value>{_REAL})")
-_OVERALL: Final = re.compile(rf"Overall mAP: (?P<value>{_REAL})")
-_DIFFERENCE: Final = re.compile(
-    rf"OutputDiff\[(?P<key>\d{{1,6}})\]: avg_error=(?P<avg>{_REAL}), std_dev=(?P<std>{_REAL})"
-)
 _PROGRESS: Final = re.compile(r"(?:Evaluated|Finished): (?P<percent>\d{1,9})%")
 _CRASH: Final = re.compile(r"terminate called .+|what\(\): .+")
 _IMAGE: Final = "Image: "
@@ -52,20 +38,6 @@ _NUMBER: Final = re.compile(_REAL)
 _WHOLE: Final = re.compile(_INT)
 
 
-class LoggedLatency(NamedTuple):
-    """Average with six digits and standard deviation cut to a whole number, in microseconds."""
-
-    avg_us: float
-    std_us: int
-
-
-class LoggedDifference(NamedTuple):
-    """Over the runs, average and standard deviation of the mean error of an output; NaN where there is no number."""
-
-    avg_error: float
-    std_dev: float
-
-
 class LoggedPicture(Struct, frozen=True):
     """What ``--debug_mode`` prints of a picture; numbers have six digits, classes have the tool's offset added."""
 
@@ -74,51 +46,16 @@ class LoggedPicture(Struct, frozen=True):
 
 
 class NativeEvaluationLog(Struct, frozen=True):
-    """What a text says; None or empty where it does not say it. Times are in microseconds, shares 0..1.
+    """What a text says beside its figures, which are those of the result file; None or empty where it does not say it.
 
-    ``topk`` has the accuracies by K, ``precisions`` the average precisions by IoU threshold, ``differences`` those of
-    outputs by number. ``without_truth``: the tool warned that it had no ground truth; it prints an mAP of 0 then.
     ``pictures`` has those whose block is whole. ``progress`` is the last that was told, in percent as printed, which
     can be above 100. ``errors`` holds what was logged as an error or as fatal, and what a crash said.
     """
 
-    runs: int | None
-    preprocessing: LoggedLatency | None
-    inference: LoggedLatency | None
-    reference: LoggedLatency | None
-    test: LoggedLatency | None
-    topk: dict[int, float]
-    precisions: dict[float, float]
-    overall_map: float | None
-    without_truth: bool
-    differences: dict[int, LoggedDifference]
     pictures: tuple[LoggedPicture, ...]
     progress: int | None
     warnings: tuple[str, ...]
     errors: tuple[str, ...]
-
-    @property
-    def task(self) -> NativeTask | None:
-        """Whose text this is; None where it ends before that shows."""
-        if self.reference or self.test or self.differences:
-            return "inference_diff"
-        if self.precisions or self.overall_map is not None or self.without_truth or self.pictures:
-            return "coco"
-        return "imagenet" if self.topk or (self.runs == 0 and self.inference) else None
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the evaluation came to its end.
-
-        How many outputs an inference diff has the text does not say: those at the end may be missing.
-        """
-        if self.runs is None or FAILED in self.errors:
-            return False
-        if self.task == "coco":
-            return self.inference is not None and self.overall_map is not None
-        if self.task == "inference_diff":
-            return self.test is not None and bool(self.differences)
-        return self.task == "imagenet" and (self.runs == 0 or sorted(self.topk) == [*range(1, NATIVE_TOP_K + 1)])
 
     @property
     def failure(self) -> str | None:
@@ -132,11 +69,11 @@ def parse_evaluation_log(text: str) -> NativeEvaluationLog:
 
     Prefixes may be missing. What stands twice, as a phone prints it to stdout and to logcat, counts once. A last line
     without its end is passed over: it may be cut within a number. Lines about anything else are, too. Raises
-    :class:`DataError` where the text holds more than one evaluation.
+    :class:`DataError` where the text has two different lists of detections of a picture.
 
-    >>> log = parse_evaluation_log("INFO: Num evaluation runs: 4\nINFO: Top-1 Accuracy: 0.75\nINFO: Top-2 Acc")
-    >>> log.runs, log.topk, log.task, log.is_complete
-    (4, {1: 0.75}, 'imagenet', False)
+    >>> log = parse_evaluation_log("INFO: Evaluated: 4%\nERROR: no memory\nINFO: Evalua")
+    >>> log.progress, log.failure
+    (4, 'no memory')
     """
     records = plain_lines(text[: text.rfind("\n") + 1])
     blocks = _PictureBlocks()
@@ -145,25 +82,10 @@ def parse_evaluation_log(text: str) -> NativeEvaluationLog:
         for record in records
         if record.level in ("", "INFO") and record.text and not blocks.take(record.text.strip())
     ]
-    overall = _only(_OVERALL, lines)
-    runs = _only(_RUNS, lines)
     progress = [found for found in map(_PROGRESS.fullmatch, lines) if found]
     errors = [record.text for record in records if record.level in ("ERROR", "FATAL") and record.text]
     warnings = [record.text for record in records if _is_warning(record) and record.text not in _NOISE]
     return NativeEvaluationLog(
-        runs=int(runs["runs"]) if runs else None,
-        preprocessing=_latency(_PREPROCESSING, lines),
-        inference=_latency(_INFERENCE, lines),
-        reference=_latency(_REFERENCE, lines),
-        test=_latency(_TEST, lines),
-        topk={int(key): float(found["value"]) for key, found in _stated(_TOP_K, lines).items()},
-        precisions={float(key): float(found["value"]) for key, found in _stated(_PRECISION, lines).items()},
-        overall_map=float(overall["value"]) if overall else None,
-        without_truth=WITHOUT_TRUTH in warnings,
-        differences={
-            int(key): LoggedDifference(float(found["avg"]), float(found["std"]))
-            for key, found in _stated(_DIFFERENCE, lines).items()
-        },
         pictures=blocks.whole(),
         progress=int(progress[-1]["percent"]) if progress else None,
         warnings=tuple(dict.fromkeys(warnings)),
@@ -176,27 +98,6 @@ def _is_warning(record: LogLine) -> bool:
     if record.level:
         return record.level == "WARNING"
     return record.text == WITHOUT_TRUTH or record.text.startswith(UNCONSUMED)
-
-
-def _stated(pattern: re.Pattern[str], lines: Iterable[str]) -> dict[str, re.Match[str]]:
-    """The lines that state a figure, by what each is about; DataError where two state different ones of the same."""
-    found: dict[str, re.Match[str]] = {}
-    for match in map(pattern.fullmatch, lines):
-        if match:
-            earlier = found.setdefault(match.groupdict().get("key", ""), match)
-            if earlier[0] != match[0]:
-                message = f"the text says {earlier[0]!r} and {match[0]!r}; give the text of one native evaluation alone"
-                raise DataError(message)
-    return found
-
-
-def _only(pattern: re.Pattern[str], lines: Iterable[str]) -> re.Match[str] | None:
-    return _stated(pattern, lines).get("")
-
-
-def _latency(pattern: re.Pattern[str], lines: Iterable[str]) -> LoggedLatency | None:
-    found = _only(pattern, lines)
-    return LoggedLatency(float(found["avg"]), int(found["std"])) if found else None
 
 
 class _PictureBlocks:

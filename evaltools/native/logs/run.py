@@ -1,18 +1,15 @@
-"""A run of a native evaluation: what it printed and wrote, and the figures that both agree on."""
+"""A run of a native evaluation: what it printed and wrote, and its figures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
 from msgspec import Struct
 
 from evaltools.configuration import Configuration
-from evaltools.errors import DataError
 from evaltools.native.logs.delegates import delegate_lines
-from evaltools.native.logs.evaluation import LoggedLatency, NativeEvaluationLog, NativeTask
+from evaltools.native.logs.evaluation import NativeTask
 
-_ADVICE: Final = "give the two of one run"
 _DETECTIONS: Final = ("INFO:   ", "INFO: Object [", "INFO: Image: ", "INFO: ====")
 
 
@@ -119,53 +116,3 @@ def task_of(figures: NativeFigures) -> NativeTask:
     if isinstance(figures, ClassifierFigures):
         return "imagenet"
     return "coco" if isinstance(figures, DetectorFigures) else "inference_diff"
-
-
-def require_agreement(figures: NativeFigures, log: NativeEvaluationLog) -> None:
-    """Refuse figures of a result file that the text of the same run contradicts; raises :class:`DataError`.
-
-    The text has six digits, and may be cut off: only what it says is held against the file.
-    """
-    task = task_of(figures)
-    if log.task not in (None, task):
-        raise DataError(f"the text is that of {log.task}, the result file that of {task}; {_ADVICE}")
-    for what, printed, exact in _stated(figures, log):
-        if exact is None or f"{exact:g}" != f"{printed:g}":
-            found = "nothing" if exact is None else f"{exact:g}"
-            raise DataError(f"the text says {what} {printed:g}, the result file {found}; {_ADVICE}")
-
-
-def _stated(figures: NativeFigures, log: NativeEvaluationLog) -> Iterator[tuple[str, float, float | None]]:
-    """What a figure is called, its value in the text and in the file."""
-    if log.runs is not None:
-        yield "Num evaluation runs", log.runs, figures.runs
-    if isinstance(figures, DiffFigures):
-        yield from _latency("Reference run latency", log.reference, figures.reference)
-        yield from _latency("Test run latency", log.test, figures.test)
-        for number, logged in log.differences.items():
-            found = figures.differences[number] if number < len(figures.differences) else None
-            yield f"OutputDiff[{number}] avg_error", logged.avg_error, found.avg_error if found else None
-            yield f"OutputDiff[{number}] std_dev", logged.std_dev, found.std_dev if found else None
-        return
-    yield from _latency("Preprocessing latency", log.preprocessing, figures.preprocessing)
-    yield from _latency("Inference latency", log.inference, figures.inference)
-    if isinstance(figures, ClassifierFigures):
-        yield from _shares("Top-{:g} Accuracy", log.topk, enumerate(figures.accuracies, start=1))
-        return
-    yield from _shares("Average Precision at IoU {:g}", log.precisions, figures.precisions)
-    if log.overall_map is not None and not log.without_truth:
-        yield "Overall mAP", log.overall_map, figures.overall
-
-
-def _latency(what: str, logged: LoggedLatency | None, found: NativeLatency) -> Iterator[tuple[str, float, float]]:
-    if logged is not None:
-        yield f"{what} avg", logged.avg_us, found.avg_us
-        yield f"{what} std_dev", logged.std_us, found.std_us or 0
-
-
-def _shares(
-    words: str, logged: dict[int, float] | dict[float, float], found: Iterable[tuple[float, float]]
-) -> Iterator[tuple[str, float, float | None]]:
-    by_key = {f"{key:g}": value for key, value in found}
-    for key, value in logged.items():
-        yield words.format(key), value, by_key.get(f"{key:g}")

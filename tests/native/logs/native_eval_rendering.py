@@ -1,76 +1,70 @@
-"""What was read of a native evaluation's text, printed again by our own native faces."""
+"""The figures of a native evaluation's result file, printed by our own native faces."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from evaltools.metrics.classification import ClassificationMetrics
-from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.metrics.native_error import NativeError
 from evaltools.metrics.topk import TopKAccuracy
 from evaltools.native.lines.evaluation import native_lines
-from evaltools.native.logs.evaluation import LoggedLatency, NativeEvaluationLog
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.native.logs.evaluation import LoggedPicture
+from evaltools.native.logs.run import ClassifierFigures, DetectorFigures, DiffFigures, NativeFigures
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.coco.native_lines import debug_lines
 from evaltools.tasks.imagenet.result import Classified
+from evaltools.tasks.native.figures import as_latency
 from tests import results
 from tests.tasks.coco.results import TRUTH, detection_result, figures, picture, with_data, with_figures
 from tests.tasks.inference_diff.test_report import DIFFERENCE, comparison, judged
 from tests.tasks.inference_diff.test_report import result as diff_result
 
 
-def rendered(log: NativeEvaluationLog) -> list[str]:
-    """The lines of stdout that the text of a whole evaluation had."""
-    if log.task == "coco":
-        return _detection_lines(log)
-    return native_lines(_diff(log) if log.task == "inference_diff" else _classification(log))
+def rendered(figures: NativeFigures, pictures: Sequence[LoggedPicture] = ()) -> list[str]:
+    """The lines of stdout of a whole evaluation; of coco with the detections of ``pictures``."""
+    if isinstance(figures, DetectorFigures):
+        return _detection_lines(figures, pictures)
+    return native_lines(_diff(figures) if isinstance(figures, DiffFigures) else _classification(figures))
 
 
-def _latency(found: LoggedLatency | None) -> Latency:
-    assert found is not None
-    return replace(summarise_latency([]), count=1, avg_us=found.avg_us, std_us=found.std_us)
-
-
-def _classification(log: NativeEvaluationLog) -> EvaluationResult:
-    assert log.runs is not None
-    accuracies = TopKAccuracy(log.runs, tuple(log.topk.values()))
-    measured = replace(
-        results.configuration("test"),
-        inference_latency=_latency(log.inference),
-    )
+def _classification(found: ClassifierFigures) -> EvaluationResult:
+    accuracies = TopKAccuracy(found.runs, found.accuracies)
+    measured = replace(results.configuration("test"), inference_latency=as_latency(found.inference))
     answered = {"test": Classified(ClassificationMetrics(accuracies, 0, 1), [])}
-    return results.result(measured, preprocessing=_latency(log.preprocessing), answered=answered)
+    return results.result(measured, preprocessing=as_latency(found.preprocessing), answered=answered)
 
 
-def _detection_lines(log: NativeEvaluationLog) -> list[str]:
-    assert log.runs is not None
-    assert log.overall_map is not None
-    pictures = [picture(found.name, test=list(found.detections)) for found in log.pictures]
-    made = detection_result("test", pictures=pictures, truth=None if log.without_truth else TRUTH)
-    made = replace(made, configurations=[_measured(log, made.configurations[0])])
-    made = with_data(made, native=True, preprocessing_latency=_latency(log.preprocessing))
-    precision = NativeAveragePrecision(tuple(log.precisions.values()), log.overall_map, 1, 0)
-    made = with_figures(made, replace(figures("test"), native=None if log.without_truth else precision))
+def _detection_lines(found: DetectorFigures, logged: Sequence[LoggedPicture]) -> list[str]:
+    has_truth = found.overall is not None
+    pictures = [picture(each.name, test=list(each.detections)) for each in logged]
+    made = detection_result("test", pictures=pictures, truth=TRUTH if has_truth else None)
+    measured = replace(
+        made.configurations[0],
+        role="test",
+        inference_latency=as_latency(found.inference),
+        finished_examples=found.runs,
+    )
+    made = replace(made, configurations=[measured])
+    made = with_data(made, native=True, preprocessing_latency=as_latency(found.preprocessing))
+    precision = NativeAveragePrecision(tuple(value for _, value in found.precisions), found.overall or 0.0, 1, 0)
+    made = with_figures(made, replace(figures("test"), native=precision if has_truth else None))
     return [f"INFO: {line}" for line in debug_lines(made, "test")] + native_lines(made)
 
 
-def _measured(log: NativeEvaluationLog, entry: ConfigurationResult) -> ConfigurationResult:
-    assert log.runs is not None
-    return replace(entry, role="test", inference_latency=_latency(log.inference), finished_examples=log.runs)
-
-
-def _diff(log: NativeEvaluationLog) -> EvaluationResult:
+def _diff(found: DiffFigures) -> EvaluationResult:
     outputs = [
-        judged(replace(DIFFERENCE, native=NativeError(found.avg_error, found.std_dev, None, None)))
-        for found in log.differences.values()
+        judged(replace(DIFFERENCE, native=NativeError(each.avg_error, each.std_dev, None, None)))
+        for each in found.differences
     ]
     made = diff_result(comparison("test", *outputs))
     reference, test = made.configurations
     return replace(
         made,
         configurations=[
-            replace(reference, inference_latency=_latency(log.reference), finished_examples=log.runs or 0),
-            replace(test, inference_latency=_latency(log.test), finished_examples=log.runs or 0),
+            replace(reference, inference_latency=as_latency(found.reference), finished_examples=found.runs),
+            replace(test, inference_latency=as_latency(found.test), finished_examples=found.runs),
         ],
     )

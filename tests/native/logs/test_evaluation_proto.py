@@ -1,4 +1,4 @@
-"""Result files of native evaluations: read field by field, damaged, and held against the text of the same run."""
+"""Result files of native evaluations: read field by field, and damaged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 from evaltools.errors import DataError
 from evaltools.metrics.latency import summarise_latency
 from evaltools.native.lines.latency import fill_latency
-from evaltools.native.logs.evaluation import parse_evaluation_log
 from evaltools.native.logs.evaluation_proto import read_evaluation_proto
 from evaltools.native.logs.run import (
     ClassifierFigures,
@@ -21,7 +20,6 @@ from evaltools.native.logs.run import (
     DiffFigures,
     NativeDifference,
     NativeLatency,
-    require_agreement,
 )
 from evaltools.proto import message_class
 
@@ -187,83 +185,3 @@ def test_a_file_that_is_cut_or_damaged_gives_figures_or_an_error_for_users(made:
 def test_bytes_that_are_no_message_are_refused() -> None:
     with pytest.raises(DataError, match="is no EvaluationStageMetrics of 3 bytes"):
         read_evaluation_proto(b"\xff\xff\xff")
-
-
-CLASSIFIER_TEXT = """\
-Num evaluation runs: 4
-Preprocessing latency: avg=60(us), std_dev=0(us)
-Inference latency: avg=6(us), std_dev=1(us)
-Top-1 Accuracy: 0.25
-Top-2 Accuracy: 0.75
-"""
-DETECTOR_TEXT = """\
-Num evaluation runs: 4
-Inference latency: avg=6(us), std_dev=1(us)
-Average Precision [IOU Threshold=0.5]: 0.2
-Average Precision [IOU Threshold=0.55]: 0.1
-Overall mAP: 0.15
-"""
-DIFF_TEXT = """\
-Num evaluation runs: 2
-Reference run latency: avg=3.5(us), std_dev=1(us)
-Test run latency: avg=7.16667(us), std_dev=0(us)
-OutputDiff[0]: avg_error=0.375, std_dev=0.125
-OutputDiff[1]: avg_error=nan, std_dev=-nan
-"""
-PAIRS = {
-    "imagenet": (CLASSIFIER_TEXT, imagenet()),
-    "coco": (DETECTOR_TEXT, coco()),
-    "inference_diff": (DIFF_TEXT, diff()),
-}
-
-
-@pytest.mark.parametrize(("text", "message"), PAIRS.values(), ids=PAIRS)
-def test_text_and_file_of_one_run_agree_also_where_the_text_is_cut(text: str, message: Any) -> None:
-    figures = read(message)
-    for end in range(len(text) + 1):
-        require_agreement(figures, parse_evaluation_log(text[:end]))
-
-
-@pytest.mark.parametrize(
-    ("task", "old", "new", "said"),
-    [
-        ("imagenet", "runs: 4", "runs: 5", "the text says Num evaluation runs 5, the result file 4"),
-        ("imagenet", "avg=60(", "avg=60.0001(", r"Preprocessing latency avg 60\.0001, the result file 60"),
-        ("imagenet", "std_dev=1(", "std_dev=2(", "Inference latency std_dev 2, the result file 1"),
-        (
-            "imagenet",
-            "Top-2 Accuracy: 0.75",
-            "Top-2 Accuracy: 0.750001",
-            r"Top-2 Accuracy 0\.750001, the result file 0\.75",
-        ),
-        ("imagenet", "Top-2", "Top-3", r"Top-3 Accuracy 0\.75, the result file nothing"),
-        (
-            "imagenet",
-            "Top-1 Accuracy: 0.25",
-            "Overall mAP: 0",
-            "the text is that of coco, the result file that of imagenet",
-        ),
-        ("coco", "0.55]: 0.1", "0.55]: 0.2", r"IoU 0\.55 0\.2, the result file 0\.1"),
-        ("coco", "mAP: 0.15", "mAP: 0.16", r"Overall mAP 0\.16, the result file 0\.15"),
-        ("inference_diff", "avg=7.16667", "avg=7.16666", "Test run latency avg"),
-        (
-            "inference_diff",
-            "avg_error=0.375",
-            "avg_error=nan",
-            r"OutputDiff\[0\] avg_error nan, the result file 0\.375",
-        ),
-        ("inference_diff", "OutputDiff[1]", "OutputDiff[2]", r"OutputDiff\[2\] avg_error nan, the result file nothing"),
-    ],
-)
-def test_a_text_that_says_something_else_is_refused(task: str, old: str, new: str, said: str) -> None:
-    text, message = PAIRS[task]
-    assert old in text
-    with pytest.raises(DataError, match=said):
-        require_agreement(read(message), parse_evaluation_log(text.replace(old, new)))
-
-
-def test_the_map_of_no_ground_truth_is_no_contradiction() -> None:
-    text = "WARN: mAP metrics are meaningless w/o ground truth.\nOverall mAP: 0\n"
-    require_agreement(read(coco(truth=False)), parse_evaluation_log(text))
-    with pytest.raises(DataError, match="the result file nothing"):
-        require_agreement(read(coco(truth=False)), parse_evaluation_log("Overall mAP: 0\n"))
