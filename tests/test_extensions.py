@@ -99,7 +99,7 @@ def test_a_delegate_of_another_package_is_one_of_ours(tmp_path: Path, model: Pat
     (test,) = [entry for entry in json.loads(result.read_text())["configurations"] if entry["role"] == "test"]
     assert test["flags"] == ["--use_rounding=true", "--rounding_precision=bf16"]
     assert "ROUNDING" in evaltools_with(environment, "delegates").stdout
-    assert "--rounding_precision" in evaltools_with(environment, "diff", "--help").stdout
+    assert "--rounding_precision" in evaltools_with(environment, "diff", "--help=all").stdout
     there = evaltools_with(environment, "device", "run", "diff", *flags, "--use_rounding=true", "--serials=none")
     assert there.returncode == 2
     assert "--use_rounding comes from another package, which is not on devices" in there.stderr

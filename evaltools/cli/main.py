@@ -117,7 +117,7 @@ def _interrupted(arguments: Sequence[str]) -> str:
 def _dispatch(arguments: list[str]) -> int:
     if not arguments:
         return _printed(_help_text()) or USAGE
-    if arguments[0] in ("-h", "--help", "help"):
+    if arguments[0] in ("-h", "--help", "--help=all", "help"):
         return _printed(_help_text())
     if arguments[0] == "--version":
         return _printed(_version())

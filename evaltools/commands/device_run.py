@@ -36,7 +36,7 @@ Runs evaltools {task} on a device over adb: sends model, inputs and program, sea
 The flags below "devices" are about that, all others are those of evaltools {task}.
 stdout, stderr and result files are those of evaltools {task}; the result says how the device was."""
 _EXIT_CODE_HELP: Final = {KIND.name: DEVICE_BENCHMARK_EXIT_CODE_HELP, LOCATE.name: DEVICE_LOCATE_EXIT_CODE_HELP}
-HELP: Final = ("-h", "--help")
+HELP: Final = ("-h", "--help", "--help=all")
 
 
 def parse(word: str, rest: Sequence[str], folder: Path | None = None) -> Request:

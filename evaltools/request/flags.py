@@ -19,6 +19,7 @@ from evaltools.errors import UsageError
 from evaltools.gone import GONE
 from evaltools.parameter import BOOLEANS, Parameter, Value, did_you_mean, format_value, split_flag
 from evaltools.request import Options, Values, require_apart
+from evaltools.request.common_flags import MOST_LISTED, common_groups, summary_of, where_the_others_are
 from evaltools.request.sweep import sweep_configurations
 from evaltools.text import columns_of, wrapped
 
@@ -26,6 +27,10 @@ TEST_NAME: Final = "test"
 _HERE: Final = Path()
 
 _LONG_LINE: Final = 100
+HELP_OF_ALL: Final = "--help=all"
+_PLACE_OF_SUMMARIES: Final = 36
+_WIDTH_IN_PIPES: Final = 120
+_MOST_LINES: Final = 120
 
 
 class GivenFlags(Values, frozen=True):
@@ -124,6 +129,7 @@ def parse_flags(
 ) -> GivenFlags:
     """Parse a command line; raises :class:`UsageError` for what is unknown or without effect. ``--help`` prints, exits.
 
+    Where there are many flags it lists those that most people need; ``--help=all`` lists every one.
     ``--use_gpu=true``, ``--use_gpu true``, ``--use_gpu``, ``--nouse_gpu``, dashes for underscores and short names are
     accepted; words that are no flags are values of the parameter that is positional, if there is one. A flag that has
     no effect without another one is refused where the words are the whole command.
@@ -131,6 +137,9 @@ def parse_flags(
     parameters = {parameter.name: parameter for group in groups.values() for parameter in group}
     by_name = {name: parameter for parameter in parameters.values() for name in parameter.names} | parameters
     columns = columns_of(sys.stdout)
+    if HELP_OF_ALL not in arguments and len(parameters) > MOST_LISTED and _asks_for_help(arguments):
+        print(_short_help(command, description, groups, columns))
+        raise SystemExit(0)
     parser = _Parser(
         prog=f"evaltools {command}",
         usage=f"evaltools {command} --flag=value ...",
@@ -145,7 +154,8 @@ def parse_flags(
         for parameter in group:
             names = [name for name, found in by_name.items() if found is parameter]
             _add(section, parameter, sorted(names, key=parameter.name.__ne__))
-    known, others = parser.parse_known_args(_normalised(arguments, by_name))
+    words = ["--help" if word == HELP_OF_ALL else word for word in arguments]
+    known, others = parser.parse_known_args(_normalised(words, by_name))
     positional = next((parameter.name for parameter in parameters.values() if parameter.positional), None)
     for word in others:
         if positional is None or word.startswith("-") or word.partition("=")[0].replace("-", "_") in by_name:
@@ -155,6 +165,43 @@ def parse_flags(
         flags.refuse_without_effect()
     flags.refuse_one_file_of_two()
     return flags
+
+
+def _asks_for_help(words: Sequence[str]) -> bool:
+    return any(word in ("--help", "-h") for word in words)
+
+
+def _short_help(command: str, description: str, groups: Mapping[str, Sequence[Parameter]], columns: int | None) -> str:
+    """The flags that most people need, each with a sentence, or a line of it where the whole would be long."""
+    listed = common_groups(groups)
+    width = columns or _WIDTH_IN_PIPES
+    for lines_each in (None, 1):
+        lines = [f"usage: evaltools {command} --flag=value ...", "", wrapped(_in_paragraphs(description), width)]
+        for title, group in listed.items():
+            lines += ["", f"{title}:"]
+            for parameter in group:
+                lines += _summary_lines(parameter, width, lines_each)
+        text = "\n".join([*lines, "", wrapped(where_the_others_are(groups, listed), width)])
+        if len(text.splitlines()) <= _MOST_LINES:
+            break
+    return text
+
+
+def _summary_lines(parameter: Parameter, width: int, most: int | None) -> list[str]:
+    """The name of a flag, and its first sentence in at most so many lines."""
+    indent = " " * _PLACE_OF_SUMMARIES
+    name = f"  --{', --'.join(parameter.names)}".ljust(_PLACE_OF_SUMMARIES)
+    is_long = not name.endswith(" ")
+    text = textwrap.wrap(
+        summary_of(parameter),
+        width - len(indent),
+        max_lines=most,
+        placeholder=" ...",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    first = [name, indent + text[0]] if is_long else [name + text[0]]
+    return [*first, *(indent + line for line in text[1:])]
 
 
 def _in_paragraphs(text: str) -> str:

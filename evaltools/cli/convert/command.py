@@ -158,7 +158,7 @@ def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
     if not arguments:
         return _printed(_help_text()) or USAGE
-    if arguments[0] in ("-h", "--help", "help"):
+    if arguments[0] in ("-h", "--help", "--help=all", "help"):
         return _printed(_help_text())
     name, rest = arguments[0], arguments[1:]
     if name not in FORMATS:

@@ -25,7 +25,7 @@ def run(arguments: list[str]) -> int:
         complain(f"evaltools: missing: the action of evaltools device\n{_help_text()}")
         return USAGE
     name, rest = arguments[0], arguments[1:]
-    if name in ("-h", "--help", "help"):
+    if name in ("-h", "--help", "--help=all", "help"):
         return OK if tell(_help_text()) else NOT_WRITTEN
     if name not in ACTIONS:
         hint = did_you_mean(name, ACTIONS)

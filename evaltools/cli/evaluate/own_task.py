@@ -14,7 +14,7 @@ a task without code. An installed task needs its name alone. evaltools run FILE.
 
 def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
-    if arguments[:1] in (["--help"], ["-h"]):
+    if arguments[:1] in (["--help"], ["--help=all"], ["-h"]):
         print(_USAGE)
         return 0
     if not arguments or arguments[0].startswith("-"):

@@ -223,7 +223,7 @@ def test_the_help_of_a_task_has_its_own_flags_and_those_about_devices(
     task: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as caught:
-        run([task, "--help"])
+        run([task, "--help=all"])
     assert caught.value.code == 0
     shown = capsys.readouterr().out
     assert shown.startswith(f"usage: evaltools device run {task} --flag=value ...\n")
