@@ -107,6 +107,22 @@ class Graph(Struct, frozen=True):
         """The tensor of that index, None for an input that is left out."""
         return self.tensors[index] if 0 <= index < len(self.tensors) else None
 
+    def types_of(self, node: Operation) -> str:
+        """The types that a node computes with: those of its inputs, of its constants in brackets, and of its outputs.
+
+        >>> fed = GraphTensor(0, "", "float32", (), ())
+        >>> weights = GraphTensor(1, "", "int8", (), (), constant=memoryview(b"1"))
+        >>> Graph((fed, weights), (), (), ()).types_of(Operation(0, "CONV_2D", (0, 1), (0,)))
+        'float32 [int8] -> float32'
+        """
+        fed = [tensor for tensor in map(self.tensor, node.inputs) if tensor is not None]
+        given = [tensor for tensor in map(self.tensor, node.outputs) if tensor is not None]
+        parts = [", ".join(dict.fromkeys(tensor.dtype for tensor in fed if tensor.constant is None))]
+        constants = ", ".join(dict.fromkeys(tensor.dtype for tensor in fed if tensor.constant is not None))
+        parts += [f"[{constants}]"] if constants else []
+        parts += ["->", ", ".join(dict.fromkeys(tensor.dtype for tensor in given))]
+        return " ".join(part for part in parts if part)
+
 
 class ModelContents(Struct, frozen=True):
     """All graphs of a model, the keys of its signatures, the names of its metadata, the bytes of its constants."""

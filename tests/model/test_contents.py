@@ -32,6 +32,8 @@ def test_tensors_nodes_and_constants_are_counted(tmp_path: Path) -> None:
     found = contents_of(tmp_path, tiny_models.conv(shape=(1, 8, 8, 3), filters=4))
     assert (len(found.graphs), found.tensor_count, operator_counts(found.graphs)) == (1, 4, {"CONV_2D": 1})
     assert found.constant_bytes == 4 * (4 * 3 * 3 * 3 + 4)
+    (node,) = found.main.nodes
+    assert found.main.types_of(node) == "float32 [float32] -> float32"
 
 
 def test_constants_have_their_values(tmp_path: Path) -> None:
