@@ -7,15 +7,15 @@ from typing import Final
 
 GONE: Final[Mapping[str, str]] = {
     "disagreements_path": "--report=page.html shows the pictures that changed",
-    "method": "evaltools locate takes each look that it needs; --operators=FIRST-LAST looks at fewer operators",
     "drawn_examples": "runs on devices and on a cluster share all examples",
     "in_lowest_tenth": "evaltools power is about examples in a random order",
+    "input_cache": "pictures stored in the size of the model's input are read fastest",
+    "input_cache_gb": "no inputs are kept any more; leave it out",
     "limit": "write the limit into a gate file and hold a result to it with evaltools gate",
+    "method": "evaltools locate takes each look that it needs; --operators=FIRST-LAST looks at fewer operators",
     "reference_run": "the reference runs the examples that the others run",
     "sample": "give --num_images=N --order=random, and evaltools power says how large N must be",
     "sample_seed": "give --order=random --seed=S",
     "stop": "give --num_images=N --order=random, and evaltools power says how large N must be",
-    "input_cache": "pictures stored in the size of the model's input are read fastest",
-    "input_cache_gb": "no inputs are kept any more; leave it out",
     "try_advice": "the line on what takes the time names the flags that would use idle cores; run once with them",
 }

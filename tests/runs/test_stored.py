@@ -55,7 +55,6 @@ def test_flags_given_anew_take_the_place_of_the_old_ones() -> None:
         "--executor=ray",
         "--max_crashes=2",
         "--num_images=3",
-        "--order=random",
         "--seed=3",
     ],
 )

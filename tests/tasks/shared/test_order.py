@@ -57,9 +57,10 @@ def test_a_declared_task_takes_the_first_examples_of_the_random_order(task: str)
 def test_embeddings_keep_the_labels_of_their_pictures() -> None:
     """With all pictures in another order every recall is the same."""
     given: dict[str, Any] = {"images": sample.images_dir(), "ground_truth": sample.ground_truth_file()}
+    orders: tuple[dict[str, Any], ...] = ({}, {"order": "random", "seed": 3})
     native, random = (
         et.run("embeddings", sample.model_file("int8"), tests={"xnnpack": "use_xnnpack=true"}, **given, **order)
-        for order in ({}, {"order": "random", "seed": 3})
+        for order in orders
     )
     assert random.result.part.examples_sha256 != native.result.part.examples_sha256
     recalls = [
