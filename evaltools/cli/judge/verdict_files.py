@@ -12,9 +12,7 @@ from evaltools import exit_codes
 from evaltools.errors import OutputError, UsageError
 from evaltools.gates.decide import GateVerdict
 from evaltools.gates.outcome import GateOutcome
-from evaltools.report.files.gates.badge import badge_json
-from evaltools.report.files.gates.junit import junit_xml
-from evaltools.report.files.gates.markdown import markdown_summary
+from evaltools.report.files.gates import badge_json, junit_xml, markdown_summary
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import measured_page, require_page_file

@@ -27,7 +27,7 @@ def plan_files(output: Path, configurations: Sequence[str], stated: str = "") ->
     >>> plan_files(Path("out.pb"), ["test", "gpu fp16"])
     {'test': PosixPath('out.pb'), 'gpu fp16': PosixPath('out.gpu_fp16.pb')}
     """
-    if format_of(output, stated).PER_CONFIGURATION:
+    if format_of(output, stated).is_per_configuration:
         return file_per_configuration(output, configurations)
     return {_WHOLE_RESULT: output}
 

@@ -17,11 +17,11 @@ from evaltools.gates.suite_result import SuiteResult
 from evaltools.report.page.content.bounds import bounded, bounded_section
 from evaltools.report.page.content.page import Download, Page, Part, each_step_once
 from evaltools.report.page.content.sources import Sources
-from evaltools.report.page.sections import benchmarks, first_screen, gates, layers, suite, traces
+from evaltools.report.page.sections import benchmarks, first_screen, gates, layers, suite
 from evaltools.report.page.sections.accuracy import accuracy
 from evaltools.report.page.sections.devices import devices
 from evaltools.report.page.sections.from_tasks import own_sections
-from evaltools.report.page.sections.origin import origin
+from evaltools.report.page.sections.origin import capture, origin
 from evaltools.report.page.sections.pipeline import pipeline
 from evaltools.report.page.sections.proof import proof
 from evaltools.report.page.sections.releases import alone, releases
@@ -222,7 +222,7 @@ def _of_capture(name: str, captured: RunCapture | ModelsCapture, sources: Source
         source=name,
         about="capture",
         sayings=(),
-        sections=(traces.captured(captured),),
+        sections=(capture(captured),),
         downloads=(_download(name, captured, sources),),
         folders=_folders(name, "", sources),
     )

@@ -1,4 +1,4 @@
-"""Where a result comes from: the exact command, the machine, the software, what failed."""
+"""Where a result comes from: the exact command, the machine, the software, what failed, its trace."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaltools.report.page.content.page import some_of
-from evaltools.report.page.sections.traces import traces
+from evaltools.report.tables.capture import models_in_words, run_in_words
+from evaltools.result.capture import ModelsCapture, RunCapture
 from evaltools.result.evaluation import Environment, FailedExample
-from evaltools.result.section import Block, Cell, Section, Table
+from evaltools.result.section import Block, Cell, Files, Lines, Linked, Section, Table
 
 _MOST_FAILED: Final = 10
 _WRITTEN: Final = (
@@ -20,6 +21,8 @@ _WRITTEN: Final = (
     "--save_outputs=",
 )
 """The beginnings of flags that name files which tell more."""
+_OPENED_BY: Final = "ui.perfetto.dev (open trace file) and chrome://tracing show it"
+_OF_A_CAPTURE: Final = "trace.json"
 
 
 def origin(environment: Environment, failed: Sequence[FailedExample] | None = None) -> Section:
@@ -39,7 +42,7 @@ def origin(environment: Environment, failed: Sequence[FailedExample] | None = No
     if written:
         rows.insert(1, ("files", ", ".join(written)))
     shows = "every read, decode, run and write" if failed is not None else "loading, runs, memory, operators"
-    blocks: list[Block] = [Table("As it was run", (), rows), *traces(environment.trace, shows)]
+    blocks: list[Block] = [Table("As it was run", (), rows), *_traces(environment.trace, shows)]
     if failed:
         shown = [(each.example, each.configuration or "all", each.stage, each.reason) for each in failed[:_MOST_FAILED]]
         below = some_of(len(shown), len(failed), "examples")
@@ -47,3 +50,16 @@ def origin(environment: Environment, failed: Sequence[FailedExample] | None = No
             Table("Examples without an answer", ("example", "configuration", "stage", "reason"), shown, below)
         )
     return Section("Command and environment", blocks)
+
+
+def _traces(name: str, shows: str) -> list[Block]:
+    """A link to the trace of a run; nothing where none was written."""
+    return [Files("Trace", [Linked(name, f"{shows}; {_OPENED_BY}")])] if name else []
+
+
+def capture(found: RunCapture | ModelsCapture) -> Section:
+    """What ``evaltools capture`` or ``evaltools.profile`` saw, with the trace beside its summary."""
+    lines = run_in_words(found) if isinstance(found, RunCapture) else models_in_words(found)
+    return Section(
+        "What was captured", [Lines([line.strip() for line in lines]), *_traces(_OF_A_CAPTURE, "all events")]
+    )

@@ -17,9 +17,7 @@ from evaltools.cli.shared.terminal import make_console
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.outcome import GateOutcome, outcome_of
-from evaltools.report.files.gates.badge import badge_json
-from evaltools.report.files.gates.junit import junit_xml
-from evaltools.report.files.gates.markdown import markdown_summary
+from evaltools.report.files.gates import badge_json, junit_xml, markdown_summary
 from evaltools.report.tables.gates import print_gates
 from evaltools.report.words.gates import counts
 from evaltools.report.words.markdown import escape

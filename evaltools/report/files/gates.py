@@ -1,15 +1,24 @@
-"""Verdicts on limits as JUnit XML, which CI systems show as tests."""
+"""The verdicts of gates as files for CI: a badge, JUnit XML, Markdown for the summary of a job."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 from xml.etree import ElementTree
 
 from evaltools.gates.decide import GateVerdict
 from evaltools.gates.outcome import GateOutcome
-from evaltools.report.words.gates import GateLine, lines
+from evaltools.report.words.gates import GateLine, WhyNot, counts, lines, why_not
+from evaltools.report.words.markdown import escape, table
+from evaltools.result.json_file import encode_json
 
+_COLOURS: Final[Mapping[GateVerdict, str]] = {
+    "pass": "brightgreen",
+    "not clean": "orange",
+    "inconclusive": "yellow",
+    "fail": "red",
+    "not measured": "orange",
+}
 _ELEMENTS: Final[dict[GateVerdict, str]] = {
     "fail": "failure",
     "inconclusive": "failure",
@@ -17,6 +26,14 @@ _ELEMENTS: Final[dict[GateVerdict, str]] = {
     "not measured": "error",
 }
 _COUNTED: Final = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+_HEADINGS: Final = ("run", "configuration", "limit", "found", "verdict")
+
+
+def badge_json(outcome: GateOutcome) -> bytes:
+    """The numbers of verdicts; red where anything failed, else the colour of the worst."""
+    failed = any(decision.verdict == "fail" for decision in outcome.decisions)
+    colour = _COLOURS["fail" if failed else outcome.verdict]
+    return encode_json({"schemaVersion": 1, "label": "evaltools", "message": counts(outcome), "color": colour})
 
 
 def junit_xml(outcome: GateOutcome) -> bytes:
@@ -75,3 +92,26 @@ def _case(line: GateLine, seconds: float) -> ElementTree.Element:
     if line.found:
         ElementTree.SubElement(case, "system-out").text = line.found
     return case
+
+
+def markdown_summary(outcome: GateOutcome) -> bytes:
+    """A heading with the numbers of verdicts, a table, and below it why some did not pass."""
+    found = list(lines(outcome))
+    rows = table(_HEADINGS, [_verdict_row(line) for line in found])
+    parts = [f"### evaltools {outcome.command}: {counts(outcome)}", rows, "\n".join(map(_reason, why_not(outcome)))]
+    text = "\n\n".join(part for part in parts if part) + "\n"
+    return text.encode()
+
+
+def _verdict_row(line: GateLine) -> list[str]:
+    verdict = line.verdict if _passed(line) else f"**{line.verdict}**"
+    return [*map(escape, (line.run, line.configuration, line.limit, line.figure)), verdict]
+
+
+def _reason(found: WhyNot) -> str:
+    """The verdict stands first, so that no name begins a line, where it could begin a list or a heading."""
+    return f"* **{found.verdict}**: {escape(found.place)}: {escape(found.explanation)}"
+
+
+def _passed(line: GateLine) -> bool:
+    return line.verdict == "pass"

@@ -1,1 +1,0 @@
-"""The verdicts of gates as files for CI."""
