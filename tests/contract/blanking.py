@@ -84,7 +84,7 @@ def differences(recorded: str, now: str, tolerance: float) -> list[str]:
     >>> differences("a 1.00 b", "a 1.04 b", 0.05), differences("a 1.00 b", "a 1.2 b", 0.05)
     ([], ['- a 1.00 b', '+ a 1.2 b'])
     """
-    found = []
+    found: list[str] = []
     for old, new in zip_longest(recorded.splitlines(), now.splitlines()):
         if old is None or new is None or not _are_alike(old, new, tolerance):
             found.extend(f"{sign} {line}" for sign, line in (("-", old), ("+", new)) if line is not None)

@@ -25,8 +25,8 @@ def convolution() -> bytes:
     return graph.to_bytes([image], [output])
 
 
-def output_of(content: bytes, image: npt.NDArray[np.float32]) -> npt.NDArray[np.generic]:
-    return run(make_interpreter("ai_edge_litert", content), [image])
+def output_of(content: bytes, image: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    return run(make_interpreter("ai_edge_litert", content), [image]).astype(np.float32)
 
 
 def test_options_are_read() -> None:

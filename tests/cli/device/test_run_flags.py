@@ -46,6 +46,7 @@ def test_without_flags_the_only_device_does_parts_with_evaltools() -> None:
         patience_s=180.0,
         part_timeout_s=3600.0,
         keeps_files=True,
+        takes_by_force=False,
     )
 
 
@@ -67,6 +68,7 @@ def test_without_flags_the_only_device_does_parts_with_evaltools() -> None:
         ("--cool_down=0", "cool_down_c", None),
         ("--taskset=0xF0", "taskset", "f0"),
         ("--taskset=3", "taskset", "3"),
+        ("--force", "takes_by_force", True),
         ("--device_patience=0.5", "patience_s", 0.5),
         ("--part_timeout=60", "part_timeout_s", 60.0),
         ("--nokeep_on_device", "keeps_files", False),
