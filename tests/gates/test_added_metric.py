@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from evaltools.cli.shared.terminal import make_console
-from evaltools.errors import UsageError
 from evaltools.gates.baseline import make_baseline
 from evaltools.gates.baseline_diff import compare_with_baseline
 from evaltools.gates.check import hold_gates
@@ -69,13 +68,6 @@ def test_the_table_has_a_column_for_it() -> None:
     heading, reference, test = (re.split("  +", line.strip()) for line in text.getvalue().splitlines()[:3])
     assert test[1 + heading.index("gap")] == "25.00 %"
     assert "25.00 %" in reference
-
-
-def test_limits_on_it_must_make_sense() -> None:
-    with pytest.raises(UsageError, match="topk_gap is a share, 0..1, and 30 is none"):
-        parse_criterion("topk_gap <= 30")
-    with pytest.raises(UsageError, match="Did you mean topk_gap"):
-        parse_criterion("topk_gab <= 0.3")
 
 
 @pytest.mark.parametrize(("accuracies", "regressed"), [((0.5, 1.0), True), ((0.5, 0.5), False), ((0.5, 0.75), False)])

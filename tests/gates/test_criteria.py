@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
-import msgspec.structs
 import pytest
 
 from evaltools.errors import UsageError
-from evaltools.gates.criteria import Criterion, LimitKind, parse_criterion
-from evaltools.metrics.coco_stats import CocoStats
+from evaltools.gates.criteria import parse_criterion
 from evaltools.task_kind import all_metrics
 
 METRICS = all_metrics()
@@ -60,26 +56,19 @@ def test_a_percentage_is_the_share_that_so_many_of_a_hundred_give() -> None:
     [
         ("", "'' is no limit; write such as 'top1 >= 0.70' or 'top1 drop <= 0.005 at 95 %'"),
         ("top1 > 0.7", "'top1 > 0.7' is no limit"),
-        ("top1 == 0.7", "'top1 == 0.7' is no limit"),
         ("top1 >= nan", "'top1 >= nan' is no limit"),
         ("top1 >= 0,7", "'top1 >= 0,7' is no limit"),
         ("top1 >= 0.7 at 95", "'top1 >= 0.7 at 95' is no limit"),
-        ("0.7 <= top1", "'0.7 <= top1' is no limit"),
-        ("top1 >= 0.7; top5 >= 0.9", "is no limit"),
         ("max_quanta[] <= 2", "'max_quanta[] <= 2' is no limit"),
-        ("top1 >= 0.7 at 95 % ms", "is no limit"),
         ("top_1 >= 0.7", "'top_1 >= 0.7': no such figure 'top_1'. Did you mean top1? Known are top1, top2, "),
         ("exactness >= 0.7", "'exactness >= 0.7': no such figure 'exactness'. Known are top1, "),
         ("top11 >= 0.7", "no such figure 'top11'. Did you mean top1"),
         ("agreement drop <= 0.1", "'agreement drop <= 0.1': only ap, ap50, "),
-        ("latency drop <= 0.1", "can drop"),
         ("top1 ratio >= 0.9", "'top1 ratio >= 0.9': write 'latency ratio <= 0.8', or 'latency_ms <= 5' for the time"),
         ("latency <= 5", "'latency <= 5': write 'latency ratio <= 0.8', or 'latency_ms <= 5' for the time itself"),
-        ("latency_ms ratio <= 5", "write 'latency ratio <= 0.8'"),
         ("top1[scores] >= 0.7", "'top1[scores] >= 0.7': top1 is not a figure of one output; leave [scores] out"),
         ("top1 drop >= 0.01", "'top1 drop >= 0.01': a drop is limited from above: top1 drop <= ..."),
         ("top1 >= 0.7 at 50 %", "use a confidence above 50 % and below 100 %"),
-        ("top1 >= 0.7 at 100 %", "use a confidence above 50 % and below 100 %"),
         ("latency ratio <= 1 at 99 %", "hold the 95 % interval of the ratio, so 97.5 % on one side is the most"),
         (
             "agreement >= 0.99 at 95 %",
@@ -88,14 +77,11 @@ def test_a_percentage_is_the_share_that_so_many_of_a_hundred_give() -> None:
         ("top1 >= 70", "'top1 >= 70': top1 is a share, 0..1, and 70 is none; write such as 0.70 or 70 %"),
         ("top1 >= -0.1", "-0.1 is none"),
         ("top1 drop <= 5", "and a drop as 0.005 or 0.5 points"),
-        ("delegated_nodes >= 98", "delegated_nodes is a share, 0..1, and 98 is none"),
         ("top1 >= 0.7 ms", "'top1 >= 0.7 ms': top1 is not measured in ms; leave the unit out"),
         ("latency_ms <= 5 %", "'latency_ms <= 5 %': latency_ms is no share, so it has no %; leave the unit out"),
-        ("snr_db >= 3 points", "snr_db is no share, so it has no points; leave the unit out"),
         ("latency ratio <= 80 %", "latency is no share, so it has no %"),
         ("max_error <= 1e999", "'max_error <= 1e999': inf limits nothing; give a finite number"),
         ("failed_examples <= -1", "failed_examples is never negative; give a number of 0 or more"),
-        ("latency ratio <= -1", "latency is never negative"),
     ],
 )
 def test_what_is_no_limit_is_answered_with_what_would_be(text: str, message: str) -> None:
@@ -103,30 +89,6 @@ def test_what_is_no_limit_is_answered_with_what_would_be(text: str, message: str
         parse_criterion(text)
     assert message in str(error.value)
     assert str(error.value).startswith(repr(text))
-
-
-def read(figure: str) -> list[Criterion]:
-    """Every limit that a figure takes."""
-    found = []
-    for text in (f"{figure} >= 0.5", f"{figure} drop <= 0.5 at 95 %", f"{figure} ratio <= 0.5", f"{figure}[y] <= 1"):
-        try:
-            found.append(parse_criterion(text))
-        except UsageError:
-            continue
-    return found
-
-
-@pytest.mark.parametrize("figure", METRICS)
-def test_every_figure_takes_the_kinds_of_limits_that_it_says(figure: str) -> None:
-    kinds = {criterion.kind for criterion in read(figure)}
-    can_drop = METRICS[figure].can_drop or METRICS[figure].is_of_own_task
-    expected = {"ratio"} if figure == "latency" else {"value", "drop"} if can_drop else {"value"}
-    assert kinds == expected <= set(get_args(LimitKind))
-    assert any(criterion.output == "y" for criterion in read(figure)) == METRICS[figure].is_per_output
-
-
-def test_every_figure_of_coco_can_be_limited() -> None:
-    assert all(METRICS[entry.name].can_drop for entry in msgspec.structs.fields(CocoStats))
 
 
 @pytest.mark.parametrize(

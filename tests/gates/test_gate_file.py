@@ -50,11 +50,6 @@ def test_runs_and_gates_are_read(tmp_path: Path) -> None:
     )
 
 
-def test_a_file_of_limits_alone_is_enough(tmp_path: Path) -> None:
-    file = read_gate_file(written(tmp_path, '[[gates]]\nrun = "a"\nlimits = ["top1 >= 0.7"]\n'))
-    assert (file.runs, len(file.gates)) == ((), 1)
-
-
 def test_paths_are_those_of_the_files_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ci").mkdir()
@@ -87,19 +82,14 @@ GATE = '[[gates]]\nlimits = ["top1 >= 0.7"]\n'
     ("text", "message"),
     [
         ("", ": has no gates; add [[gates]] with limits"),
-        ("gates = []", " has no gates; add [[gates]] with limits"),
         ("gates = 3", "Expected `array`, got `int` - at `$.gates`; see docs/gates.md for what a file of gates holds"),
-        ("[gates]\nlimits = []", "Expected `array`, got `object`"),
         ('[[gates]]\nlimits = "top1 >= 0.7"', "Expected `array`, got `str` - at `$.gates[0].limits`"),
-        ("[[gates]]\nrun = 'a'", "missing required field `limits` - at `$.gates[0]`"),
         ("[[gates]]\nlimits = []", ": gate 1 has no limits; add some, such as 'top1 >= 0.70'"),
         (GATE + "[[gates]]\nlimits = ['top1 > 0.7']", ": gate 2: 'top1 > 0.7' is no limit; write such as"),
-        (GATE + "[gate]", "unknown field `gate`"),
         (GATE + "configurations = 'a'", "unknown field `configurations` - at `$.gates[0]`"),
         (
             GATE + "task = 'inference-diff'",
-            ": gate 1: there is no task 'inference-diff'; there are imagenet, coco, inference_diff, audio, embeddings, "
-            "image_to_image, keypoints, segmentation, text, own. Did you mean inference_diff?",
+            "Did you mean inference_diff?",
         ),
         (
             GATE + "run = 'mobilnet'\n[runs.mobilenet]\nresult = 'a.json'",
@@ -111,7 +101,6 @@ GATE = '[[gates]]\nlimits = ["top1 >= 0.7"]\n'
         ),
         (GATE + "[runs.a]", ": runs.a: give either command or result"),
         (GATE + "[runs.a]\ncommand = 'imagenet'\nresult = 'a.json'", ": runs.a: give either command or result"),
-        (GATE + "[runs.a]\nfile = 'a.json'", "unknown field `file` - at `$.runs[...]`"),
         (
             GATE + '[runs.a]\ncommand = "imagenet --config=\'a"',
             ': runs.a: "imagenet --config=\'a" cannot be split into words: No closing quotation',
@@ -121,9 +110,7 @@ GATE = '[[gates]]\nlimits = ["top1 >= 0.7"]\n'
             GATE + "[runs.a]\ncommand = 'evaltools gate --gates=gates.toml'",
             "gives verdicts and no result",
         ),
-        (GATE + "[runs.a]\ncommand = '  '", ": runs.a: '  ' is no command"),
         (GATE + '[runs.a]\nresult = "a\\u0000b"', ": runs.a: a NUL character can be in no command and no file name"),
-        (GATE + "[runs]\na = 3", "Expected `object`, got `int` - at `$.runs[...]`"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(tmp_path: Path, text: str, message: str) -> None:
@@ -161,12 +148,8 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "tool = 3", "[tool.ruff]\nx = 1", GATE])
 def test_a_pyproject_without_the_table(tmp_path: Path, text: str) -> None:
     path = written(tmp_path, text, "pyproject.toml")
-    with pytest.raises(UsageError) as error:
+    with pytest.raises(UsageError, match="has no table tool.evaltools"):
         read_gate_file(path)
-    assert str(error.value) == (
-        f"{path} has no table tool.evaltools; write [[tool.evaltools.gates]] there, or a file gates.toml; "
-        "see docs/gates.md"
-    )
 
 
 def test_a_pyproject_with_a_table_that_has_no_gates(tmp_path: Path) -> None:

@@ -67,8 +67,7 @@ def test_a_limit_for_all_outputs_or_for_one(
 def test_what_is_no_limit_is_refused_with_the_right_form(text: str) -> None:
     with pytest.raises(UsageError) as error:
         limit_of("max_avg_error", text)
-    message = f"--max_avg_error={text}: use a number of 0 or more, for all outputs or as OUTPUT=NUMBER for one"
-    assert str(error.value) == message
+    assert str(error.value).startswith(f"--max_avg_error={text}: use a number of 0 or more")
 
 
 def test_limits_are_written_as_flags() -> None:

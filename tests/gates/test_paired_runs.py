@@ -51,10 +51,6 @@ def kinds(verdict: OutputVerdict) -> tuple[str, str]:
     return verdict.grade, verdict.reasons[0].kind
 
 
-def test_what_other_kernels_give_is_equivalent() -> None:
-    assert judged(other_kernels()).grade == "equivalent"
-
-
 def test_a_run_that_is_wrong_is_not_excused_by_one_that_is_hard() -> None:
     """Without the runs one by one it is: the hard run differs by more."""
     wrong = maps()
@@ -67,7 +63,7 @@ def test_a_run_that_is_wrong_is_not_excused_by_one_that_is_hard() -> None:
 
 
 def test_the_hard_run_may_differ_as_much_as_it_does_with_other_kernels() -> None:
-    other = maps()
+    other = other_kernels()
     other[HARD, 1:10, 5:] = 9
     assert judged(other).grade == "equivalent"
 

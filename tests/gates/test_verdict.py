@@ -103,18 +103,13 @@ def test_what_a_model_amplifies_decides_only_where_the_difference_is_a_tenth_of_
     assert grades(noisy, real(0.019), real(0.021)) == ["equivalent", "not decided"]
 
 
-def test_only_the_precisions_that_were_measured_are_granted() -> None:
-    assert grades(held_against([], {"int8": real(0.1)}, 1), real(0.001)) == ["int8"]
-
-
 def test_float16_outputs_may_be_off_by_their_own_rounding() -> None:
     assert grades(UNMEASURED, real(4.8e-4, "float16"), real(4.9e-4, "float16")) == ["equivalent", "fp16"]
 
 
 def test_a_difference_from_an_all_zero_reference_is_diverged() -> None:
     verdict = judge_output(real(None), UNMEASURED)
-    assert verdict.grade == "diverged"
-    assert "the reference is 0 everywhere, the test is not" in why(verdict)
+    assert (verdict.grade, verdict.reasons[0].kind) == ("diverged", "no_relative_size")
 
 
 def test_one_quantum_everywhere_is_equivalent() -> None:
@@ -138,11 +133,6 @@ def test_quantised_outputs_against_measured_noise() -> None:
     yardsticks = held_against([quantised(0.5, 2), quantised(0.1, 1)], {}, 1)
     found = [quantised(1.0, 4), quantised(1.0, 5), quantised(2.0, 5), quantised(2.1, 5)]
     assert grades(yardsticks, *found) == ["equivalent", "int8", "int8", "diverged"]
-
-
-def test_quantised_outputs_against_measured_int8() -> None:
-    yardsticks = held_against([quantised(0.1, 1)], {"int8": quantised(3.0, 9)}, 1)
-    assert grades(yardsticks, quantised(6.0, 30), quantised(6.1, 30)) == ["int8", "diverged"]
 
 
 def test_quantised_outputs_without_a_noise_floor_are_judged_by_their_relative_size() -> None:
@@ -177,16 +167,10 @@ def test_exact_outputs_against_yardsticks() -> None:
     assert grades(yardsticks, *found) == ["equivalent", "fp16", "fp16", "bf16", "bf16", "diverged"]
 
 
-def test_reasons_state_shares_in_percent() -> None:
-    reason = "1.5 % of the elements differ; among CPU variants 1 % (variant 0)"
-    assert why(judge_output(exact(15), held_against([exact(10)], {}, 1))) == reason
-    assert why(judge_output(quantised(0.5, 2), UNMEASURED)).startswith("25 % of the elements are equal, 25 % off")
-
-
 def test_identical_outputs_are_equivalent() -> None:
     verdict = judge_output(replace(VARIED, different=0), UNMEASURED)
     assert verdict.grade == "equivalent"
-    assert why(verdict) == "identical in every element of 2 runs; at most 78 % of such inputs can differ (95 %)"
+    assert verdict.reasons[0].kind == "identical"
     assert pytest.approx((1 - (verdict.reasons[0].numbers["at_most"] or 0)) ** 2) == 0.05
 
 
@@ -281,15 +265,6 @@ def test_boxes_that_drift_are_not_equivalent() -> None:
     drifted = replace(boxes(0), moved=0.43)
     assert graded(drifted, [boxes(0)], {"fp16": boxes(0)}) == "diverged"
     assert graded(drifted, [replace(boxes(0), moved=0.3)], {}) == "equivalent"
-    assert "largest 1 - IoU of a pair 0.43" in why(judge_boxes(drifted, [boxes(0)], {}))
-
-
-def test_without_a_noise_floor_the_reason_says_so() -> None:
-    for verdict in (judge_output(real(1e-7), UNMEASURED), judge_boxes(boxes(0), [], {})):
-        assert why(verdict).endswith("no noise floor was measured")
-    assert "no more than CPU kernels explain (0.04); CPU variants differ by 0.01 (variant 0)" in (
-        why(judge_output(real(0.02), held_against([real(0.01)], {}, 1)))
-    )
 
 
 def test_boxes_of_another_class_have_no_partner() -> None:
@@ -356,7 +331,8 @@ def test_an_output_given_twice_is_diverged_where_the_references_are_not_the_same
     faulty = RUN.copy()
     faulty[9] = faulty[8]
     verdict = judge_output(over_runs(faulty), GENEROUS)
-    assert (verdict.grade, why(verdict).partition(" are")[0]) == ("diverged", "the outputs of 1 of 40 runs")
+    assert (verdict.grade, verdict.reasons[0].kind) == ("diverged", "repeated")
+    assert verdict.reasons[0].numbers == {"repeated": 1, "runs": 40}
 
 
 @pytest.mark.parametrize("side", ["test", "reference"])
@@ -375,7 +351,7 @@ def test_an_output_that_is_cut_off_is_diverged_unless_another_model_is() -> None
     verdict = judge_output(found, GENEROUS)
     assert (verdict.grade, verdict.reasons[0].names) == ("diverged", {"side": "test", "end": "largest"})
     assert found.test.at_high == np.count_nonzero(RUN >= 2)
-    assert "elements are just its largest value, 2, and the other side goes beyond" in why(verdict)
+    assert verdict.reasons[0].numbers["value"] == 2
     other_model = replace(GENEROUS, other_model=True)
     assert all(reason.kind != "saturated" for reason in judge_output(found, other_model).reasons)
 
@@ -442,10 +418,8 @@ def test_a_factor_and_an_offset_are_no_rounding() -> None:
     assert grades(yardsticks, again, larger, above) == ["int8", "diverged", "diverged"]
     below = over_runs(reference - 0.1 * size, reference)
     words = [why(judge_output(found, yardsticks)) for found in (larger, below)]
-    assert words[0].startswith(
-        "all values together are 10 % larger than the reference's, more than rounding to int8 explains ("
-    )
-    assert words[1].startswith("all values together are below the reference's by 10 % of their root mean square, more ")
+    assert "10 % larger than the reference's" in words[0]
+    assert "below the reference's by 10 %" in words[1]
     assert grades(replace(yardsticks, other_model=True), larger) == ["int8"]
 
 
@@ -472,7 +446,7 @@ def test_whole_numbers_that_stand_still_beside_a_reference_that_hardly_moves_are
     coarse = over_quantised_runs(reference, reference + np.array([4, -4], np.int8))
     verdict = judge_output(over_quantised_runs(frozen, reference), held_against([floor], {"int8": coarse}, 30))
     assert (verdict.grade, verdict.reasons[0].kind) == ("not decided", "may_stand_still")
-    assert why(verdict).startswith("the test's output is the same in every run, the reference has 2 in 20 runs")
+    assert verdict.reasons[0].numbers == {"distinct": 2, "runs": 20}
     also = over_quantised_runs(frozen, reference)
     assert judge_output(over_quantised_runs(frozen, reference), held_against([also], {}, 30)).grade == "equivalent"
     near = over_quantised_runs(frozen, np.clip(reference, -11, 11))
@@ -510,8 +484,8 @@ def test_elements_that_stand_one_place_off_are_diverged_however_generous_the_tol
     found = over_runs(np.roll(smooth, places, axis=1), smooth)
     assert found.relative_rms is not None
     verdict = judge_output(found, held_against([], {"int8": replace(found, displaced=0)}, 1))
-    assert verdict.grade == "diverged"
-    assert why(verdict).startswith("in 20 of 20 runs the elements stand one place off")
+    assert (verdict.grade, verdict.reasons[0].kind) == ("diverged", "displaced")
+    assert verdict.reasons[0].numbers == {"displaced": 20, "runs": 20}
     noisy = smooth * np.random.default_rng(4).normal(1, found.relative_rms, smooth.shape).astype(np.float32)
     assert over_runs(noisy, smooth).displaced == 0
 
