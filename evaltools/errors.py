@@ -59,15 +59,17 @@ class OutputError(EvaltoolsError):
 class ConfigurationUnavailable(EvaltoolsError):
     """A configuration cannot run here: its runtime, or the delegate named ``delegate``, cannot be created.
 
-    ``cannot_exist``: no Python runtime has the delegate, or the runtime's package is not installed.
+    ``cannot_exist``: no Python runtime has the delegate, or the runtime's package is not installed. ``crashed``: the
+    process that was to run it crashed, or hung and was ended.
     """
 
     exit_code = 3
 
-    def __init__(self, message: str, delegate: str = "", cannot_exist: bool = False) -> None:
+    def __init__(self, message: str, delegate: str = "", cannot_exist: bool = False, crashed: bool = False) -> None:
         super().__init__(message)
         self.delegate = delegate
         self.cannot_exist = cannot_exist
+        self.crashed = crashed
 
 
 class DelegateTookNothing(ConfigurationUnavailable):

@@ -36,6 +36,16 @@ class Measured(Entry[ConfigurationResult]):
         return self.entry.inference_latency
 
     @property
+    def crashes(self) -> int:
+        """How often one of its processes crashed, or hung and was ended; :attr:`first_crash` says why it first did."""
+        return self.entry.crashes
+
+    @property
+    def first_crash(self) -> str:
+        """Why one of its processes first crashed, empty where none did."""
+        return self.entry.first_crash
+
+    @property
     def facts(self) -> Mapping[str, str | None]:
         """What stands before the figures in a table."""
         runtime = self.entry.runtime

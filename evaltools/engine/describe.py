@@ -56,6 +56,8 @@ def describe_entry(entry: Opened | NotMeasured, role: Role) -> ConfigurationResu
         inference_latency=None,
         failed_examples=0,
         cannot_exist=isinstance(entry, NotMeasured) and entry.cannot_exist,
+        crashes=entry.crashes.count,
+        first_crash=entry.crashes.first_reason,
     )
 
 

@@ -12,13 +12,14 @@ from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing
 from evaltools.model import ModelFile
 from evaltools.runtime import Open, Session
 from evaltools.runtime.did_not_run import require_delegates_ran
+from evaltools.runtime.session import Crashes
 
 
 class Opened(Struct, frozen=True):
     """A configuration that can be measured with a model.
 
     ``running`` is what the session was opened with: the configuration itself, or with ``fallback``, which says why, the
-    same without delegates that cannot be created.
+    same without delegates that cannot be created. ``crashes`` are those of processes that were to run these.
     """
 
     model: ModelFile
@@ -26,17 +27,19 @@ class Opened(Struct, frozen=True):
     session: Session
     running: Configuration
     fallback: str | None = None
+    crashes: Crashes = Crashes()
 
 
 class NotMeasured(Struct, frozen=True):
     """A configuration that cannot be measured here, and why.
 
-    ``cannot_exist`` as in :class:`ConfigurationUnavailable`.
+    ``cannot_exist`` as in :class:`ConfigurationUnavailable`. ``crashes`` are those of processes that were to run it.
     """
 
     configuration: Configuration
     reason: str
     cannot_exist: bool = False
+    crashes: Crashes = Crashes()
 
 
 @contextmanager
@@ -63,15 +66,18 @@ def open_configuration(
     native tools do; the result says so. The other delegates and flags stay as they are.
     """
     left_out: list[str] = []
+    crashes = Crashes()
     running = configuration
     while True:
         try:
             session = open_session(model, running)
             break
         except ConfigurationUnavailable as error:
+            if error.crashed:
+                crashes += Crashes(1, str(error))
             refused = next((each for each in running.delegates.requested if each.name == error.delegate), None)
             if not allow_fallback or refused is None:
-                return NotMeasured(configuration, str(error), error.cannot_exist)
+                return NotMeasured(configuration, str(error), error.cannot_exist, crashes)
             running = running.without(refused)
             left_out.append(str(error))
     try:
@@ -80,6 +86,6 @@ def open_configuration(
         if not allow_fallback:
             session.close()
             hint = "its figures would be those of the CPU; --allow_fallback=true measures them all the same"
-            return NotMeasured(configuration, f"{error}; {hint}")
+            return NotMeasured(configuration, f"{error}; {hint}", crashes=crashes)
         left_out.append(str(error))
-    return Opened(model, configuration, session, running, "; ".join(left_out) or None)
+    return Opened(model, configuration, session, running, "; ".join(left_out) or None, crashes)

@@ -78,7 +78,7 @@ def bottleneck(execution: ExecutionUsed, cores: int, threads: int) -> Bottleneck
     None where no work was measured, as in a result that was merged of shards.
 
     >>> seconds = {"decode": 3.0, "inference": 1.0}
-    >>> found = bottleneck(ExecutionUsed(1, 9, None, 0, None, {}, {}, seconds, "input"), cores=4, threads=1)
+    >>> found = bottleneck(ExecutionUsed(1, 9, None, 0, None, {}, seconds, "input"), cores=4, threads=1)
     >>> found.bound, found.share, found.stage
     ('input', 0.75, 'decode')
     >>> found.helps

@@ -71,7 +71,7 @@ def decide(criterion: Criterion, evidence: Evidence, limits_together: int = 1) -
     """Hold one limit against one configuration.
 
     A configuration that was not measured, or measured on something else than it asked for, keeps no limit; one that
-    crashed or hung after its figures were measured gets ``not clean`` at best. With a confidence a
+    crashed or hung, also where a new process then gave every answer, gets ``not clean`` at best. With a confidence a
     limit is kept where the one-sided bound is on its right side, broken where the other bound is on its wrong side,
     else inconclusive. Of ``limits_together`` each is broken only at the stricter confidence that so many need.
 

@@ -16,7 +16,7 @@ class Evidence(Struct, frozen=True):
     """One configuration.
 
     ``not_measured`` says why it has no figures that count: not measured, fell back, or ended early; ``cannot_exist``
-    that this machine cannot have what it asks for; ``not_clean`` what went wrong after they were measured.
+    that this machine cannot have what it asks for; ``not_clean`` why its figures are no clean pass.
     ``reference_not_measured`` says why there is nothing to hold it against. ``figures`` has single numbers by name,
     None where there is none; ``outputs`` those of each output, with the names that it goes by. ``shares`` are the
     counts behind figures that are shares, ``means`` the figures that are means of scores. ``ratio`` is the latency

@@ -24,7 +24,8 @@ class SuiteRow(Struct, frozen=True):
     it is none. ``accuracy`` is the figure of a task with a ground truth, 0..1. ``p50_us`` is the median time with its
     interval where there is one, in microseconds; null where nothing was timed, and where several entries ran at a
     time. ``speed`` is how many times as fast it is as the reference, of a benchmark as the first configuration.
-    ``runtime`` is the package and its version.
+    ``runtime`` is the package and its version. ``not_clean`` says why
+    measured figures are no clean pass, as in the result.
     """
 
     configuration: str
@@ -45,6 +46,7 @@ class SuiteRow(Struct, frozen=True):
     fallback: str | None = None
     failed_examples: int = 0
     runtime: str = ""
+    not_clean: str = ""
 
 
 class SuiteEntry(Struct, frozen=True):

@@ -94,8 +94,10 @@ class ConfigurationResult(Struct, frozen=True):
     several shards. ``peak_memory_mb`` is the largest resident memory of its process, in units of 1024 * 1024 bytes:
     Python, runtime, model and delegate; null where the platform does not say. ``place`` is the device that ran it, or
     ``host``, where several did the same; then ``name`` ends with it, and ``preprocessing_latency`` is that of the
-    place, which else is null: the data's. ``not_clean`` says what went wrong after the last example, while a model and
-    its delegates were released; empty where nothing did.
+    place, which else is null: the data's. ``crashes`` counts how often one of its processes crashed, or hung and
+    was ended: when it was opened, in a run, in between, or when it was released; ``first_crash`` says why it first did.
+    ``not_clean`` says why figures that were measured are no clean pass: such crashes, or what a released delegate left;
+    empty where there was none.
 
     ``figures`` are the task's, by the names that limits use; one that each output of the model has is that of the worst
     output. A figure is null where there is no number for it. ``verdicts`` are those against other configurations, the
@@ -123,6 +125,17 @@ class ConfigurationResult(Struct, frozen=True):
     figures: dict[str, float | None] = field(default_factory=dict)
     verdicts: list[Verdict] = field(default_factory=list)
     not_clean: str = ""
+    crashes: int = 0
+    first_crash: str = ""
+
+    @property
+    def crashes_of_runs(self) -> str:
+        """How often its process crashed in how many runs, empty where it never did."""
+        if not self.crashes:
+            return ""
+        runs = self.finished_examples + self.failed_examples
+        during = f"in {runs} run{'s' * (runs != 1)}" if runs else "before its first run"
+        return f"crashed {self.crashes} time{'s' * (self.crashes != 1)} {during}"
 
     @property
     def verdict(self) -> Verdict | None:
@@ -153,13 +166,6 @@ class FailedExample(Struct, frozen=True):
     configuration: str | None
     stage: Literal["input", "inference", "score"]
     reason: str
-
-
-class Restarted(Struct, frozen=True):
-    """How often the process of a configuration was started again, and what it first died of."""
-
-    count: int
-    first_reason: str
 
 
 class InferenceSeconds(Struct, frozen=True):
@@ -195,7 +201,7 @@ class ExecutionUsed(Struct, frozen=True):
     shards were merged. ``shard`` is ``i/n`` where this is the part of one of several hosts; ``merged_shards`` of them
     make up the result, 0 where it was measured in one run. ``quiet_latency_examples`` is how many examples the
     latencies are of, measured apart from the pass; null where they are those of the pass, which is quiet with one
-    worker, and busy where several were stopped. ``restarts`` has the configurations whose process died.
+    worker, and busy where several were stopped.
     ``startup_seconds`` is what passed until the first example was finished, by phase. ``stage_seconds`` is the work of
     all workers in read, decode, resize, prepare (the rest of an input's making),
     inference, metrics and journal; ``bound`` says which part of it is the largest. ``worker_seconds`` has the same by
@@ -210,7 +216,6 @@ class ExecutionUsed(Struct, frozen=True):
     shard: str | None
     merged_shards: int
     quiet_latency_examples: int | None
-    restarts: dict[str, Restarted]
     startup_seconds: dict[str, float]
     stage_seconds: dict[str, float]
     bound: Literal["input", "inference", "metrics", "journal"] | None

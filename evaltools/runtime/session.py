@@ -149,9 +149,27 @@ class TimedSession(Session, Protocol):
         """Its times."""
 
 
+class Crashes(Struct, frozen=True):
+    """How often the process of a session crashed, or hung and was ended, and why it first did.
+
+    >>> Crashes() + Crashes(2, "died (SIGSEGV)") + Crashes(1, "hung")
+    Crashes(count=3, first_reason='died (SIGSEGV)')
+    """
+
+    count: int = 0
+    first_reason: str = ""
+
+    def __add__(self, later: Crashes) -> Crashes:
+        return Crashes(self.count + later.count, self.first_reason or later.first_reason)
+
+
 @runtime_checkable
 class WatchedSession(Session, Protocol):
     """A session that knows how much memory it takes, in which process, and how that ended."""
+
+    @property
+    def crashes(self) -> Crashes:
+        """Those of its processes so far, also while they were released."""
 
     @property
     def not_clean(self) -> str:

@@ -45,6 +45,7 @@ def _of_configuration(result: EvaluationResult, entry: ConfigurationResult, is_t
         fallback=entry.fallback,
         failed_examples=entry.failed_examples,
         runtime=_runtime(entry.runtime),
+        not_clean=entry.not_clean,
     )
 
 

@@ -27,6 +27,7 @@ from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, Eva
 from evaltools.result.verdict import Verdict
 from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import open_isolated
+from evaltools.runtime.session import Crashes
 from evaltools.task_kind import with_task_figures
 from evaltools.tasks.shared.measured import MeasuredPass, describe_execution, nothing_measured
 from evaltools.tasks.shared.measuring import Observer, OpenConfigurations, PassSetup, carry_out
@@ -281,7 +282,10 @@ def _assemble(
     observer.measured()
     outcome = measured.outcome.interrupted() if ready.interrupted else measured.outcome
     findings = evaluation.findings(described, measured, ready)
-    configurations = with_conditions(findings.configurations, findings.sums)
+    configurations = [
+        replace(_with_crashes(entry, measured), verdicts=findings.verdicts.get(entry.name, []))
+        for entry in with_conditions(findings.configurations, findings.sums)
+    ]
     pictures = evaluation.pictures
     result = EvaluationResult(
         schema_version=SCHEMA_VERSION,
@@ -296,25 +300,30 @@ def _assemble(
             evaluation.request.execution.trace if ready.runs and _is_traced(measured) else None,
         ),
         model=describe_model(evaluation.model),
-        configurations=[
-            replace(
-                entry,
-                verdicts=findings.verdicts.get(entry.name, []),
-                not_clean=measured.not_clean.get(entry.name, ""),
-            )
-            for entry in configurations
-        ],
+        configurations=configurations,
         part=findings.part,
         failed=findings.sums.failed_examples(),
         warnings=[
             *findings.warnings,
-            *(f"{name}: not clean: {reason}" for name, reason in measured.not_clean.items()),
+            *(f"{entry.name}: not clean: {entry.not_clean}" for entry in configurations if entry.not_clean),
         ],
         execution=describe_execution(evaluation.request.execution, measured),
         latency_comparisons=latency_comparisons(findings.sums),
         pictures_digest=digest(path.name for path in pictures) if pictures else "",
     )
     return with_task_figures(result)
+
+
+def _with_crashes(entry: ConfigurationResult, measured: MeasuredPass) -> ConfigurationResult:
+    """The configuration with the crashes of its processes, and what else makes figures of it no clean pass."""
+    crashes = Crashes(entry.crashes, entry.first_crash) + measured.crashes.get(entry.name, Crashes())
+    entry = replace(entry, crashes=crashes.count, first_crash=crashes.first_reason)
+    if entry.status == "not measured":
+        return entry
+    reasons = [f"{entry.crashes_of_runs}, at first because {entry.first_crash}"] if entry.crashes else []
+    if measured.not_clean.get(entry.name, entry.first_crash) != entry.first_crash:
+        reasons.append(measured.not_clean[entry.name])
+    return replace(entry, not_clean="; ".join(reasons))
 
 
 def _is_traced(measured: MeasuredPass) -> bool:

@@ -10,16 +10,17 @@ from msgspec import Struct, field
 from evaltools.engine.execution import Execution
 from evaltools.engine.quiet_latency import QuietTimes
 from evaltools.engine.run import PassOutcome
-from evaltools.result.evaluation import ExecutionUsed, ProcessMemory, Restarted
-from evaltools.runtime.process.restarting import Restarts
+from evaltools.result.evaluation import ExecutionUsed, ProcessMemory
+from evaltools.runtime.session import Crashes
 
 
 class MeasuredPass(Struct, frozen=True):
     """The outcome of a pass, with the latency measured after it and how both were carried out.
 
     ``quiet`` has the latencies of the quiet phase, None if there was none: with one worker the pass itself is quiet.
-    ``restarts`` and ``peak_memory_kb`` are by configuration; the latter is the largest resident memory of one of its
-    processes, in units of 1024 bytes. ``not_clean`` says by configuration what went wrong while a session was released.
+    ``crashes`` and ``peak_memory_kb`` are by configuration; the latter is the largest resident memory of one of its
+    processes, in units of 1024 bytes. ``not_clean`` says by configuration what went wrong while a session was released,
+    be it a crash or not.
     ``merged_shards`` is the number of run folders that the records come from, 0 if the pass was run here.
     ``startup_seconds`` are the phases before the pass. ``not_traced`` says why the trace could not be written, None if
     it was or none was wanted. ``memory`` is that of the processes during the pass. ``one_worker``: more are refused.
@@ -28,7 +29,7 @@ class MeasuredPass(Struct, frozen=True):
     outcome: PassOutcome[Any]
     workers: int = 1
     quiet: QuietTimes | None = None
-    restarts: Mapping[str, Restarts] = field(default_factory=dict)
+    crashes: Mapping[str, Crashes] = field(default_factory=dict)
     merged_shards: int = 0
     startup_seconds: Mapping[str, float] = field(default_factory=dict)
     not_traced: str | None = None
@@ -52,7 +53,6 @@ def describe_execution(execution: Execution, measured: MeasuredPass) -> Executio
         shard=str(execution.shard) if execution.shard.count > 1 else None,
         merged_shards=measured.merged_shards,
         quiet_latency_examples=None if quiet is None else quiet.examples,
-        restarts={name: Restarted(found.count, found.first_reason) for name, found in measured.restarts.items()},
         not_traced=measured.not_traced,
         one_worker=measured.one_worker,
         startup_seconds=dict(measured.startup_seconds),

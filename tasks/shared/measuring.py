@@ -31,11 +31,11 @@ from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Open, Session, TensorSpec, WatchedSession
-from evaltools.runtime.process.restarting import RestartingSession, Restarts
+from evaltools.runtime.session import Crashes
 from evaltools.stats.latency_ratio import latency_ratio
 from evaltools.stats.series import FEWEST_PROCESSES
 from evaltools.tasks.shared.measured import MeasuredPass
-from evaltools.tasks.shared.run_identity import QUIET
+from evaltools.tasks.shared.run_identity import CRASHES, QUIET, crashes_in
 from evaltools.tasks.shared.startup import FIRST_TURN, PROBING, Startup
 
 _WORKERS: Final = "workers"
@@ -142,6 +142,7 @@ def carry_out(
         for sessions in restarting or [opened.sessions]
     ]
     most = _most_workers(journal, count)
+    crashes = _CrashCount(journal, restarting or [opened.sessions])
     options = replace(setup.options, max_crashes=execution.max_crashes)
     specs = next(iter(workers[0].values())).inputs
     try:
@@ -165,6 +166,7 @@ def carry_out(
                 def write(spans: Sequence[Span]) -> None:
                     trace.add(spans)
                     answers.add(spans, done)
+                    crashes.keep()
 
                 with observer.progress("", len(examples)) as on_progress:
                     outcome = run_pass(task, workers, journal, setup.reference, options, examples, tell, write, makers)
@@ -188,7 +190,6 @@ def carry_out(
             outcome,
             count,
             quiet,
-            _restarts(restarting),
             startup_seconds=startup.seconds,
             not_traced=trace.failure,
             one_worker=setup.one_worker,
@@ -199,7 +200,31 @@ def carry_out(
         for sessions in restarting or [opened.sessions]:
             for session in sessions.values():
                 session.close()
-    return replace(measured, not_clean=_not_clean(restarting or [opened.sessions]))
+        crashes.keep()
+    return replace(measured, crashes=crashes.counted, not_clean=_not_clean(restarting or [opened.sessions]))
+
+
+class _CrashCount:
+    """Counts the crashes of each configuration's processes, in this part of the run and in earlier ones.
+
+    A session that workers share counts once.
+    """
+
+    def __init__(self, journal: Journal, workers: Sequence[Mapping[str, Session]]) -> None:
+        self.counted = crashes_in(journal)
+        self._journal = journal
+        self._earlier = self.counted
+        self._sessions = {(name, id(session)): session for sessions in workers for name, session in sessions.items()}
+
+    def keep(self) -> None:
+        """Count anew, and write that to the journal where it has changed, so that a resumed run goes on counting."""
+        found = dict(self._earlier)
+        for (name, _), session in self._sessions.items():
+            if isinstance(session, WatchedSession) and session.crashes.count:
+                found[name] = found.get(name, Crashes()) + session.crashes
+        if found != self.counted:
+            self.counted = found
+            self._journal.state({CRASHES: encode(found)})
 
 
 def _processes(workers: Sequence[Mapping[str, Session]], makers: Sequence[Preparer]) -> list[NamedProcess]:
@@ -280,18 +305,6 @@ def counted(observer: Observer, phase: str, total: int) -> Iterator[Callable[[],
 
     with observer.progress(phase, total) as on_progress:
         yield step
-
-
-def _restarts(workers: Sequence[Mapping[str, Session]]) -> dict[str, Restarts]:
-    """Restarts by configuration, over all workers; a session that workers share counts once."""
-    found: dict[str, Restarts] = {}
-    for name in workers[0] if workers else ():
-        distinct = {id(sessions[name]): sessions[name] for sessions in workers}.values()
-        each = [session.restarts for session in distinct if isinstance(session, RestartingSession)]
-        reasons = [entry.first_reason for entry in each if entry.count]
-        if reasons:
-            found[name] = Restarts(sum(entry.count for entry in each), reasons[0])
-    return found
 
 
 def _not_clean(workers: Sequence[Mapping[str, Session]]) -> dict[str, str]:

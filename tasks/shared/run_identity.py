@@ -33,10 +33,12 @@ from evaltools.metrics.latency import summarise_latency
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import ConfigurationResult
+from evaltools.runtime.session import Crashes
 from evaltools.tasks.shared.measured import MeasuredPass, nothing_measured
 
 DESCRIBED: Final = "configurations"
 QUIET: Final = "latency in quiet"
+CRASHES: Final = "crashes"
 TASK: Final = "the task"
 """The input of an identity that names what the run does."""
 _WHOLE: Final = "0/1"
@@ -82,6 +84,12 @@ def described_in(journal: Journal) -> list[ConfigurationResult]:
     """The configurations of a run, with what they ran on, as its journal has them."""
     text = journal.fact(DESCRIBED)
     found: list[ConfigurationResult] = decode(text or "null", list[ConfigurationResult], journal.folder)
+    return found
+
+
+def crashes_in(journal: Journal) -> dict[str, Crashes]:
+    """How often the processes of configurations crashed so far, by the name of the configuration."""
+    found: dict[str, Crashes] = decode(journal.fact(CRASHES) or "{}", dict[str, Crashes], journal.folder)
     return found
 
 
@@ -220,6 +228,7 @@ def merged_run(
     quiet: list[QuietTimes] = []
     quiet_examples = missing = 0
     described: list[ConfigurationResult] = []
+    crashes: dict[str, Crashes] = {}
     for place in places:
         require_one_run(place, identity)
         own: list[ConfigurationResult] = []
@@ -231,6 +240,8 @@ def merged_run(
             done += len(shard.examples())
             inputs_us += shard.preprocessing_us(len(task.examples))
             journal.take_over(shard, place.suffix)
+            for name, found in crashes_in(shard).items():
+                crashes[name + place.suffix] = crashes.get(name + place.suffix, Crashes()) + found
             own_quiet += [_at_place(part, place) for part in _quiet_of(shard)]
         if done or any(entry.role == "test" and entry.status == "measured" for entry in own):
             missing = max(missing, len(task.examples) - done)
@@ -259,7 +270,7 @@ def merged_run(
         for name in names if len(places) > 1 else ():
             apart.taken.setdefault(name, times_of_pass(measured.outcome.records[name]))
         measured = replace(measured, quiet=apart)
-    return MergedRun(described, measured)
+    return MergedRun(described, replace(measured, crashes=crashes))
 
 
 def _one_by_one(folders: Iterable[Path]) -> Iterator[Journal]:

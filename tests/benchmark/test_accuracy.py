@@ -24,7 +24,7 @@ from tests.tasks.inference_diff.test_report import comparison
 from tests.tasks.inference_diff.test_report import result as diff_result
 
 NOTHING = Classified(ClassificationMetrics(TopKAccuracy(0, ()), 0, 0), [])
-SHARD = ExecutionUsed(1, 4, "1/3", 0, None, {}, {}, {}, None)
+SHARD = ExecutionUsed(1, 4, "1/3", 0, None, {}, {}, None)
 
 
 Entry = tuple[ConfigurationResult, float]

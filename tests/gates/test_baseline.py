@@ -156,7 +156,7 @@ def test_other_pictures_or_another_shard_are_other_examples() -> None:
     digests = {
         make_baseline(replace(one, pictures_digest=pictures, execution=execution)).examples_sha256
         for pictures in ("a", "b")
-        for execution in (None, ExecutionUsed(1, 4, "0/2", 0, None, {}, {}, {}, None))
+        for execution in (None, ExecutionUsed(1, 4, "0/2", 0, None, {}, {}, None))
     }
     assert len(digests) == 4
 

@@ -13,7 +13,7 @@ from tests.results import configuration, result
 
 
 def used(bound: Any, workers: int = 1, **seconds: float) -> ExecutionUsed:
-    return ExecutionUsed(workers, 9, None, 0, None, {}, {}, seconds, bound)
+    return ExecutionUsed(workers, 9, None, 0, None, {}, seconds, bound)
 
 
 def test_the_input_is_one_kind_and_its_largest_step_is_named() -> None:

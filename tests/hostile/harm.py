@@ -62,19 +62,13 @@ class Cell(Struct, frozen=True):
         return self.misbehaviour not in _HARMLESS
 
     @property
-    def restarted(self) -> str:
-        """What its process died of where the same input ran in a fresh one: that is told, and costs nothing."""
-        restarts = self.result["execution"]["restarts"] if self.result else {}
-        return str(restarts["bad"]["first_reason"]) if "bad" in restarts else ""
-
-    @property
     def reason(self) -> str:
         """What the result says of the configuration, empty where it has nothing to say."""
         if self.result is None:
             return ""
         (bad,) = (entry for entry in self.result["configurations"] if entry["name"] == "bad")
         failed = [entry["reason"] for entry in self.result["failed"] if entry["configuration"] == "bad"]
-        return str(bad["reason"] or bad["not_clean"] or (failed[0] if failed else self.restarted))
+        return str(bad["reason"] or bad["not_clean"] or (failed[0] if failed else ""))
 
 
 def problems(cell: Cell, undisturbed: Cell) -> Iterator[str]:
@@ -85,8 +79,6 @@ def problems(cell: Cell, undisturbed: Cell) -> Iterator[str]:
         yield "no result"
         return
     expected = (NOT_MEASURED, EXAMPLES_FAILED) if cell.must_be_told else (OK,)
-    if cell.restarted and "warning: bad: its process ended" in cell.errors:
-        expected = (*expected, OK)
     if (cell.moment, cell.misbehaviour) in _MAY_BE_TOLD:
         expected = (*expected, EXAMPLES_FAILED)
     if cell.code not in expected:

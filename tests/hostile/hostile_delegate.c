@@ -1,6 +1,7 @@
 /* A delegate that takes every node, gives zeros, and does harm once, at the moment that its options name.
  *
- * moment        load, create, prepare, allocate, first, later, fiftieth, between, free, destroy or exit
+ * moment        load, create, soon (a thread of its own, after a while), prepare, allocate, first, later,
+ *               fiftieth, between, free, destroy or exit
  * misbehaviour  see MISBEHAVIOURS
  *
  * A library is loaded before it has options: for the moment load both stand in the variable
@@ -20,7 +21,7 @@
 
 #include "tflite_delegate_abi.h"
 
-enum { LATER = 5, FIFTIETH = 50, SECONDS_OF_SLEEP = 1, SECONDS_OF_A_LEFT_PROCESS = 600, LAST_DESCRIPTOR = 256 };
+enum { LATER = 5, FIFTIETH = 50, SECONDS_OF_SLEEP = 1, MICROSECONDS_UNTIL_SOON = 300000, SECONDS_OF_A_LEFT_PROCESS = 600, LAST_DESCRIPTOR = 256 };
 
 static char moment[32];
 static char misbehaviour[32];
@@ -161,6 +162,20 @@ static void *shortly_after(void *unused) {
     return NULL;
 }
 
+static void *soon(void *unused) {
+    (void)unused;
+    usleep(MICROSECONDS_UNTIL_SOON);
+    at("soon");
+    return NULL;
+}
+
+static void start_thread(void *(*work)(void *)) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, work, NULL) == 0) {
+        pthread_detach(thread);
+    }
+}
+
 static void *kernel_init(TfLiteContext *context, const char *buffer, size_t length) {
     (void)context;
     (void)length;
@@ -191,9 +206,8 @@ static TfLiteStatus kernel_invoke(TfLiteContext *context, TfLiteNode *node) {
     invocations++;
     if (invocations == 1) {
         at("first");
-        pthread_t thread;
-        if (strcmp(moment, "between") == 0 && pthread_create(&thread, NULL, shortly_after, NULL) == 0) {
-            pthread_detach(thread);
+        if (strcmp(moment, "between") == 0) {
+            start_thread(shortly_after);
         }
     }
     if (invocations == LATER) {
@@ -245,6 +259,9 @@ TfLiteDelegate *tflite_plugin_create_delegate(const char *const *keys, const cha
     if (delegate == NULL) {
         report_error("hostile_delegate: create is refused");
         return NULL;
+    }
+    if (strcmp(moment, "soon") == 0) {
+        start_thread(soon);
     }
     if (strcmp(moment, "exit") == 0) {
         atexit(on_exit_of_process);

@@ -13,6 +13,7 @@ from msgspec import Struct
 from evaltools import exit_codes
 from evaltools.cli.evaluate.output import (
     has_native_lines,
+    print_crashes,
     print_early_end,
     print_to_stdout,
     write_and_show,
@@ -80,4 +81,5 @@ def carry_out(
     not_written += write_report(page, sources)
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
+    print_crashes(result, console)
     return CarriedOut(exit_codes.NOT_WRITTEN if not_written else kind.exit_code(result), result, sources)

@@ -66,6 +66,13 @@ def print_to_stdout(lines: Sequence[str]) -> list[OutputError]:
     return [] if not lines or say("\n".join(lines)) else [OutputError("stdout cannot be written")]
 
 
+def print_crashes(result: EvaluationResult, console: Console) -> None:
+    """Say last how often processes crashed, also where fresh ones then gave all answers."""
+    for entry in result.configurations:
+        if entry.crashes:
+            console.print(f"{entry.name}: {entry.crashes_of_runs}", style="bold red")
+
+
 def print_early_end(result: EvaluationResult, total: int, limit: int | None, native: bool, console: Console) -> None:
     """Say why the evaluation ended before its last example, if it did; ``limit`` is that of failed examples."""
     if result.stopped is None:

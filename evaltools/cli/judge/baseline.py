@@ -47,7 +47,7 @@ exit codes:
   3  a configuration of the baseline, or the figure of a --limit, was not measured
   5  a file could not be written
   6  too few examples to tell whether a --limit is kept
-  4  every --limit is kept, but a delegate crashed or hung while it was released"""
+  4  every --limit is kept, but a process that ran a configuration crashed or hung"""
 
 
 def run(arguments: list[str]) -> int:

@@ -32,7 +32,7 @@ exit codes, of several the one that stands first:
   3  something was not measured, so nothing was shown of it
   1  a limit is broken
   6  too few examples to tell whether a limit is kept (no reason with --allow_inconclusive=true)
-  4  every limit is kept, but a delegate crashed or hung while it was released
+  4  every limit is kept, but a process that ran a configuration crashed or hung
   0  every limit is kept"""
 _USAGE: Final = "gate [RESULT.json ...]"
 _BOOLEANS: Final = ("true", "false", "1", "0")

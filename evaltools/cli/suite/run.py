@@ -45,6 +45,10 @@ def suite(request: Request) -> int:
     not_written = _write(result, files)
     for error in not_written:
         complain(f"evaltools: {error}")
+    for entry in result.entries:
+        for row in entry.rows:
+            if row.not_clean:
+                complain(f"{entry.model}, {row.configuration}: {row.not_clean}")
     if result.stopped:
         goes_on = request.options.path("run_dir")
         complain(f"evaltools: {result.stopped}" + (f"; evaltools resume {goes_on} goes on" if goes_on else ""))

@@ -10,7 +10,6 @@ from rich.console import Console
 from evaltools.gates.bottleneck import bottleneck_of
 from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
 from evaltools.task_kind import Detail
-from evaltools.text import printable
 
 _SMALLEST_SHARE: Final = 0.005
 _INPUT_ADVICE: Final = {
@@ -36,10 +35,6 @@ def print_execution(result: EvaluationResult, console: Console, detail: Detail =
         return
     if detail == "all":
         _print_times(result, execution, console)
-    for name, restarted in execution.restarts.items():
-        times = f"{restarted.count} time{'s' * (restarted.count != 1)}"
-        line = f"{name}: its process ended {times} and was started again, at first because {restarted.first_reason}"
-        console.print(f"warning: {printable(line)}", style="yellow")
     if execution.not_traced:
         console.print(f"warning: {execution.not_traced}", style="yellow")
 

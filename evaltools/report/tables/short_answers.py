@@ -96,7 +96,8 @@ def _answer(result: EvaluationResult, configuration: ConfigurationResult, with_r
     against = next(entry for entry in result.configurations if entry.name == verdict.against)
     ratio = speed(configuration, against, result.latency_comparisons)
     fast = f"{ratio} the speed of {against.name}" if ratio else ""
-    not_clean = "NOT CLEAN, as a warning says" if configuration.not_clean else ""
+    how = configuration.crashes_of_runs or "as a warning says"
+    not_clean = f"NOT CLEAN: {how}" if configuration.not_clean else ""
     judged, ran = judged_in_words(verdict), ran_in_words(configuration)
     return Answer(configuration, judged, "", fast, ran, not_clean, steps)
 

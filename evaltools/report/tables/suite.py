@@ -45,7 +45,9 @@ class SuiteLine(Struct, frozen=True):
             return "not measured"
         if self.row.fallback:
             return "fallback to the CPU"
-        return "measured" if self.row.verdict is None else kind_in_words(self.row.verdict)
+        not_clean = ", NOT CLEAN" if self.row.not_clean else ""
+        judged = "measured" if self.row.verdict is None else kind_in_words(self.row.verdict)
+        return f"{judged}{not_clean}"
 
     @property
     def accuracy(self) -> str:
@@ -81,7 +83,8 @@ class SuiteLine(Struct, frozen=True):
         if self.row.fallback:
             return printable(self.row.fallback)
         failed = f"{self.row.failed_examples} runs failed: " if self.row.failed_examples else ""
-        return printable(f"{failed}{self.row.reason}") if self.row.reason else ""
+        reason = f"{failed}{self.row.reason}" if self.row.reason else ""
+        return printable("; ".join(filter(None, (reason, self.row.not_clean))))
 
     @property
     def why_open(self) -> str:

@@ -24,7 +24,7 @@ from evaltools.runtime.process.environments import packages_of
 from evaltools.runtime.process.memory import peak_memory_kb
 from evaltools.runtime.process.shared_arrays import Parcel, SharedArrays
 from evaltools.runtime.registry import Open, open_session
-from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts, Session, TensorSpec
+from evaltools.runtime.session import Array, Crashes, Delegation, Inference, RuntimeFacts, Session, TensorSpec
 
 _LONGEST_WAIT_S: Final = 2_000_000.0
 """A little less than what ``poll`` can wait for."""
@@ -109,11 +109,12 @@ class IsolatedSession:
         self._memory: SharedArrays | None = None
         self.peak_memory_kb = 0
         self.not_clean = ""
+        self.crashes = Crashes()
         try:
             ready = self._answer("while the model was loaded")
         except InferenceError as error:
             self.close()
-            raise ConfigurationUnavailable(str(error), suspect) from None
+            raise ConfigurationUnavailable(str(error), suspect, crashed=isinstance(error, SessionEnded)) from None
         except BaseException:
             self._child.end()
             raise
@@ -168,11 +169,9 @@ class IsolatedSession:
         try:
             self._child.channel.send(message, self._timeout_s)
         except TimeoutError:
-            self._ended = self._given_up(moment, self._timeout_s)
-            raise self._ended from None
+            raise self._crashed(self._given_up(moment, self._timeout_s)) from None
         except OSError:
-            self._ended = self._obituary(moment)
-            raise self._ended from None
+            raise self._crashed(self._obituary(moment)) from None
 
     def _outcome(self) -> Inference | InferenceError:
         """The next run's outcome; raises :class:`SessionEnded` where no more will come."""
@@ -218,7 +217,7 @@ class IsolatedSession:
     def close(self) -> None:
         """Release the model and its delegates, and end the child, at once where another thread waits for it.
 
-        What goes wrong meanwhile stands in ``not_clean`` from then on.
+        What goes wrong meanwhile stands in ``not_clean`` from then on; a crash counts in ``crashes``.
         """
         had_ended = self._ended is not None
         self._ended = self._ended or SessionEnded("the session was closed")
@@ -236,13 +235,14 @@ class IsolatedSession:
         try:
             self._send(_Free(), _FREEING)
             self._received(self._child.channel, _FREEING, seconds)
+            ended = self._child.ended(seconds)
+            if ended is None:
+                raise self._given_up(_LEAVING, seconds)
+            if ended.code:
+                raise self._obituary(_LEAVING)
         except SessionEnded as error:
+            self.crashes = Crashes(1, str(error))
             return str(error)
-        ended = self._child.ended(seconds)
-        if ended is None:
-            return str(self._given_up(_LEAVING, seconds))
-        if ended.code:
-            return str(self._obituary(_LEAVING))
         try:
             self._child.receive(self._child.channel, 0)
         except WrongMessage as error:
@@ -267,7 +267,7 @@ class IsolatedSession:
             self._answer("after the model was loaded")
         except InferenceError as error:
             self.close()
-            raise ConfigurationUnavailable(str(error)) from error
+            raise ConfigurationUnavailable(str(error), crashed=isinstance(error, SessionEnded)) from error
         finally:
             memory.forget_path()
         return memory
@@ -283,14 +283,21 @@ class IsolatedSession:
         try:
             return self._child.receive(channel, seconds)
         except TimeoutError:
-            self._ended = self._given_up(moment, seconds)
+            ended = self._given_up(moment, seconds)
         except WrongMessage as error:
             self._child.kill()
             said = f"the process of this configuration sent {error} ({moment}); it was ended"
-            self._ended = SessionEnded(said + self._child.quote())
+            ended = SessionEnded(said + self._child.quote())
         except (EOFError, OSError, ValueError):
-            self._ended = self._obituary(moment)
-        raise self._ended
+            ended = self._obituary(moment)
+        raise self._crashed(ended)
+
+    def _crashed(self, ended: SessionEnded) -> SessionEnded:
+        """Count an end as a crash, unless this process had ended the session before; returns it."""
+        if self._ended is None:
+            self.crashes = Crashes(1, str(ended))
+        self._ended = ended
+        return ended
 
     def _given_up(self, moment: str, seconds: float) -> SessionEnded:
         self._child.kill()

@@ -6,17 +6,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from msgspec import Struct
-
-from evaltools.errors import EvaltoolsError, InferenceError, SessionEnded
-from evaltools.runtime.session import Array, BlockSession, Inference, Session, WatchedSession, run_each
-
-
-class Restarts(Struct, frozen=True):
-    """How often the process was started again, and what it first died of."""
-
-    count: int = 0
-    first_reason: str = ""
+from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError, SessionEnded
+from evaltools.runtime.session import Array, BlockSession, Crashes, Inference, Session, WatchedSession, run_each
 
 
 class RestartingSession:
@@ -36,11 +27,11 @@ class RestartingSession:
         self.inputs: Final = like.inputs
         self.outputs: Final = like.outputs
         self.longest_block: Final = like.longest_block if isinstance(like, BlockSession) else 1
-        self.restarts = Restarts()
         self._open_again = open_again
         self._session: Session | None = like if is_open else None
         self._buried_memory_kb = 0
         self.not_clean = ""
+        self._earlier_crashes = Crashes()
         self._turn = threading.Lock()
         self._ending = threading.Lock()
         self._closed = threading.Event()
@@ -64,6 +55,12 @@ class RestartingSession:
         """End the process; a run that is under way in another thread fails, and none is started any more."""
         self._closed.set()
         self._end_process()
+
+    @property
+    def crashes(self) -> Crashes:
+        """Those of all its processes, also of such as crashed when they were to be started again."""
+        session = self._session
+        return self._earlier_crashes + (session.crashes if isinstance(session, WatchedSession) else Crashes())
 
     @property
     def peak_memory_kb(self) -> int:
@@ -90,7 +87,7 @@ class RestartingSession:
     def _tried_again(
         self, inputs: Sequence[Array], invocations: int, death: SessionEnded
     ) -> Inference | InferenceError:
-        self._bury(death)
+        self._end_process()
         if death.hung or self._closed.is_set():
             return death
         try:
@@ -98,7 +95,7 @@ class RestartingSession:
         except SessionEnded:
             return death
         if isinstance(outcome, SessionEnded):
-            self._bury(outcome)
+            self._end_process()
         return outcome
 
     def _opened(self) -> Session:
@@ -108,16 +105,13 @@ class RestartingSession:
             try:
                 session = self._session = self._open_again()
             except EvaltoolsError as error:
+                if isinstance(error, ConfigurationUnavailable) and error.crashed:
+                    self._earlier_crashes += Crashes(1, str(error))
                 raise SessionEnded(f"its process could not be started again: {error}") from error
         if session is None or self._closed.is_set():
             self._end_process()
             raise SessionEnded("the session was closed")
         return session
-
-    def _bury(self, death: SessionEnded) -> None:
-        self._end_process()
-        if not self._closed.is_set():
-            self.restarts = Restarts(self.restarts.count + 1, self.restarts.first_reason or str(death))
 
     def _end_process(self) -> None:
         """Close the session, which two threads may want to at once."""
@@ -128,6 +122,7 @@ class RestartingSession:
             session.close()
         if isinstance(session, WatchedSession):
             self.not_clean = self.not_clean or session.not_clean
+            self._earlier_crashes += session.crashes
 
 
 def _peak_memory_kb(session: Session | None) -> int:

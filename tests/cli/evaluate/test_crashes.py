@@ -11,7 +11,7 @@ import pytest
 
 from evaltools.datasets import sample
 from evaltools.preprocess import ImageToTensor, decode_image
-from tests.cli.evaluate.sample_runs import PICTURES, XNNPACK, figures_here, figures_of, imagenet
+from tests.cli.evaluate.sample_runs import PICTURES, XNNPACK, figures_here, figures_of, imagenet, run
 
 pytestmark = pytest.mark.once
 
@@ -50,6 +50,7 @@ def without_bad(found: Any, example: str | None = BAD_PICTURE) -> Any:
         **found,
         "configurations": [entry for entry in found["configurations"] if entry["name"] != "bad"],
         "failed": [entry for entry in found["failed"] if entry["configuration"] != "bad"],
+        "warnings": [warning for warning in found["warnings"] if not warning.startswith("bad: not clean: ")],
         "part": _part_without_bad(found["part"], example),
     }
 
@@ -116,11 +117,12 @@ def test_a_leak_costs_nothing_but_a_new_process(
 ) -> None:
     output = tmp_path / "result.json"
     flags = command(rounding_delegate, LEAK, f"--workers={workers}")
-    assert figures_of(flags, output, address_space_mb=ADDRESS_SPACE_MB) == undisturbed
-    result = json.loads(output.read_text())
-    restarts = result["execution"]["restarts"]["bad"]
-    assert restarts["count"] >= 2
-    assert restarts["first_reason"] == (
+    found = figures_of(flags, output, 4, address_space_mb=ADDRESS_SPACE_MB)
+    assert without_bad(found, None) == without_bad(undisturbed, None)
+    assert found["part"] == undisturbed["part"]
+    bad = entry_of_bad(json.loads(output.read_text()))
+    assert bad["crashes"] >= 2
+    assert bad["first_crash"] == (
         "the process of this configuration died during a run (SIGABRT); "
         "it printed last: rounding_delegate: no memory for another 256 MB"
     )
@@ -155,3 +157,9 @@ def test_a_run_ends_once_every_configuration_was_given_up(rounding_delegate: Pat
     assert found[0] == found[1]
     assert (found[0]["stopped"], found[0]["examples_done"]) == ("every configuration was given up", 3)
     assert [entry["status"] for entry in found[0]["configurations"]] == ["measured", "not measured"]
+
+
+def test_the_last_line_says_how_often_it_crashed(rounding_delegate: Path, fail_at: str) -> None:
+    completed = run(command(rounding_delegate, f"fail:abort;{fail_at}", "--workers=1")[:-2])
+    assert completed.code == 4
+    assert completed.err.splitlines()[-1] == f"bad: crashed 2 times in {PICTURES} runs"

@@ -33,7 +33,7 @@ _FEW_ROUNDS: Final = (
     "--warmup_min_secs=0",
     "--rounds=3",
 )
-_TOLD: Final = ("was started again", "failed: ", "not measured: ", "not clean")
+_TOLD: Final = ("crashed", "failed: ", "not measured: ", "not clean")
 """One of these is said of a process that a run cannot do without."""
 
 

@@ -37,7 +37,7 @@ from tests.report.page.reading import PageRead, at
 from tests.report.page.samples import changed, classifier, own, read, search, stored, suite
 
 EXECUTION = ExecutionUsed(
-    2, 200, None, 0, 20, {}, {"opening": 0.5}, {"read": 1.0, "decode": 4.0, "inference": 5.0}, "inference"
+    2, 200, None, 0, 20, {"opening": 0.5}, {"read": 1.0, "decode": 4.0, "inference": 5.0}, "inference"
 )
 
 

@@ -13,7 +13,7 @@ from tests.report.page import samples
 
 STAGES = {"read": 1.0, "decode": 5.0, "inference": 2.0, "metrics": 0.5}
 USED = ExecutionUsed(
-    workers=2, examples_run=40, shard=None, merged_shards=0, quiet_latency_examples=None, restarts={},
+    workers=2, examples_run=40, shard=None, merged_shards=0, quiet_latency_examples=None,
     startup_seconds={}, stage_seconds=STAGES, bound="input",
     worker_seconds=[{"read": 0.5, "decode": 3.0, "inference": 1.0}, {"read": 0.5, "decode": 2.0, "inference": 1.0}],
     inference_seconds={"cpu": InferenceSeconds(0.25, 1.0, 0.125), "a/b": InferenceSeconds(0.5, 0.0625, 0.0625)},

@@ -24,7 +24,7 @@ from tests.report.page.samples import classifier, read, search
 from tests.report.tables.test_device_run import PHONE, run_of
 from tests.results import classified, configuration, result
 
-EXECUTION = ExecutionUsed(1, 4, None, 0, None, {}, {}, {"decode": 3.0, "inference": 1.0}, "input")
+EXECUTION = ExecutionUsed(1, 4, None, 0, None, {}, {"decode": 3.0, "inference": 1.0}, "input")
 
 
 def markdown(sources: Sources) -> str:

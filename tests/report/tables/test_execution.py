@@ -11,14 +11,14 @@ from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.report.tables.execution import print_execution, shares_in_words, verdict
-from evaltools.result.evaluation import ExecutionUsed, LatencyComparison, Restarted
+from evaltools.result.evaluation import ExecutionUsed, LatencyComparison
 from evaltools.stats.interval import Interval
 from tests.results import configuration, result
 
 
 def used(bound: str | None = "input", workers: int = 2, quiet: int | None = 12, **seconds: Any) -> ExecutionUsed:
     facts: dict[str, Any] = {"bound": bound, "stage_seconds": seconds}
-    return ExecutionUsed(workers, 9, None, 0, quiet, {}, {}, **facts)
+    return ExecutionUsed(workers, 9, None, 0, quiet, {}, **facts)
 
 
 def printed(
@@ -65,14 +65,9 @@ def test_a_finished_run_that_is_resumed_tells_what_its_latencies_are_of() -> Non
     assert printed(again) == ["latency was taken apart, in quiet, over 5 examples"]
 
 
-def test_processes_that_were_started_again_and_a_lost_trace_are_warned_of() -> None:
-    restarts = {"a": Restarted(1, "it died"), "b": Restarted(3, "it [hung]")}
-    lines = printed(replace(used(None, quiet=None), restarts=restarts, not_traced="--trace=t cannot be written"))
-    assert lines == [
-        "warning: a: its process ended 1 time and was started again, at first because it died",
-        "warning: b: its process ended 3 times and was started again, at first because it [hung]",
-        "warning: --trace=t cannot be written",
-    ]
+def test_a_lost_trace_is_warned_of() -> None:
+    lines = printed(replace(used(None, quiet=None), not_traced="--trace=[t] cannot be written"))
+    assert lines == ["warning: --trace=[t] cannot be written"]
 
 
 def test_a_pass_that_took_no_time_has_a_rate() -> None:

@@ -12,8 +12,8 @@ import pytest
 from evaltools.delegates.gpu import GPU
 from evaltools.errors import ConfigurationUnavailable, InferenceError, SessionEnded, UsageError
 from evaltools.runtime import BlockSession, Inference, Session
-from evaltools.runtime.process.restarting import RestartingSession, Restarts
-from evaltools.runtime.session import Array
+from evaltools.runtime.process.restarting import RestartingSession
+from evaltools.runtime.session import Array, Crashes
 from tests.runtime.fake import FakeSession
 
 ANSWER = "answers"
@@ -27,12 +27,20 @@ Plan = Callable[[int, int], str]
 class Process(FakeSession):
     """Answers with its input until it ends; then nothing can be run on it, as in a child process that has died."""
 
+    peak_memory_kb = 0
+    process_id = None
+    not_clean = ""
+
     def __init__(self, number: int, plan: Plan) -> None:
         super().__init__(lambda inputs: tuple(inputs))
         self.number = number
         self.plan = plan
         self.ended: SessionEnded | None = None
         self.tried: list[int] = []
+
+    @property
+    def crashes(self) -> Crashes:
+        return Crashes() if self.ended is None else Crashes(1, str(self.ended))
 
     def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
         assert not self.closed, "a closed session must not be run"
@@ -67,8 +75,15 @@ class InBlocks(Process):
 class Processes:
     """Opens the first process and those that take its place; remembers them. Some cannot be opened."""
 
-    def __init__(self, plan: Plan, kind: type[Process] = InBlocks, unavailable: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        kind: type[Process] = InBlocks,
+        unavailable: Sequence[int] = (),
+        crash_when_opened: bool = False,
+    ) -> None:
         self.plan = plan
+        self.crash_when_opened = crash_when_opened
         self.kind = kind
         self.unavailable = unavailable
         self.opened: list[Process] = []
@@ -77,7 +92,7 @@ class Processes:
     def __call__(self) -> Process:
         self.asked += 1
         if self.asked - 1 in self.unavailable:
-            raise ConfigurationUnavailable("no GPU here any more", GPU.name)
+            raise ConfigurationUnavailable("no GPU here any more", GPU.name, crashed=self.crash_when_opened)
         self.opened.append(self.kind(self.asked - 1, self.plan))
         return self.opened[-1]
 
@@ -115,7 +130,7 @@ def test_an_input_at_which_the_process_died_is_tried_once_more(kind: type[Proces
     session = processes.session()
     assert words(session.run_block(block(5))) == ["0", "1", "2", "3", "4"]
     assert processes.tried[1] == [2, 3, 4]
-    assert session.restarts == Restarts(1, "process 0 died at 2")
+    assert session.crashes == Crashes(1, "process 0 died at 2")
     assert [process.closed for process in processes.opened] == [True, False]
 
 
@@ -127,7 +142,7 @@ def test_an_input_that_kills_twice_has_failed_and_the_rest_of_the_block_goes_on(
     assert words(outcomes) == ["0", "1", "process 1 died at 2", "3", "4"]
     assert isinstance(outcomes[2], SessionEnded)
     assert processes.tried[1:] == [[2], [3, 4]]
-    assert session.restarts == Restarts(2, "process 0 died at 2")
+    assert session.crashes == Crashes(2, "process 0 died at 2")
 
 
 @kinds
@@ -137,7 +152,7 @@ def test_an_input_at_which_the_process_hung_is_not_tried_again(kind: type[Proces
     outcomes = session.run_block(block(5))
     assert words(outcomes) == ["0", "1", "process 0 hung at 2", "3", "4"]
     assert processes.tried[1:] == [[3, 4]]
-    assert session.restarts == Restarts(1, "process 0 hung at 2")
+    assert session.crashes == Crashes(1, "process 0 hung at 2")
 
 
 def test_a_second_try_that_hangs_or_fails_is_what_counts() -> None:
@@ -153,7 +168,7 @@ def test_an_inference_that_fails_restarts_nothing(kind: type[Process]) -> None:
     processes = Processes(lambda _number, value: WRONG if value == 1 else ANSWER, kind)
     session = processes.session()
     assert words(session.run_block(block(3))) == ["0", WRONG, "2"]
-    assert (len(processes.opened), session.restarts) == (1, Restarts())
+    assert (len(processes.opened), session.crashes) == (1, Crashes())
 
 
 def test_a_leak_costs_only_processes() -> None:
@@ -167,7 +182,7 @@ def test_a_leak_costs_only_processes() -> None:
     processes = Processes(leaking)
     session = processes.session()
     assert words(session.run_block(block(7))) == [str(value) for value in range(7)]
-    assert session.restarts.count == len(processes.opened) - 1 == 3
+    assert session.crashes.count == len(processes.opened) - 1 == 3
 
 
 def test_every_input_that_kills_fails_by_itself() -> None:
@@ -228,11 +243,14 @@ def test_one_that_is_not_open_opens_a_process_with_its_first_run() -> None:
     assert processes.tried == [[], [0, 1]]
     session.close()
     assert [process.closed for process in processes.opened] == [False, True]
-    assert session.restarts == Restarts()
+    assert session.crashes == Crashes()
 
 
-def test_where_no_process_can_be_started_again_the_first_death_is_told_and_others_are_still_tried() -> None:
-    processes = Processes(dying_at(1, in_processes=[0]), unavailable=[1, 2])
+@pytest.mark.parametrize("crash_when_opened", [False, True])
+def test_where_no_process_can_be_started_again_the_first_death_is_told_and_others_are_still_tried(
+    crash_when_opened: bool,
+) -> None:
+    processes = Processes(dying_at(1, in_processes=[0]), unavailable=[1, 2], crash_when_opened=crash_when_opened)
     session = processes.session()
     assert words(session.run_block(block(4))) == [
         "0",
@@ -240,7 +258,7 @@ def test_where_no_process_can_be_started_again_the_first_death_is_told_and_other
         "its process could not be started again: no GPU here any more",
         "3",
     ]
-    assert session.restarts.count == 1
+    assert session.crashes == Crashes(3 if crash_when_opened else 1, "process 0 died at 1")
 
 
 def test_a_model_that_went_away_fails_the_run_and_not_the_pass() -> None:
@@ -314,7 +332,7 @@ def test_closed_during_a_run_that_run_fails_and_none_is_started_any_more() -> No
     session.close()
     thread.join(20)
     assert found == ["killed", "the session was closed", "the session was closed"]
-    assert (processes.asked, waiting.closings, session.restarts) == (0, 1, Restarts())
+    assert (processes.asked, waiting.closings, session.crashes) == (0, 1, Crashes())
 
 
 def test_closed_while_a_process_starts_that_process_is_ended_before_it_runs() -> None:

@@ -12,8 +12,6 @@ from evaltools.engine.ledger import GivenUp
 from evaltools.engine.quiet_latency import QuietTime, QuietTimes
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.task import Example, Failure, Record
-from evaltools.result.evaluation import Restarted
-from evaltools.runtime.process.restarting import Restarts
 from evaltools.tasks.shared.measured import MeasuredPass, describe_execution, nothing_measured
 from evaltools.tasks.shared.one_pass import judge_records, sum_up
 from evaltools.tasks.shared.startup import FIRST_TURN, OPENING, STARTING, Startup
@@ -79,15 +77,11 @@ def test_a_configuration_that_was_not_measured_stays_as_it_was() -> None:
 
 
 def test_conditions_are_those_of_the_pass() -> None:
-    measured = MeasuredPass(outcome("."), 3, QuietTimes(11), {"a": Restarts(2, "it died")}, 4, {OPENING: 0.5})
+    measured = MeasuredPass(outcome("."), 3, QuietTimes(11), merged_shards=4, startup_seconds={OPENING: 0.5})
     measured.outcome.stages.seconds["decode"] = 2.0
     used = describe_execution(Execution(shard=Shard(1, 4)), measured)
     assert (used.workers, used.shard, used.merged_shards, used.quiet_latency_examples) == (3, "1/4", 4, 11)
-    assert (used.restarts, used.startup_seconds, used.bound) == (
-        {"a": Restarted(2, "it died")},
-        {OPENING: 0.5},
-        "input",
-    )
+    assert (used.startup_seconds, used.bound) == ({OPENING: 0.5}, "input")
     assert used.stage_seconds["decode"] == 2.0
     alone = describe_execution(Execution(), MeasuredPass(outcome(".")))
     assert (alone.shard, alone.quiet_latency_examples, alone.bound) == (None, None, None)

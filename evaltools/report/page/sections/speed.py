@@ -99,7 +99,7 @@ def _runs(result: EvaluationResult, timed: Sequence[tuple[int, ConfigurationResu
 
 
 def _said(result: EvaluationResult) -> list[str]:
-    """The conditions of the latencies, what rose or fell, what died."""
+    """The conditions of the latencies, what rose or fell."""
     said = []
     execution = result.execution
     if execution is not None:
@@ -108,11 +108,6 @@ def _said(result: EvaluationResult) -> list[str]:
         if execution.startup_seconds:
             phases = ", ".join(f"{name} {spent:.2g} s" for name, spent in execution.startup_seconds.items())
             said.append(f"until the first example was finished: {phases}")
-        said += [
-            f"{name}: its process ended {restarted.count} times and was started again, at first because "
-            f"{restarted.first_reason}"
-            for name, restarted in execution.restarts.items()
-        ]
     for entry in result.configurations:
         drift = entry.latency_drift
         if drift is not None and is_clear(drift):
