@@ -44,12 +44,6 @@ LOCATE_EXIT_CODE_HELP: Final = """\
   3    the delegate did not run, or the reference cannot run the model
   5    a file, or stdout, could not be written
   130  interrupted; with --run_dir, evaltools resume goes on"""
-DEVICE_LOCATE_EXIT_CODE_HELP: Final = """\
-  0    the search came to its end, whatever it found
-  2    a flag or a file is wrong, or there are several devices and none is named; nothing was run
-  3    no device can be used, it was lost for good, the delegate did not run there, or the reference cannot run
-  5    a file, or stdout, could not be written
-  130  interrupted: what ran there is ended, and there are no figures; with --run_dir, evaltools resume goes on"""
 SUITE_EXIT_CODE_HELP: Final = """\
   2    a flag, a file or a job is wrong; nothing was run
   130  interrupted; with --run_dir, evaltools resume goes on

@@ -16,10 +16,8 @@ from evaltools.errors import UsageError
 from evaltools.exit_codes import (
     DEVICE_BENCHMARK_EXIT_CODE_HELP,
     DEVICE_EXIT_CODE_HELP,
-    DEVICE_LOCATE_EXIT_CODE_HELP,
 )
 from evaltools.locate.kind import KIND as LOCATE
-from evaltools.locate.kind import request_of_flags as search_of_flags
 from evaltools.parameter import Parameter, did_you_mean
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags, parse_flags
@@ -31,11 +29,6 @@ Runs evaltools {task} on devices over adb: sends model, data and program, runs i
 of them the result that this computer would have given. The flags below "devices" are about that, all others are those
 of evaltools {task}.
 stdout, stderr and result files are those of evaltools {task}; the result says which device did what, and how it was."""
-_DESCRIPTION_OF_SEARCHES: Final = """\
-Runs evaltools {task} on a device over adb: sends model, inputs and program, searches there, and fetches what was found.
-The flags below "devices" are about that, all others are those of evaltools {task}.
-stdout, stderr and result files are those of evaltools {task}; the result says how the device was."""
-_EXIT_CODE_HELP: Final = {KIND.name: DEVICE_BENCHMARK_EXIT_CODE_HELP, LOCATE.name: DEVICE_LOCATE_EXIT_CODE_HELP}
 HELP: Final = ("-h", "--help", "--help=all")
 
 
@@ -52,20 +45,20 @@ def parse(word: str, rest: Sequence[str], folder: Path | None = None) -> Request
     groups: dict[str, Sequence[Parameter]] = {"devices": PARAMETERS, **kind.groups}
     if any(word in HELP for word in rest):
         groups = _with_effect(groups)
-    exit_codes = _EXIT_CODE_HELP.get(kind.name, DEVICE_EXIT_CODE_HELP)
-    description = (_DESCRIPTION_OF_SEARCHES if kind is LOCATE else DESCRIPTION).format(task=word)
-    flags = parse_flags(f"device run {word}", description, f"exit codes:\n{exit_codes}", groups, rest)
+    exit_codes = DEVICE_BENCHMARK_EXIT_CODE_HELP if kind is KIND else DEVICE_EXIT_CODE_HELP
+    flags = parse_flags(f"device run {word}", DESCRIPTION.format(task=word), f"exit codes:\n{exit_codes}", groups, rest)
     return _read_request(kind, flags, ("evaltools", "device", "run", word, *rest), folder or Path.cwd())
 
 
 def kind_on_devices(word: str) -> RequestKind:
     """The kind of request with that command; raises :class:`UsageError` for one that devices cannot run."""
-    others: dict[str, RequestKind] = {KIND.command: KIND, LOCATE.command: LOCATE}
-    if word in others:
-        return others[word]
+    if word == KIND.command:
+        return KIND
+    if word == LOCATE.command:
+        raise UsageError("a search is not run over adb; run evaltools locate on the board itself")
     task = word if names_file(word) else task_of(word)
     if task is None:
-        known = [*tasks_on_devices(), *task_aliases(), *others]
+        known = [*tasks_on_devices(), *task_aliases(), KIND.command]
         hint = did_you_mean(word, known)
         raise UsageError(
             f"{word!r} is no task; give one of {', '.join(known)} first.{hint} See evaltools device run --help"
@@ -83,8 +76,6 @@ def _read_request(kind: RequestKind, flags: GivenFlags, command: Sequence[str], 
     native_tool = devices.text("device_program") != "evaltools"
     if kind is KIND:
         request = request_of_flags(task_flags, command, folder, native_tool)
-    elif kind is LOCATE:
-        request = search_of_flags(task_flags, command, folder)
     else:
         if devices.text("device_program") == "app":
             raise UsageError(f"--device_program=app can only benchmark; use evaltools or native for {command[3]}")

@@ -26,7 +26,7 @@ class _Locate:
     name = command = "locate"
     groups: Mapping[str, Sequence[Parameter]] = GROUPS
     parameters: Mapping[str, Parameter] = MappingProxyType(PARAMETERS)
-    modules_on_devices: Sequence[str] = ("evaltools.cli.locate.run", "ai_edge_litert.schema_py_generated")
+    modules_on_devices: Sequence[str] = ()
 
     def moved(self, task: str, take: Callable[[Path], str]) -> str:  # noqa: ARG002
         """The name of the search, which is the same everywhere: it is not in a file of its own."""
@@ -53,9 +53,7 @@ def request_of_flags(flags: GivenFlags, command: Sequence[str], folder: Path | N
     return search_request(options, tests[0], folder, tuple(command))
 
 
-def search_request(
-    options: Options, tested: Configuration, folder: Path, command: tuple[str, ...] = (), devices: Options | None = None
-) -> Request:
+def search_request(options: Options, tested: Configuration, folder: Path, command: tuple[str, ...] = ()) -> Request:
     """The request for a search that looks into one configuration.
 
     The reference is of the same version of the runtime's package, for one process runs both.
@@ -64,4 +62,4 @@ def search_request(
     if tested.runtime_version:
         runtime = LITERT if tested.runtime == COMPILED else tested.runtime
         reference = replace(reference, runtime=runtime, runtime_version=tested.runtime_version)
-    return Request(KIND.name, options, reference, (tested,), folder, devices, command)
+    return Request(KIND.name, options, reference, (tested,), folder, None, command)

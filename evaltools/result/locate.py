@@ -12,7 +12,6 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Struct
 
-from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, Environment
 from evaltools.result.model import Model
 
@@ -200,10 +199,7 @@ class Bundle(Struct, frozen=True):
 
 
 class LocateResult(Struct, frozen=True):
-    """Everything that was found. ``stopped`` says why not everything was tried, empty where it was.
-
-    ``device_run`` says which device ran it, None for this computer.
-    """
+    """Everything that was found. ``stopped`` says why not everything was tried, empty where it was."""
 
     schema_version: str
     model: Model
@@ -220,4 +216,3 @@ class LocateResult(Struct, frozen=True):
     stopped: str = ""
     warnings: tuple[str, ...] = ()
     bundle: Bundle | None = None
-    device_run: DeviceRun | None = None

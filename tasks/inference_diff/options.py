@@ -157,7 +157,8 @@ _LOCATE: Final = Parameter(
     "result file, what is found is written beside it, as NAME.locate.json.",
     default=False,
     about="result",
-    only_with=("load_reference=", "split=pool"),
+    only_with=("load_reference=",),
+    refused_on_devices="run evaltools locate on the board itself",
     not_native=NotNative("the native tool looks no further", (False,)),
 )
 LIMITS: Final = tuple(each for each in _JUDGEMENT if each.limit)

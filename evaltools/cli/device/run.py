@@ -10,7 +10,6 @@ from evaltools.commands.device_run import HELP, parse, tasks_on_devices
 from evaltools.commands.names import COMMANDS
 from evaltools.device.run.flags import read_device_flags
 from evaltools.exit_codes import NOT_WRITTEN, OK, USAGE
-from evaltools.locate.kind import KIND as LOCATE
 from evaltools.request import Request
 
 
@@ -36,17 +35,13 @@ def carry_out_on_devices(request: Request) -> int:
         from evaltools.cli.device.benchmark import benchmark_on_devices
 
         return benchmark_on_devices(request, flags)
-    if request.task == LOCATE.name:
-        from evaltools.cli.locate.run import locate_and_print
-
-        return locate_and_print(request)
     from evaltools.cli.device.evaluation import evaluate_natively_on_devices, evaluate_on_devices
 
     return (evaluate_natively_on_devices if flags.program == "native" else evaluate_on_devices)(request, flags)
 
 
 def _help_text() -> str:
-    summaries = tasks_on_devices() | {each.command: COMMANDS[each.command].summary for each in (KIND, LOCATE)}
+    summaries = tasks_on_devices() | {KIND.command: COMMANDS[KIND.command].summary}
     tasks = "\n".join(f"  {command:<15} {summary}" for command, summary in summaries.items())
     return (
         "usage: evaltools device run TASK --flag=value ...\n\n"

@@ -24,7 +24,7 @@ from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.terminal import make_console
 from evaltools.report.files.planned_files import planned_files, planned_report
 from evaltools.report.page.content.sources import Sources
-from evaltools.request import Options, Request
+from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.runs.finished_shards import FinishedShards
@@ -47,12 +47,8 @@ def carry_out(
     request: Request,
     shards: FinishedShards | None = None,
     is_one_model: bool = True,
-    devices: Options | None = None,
 ) -> CarriedOut:
-    """Evaluate, or take the records from finished ``shards``; print, write. ``is_one_model``: of this command.
-
-    ``devices`` are the options of the run on devices that gave the shards.
-    """
+    """Evaluate, or take the records from finished ``shards``; print, write. ``is_one_model``: of this command."""
     options, console = request.options, make_console()
     kind = evaluation_kind(request.task)
     asked = kind.read(request)
@@ -73,7 +69,7 @@ def carry_out(
     if "locate" in kind.parameters and options.is_on("locate"):
         from evaltools.cli.locate.run import locate_after
 
-        located, errors = locate_after(request, result, files.values(), console, devices)
+        located, errors = locate_after(request, result, files.values(), console)
         not_written += errors
     name = Path(result.model.file).stem
     as_saved = {name: encode_json(saved)} if page is not None or not is_one_model else {}

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from evaltools.cli.shared.interrupts import interrupts_restored
-from evaltools.cli.shared.progress import Update, show_progress
+from evaltools.cli.shared.progress import show_progress
 from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.engine.ledger import Tally
 from evaltools.errors import OutputError, UsageError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.locate.after_evaluation import searches_after
-from evaltools.locate.request import LocateRequest, read_request
+from evaltools.locate.request import read_request
 from evaltools.locate.run import expected_parts, locate
 from evaltools.report.files.evaluation import file_per_configuration
 from evaltools.report.files.output_file import require_output_file, write_file, write_measured
 from evaltools.report.files.planned_files import require_report
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import measured_page
-from evaltools.report.tables.device_run import print_device_run
 from evaltools.report.tables.locate import print_answer, print_operators
-from evaltools.request import Options, Request
+from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.handed_back import ENDING, encode_exactly
 from evaltools.result.json_file import encode_json
 from evaltools.result.locate import LocateResult
 from evaltools.text import printable
@@ -44,20 +41,13 @@ def locate_and_print(asked: Request) -> int:
     with interrupts_restored():
         result = _searched(asked, console, _style(asked))
     if not is_quiet:
-        _print_tables(result, console)
+        print_operators(result, console)
     written = say(text_for_stdout(partial(print_answer, result)))
     if output is not None:
-        encode = encode_exactly if output.suffix == ENDING else encode_json
-        write_file(output, encode(result))
+        write_file(output, encode_json(result))
     if page is not None:
         write_file(page, measured_page(Sources(searches={Path(result.model.file).stem: result}), page))
     return exit_code_of(result) if written else NOT_WRITTEN
-
-
-def _print_tables(result: LocateResult, console: Console) -> None:
-    print_operators(result, console)
-    if result.device_run is not None:
-        print_device_run(result.device_run, console)
 
 
 def _style(request: Request) -> str:
@@ -65,14 +55,13 @@ def _style(request: Request) -> str:
 
 
 def locate_after(
-    request: Request, result: EvaluationResult, files: Iterable[Path], console: Console, devices: Options | None = None
+    request: Request, result: EvaluationResult, files: Iterable[Path], console: Console
 ) -> tuple[list[LocateResult], list[OutputError]]:
     """Search for each configuration that differs, and show what is found; returns that, and what could not be written.
 
-    Where ``files`` has a JSON file, the findings are written beside it. ``devices`` are as :func:`searches_after` takes
-    them.
+    Where ``files`` has a JSON file, the findings are written beside it.
     """
-    searches = searches_after(request, result, devices)
+    searches = searches_after(request, result)
     json_files = [path for path in files if path.suffix.lower() == ".json"]
     beside = file_per_configuration(json_files[0].with_suffix(".locate.json"), list(searches)) if json_files else {}
     found = {}
@@ -80,37 +69,16 @@ def locate_after(
         found[name] = _searched(search, console, _style(request))
         console.print(f"\n{printable(name)}:")
         if not request.options.is_on("quiet"):
-            _print_tables(found[name], console)
+            print_operators(found[name], console)
         print_answer(found[name], console)
     not_written = write_measured({name: encode_json(found[name]) for name in beside}, beside, console)
     return list(found.values()), not_written
 
 
 def _searched(asked: Request, console: Console, style: str) -> LocateResult:
-    """What is found here, or on the device that the request names."""
     request = read_request(asked)
-    if asked.devices is not None:
-        return _searched_on_device(request, asked.devices, console, style)
     with show_progress("operators", expected_parts(request), console, style) as update:
         return locate(request, lambda done, _total: update(Tally(done)))
-
-
-def _searched_on_device(request: LocateRequest, devices: Options, console: Console, style: str) -> LocateResult:
-    """What is found there; progress begins with the second part, so that its pace is that of parts, not of sending."""
-    from evaltools.device.run.flags import read_device_flags
-    from evaltools.device.run.locate import locate_on_device
-
-    with ExitStack() as shown:
-        update: Update | None = None
-
-        def tell(done: int) -> None:
-            nonlocal update
-            if update is None and done > 1:
-                update = shown.enter_context(show_progress("operators", expected_parts(request), console, style))
-            if update is not None:
-                update(Tally(done))
-
-        return locate_on_device(request, read_device_flags(devices), console, tell)
 
 
 def exit_code_of(result: LocateResult) -> int:
@@ -124,7 +92,7 @@ def _output(asked: Request) -> Path | None:
     output = asked.options.path("output_file_path")
     if output is None:
         return None
-    if output.suffix.lower() != ".json" and output.suffix != ENDING:
+    if output.suffix.lower() != ".json":
         raise UsageError(f"--output_file_path={output}: the findings are JSON; give a name that ends in .json")
     require_output_file(output, "--output_file_path", asked.files_read)
     return output

@@ -23,13 +23,11 @@ from evaltools.device.files.transfer import local_sum, push
 STORE: Final = "store"
 PROGRAMS: Final = "programs"
 RUNS: Final = "runs"
-SEARCHES: Final = "searches"
 _DIGITS: Final = "[0-9a-f]"
 _OWN_NAMES: Final = {
     PROGRAMS: f"{_DIGITS}{{16}}([.]part)?",
     STORE: f"{_DIGITS}{{64}}",
     RUNS: f"[0-9]+-of-[0-9]+-{_DIGITS}{{16}}",
-    SEARCHES: f"{_DIGITS}{{16}}",
 }
 """The names that evaltools makes in each of its folders, as expressions of grep -E."""
 _LONGEST_NAME: Final = 200
@@ -138,16 +136,16 @@ def is_there(adb: Adb, serial: str, root: str) -> bool:
     return found.code == 0
 
 
-def clear(adb: Adb, serial: str, lock: DeviceLock, keep_searches: bool = False) -> int:
+def clear(adb: Adb, serial: str, lock: DeviceLock) -> int:
     """End all runs in the folder of a ``lock`` that is held, and delete evaltools' files there.
 
-    With ``keep_searches``, those of searches with a run folder stay, to go on from. Returns how many KiB were deleted.
+    Returns how many KiB were deleted.
     It deletes only names that evaltools gives. Raises :class:`CommandFailed` where some of them stay.
     """
     root = lock.root
     for folder in DeviceStore(adb, serial, root).runs():
         end(adb, DetachedRun(serial, folder))
-    answer = adb.shell(serial, _deleting(root, keep_searches), _CLEAR_S)
+    answer = adb.shell(serial, _deleting(root), _CLEAR_S)
     if answer.code != 0 or not answer.text.strip().isdigit():
         raise CommandFailed(
             f"{serial}: what is in {root} cannot be deleted{answer.quote()}; look at it with adb shell ls -l {root}",
@@ -161,16 +159,12 @@ def sha256_of(path: Path) -> str:
     return local_sum(path)[1]
 
 
-def _deleting(root: str, keep_searches: bool) -> str:
+def _deleting(root: str) -> str:
     """A script that deletes evaltools' files in its folders, then the folders that are empty.
 
     It prints how many KiB the files had.
     """
-    folders = "\n".join(
-        f"delete {folder} {shlex.quote(f'^({names})$')}"
-        for folder, names in _OWN_NAMES.items()
-        if not (keep_searches and folder == SEARCHES)
-    )
+    folders = "\n".join(f"delete {folder} {shlex.quote(f'^({names})$')}" for folder, names in _OWN_NAMES.items())
     return f"""\
 delete() {{
 [ -e $1 ] || return 0

@@ -286,29 +286,28 @@ class PartProgress(Struct, frozen=True):
 
 
 class ProgressReader:
-    """Reads the lines of ``--progress=json`` about one ``phase`` in a command's stderr, which comes in pieces."""
+    """Reads the lines of ``--progress=json`` about an evaluation in a command's stderr, which comes in pieces."""
 
-    def __init__(self, on_progress: Callable[[PartProgress], None], phase: str = EVALUATION) -> None:
+    def __init__(self, on_progress: Callable[[PartProgress], None]) -> None:
         self._on_progress = on_progress
-        self._phase = phase
         self._rest = b""
 
     def __call__(self, _out: bytes, err: bytes) -> None:
         """Take the next piece of output."""
         *lines, self._rest = (self._rest + err).split(b"\n")
         for line in lines:
-            progress = progress_of(line, self._phase)
+            progress = progress_of(line)
             if progress is not None:
                 self._on_progress(progress)
 
 
-def progress_of(line: bytes, phase: str = EVALUATION) -> PartProgress | None:
-    """The progress of a phase in a line; None if it is any other line.
+def progress_of(line: bytes) -> PartProgress | None:
+    """The progress of an evaluation in a line; None if it is any other line.
 
     >>> progress_of(b'{"phase": "evaluation", "done": 20, "total": 50, "failed_examples": 1, "failed": {"test": 1}}')
     PartProgress(done=20, failed_examples=1, failed={'test': 1})
     """
-    if not line.startswith(f'{{"phase": "{phase}"'.encode()):
+    if not line.startswith(f'{{"phase": "{EVALUATION}"'.encode()):
         return None
     try:
         return json_as(line, PartProgress)

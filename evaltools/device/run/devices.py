@@ -109,7 +109,7 @@ class DevicesUsed:
                 self._leave(serial, lock)
 
     def _leave(self, serial: str, lock: DeviceLock) -> None:
-        """End what still runs on a device; unless files are to be kept, delete evaltools' there, but no searches."""
+        """End what still runs on a device; unless files are to be kept, delete evaltools' there."""
         problem = self._devices[serial].clean_up()
         if problem is not None:
             self._console.print(
@@ -120,7 +120,7 @@ class DevicesUsed:
         elif not self._flags.keeps_files:
             try:
                 lock.take()
-                clear(self.adb, serial, lock, keep_searches=True)
+                clear(self.adb, serial, lock)
             except DeviceError as error:
                 self._console.print(
                     f"evaltools: not everything could be deleted: {error}; try again with {self._cleaning(serial)}"

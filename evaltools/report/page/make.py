@@ -70,7 +70,7 @@ def _below(sources: Sources) -> str:
         *((each.environment, None) for each in sources.suites.values()),
         *((each.environment, each.device_run) for each in sources.evaluations.values()),
         *((each.environment, each.device_run) for each in sources.benchmarks.values()),
-        *((each.environment, each.device_run) for each in sources.searches.values()),
+        *((each.environment, None) for each in sources.searches.values()),
     ]
     if not found:
         return ""

@@ -19,7 +19,6 @@ from tests.device.real_device import Network
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "devices.md"
-PAGE_OF_SEARCHES = ROOT / "docs" / "locate.md"
 _FENCE = "```"
 
 
@@ -51,22 +50,6 @@ def test_a_command_of_the_page_runs(
     done = evaltools_here(*words[1:], cwd=tmp_path)
     assert done.code == (3 if "use_gpu" in command else 0), done.err
     assert "Traceback" not in done.err
-
-
-def test_the_commands_about_searches_run_one_after_the_other(
-    network: Network, devices: Devices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    devices[0].add_program("python3", f'#!/bin/sh\nexec {sys.executable} "$@"\n')
-    (tmp_path / "datasets").symlink_to(ROOT / "datasets")
-    (block,) = PAGE_OF_SEARCHES.read_text().split(f"{_FENCE}console device\n")[1:]
-    commands = [line.removeprefix("$ ") for line in block.partition(_FENCE)[0].splitlines()]
-    assert [command.split()[1] for command in commands] == ["device", "resume", "device"]
-    monkeypatch.setenv("ADB", str(network.adb))
-    monkeypatch.setenv("ANDROID_SERIAL", devices[0].serial)
-    for command in commands:
-        done = evaltools_here(*shlex.split(command)[1:], cwd=tmp_path)
-        assert done.code == 0, done.err
-        assert "no operator is at fault" in done.out + done.err
 
 
 WHEELS = {

@@ -184,26 +184,27 @@ def test_the_tasks_are_listed_and_an_unknown_one_is_refused_with_the_nearest(
         assert run([word]) == 0
         listed = capsys.readouterr().out.partition("\ntasks:\n")[2].partition("\n\n")[0].splitlines()
         names = [line.split()[0] for line in listed]
-        assert (names[:3], names[-2:]) == (["imagenet", "coco", "inference-diff"], ["benchmark", "locate"])
+        assert (names[:3], names[-1:]) == (["imagenet", "coco", "inference-diff"], ["benchmark"])
     with pytest.raises(UsageError, match="'imagnet' is no task; give one of .* Did you mean imagenet?"):
         run(["imagnet", "--model_file=x"])
+    with pytest.raises(UsageError, match="run evaltools locate on the board itself"):
+        run(["locate", "x"])
     with pytest.raises(UsageError, match="'--model_file=x' is no task"):
         run(["--model_file=x", "imagenet"])
 
 
-TASKS = ("imagenet", "coco", "inference-diff", "diff", "benchmark", "locate")
+TASKS = ("imagenet", "coco", "inference-diff", "diff", "benchmark")
 OF_EXECUTORS = {
     "executor", "ray_address", "ray_tasks", "shard_index", "shard_count",
 }  # fmt: skip
 WITHOUT_EFFECT = {
     "imagenet": {*OF_EXECUTORS, "trace"},
     "coco": {*OF_EXECUTORS, "trace"},
-    "inference-diff": {*OF_EXECUTORS, "trace", "save_outputs"},
-    "diff": {*OF_EXECUTORS, "trace", "save_outputs"},
+    "inference-diff": {*OF_EXECUTORS, "trace", "save_outputs", "locate"},
+    "diff": {*OF_EXECUTORS, "trace", "save_outputs", "locate"},
     "benchmark": {
         "output_filepath", "result_file_path", "op_profiling_output_file", "profiling_output_csv_file", "native_lines"
     },
-    "locate": set(),
 }  # fmt: skip
 
 
@@ -213,7 +214,7 @@ BESIDE = {
     "op_profiling_output_file": ["--enable_op_profiling"],
     "profiling_output_csv_file": ["--enable_op_profiling"],
 }
-CHOSEN = {"executor": "ray"}
+CHOSEN = {"executor": "ray", "locate": "true"}
 
 
 def flags_of(task: str) -> set[str]:
@@ -284,7 +285,6 @@ REQUIRED = {
     "inference-diff": ["model_file"],
     "diff": ["model_file"],
     "benchmark": ["graph"],
-    "locate": ["model_file"],
 }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import posixpath
-import subprocess
 import threading
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import CommandFailed, ConnectionLost, DeviceStopped
 from evaltools.device.files.lock import DeviceLock
-from evaltools.device.files.store import DeviceStore, _deleting, clear, is_there, remote_path, sha256_of
+from evaltools.device.files.store import DeviceStore, clear, is_there, remote_path, sha256_of
 from evaltools.errors import DataError
 from tests.device.fault_proxy import FaultProxy
 from tests.device.fixtures import Devices
@@ -187,18 +186,6 @@ def test_files_of_others_stay_and_the_folder_can_be_used_again(
     assert sorted(path.name for path in shared.iterdir()) == [".evaltools", "mine.txt"]
     with DeviceLock(client, serial, SHARED_ROOT):
         store.put(written(tmp_path, "m"))
-
-
-@pytest.mark.parametrize("keep_searches", [True, False])
-def test_searches_stay_where_they_are_to_be_kept(keep_searches: bool, tmp_path: Path) -> None:
-    """The script that deletes, run by the shell of this machine."""
-    folders = [tmp_path / "searches" / "0123456789abcdef", tmp_path / "programs" / "0123456789abcdef"]
-    for folder in folders:
-        folder.mkdir(parents=True)
-        (folder / "file").write_text("own")
-    done = subprocess.run(["sh", "-c", _deleting(str(tmp_path), keep_searches)], capture_output=True, check=True)
-    assert int(done.stdout) > 0
-    assert [folder.exists() for folder in folders] == [keep_searches, False]
 
 
 def test_what_others_keep_in_evaltools_own_folders_stays(
