@@ -130,10 +130,6 @@ def test_a_linux_board_has_neither_properties_nor_services() -> None:
     assert (facts.battery_level, facts.battery_temperature, facts.thermal_status, facts.free_bytes) == (None,) * 4
 
 
-def test_a_silent_device_says_nothing() -> None:
-    assert read_facts("R5", {}, []) == DeviceFacts("R5", "device")
-
-
 def test_the_soc_of_before_sdk_31_is_the_platform() -> None:
     assert parse_soc(parse_properties("ro.board.platform=msm8998\nro.soc.model="), "") == "msm8998"
 

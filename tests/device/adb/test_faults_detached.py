@@ -101,13 +101,6 @@ def test_a_start_whose_answer_is_lost_can_be_repeated(client: Adb, proxy: FaultP
     detached.remove(client, run)
 
 
-def test_a_start_that_was_cut_in_the_middle_is_completed(client: Adb, proxy: FaultProxy) -> None:
-    (proxy.device.folder / "halfway").mkdir()
-    run = detached.start(client, proxy.serial, "echo whole", name="halfway")
-    assert detached.wait(client, run, 60.0, poll_s=0.1).out == b"whole\n"
-    detached.remove(client, run)
-
-
 def test_of_two_starts_at_once_one_command_runs(client: Adb, proxy: FaultProxy) -> None:
     def begin() -> None:
         detached.start(client, proxy.serial, "echo ran >> /data/local/tmp/ran; sleep 1", name="together")
@@ -135,19 +128,6 @@ def begun(client: Adb, proxy: FaultProxy, number: int) -> DetachedRun:
     run = detached.start(client, proxy.serial, CHILDREN.format(word(number)))
     wait_until(lambda: len(processes(word(number))) == 4, "the children do not begin")
     return run
-
-
-def test_no_process_is_left_at_the_end(client: Adb, proxy: FaultProxy) -> None:
-    run, other = begun(client, proxy, 10), begun(client, proxy, 100)
-    detached.end(client, run)
-    assert processes(word(10)) == []
-    assert len(processes(word(100))) == 4
-    assert detached.look(client, run).is_gone
-    assert detached.look(client, other).code is None
-    detached.end(client, run)
-    for each in (other, run):
-        detached.remove(client, each)
-    assert processes(word(100)) == []
 
 
 def test_what_a_command_left_behind_ends_with_the_run(client: Adb, proxy: FaultProxy) -> None:

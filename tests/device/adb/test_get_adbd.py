@@ -28,10 +28,6 @@ def packages(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return import_module("evaltools.tasks.inspection.debian_packages")
 
 
-def call(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True, check=False)
-
-
 def write_program(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\n{text}\n")
@@ -66,14 +62,6 @@ def test_the_programs_of_a_folder_of_any_name_run_with_their_libraries(
     assert shown["EVALTOOLS_ADBD"] == ["--library-path", libraries, str(daemon / PROGRAMS / "adbd"), "one", "t w o"]
 
 
-def test_a_second_call_finds_what_the_first_unpacked(tmp_path: Path, script: ModuleType) -> None:
-    unpack_stand_ins(tmp_path)
-    script.write_environment(tmp_path)
-    completed = call(str(tmp_path))
-    assert completed.returncode == 0
-    assert completed.stdout == f"adb and adbd are already in {tmp_path}; before the tests: . {tmp_path / 'env.sh'}\n"
-
-
 def test_what_was_moved_or_is_not_whole_is_not_taken_for_complete(tmp_path: Path, script: ModuleType) -> None:
     before = tmp_path / "before"
     assert not script.is_complete(before)
@@ -84,45 +72,6 @@ def test_what_was_moved_or_is_not_whole_is_not_taken_for_complete(tmp_path: Path
     (tmp_path / "after").rename(before)
     (before / "bin" / "adbd").unlink()
     assert not script.is_complete(before)
-
-
-def test_packages_without_the_daemon_are_refused(tmp_path: Path, script: ModuleType) -> None:
-    unpack_stand_ins(tmp_path)
-    (tmp_path / "daemon" / "root" / PROGRAMS / "adbd").unlink()
-    with pytest.raises(FileNotFoundError, match="adbd or its ld-linux"):
-        script.write_environment(tmp_path)
-    assert not (tmp_path / "env.sh").exists()
-
-
-@pytest.mark.parametrize("below", ["", "below"])
-def test_a_file_is_no_folder(below: str, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    completed = call(str(tmp_path / "file" / below))
-    if "apt-get and dpkg are needed" in completed.stderr:
-        pytest.skip("this system has no apt")
-    assert completed.returncode == 2
-    assert "cannot be made a folder: Not a directory" in completed.stderr
-    assert "Traceback" not in completed.stderr
-
-
-@pytest.mark.parametrize("arguments", [["--help"], ["one", "two"]])
-def test_wrong_arguments_show_how_it_is_called(arguments: list[str]) -> None:
-    completed = call(*arguments)
-    assert (completed.returncode, completed.stderr) == (2, "usage: get_adbd.py [FOLDER]\n")
-
-
-def test_a_folder_that_cannot_stand_in_a_list_is_refused(tmp_path: Path) -> None:
-    completed = call(str(tmp_path / "a:b"))
-    assert completed.returncode == 2
-    assert "name one without : and ;" in completed.stderr
-    assert not (tmp_path / "a:b").exists()
-
-
-def test_without_apt_it_says_what_to_do(tmp_path: Path) -> None:
-    command = [sys.executable, str(SCRIPT), str(tmp_path / "new")]
-    completed = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
-    assert completed.returncode == 1
-    assert "apt-get and dpkg are needed; elsewhere set EVALTOOLS_ADB" in completed.stderr
 
 
 def test_a_package_that_cannot_be_had_is_said_without_a_traceback(tmp_path: Path) -> None:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -24,10 +20,6 @@ from evaltools.device.adb.errors import (
     Unauthorized,
 )
 from evaltools.device.adb.patience import patiently
-from evaltools.device.adb.process import run_adb
-from tests.device.adb_server import own_server
-
-ADB = os.environ.get("EVALTOOLS_ADB") or shutil.which("adb") or ""
 
 
 class Device(Adb):
@@ -107,14 +99,3 @@ def test_a_stop_is_heard_before_the_first_try_and_between_two() -> None:
     with pytest.raises(DeviceStopped):
         patiently(device, "R58M", act, 3600.0, stop)
     assert (act.tries, device.reconnects) == (0, 0)
-
-
-@pytest.mark.skipif(not ADB, reason="no adb binary: neither EVALTOOLS_ADB nor PATH names one")
-def test_a_server_of_ones_own_that_was_started_again_ends_with_its_block(tmp_path: Path) -> None:
-    environment = {**os.environ, "HOME": str(tmp_path)}
-    with own_server(ADB, environment) as port:
-        assert run_adb([ADB, "-P", str(port), "kill-server"], 10.0, environment).code == 0
-        assert Adb(ADB, port, environment).devices() == ()
-        socket.create_connection(("127.0.0.1", port)).close()
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -89,7 +88,3 @@ def test_a_device_that_cannot_tell_is_an_error_with_the_next_step() -> None:
 @pytest.mark.parametrize("line", ["", "77 (x) S 1", "77 (x) S 1 @5 20@", "no process at all"])
 def test_lines_that_were_cut_off_are_left_out(line: str) -> None:
     assert read_process(line) is None
-
-
-def test_the_folder_is_quoted_for_the_shell() -> None:
-    assert shlex.quote(f"{VARIABLE}={RUNS}/") in usage_script(RUNS)

@@ -12,11 +12,11 @@ import pytest
 
 from evaltools.device.adb import detached
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.errors import MAY_PASS, CommandFailed, DeviceStopped, DeviceTimeout, NoSpace
+from evaltools.device.adb.errors import MAY_PASS, CommandFailed, DeviceTimeout, NoSpace
 from evaltools.device.files import transfer as files
 from evaltools.device.files.transfer import pull, push
 from tests.device.fault_proxy import Direction, FaultProxy
-from tests.device.faults import FAULTS, Fault, ended_server, stalled
+from tests.device.faults import FAULTS, Fault, stalled
 from tests.device.real_device import Network, wait_until
 
 SIZE = 20 * 1024 * 1024
@@ -103,16 +103,6 @@ def test_a_file_comes_back_whole_whatever_happens_to_the_link(
     assert (tmp_path / "back").read_bytes() == model.read_bytes()
 
 
-def test_a_server_of_its_own_that_is_ended_is_started_again(
-    own_client: Adb, proxy: FaultProxy, model: Path, there: Path
-) -> None:
-    own_client.reconnect(proxy.serial)
-    with in_the_middle(ended_server, proxy, own_client, "up"):
-        push(own_client, proxy.serial, model, REMOTE, patience_s=PATIENCE_S)
-    assert [path.name for path in there.iterdir()] == ["model"]
-    assert (there / "model").read_bytes() == model.read_bytes()
-
-
 def test_a_server_that_is_started_again_says_nothing_in_the_answer(
     own_client: Adb, proxy: FaultProxy, network: Network
 ) -> None:
@@ -151,24 +141,6 @@ def test_a_device_that_stays_away_is_an_error_that_names_the_file(
     ):
         pull(patient, proxy.serial, REMOTE, tmp_path / "back")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_stop_ends_the_waiting_for_a_device(
-    client: Adb, proxy: FaultProxy, model: Path, there: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(files, "_PATIENCE_AT_END_S", 0.1)
-    stop = threading.Event()
-
-    def gone_and_stopped(proxy: FaultProxy, client: Adb) -> None:
-        proxy.go_away()
-        stop.set()
-
-    with (
-        pytest.raises(DeviceStopped, match=f"{proxy.serial}: stopped as asked; run it again") as caught,
-        in_the_middle(gone_and_stopped, proxy, client, "up"),
-    ):
-        push(client, proxy.serial, model, REMOTE, patience_s=PATIENCE_S, stop=stop)
-    assert (caught.value.exit_code, caught.value.kind) == (130, "stopped")
 
 
 def test_the_bytes_that_have_arrived_are_told(

@@ -16,7 +16,7 @@ from evaltools.device.adb.errors import CommandFailed, ConnectionLost, DeviceSto
 from evaltools.device.files.store import DeviceStore
 from evaltools.device.programs import app as app_module
 from evaltools.device.programs.app import AppRun, BenchmarkApp, install_app, run_app, start_command
-from evaltools.errors import DataError, UsageError
+from evaltools.errors import UsageError
 from evaltools.native.logs.benchmark import parse_benchmark_log
 from evaltools.native.logs.delegates import delegate_lines
 from tests import tiny_models
@@ -105,12 +105,6 @@ def test_the_log_of_an_earlier_run_is_not_read(client: Adb, phone: RealDevice) -
     assert texts(run(client, phone).log)[1:] == ["STARTING!", "Failed to load model /no/such/file"]
 
 
-def test_a_benchmark_that_gives_up_is_over(client: Adb, phone: RealDevice) -> None:
-    kept(phone, "mode").write_text("gives up")
-    found = run(client, phone)
-    assert (found.failure, parse_benchmark_log(found.log).errors) == ("", ("Failed to load model /no/such/file",))
-
-
 @pytest.mark.parametrize(
     ("mode", "failure"),
     [
@@ -126,12 +120,8 @@ def test_an_app_that_ends_early_has_failed_and_keeps_its_log(
     found = run(client, phone)
     assert found.failure.startswith(failure)
     assert found.was_killed == (mode == "killed")
+    assert ('after "Failed to read the input_layer_value_file:/x"' in found.failure) == (mode == "signal")
     assert found.log
-
-
-def test_a_crash_is_told_with_what_the_app_logged_as_an_error_before(client: Adb, phone: RealDevice) -> None:
-    kept(phone, "mode").write_text("signal")
-    assert run(client, phone).failure.endswith(', after "Failed to read the input_layer_value_file:/x"')
 
 
 def test_an_app_that_does_not_end_is_ended(client: Adb, phone: RealDevice) -> None:
@@ -188,8 +178,7 @@ def test_a_log_that_forgot_the_run_is_no_result(client: Adb, phone: RealDevice) 
     assert kept(phone, "app.pid").read_text() == ""
 
 
-@pytest.mark.parametrize("before", ["", "0", "2"])
-@pytest.mark.parametrize("mode", ["gives up", "exception"])
+@pytest.mark.parametrize(("mode", "before"), [("gives up", ""), ("exception", "2")])
 def test_tracing_is_on_while_it_runs_and_as_before_afterwards(
     client: Adb, phone: RealDevice, mode: str, before: str
 ) -> None:
@@ -200,13 +189,6 @@ def test_tracing_is_on_while_it_runs_and_as_before_afterwards(
     said = kept(phone, "properties_set").read_text().splitlines()
     assert said == ["debug.tflite.trace=1", f"debug.tflite.trace={before}"]
     assert kept(phone, "property.debug.tflite.trace").read_text() == f"{before}\n"
-
-
-def test_without_tracing_no_property_is_touched(client: Adb, phone: RealDevice) -> None:
-    kept(phone, "mode").write_text("gives up")
-    kept(phone, "properties_set").unlink(missing_ok=True)
-    run(client, phone)
-    assert not kept(phone, "properties_set").exists()
 
 
 def test_a_link_that_breaks_meanwhile_does_not_matter(client: Adb, phone: RealDevice, proxy: FaultProxy) -> None:
@@ -235,8 +217,8 @@ def test_flags_with_blanks_are_refused(argument: str) -> None:
         start_command(APP, [argument])
 
 
-@pytest.mark.parametrize("graph", ["a'b.tflite", 'a"b.tflite', "$HOME`x`;&|<>(){}*?~#!.tflite", "é.tflite"])
-def test_the_app_gets_flags_as_they_are(client: Adb, phone: RealDevice, graph: str) -> None:
+def test_the_app_gets_flags_as_they_are(client: Adb, phone: RealDevice) -> None:
+    graph = "a'b\"c$HOME`x`;&|<>(){}*?~#!é.tflite"
     kept(phone, "mode").write_text("gives up")
     flags = [f"--graph=/data/{graph}", "--use_gpu=true"]
     found = run_app(client, phone.serial, flags, LONG_S, poll_s=POLL_S)
@@ -262,12 +244,6 @@ def test_an_apk_is_installed(client: Adb, phone: RealDevice, tmp_path: Path) -> 
             r"benchmark\.apk cannot be installed: INSTALL_FAILED_UPDATE_INCOMPATIBLE; uninstall the app that is there",
         ),
         ("Failure [INSTALL_FAILED_INSUFFICIENT_STORAGE]", NoSpace, r"free space on the device"),
-        (
-            "Failure [INSTALL_PARSE_FAILED_NOT_APK: Failed to parse]",
-            ProgramMissing,
-            r"INSTALL_PARSE_FAILED_NOT_APK; give the APK of the benchmark app, whole",
-        ),
-        ("Failure [INSTALL_FAILED_NO_MATCHING_ABIS]", ProgramMissing, r"built for the device's ro\.product\.cpu\.abi"),
         ("Failure [INSTALL_FAILED_SOMETHING_NEW]", ProgramMissing, r"INSTALL_FAILED_SOMETHING_NEW; look for this word"),
         ("no such service", ProgramMissing, r"benchmark\.apk cannot be installed.*no such service; try adb install"),
     ],
@@ -277,11 +253,6 @@ def test_an_apk_that_is_refused(
 ) -> None:
     with pytest.raises(kind, match=message):
         install_app(DeviceStore(client, phone.serial, STORE), apk(tmp_path, answer))
-
-
-def test_an_apk_that_is_not_there(client: Adb, phone: RealDevice) -> None:
-    with pytest.raises(DataError, match=r"/no/such\.apk cannot be read"):
-        install_app(DeviceStore(client, phone.serial, STORE), Path("/no/such.apk"))
 
 
 class Leaving(Adb):
@@ -311,13 +282,6 @@ def test_a_run_that_was_done_before_the_device_left_counts(leaving: Adb, phone: 
         "Afterwards the app org.tensorflow.lite.benchmark could not be ended, and the property debug.tflite.trace "
         f"could not be set back to nothing: {phone.serial}: it left"
     )
-
-
-def test_an_app_that_is_late_and_cannot_be_ended_says_so(leaving: Adb, phone: RealDevice) -> None:
-    kept(phone, "mode").write_text("hang")
-    found = run_app(leaving, phone.serial, FLAGS, 0.5, poll_s=POLL_S, patience_s=0.0)
-    assert "it did not end within 0.5 s" in found.failure
-    assert found.failure.endswith(f"the app org.tensorflow.lite.benchmark could not be ended: {phone.serial}: it left")
 
 
 def test_a_stop_stays_a_stop_where_the_app_cannot_be_ended(

@@ -71,11 +71,6 @@ def test_it_holds_every_file_of_the_packages_and_nothing_else(contents: dict[str
     assert any(name.endswith(".tflite") for name in found)
 
 
-def test_it_says_what_it_is(contents: dict[str, bytes]) -> None:
-    assert [name for name in contents if name.startswith(f"{INFO}/")] == [f"{INFO}/METADATA"]
-    assert f"\nVersion: {VERSION}\n" in contents[f"{INFO}/METADATA"].decode()
-
-
 def test_the_same_sources_give_the_same_bytes(package: Path, tmp_path: Path) -> None:
     """So that devices keep it under the same name, and get it once: no time of making is in it."""
     own_package.cache_clear()

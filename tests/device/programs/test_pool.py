@@ -200,15 +200,6 @@ def test_what_only_a_device_that_is_left_out_could_do_is_dropped() -> None:
     assert list(outcome.lost) == [Job(0, "A")]
 
 
-def test_a_part_for_a_device_that_is_not_there_is_not_done_and_nobody_waits_for_it() -> None:
-    outcome = to_its_end(Devices(by).pool(["A"], [Job(0, "Z"), Job(1, "A")]))
-    assert list(outcome.done) == [Job(1, "A")]
-
-
-def test_without_a_device_nothing_is_done() -> None:
-    assert to_its_end(Devices(by).pool([], parts(3))).done == {}
-
-
 def test_many_devices_that_fail_now_and_then_do_everything() -> None:
     """Every third attempt is lost, whoever makes it."""
     counting = threading.Lock()

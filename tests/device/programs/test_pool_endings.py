@@ -16,12 +16,11 @@ from evaltools.device.adb.errors import (
     DeviceError,
     DeviceStopped,
     DeviceTimeout,
-    NoPermission,
     NoSpace,
 )
 from evaltools.device.programs.pool import Job
 from evaltools.errors import UsageError
-from tests.device.pool_devices import LONGEST_S, Devices, awaited, by, failing, parts, telling, to_its_end
+from tests.device.pool_devices import LONGEST_S, Devices, awaited, by, parts, telling, to_its_end
 
 
 def test_a_device_that_waits_takes_what_another_one_loses() -> None:
@@ -39,16 +38,6 @@ def test_a_device_that_waits_takes_what_another_one_loses() -> None:
     assert {loser, winner} == {"A", "B"}
     assert outcome.done == {Job(0): by(winner, Job(0))}
     assert [entry.serial for entry in outcome.left_out] == [loser]
-
-
-def test_a_device_that_waits_goes_home_when_the_last_part_is_done() -> None:
-    waits = threading.Event()
-
-    def act(serial: str, job: Job) -> str:
-        awaited(waits)
-        return by(serial, job)
-
-    assert len(to_its_end(telling(waits, Devices(act).pool(["A", "B"], parts(1)))).done) == 1
 
 
 @pytest.mark.parametrize("error", [NoSpace("full"), CommandFailed("it died")])
@@ -89,14 +78,6 @@ def test_a_part_is_not_kept_waiting_for_the_device_that_lost_it() -> None:
     assert {serial for serial, _ in devices.begun} == {"A", "B"}
 
 
-@pytest.mark.parametrize("serials", [["A", "B"], ["A", "B", "C", "D", "E", "F", "G", "H"]])
-def test_it_ends_when_one_device_after_the_other_is_left_out(serials: list[str]) -> None:
-    outcome = to_its_end(Devices(failing(serials, NoPermission("no"))).pool(serials, parts(50)))
-    assert outcome.done == {}
-    assert sum(map(len, outcome.lost.values())) == len(serials)
-    assert sorted(entry.serial for entry in outcome.left_out) == serials
-
-
 def test_an_error_that_is_no_devices_stops_all_and_is_raised() -> None:
     b_is_at_work = threading.Event()
     stop = threading.Event()
@@ -114,24 +95,6 @@ def test_an_error_that_is_no_devices_stops_all_and_is_raised() -> None:
         to_its_end(devices.pool(["A", "B"], parts(20)))
     assert len(devices.begun) == 2, "nothing is begun after that"
     assert (devices.losses, devices.waited_for) == ([], []), "what was stopped was not lost"
-
-
-def test_of_several_errors_the_first_is_raised_when_all_are_done() -> None:
-    b_is_at_work = threading.Event()
-    stop = threading.Event()
-
-    def act(serial: str, job: Job) -> str:
-        if serial == "A":
-            awaited(b_is_at_work)
-            raise ZeroDivisionError("the first")
-        b_is_at_work.set()
-        awaited(stop)
-        raise ValueError("the second")
-
-    devices = Devices(act, stop=stop)
-    with pytest.raises(ZeroDivisionError, match="the first"):
-        to_its_end(devices.pool(["A", "B"], [Job(0, "A"), Job(1, "B")]))
-    assert len(devices.begun) == 2
 
 
 def test_a_pool_that_is_stopped_begins_nothing_more() -> None:

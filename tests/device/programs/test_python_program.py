@@ -42,7 +42,7 @@ def put_python(devices: Devices, check: str) -> None:
     program.chmod(0o755)
 
 
-@pytest.mark.parametrize("printed", ["", "hello", "[1]", "{}", '{"folder": 3}', '{"folder"', "3"])
+@pytest.mark.parametrize("printed", ["", '{"folder": 3}'])
 def test_a_check_that_says_nothing_is_a_missing_program_with_what_it_printed(
     client: Adb, devices: Devices, wheel: Path, printed: str
 ) -> None:
@@ -62,7 +62,7 @@ def test_a_stop_ends_the_waiting_for_a_check(client: Adb, devices: Devices, whee
     timer.join()
 
 
-@pytest.mark.parametrize("printed", ["", "\n", "{", '["folder"]', "null", "[" * 100_000])
+@pytest.mark.parametrize("printed", ["", "\n", "hello", "{", "{}", "3", '["folder"]', "null", "[" * 100_000])
 def test_no_text_is_no_folder(printed: str) -> None:
     assert read_folder(printed) is None
 

@@ -159,13 +159,6 @@ def test_what_may_still_run_on_a_device_that_left_is_said_with_what_to_do(
     assert device_runs.left_running() == []
 
 
-def test_a_device_that_stayed_is_left_without_a_word(network: Network, devices: Devices) -> None:
-    found, text = used([f"--adb={network.adb}", f"--serials={devices[0].serial}"])
-    with found:
-        pass
-    assert text.getvalue() == ""
-
-
 def test_a_device_that_is_in_use_stops_the_command_or_is_left_out(
     client: Adb, network: Network, devices: Devices
 ) -> None:
@@ -223,9 +216,3 @@ def test_two_serials_of_one_device_that_are_named_are_refused(
     ):
         used([f"--adb={network.adb}", f"--serials={first},{proxy.serial}"])
     assert used([f"--adb={network.adb}", f"--serials={proxy.serial}"])[0].serials == (proxy.serial,)
-
-
-def test_two_devices_on_one_kernel_are_two(devices: Devices, client: Adb) -> None:
-    first, second = (device_facts(client, device.serial).identity for device in devices)
-    assert first.split()[0] == second.split()[0]
-    assert first != second

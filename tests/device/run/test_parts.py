@@ -267,20 +267,9 @@ def test_a_device_that_runs_something_else_is_left_out(tmp_path: Path) -> None:
     assert found.done == {}
     (left_out,) = found.left_out
     assert (left_out.serial, left_out.kind) == ("B", "not alike")
-    assert left_out.reason == (
-        "B is not like A, so that their parts make no one result: configuration reference, its runtime was "
-        "ai-edge-litert 2.3.0, default, now it is ai-edge-litert 9.9, default. Use devices that are alike, or compare "
-        "them with --split=each"
-    )
+    for fact in ("B is not like A", "configuration reference", "2.3.0", "9.9", "--split=each"):
+        assert fact in left_out.reason
     assert not run.kept.is_done(Job(1))
-
-
-def test_of_two_that_are_not_alike_one_does_everything(tmp_path: Path) -> None:
-    """Whichever finishes a part first."""
-    run = Run(tmp_path, [Phone("A"), Phone("B", OTHER_RUNTIME)], count=5)
-    found = run.do()
-    assert len({run.kept.read(job).part.serial for job in run.jobs}) == 1
-    assert {entry.kind for entry in found.left_out} <= {"not alike"}
 
 
 def test_a_device_that_lacks_a_delegate_is_not_like_one_that_has_it(tmp_path: Path) -> None:
@@ -291,13 +280,6 @@ def test_a_device_that_lacks_a_delegate_is_not_like_one_that_has_it(tmp_path: Pa
     both = Run(tmp_path / "both", [Phone("A"), Phone("B", lacking)], count=6)
     both.do()
     assert {both.kept.read(job).part.serial for job in both.jobs} == {"A"}
-
-
-def test_devices_that_all_lack_a_delegate_are_alike(tmp_path: Path) -> None:
-    lacking = (DESCRIBED[0], replace(DESCRIBED[1], status="not measured", reason="no GPU"))
-    run = Run(tmp_path, [Phone(serial, lacking) for serial in "ABC"], count=9)
-    found = run.do()
-    assert (len(found.done), found.left_out, found.lost) == (9, [], {})
 
 
 def test_what_a_device_did_before_is_what_others_are_like_although_it_lacks_something(tmp_path: Path) -> None:

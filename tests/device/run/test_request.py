@@ -97,12 +97,6 @@ def test_pictures_lie_in_a_folder_of_the_part_named_after_the_flag(name: str, tm
     assert (made.pictures, made.folders, made.files) == ({name: tmp_path}, {}, {})
 
 
-def test_a_saved_reference_is_sent_whole(tmp_path: Path) -> None:
-    made = sent(("load_reference", str(tmp_path / "saved")))
-    assert options(made) == {"load_reference": "evaltools-folder-0"}
-    assert made.folders == {"evaltools-folder-0": tmp_path / "saved"}
-
-
 @pytest.mark.parametrize("name", LEFT_HERE)
 def test_what_becomes_of_the_records_is_decided_here(name: str) -> None:
     value = "none" if name == "progress" else "x"
