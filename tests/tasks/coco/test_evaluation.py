@@ -135,8 +135,8 @@ def test_crowd_regions_absorb_detections_for_coco_and_are_objects_for_native(tmp
     assert figures(0) == pytest.approx([half_of_the_objects_at_half_precision] * 2)
 
 
-UNTOLD = ("20 boxes lie on an object if", "all 30 detections are of class 2")
-"""Signs at which the category of a class cannot be told either, so that the run stops."""
+UNTOLD = "20 boxes lie on an object if"
+"""A sign at which the category of a class cannot be told either, so that the run stops."""
 
 
 @pytest.mark.parametrize(
@@ -144,16 +144,9 @@ UNTOLD = ("20 boxes lie on an object if", "all 30 detections are of class 2")
     [
         (detector(boxes=BOXES * np.array([16, 24, 16, 24], np.float32)), "are they in pixels?"),
         (detector(boxes=BOXES[:, [1, 0, 3, 2]]), "20 boxes lie on an object if read as left, top, right, bottom"),
-        (detector(fixed={"count": np.array([9], np.float32)}), "(up to 9, with room for 6); it was cut"),
-        (detector(fixed={"scores": np.full((1, 6), 0.5, np.float32)}), "all 30 detections have the same score, 0.5"),
-        (detector(fixed={"classes": np.full((1, 6), 2, np.float32)}), "all 30 detections are of class 2"),
-        (
-            detector(fixed={"scores": np.full((1, 6), np.nan, np.float32)}),
-            "30 detections have a NaN or infinite score, class or box; they count nowhere",
-        ),
     ],
-    ids=["pixels", "left first", "count", "one score", "one class", "NaN"],
-)  # fmt: skip
+    ids=["pixels", "left first"],
+)
 def test_signs_of_wrong_outputs_are_told_of_each_configuration(
     made: DetectionSet, tmp_path: Path, content: bytes, finding: str
 ) -> None:

@@ -79,13 +79,11 @@ def test_a_picture_without_objects_is_no_finding_among_others() -> None:
 
 
 def test_nan_and_infinite_numbers_are_counted_even_if_nothing_else_was_found() -> None:
-    assert findings(found(nonfinite=2), found(nonfinite=1)) == [
-        "3 detections have a NaN or infinite score, class or box; they count nowhere"
-    ]
-    assert findings(found([], [], [], nonfinite=4)) == [
-        "4 detections have a NaN or infinite score, class or box; they count nowhere",
-        "nothing was found in 1 pictures",
-    ]
+    (three,) = findings(found(nonfinite=2), found(nonfinite=1))
+    assert three.startswith("3 detections have a NaN")
+    four, nothing = findings(found([], [], [], nonfinite=4))
+    assert four.startswith("4 detections have a NaN")
+    assert nothing == "nothing was found in 1 pictures"
 
 
 def test_a_count_beyond_the_outputs() -> None:
@@ -102,15 +100,13 @@ def test_a_count_that_is_none(stated: float, shown: str) -> None:
 
 
 def test_fractional_classes() -> None:
-    assert findings(found(fractional=2), found(fractional=1)) == [
-        "3 classes are no whole numbers: is another output meant (--output_map)?"
-    ]
+    (message,) = findings(found(fractional=2), found(fractional=1))
+    assert message.startswith("3 classes are no whole numbers")
 
 
 def test_scores_that_are_no_shares() -> None:
-    assert findings(found(scores=(-1.5, 3))) == [
-        "scores go from -1.5 to 3, not 0..1: are they logits, or is another output meant?"
-    ]
+    (message,) = findings(found(scores=(-1.5, 3)))
+    assert message.startswith("scores go from -1.5 to 3, not 0..1")
     assert findings(found(scores=(0, 1))) == []
 
 
@@ -122,23 +118,18 @@ def test_equal_scores_everywhere() -> None:
 
 
 def test_boxes_in_pixels() -> None:
-    assert findings(found([(10, 20, 300, 200), (0.1, 0.1, 0.9, 0.9)])) == [
-        "1 of 2 boxes reach more than half a picture beyond it (a side at 300, where 0..1 is the picture): "
-        "are they in pixels?",
-        "1 of 2 boxes lie outside the picture",
-    ]
+    beyond, outside = findings(found([(10, 20, 300, 200), (0.1, 0.1, 0.9, 0.9)]))
+    assert beyond.startswith("1 of 2 boxes reach more than half a picture beyond it (a side at 300")
+    assert outside == "1 of 2 boxes lie outside the picture"
     assert len(findings(found([(0.9, 0.9, 1.51, 1.5), (-0.5, 0, 1, 1)]))) == 1
 
 
 def test_boxes_that_end_before_they_begin() -> None:
     upside_down, mirrored = (0.9, 0.1, 0.1, 0.3), (0.1, 0.9, 0.3, 0.6)
-    assert findings(found([upside_down, mirrored])) == [
-        "2 of 2 boxes end before they begin; expected are top, left, bottom, right"
-    ]
-    beyond = (1.2, 0.1, 1.1, 0.3)
-    assert findings(found([beyond, RIGHT])) == [
-        "1 of 2 boxes end before they begin; expected are top, left, bottom, right"
-    ]
+    (both,) = findings(found([upside_down, mirrored]))
+    (one,) = findings(found([(1.2, 0.1, 1.1, 0.3), RIGHT]))
+    assert both.startswith("2 of 2 boxes end before they begin")
+    assert one.startswith("1 of 2 boxes end before they begin")
 
 
 def test_boxes_outside_the_picture() -> None:
@@ -156,10 +147,9 @@ def test_one_class_everywhere() -> None:
 
 
 def test_classes_that_the_ground_truth_does_not_know() -> None:
-    assert findings(found(classes=(0, 7)), times=3, known=truth()) == [
-        "3 of 6 detections are of classes that the ground truth does not know, such as class 7 (category 8); COCO "
-        "does not count them, the native tool counts such a class as 0"
-    ]
+    (message,) = findings(found(classes=(0, 7)), times=3, known=truth())
+    assert message.startswith("3 of 6 detections are of classes")
+    assert "such as class 7 (category 8)" in message
     table = ClassMapping("dense", table=(1, 2))
     (message,) = findings(found(classes=(0, 7)), known=truth(), mapping=table)
     assert "such as class 7 (category -1)" in message
@@ -170,10 +160,7 @@ def test_sides_in_another_order() -> None:
     """Read as left, top, right, bottom both boxes of a picture lie on their objects."""
     turned = found([(0.1, 0.1, 0.3, 0.9), (0.6, 0.1, 1.0, 0.3)])
     (message,) = findings(turned, times=5, known=truth())
-    assert message == (
-        "10 boxes lie on an object if read as left, top, right, bottom, 0 as they are: the model gives the sides in "
-        "another order"
-    )
+    assert message.startswith("10 boxes lie on an object if read as left, top, right, bottom, 0 as they are")
     assert findings(turned, times=4, known=truth()) == []
     assert findings(turned, times=5) == []
 

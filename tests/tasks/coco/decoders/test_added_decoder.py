@@ -64,7 +64,7 @@ def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("decoder", "source"), [("auto", "ground truth"), ("six_boxes", "stated")])
 def test_a_model_is_read_with_it(made: DetectionSet, decoder: str, source: str) -> None:
     """The shape is also that of a YOLOv8 with four cells and two classes; its input has just as many."""
-    request = asked(made, decoder=decoder)
+    request = asked(made, decoder=decoder, class_offset="1")
     detection = detection_of(evaluate(prepare, request, Silent(), open_session))
     assert detection.data.head is not None
     assert (detection.data.head.decoder, detection.data.head.source) == ("six_boxes", source)
@@ -73,7 +73,7 @@ def test_a_model_is_read_with_it(made: DetectionSet, decoder: str, source: str) 
 
 
 def test_a_threshold_that_is_stated_is_kept(made: DetectionSet) -> None:
-    request = asked(made)
+    request = asked(made, class_offset="1")
     request = replace(request, options=replace(request.options, score_threshold=0.75, nms_iou=0.9))
     data = detection_of(evaluate(prepare, request, Silent(), open_session)).data
     assert (data.score_threshold, data.nms_iou) == (0.75, 0.9)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -89,35 +92,33 @@ def yolox_output() -> Floats:
     return output
 
 
+HEADS = [
+    ("yolov5", yolov5_output(), yolo_by_hand.decode_yolov5, "shares"),
+    ("yolov8", yolov8_output(), yolo_by_hand.decode_yolov8, "shares"),
+    ("yolox", yolox_output(), yolo_by_hand.decode_yolox, "grid"),
+]
+
+
 @pytest.mark.parametrize("threshold", [0.001, 0.25])
-def test_heads_are_decoded_as_the_formulas_say(threshold: float) -> None:
-    boxes, coordinates = decoded("yolov5", yolov5_output(), threshold)
-    assert coordinates == "shares"
-    assert_found(boxes, yolo_by_hand.decode_yolov5(yolov5_output(), threshold))
-    boxes, coordinates = decoded("yolov8", yolov8_output(), threshold)
-    assert coordinates == "shares"
-    assert_found(boxes, yolo_by_hand.decode_yolov8(yolov8_output(), threshold))
-    boxes, coordinates = decoded("yolox", yolox_output(), threshold)
-    assert coordinates == "grid"
-    assert_found(boxes, yolo_by_hand.decode_yolox(yolox_output(), threshold))
+@pytest.mark.parametrize(("name", "output", "by_hand", "unit"), HEADS)
+def test_heads_are_decoded_as_the_formulas_say(
+    name: str, output: Floats, by_hand: Callable[..., Any], unit: str, threshold: float
+) -> None:
+    boxes, coordinates = decoded(name, output, threshold)
+    assert coordinates == unit
+    assert_found(boxes, by_hand(output, threshold))
 
 
-def test_pixels_are_told_from_shares() -> None:
-    in_pixels = yolov5_output()
-    in_pixels[..., :4] *= SIDE
-    boxes, coordinates = decoded("yolov5", in_pixels, 0.1)
+@pytest.mark.parametrize(("name", "output", "by_hand", "unit"), HEADS)
+def test_pixels_are_told_from_other_units(name: str, output: Floats, by_hand: Callable[..., Any], unit: str) -> None:
+    in_pixels = output.copy()
+    if name == "yolox":
+        in_pixels[0, :, :4] = pixel_boxes(1)
+    else:
+        in_pixels[(..., slice(4)) if name == "yolov5" else (slice(None), slice(4))] *= SIDE
+    boxes, coordinates = decoded(name, in_pixels, 0.1)
     assert coordinates == "pixels"
-    np.testing.assert_allclose(boxes.corners, decoded("yolov5", yolov5_output(), 0.1)[0].corners, atol=1e-6)
-    in_pixels = yolov8_output()
-    in_pixels[:, :4] *= SIDE
-    boxes, coordinates = decoded("yolov8", in_pixels, 0.1)
-    assert coordinates == "pixels"
-    np.testing.assert_allclose(boxes.corners, decoded("yolov8", yolov8_output(), 0.1)[0].corners, atol=1e-6)
-    in_pixels = yolox_output()
-    in_pixels[0, :, :4] = pixel_boxes(1)
-    boxes, coordinates = decoded("yolox", in_pixels, 0.1)
-    assert coordinates == "pixels"
-    np.testing.assert_allclose(boxes.corners, decoded("yolox", yolox_output(), 0.1)[0].corners, atol=1e-6)
+    np.testing.assert_allclose(boxes.corners, decoded(name, output, 0.1)[0].corners, atol=1e-6)
 
 
 def test_a_turned_output_is_the_same_head() -> None:
