@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from evaltools.parameter import Parameter
+from evaltools.parameter import Parameter, format_value
 
 MOST_LISTED: Final = 45
 """A command with more flags has a short help."""
@@ -36,9 +36,16 @@ def common_groups(groups: Mapping[str, Sequence[Parameter]]) -> dict[str, list[P
     return listed
 
 
+def whole_help(parameter: Parameter) -> str:
+    """What is known of a flag: its choices, its help, its default."""
+    choices = "|".join(format_value(choice) for choice in parameter.choices if choice != "")
+    default = "" if parameter.given_counts else format_value(parameter.default)
+    return (f"{choices}: " if choices else "") + parameter.help + (f" Default: {default}." if default else "")
+
+
 def summary_of(parameter: Parameter) -> str:
     """The first sentence of a flag's help."""
-    return parameter.help.partition(". ")[0].partition(";")[0].rstrip(".") + "."
+    return parameter.help.partition(". ")[0].rstrip(".") + "."
 
 
 def where_the_others_are(groups: Mapping[str, Sequence[Parameter]], listed: Mapping[str, Sequence[Parameter]]) -> str:

@@ -19,7 +19,7 @@ from evaltools.errors import UsageError
 from evaltools.gone import GONE
 from evaltools.parameter import BOOLEANS, Parameter, Value, did_you_mean, format_value, split_flag
 from evaltools.request import Options, Values, require_apart
-from evaltools.request.common_flags import MOST_LISTED, common_groups, summary_of, where_the_others_are
+from evaltools.request.common_flags import MOST_LISTED, common_groups, summary_of, where_the_others_are, whole_help
 from evaltools.request.sweep import sweep_configurations
 from evaltools.text import columns_of, wrapped
 
@@ -172,28 +172,28 @@ def _asks_for_help(words: Sequence[str]) -> bool:
 
 
 def _short_help(command: str, description: str, groups: Mapping[str, Sequence[Parameter]], columns: int | None) -> str:
-    """The flags that most people need, each with a sentence, or a line of it where the whole would be long."""
+    """The flags that most people need: with all that is known of each, else with a sentence, else with a line of it."""
     listed = common_groups(groups)
     width = columns or _WIDTH_IN_PIPES
-    for lines_each in (None, 1):
+    for summary, lines_each in ((whole_help, None), (summary_of, None), (summary_of, 1)):
         lines = [f"usage: evaltools {command} --flag=value ...", "", wrapped(_in_paragraphs(description), width)]
         for title, group in listed.items():
             lines += ["", f"{title}:"]
             for parameter in group:
-                lines += _summary_lines(parameter, width, lines_each)
+                lines += _summary_lines(parameter, summary(parameter), width, lines_each)
         text = "\n".join([*lines, "", wrapped(where_the_others_are(groups, listed), width)])
         if len(text.splitlines()) <= _MOST_LINES:
             break
     return text
 
 
-def _summary_lines(parameter: Parameter, width: int, most: int | None) -> list[str]:
-    """The name of a flag, and its first sentence in at most so many lines."""
+def _summary_lines(parameter: Parameter, summary: str, width: int, most: int | None) -> list[str]:
+    """The name of a flag, and what is said of it in at most so many lines."""
     indent = " " * _PLACE_OF_SUMMARIES
     name = f"  --{', --'.join(parameter.names)}".ljust(_PLACE_OF_SUMMARIES)
     is_long = not name.endswith(" ")
     text = textwrap.wrap(
-        summary_of(parameter),
+        summary,
         width - len(indent),
         max_lines=most,
         placeholder=" ...",
