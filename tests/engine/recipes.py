@@ -23,8 +23,7 @@ class Recipe:
     """Makes ``[index, index, ..]``, or comes to an end as ``how`` says.
 
     Nothing else: ``killed`` and ``left`` end the process, ``hangs`` never does, ``broken`` and ``large`` raise,
-    ``slow`` says in a file of ``folder`` which process runs it and takes long, ``once`` ends the process unless that
-    file is there.
+    ``slow`` says in a file of ``folder`` which process runs it and takes long.
     ``copied`` forks, and its copy goes on once the next example is under way, which is ``overtaken`` by that.
     ``speaks`` prints a line on stdout, ``shouts`` a megabyte, ``babbles`` never ends printing.
     """
@@ -56,8 +55,6 @@ class Recipe:
             raise MemoryError
         if self.how == "slow" and self.note():
             time.sleep(1000)
-        if self.how == "once" and self.note():
-            os._exit(1)
         arrays: tuple[Array, ...] = (np.full(SHAPE, self.index, np.float32),)
         if self.how == "odd":
             arrays = (np.full((50, 50), self.index), np.array([b"a", b""], object), np.array(True))

@@ -55,11 +55,6 @@ def test_a_run_writes_its_work_for_the_seconds_that_are_asked_for(tmp_path: Path
     assert list(tmp_path.iterdir()) == [], "nothing is left in the run folder"
 
 
-def test_a_run_answers_once_more(tmp_path: Path) -> None:
-    assert asked(tmp_path, 0.1)
-    assert asked(tmp_path, 0.1)
-
-
 def test_what_there_is_of_an_unfinished_answer_is_read(tmp_path: Path) -> None:
     with CaptureAnswers(tmp_path, lambda: NAMED) as answers, CaptureRequest(tmp_path, 500.0) as request:
         answers.add([SPAN], 5)

@@ -139,12 +139,6 @@ def test_numbers_of_numpy_are_written_as_numbers() -> None:
     assert (found.invokes_us, found.read_us, found.observation) == ((3,), 1, Several((), 0.5, 7, None))
 
 
-def test_what_has_no_plain_form_is_no_record() -> None:
-    unwritable: Any = object()
-    with pytest.raises(TypeError, match="a object cannot be written"):
-        Codec(object).encode(Stored((), None, unwritable, None))
-
-
 class Tempting:
     """Runs code where it is unpickled."""
 
@@ -183,30 +177,19 @@ def test_the_record_that_damage_is_done_to_is_right_without_it() -> None:
     "plain",
     [
         ("<f4", [3], b"1234"),
-        ("<f4", [1], b"123"),
         ("<f4", [2**63], b"1234"),
-        ("<f4", [2**64 - 1], b"1234"),
         ("<f4", [0, 2**62, 2**62], b"1234"),
         ("<f4", [1.5], b"1234"),
-        ("<f4", ["1"], b"1234"),
         ("<f4", [1], [1, 2, 3, 4]),
         ("f4, (", [1], b"1234"),
-        (",", [1], b"1234"),
-        ("04", [1], b"1234"),
-        ("", [1], b"1234"),
         ("<f3", [1], b"123"),
         ("<V99999999999999999999", [1], b"1"),
         (None, [1], b"12345678"),
-        (5, [1], b"12345678"),
         ({"names": ["a"], "formats": ["O"]}, [1], b"12345678"),
         ("texts", [1], ["no bytes"]),
-        ("texts", [2], b"ab"),
         ("texts", [2], [b"a"]),
-        ("texts", [1], 5),
         ("texts", [10**10], []),
         ("<f4", [1]),
-        "<f4",
-        7,
         None,
     ],
     ids=repr,
@@ -221,10 +204,8 @@ def test_an_array_that_is_none_is_a_data_error(plain: Any) -> None:
     [
         b"",
         b"\xc0",
-        b"\x94\x90\xc0\xc0",
         b"\x94\x90\xc0\xc0\xc0\xc0",
         b"\xdd\xff\xff\xff\xff",
-        b"\x94\xdd\xff\xff\xff\xff",
         b"\x91" * 100_000,
         with_array(0)[: with_array(0).index(b"arrays") + 6] + b"\x91" * 100_000,
         msgspec.msgpack.encode(((3,), 1, None, {"stage": "elsewhere", "reason": "x", "crashed": False})),

@@ -68,19 +68,6 @@ def test_at_several_places_a_test_is_held_against_the_same_one_elsewhere() -> No
     ]
 
 
-def test_of_several_places_the_first_is_what_the_others_are_held_against() -> None:
-    run = [*at("A", GPU, is_first=True), *at("B", GPU), *at("C", GPU)]
-    assert comparison_pairs(run) == [("gpu@A", "gpu@B"), ("gpu@A", "gpu@C")]
-
-
-def test_references_of_other_places_are_held_against_the_first_alone() -> None:
-    run = [*at("A", REFERENCE, is_first=True), *at("B", REFERENCE), *at("C", REFERENCE)]
-    assert comparison_pairs(run) == [
-        ("reference@A", "reference@B"),
-        ("reference@A", "reference@C"),
-    ]
-
-
 def test_a_place_without_figures_is_passed_over() -> None:
     run = [*map(lost, at("A", GPU, is_first=True)), *at("B", GPU), *at("C", GPU)]
     assert comparison_pairs(run) == [("gpu@B", "gpu@C")]
@@ -95,8 +82,3 @@ def test_names_that_only_look_like_those_of_places_are_names() -> None:
         *at("B", configuration("x@B")),
     ]
     assert comparison_pairs(doubled) == [("x@B@A", "x@B@B")]
-
-
-def test_the_places_may_have_one_name_each_of_which_another_is_the_end() -> None:
-    run = [*at("A:5555", GPU, is_first=True), *at("5555", GPU)]
-    assert comparison_pairs(run) == [("gpu@A:5555", "gpu@5555")]

@@ -118,12 +118,6 @@ def test_the_first_worker_takes_the_opened_session_and_the_others_open_theirs_wi
     assert [session.closed for session in (entry.session, *opener.sessions)] == [True] * 3  # type: ignore[attr-defined]
 
 
-def test_each_worker_has_a_session_of_each_configuration() -> None:
-    workers = sessions_of_workers([opened("a"), opened("b")], 3, Opener())
-    assert [list(sessions) for sessions in workers] == [["a", "b"]] * 3
-    assert len({id(session) for sessions in workers for session in sessions.values()}) == 6
-
-
 @pytest.mark.parametrize(
     ("text", "shared"),
     [

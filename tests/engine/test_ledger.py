@@ -40,10 +40,6 @@ def settled(book: Ledger, fates: Sequence[Fates], order: Sequence[int] | None = 
     return book.tally, book.given_up, book.stopped, book.last_settled
 
 
-def test_rows_are_read_letter_by_letter() -> None:
-    assert rows(a=".d", b=" w") == [{"a": None}, {"a": DIED, "b": WRONG}]
-
-
 def test_failed_examples_and_failures_are_counted() -> None:
     assert settled(ledger(4), rows(a="..bw", b=".wbw")) == (Tally(4, 3, {"a": 2, "b": 3}), {}, None, 3)
 
@@ -76,12 +72,6 @@ def test_crashes_in_a_row_end_a_configuration(fates: str, after: int | None, rea
     assert (book.tally.done, book.stopped) == (6, None)
 
 
-def test_crashes_are_counted_for_each_configuration_by_itself() -> None:
-    book = ledger(6)
-    settled(book, rows(a="d.d.d.", b=".d.d.d"))
-    assert book.given_up == {}
-
-
 @pytest.mark.parametrize("most", [1, 2, 5])
 def test_as_many_crashes_as_are_allowed(most: int) -> None:
     book = ledger(6, max_crashes=most)
@@ -112,12 +102,6 @@ def test_a_run_stops_after_the_first_failed_example_too_many(limit: int | None, 
     settled(book, rows(a=".w.b..", b="....w."))
     assert (book.tally.done, book.last_settled) == (done, done - 1)
     assert book.stopped == ("too many failed examples" if done < 6 else None)
-
-
-def test_failures_of_one_example_count_once() -> None:
-    book = ledger(3, max_failed=1)
-    settled(book, rows(a="b..", b="b.."))
-    assert (book.tally.failed_examples, book.stopped) == (1, None)
 
 
 @pytest.mark.parametrize(

@@ -27,12 +27,6 @@ def open_with(
     return open_configuration(MODEL, Configuration.from_text("c", text), lambda _model, _configuration: session, allow)
 
 
-def test_one_node_is_enough() -> None:
-    opened = open_with(session_with(DelegateCoverage("EXTERNAL", True, 1, 1)))
-    assert isinstance(opened, Opened)
-    assert opened.fallback is None
-
-
 def test_a_delegate_that_took_nothing_is_not_measured_and_its_session_closed() -> None:
     session = session_with(DelegateCoverage("EXTERNAL", True, 0, 0))
     entry = open_with(session)
@@ -85,19 +79,6 @@ def test_a_fallback_leaves_out_only_the_delegate_that_cannot_be_created() -> Non
     text = "external_delegate_path=x use_gpu=true gpu_backend=cl max_delegated_partitions=2 use_xnnpack=false"
     open_configuration(MODEL, Configuration.from_text("c", text), remembering, True)
     assert tried[1] == ["--external_delegate_path=x", "--use_xnnpack=false"]
-
-
-def test_a_fallback_leaves_out_only_that_external_delegate_which_cannot_be_created() -> None:
-    def without_first(_model: ModelFile, configuration: Configuration) -> Session:
-        first, *others = configuration.delegates.requested
-        if others:
-            raise ConfigurationUnavailable("no device", first.name)
-        return session_with(DelegateCoverage("EXTERNAL", True, 2, 1))
-
-    configuration = Configuration.from_text("c", "external_delegate_path=a external_delegate_path=b")
-    opened = open_configuration(MODEL, configuration, without_first, True)
-    assert isinstance(opened, Opened)
-    assert opened.running.to_flags() == ["--external_delegate_path=b"]
 
 
 def test_a_fallback_names_delegates_as_they_were_asked_for_also_behind_one_that_was_left_out() -> None:

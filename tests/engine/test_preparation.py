@@ -113,22 +113,6 @@ def test_inputs_are_those_that_this_process_makes() -> None:
                     assert theirs.tolist() == mine.tolist()
 
 
-def test_a_block_may_be_as_long_as_the_shared_memory_has_room_for() -> None:
-    task = Recipes()
-    with pool(task) as (maker,):
-        slots = maker._memory.slots  # type: ignore[attr-defined]
-        assert made(maker, task, *range(slots)) == [str(index) for index in range(slots)]
-
-
-def test_workers_do_not_see_the_inputs_of_others() -> None:
-    task = Recipes()
-    with pool(task, workers=3) as makers:
-        blocks = [maker.make(task.examples[4 * number :][:4]) for number, maker in enumerate(makers)]
-        assert [[shown(ready) for ready in block] for block in blocks] == [
-            [str(index) for index in range(4 * number, 4 * number + 4)] for number in range(3)
-        ]
-
-
 def test_shared_memory_is_closed_with_the_pool() -> None:
     with pool(Recipes(), workers=2) as makers:
         memories = [maker._memory for maker in makers]  # type: ignore[attr-defined]
@@ -233,14 +217,6 @@ def test_a_recipe_that_never_ends_printing_is_ended(monkeypatch: pytest.MonkeyPa
         assert made(maker, task, 0) == ["0"]
 
 
-def test_inputs_made_one_by_one_stay_as_they_are() -> None:
-    """Each is made in the same place of the shared memory."""
-    task = Recipes({2: "killed"})
-    with pool(task) as (maker,):
-        block = maker.make(task.examples[:5])
-        assert [shown(ready) for ready in block] == ["0", "1", KILLED, "3", "4"]
-
-
 @pytest.mark.usefixtures("time_out_of_bad_examples")
 def test_an_example_that_hangs_is_given_up_after_its_time() -> None:
     task = Recipes({1: "hangs"})
@@ -272,12 +248,6 @@ def test_what_happens_to_one_worker_costs_the_others_nothing() -> None:
 
         in_threads(*(partial(work, number) for number in range(3)))
     assert found == {index: reasons[fates[index]] if index in fates else str(index) for index in range(30)}
-
-
-def test_a_process_that_dies_once_is_no_failure_of_a_block(tmp_path: Path) -> None:
-    task = Recipes({1: "once"}, tmp_path)
-    with pool(task) as (maker,):
-        assert made(maker, task, 0, 1, 2) == ["0", "1", "2"]
 
 
 def test_a_task_that_cannot_travel_is_prepared_here() -> None:

@@ -150,11 +150,6 @@ def test_ctrl_c_keeps_what_was_measured() -> None:
     assert found.invokes_us("b") == [0, 1000]
 
 
-def test_without_examples_or_configurations_there_are_no_times() -> None:
-    assert measure_in_quiet(Making(), {"a": Timed("a", [])}, [], 1) == QuietTimes(0, {"a": []})
-    assert measure_in_quiet(Making(), {}, EXAMPLES[:2], 1) == QuietTimes(2, {})
-
-
 def test_processes_are_numbered_apart_but_where_all_share_one() -> None:
     parts = [
         QuietTimes(1, {"own": [QuietTime(0, (5,), 5)], "shared": [QuietTime(0, (7,), 7)]}),

@@ -82,12 +82,6 @@ def test_each_example_is_decoded_once_and_run_on_every_configuration() -> None:
     assert len(outcome.preprocessing_us) == 3
 
 
-def test_records_of_a_configuration_stand_in_the_order_of_examples() -> None:
-    outcome = run(CountingTask(3), {"a": FakeSession(doubling), "b": FakeSession(doubling)})
-    assert [record.example.id for record in outcome.records["b"]] == ["e0", "e1", "e2"]
-    assert outcome.examples_done == 3
-
-
 def test_the_others_are_observed_beside_the_outputs_of_the_reference() -> None:
     task = CountingTask(3)
     run(task, {"b": FakeSession(doubling), "ref": FakeSession(failing_on_two)}, reference="ref")
@@ -117,13 +111,6 @@ def test_a_broken_input_fails_for_all_and_the_pass_goes_on() -> None:
     assert failed[0].failure is not None
     assert failed[0].failure.stage == "input"
     assert (outcome.failed_examples, outcome.stopped) == (1, None)
-
-
-def test_a_failed_inference_costs_one_example_of_one_configuration() -> None:
-    outcome = run(CountingTask(4), {"a": FakeSession(doubling), "b": FakeSession(failing_on_two)})
-    failed = failures(outcome)
-    assert [(record.example.id, record.configuration) for record in failed] == [("e2", "b")]
-    assert len(outcome.records["b"]) == 4
 
 
 @pytest.mark.parametrize(("limit", "examples_run"), [(0, 1), (1, 2), (9, 4), (None, 4)])

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from evaltools.engine.journal import Finished, Journal, TaskJournal, existing_journal, open_journal, temporary_journal
 from evaltools.engine.task import Example, Failure, Record
-from evaltools.errors import DataError, OutputError
+from evaltools.errors import OutputError
 
 EXAMPLES = [Example(index, f"e{index}") for index in range(10)]
 BROKEN = Failure("input", "is broken")
@@ -114,11 +114,3 @@ def test_records_are_read_plainly_without_knowing_what_was_observed(tmp_path: Pa
     assert [record.failure for record in again.read_plainly("b")] == [BROKEN]
     assert list(again.read_plainly("c")) == []
     again.close()
-
-
-def test_records_read_plainly_that_are_damaged_are_a_data_error(tmp_path: Path) -> None:
-    opened = with_one_example(tmp_path)
-    opened._connection.execute("UPDATE records SET content = x'94c1'")
-    with pytest.raises(DataError, match="a record of the journal cannot be read"):
-        list(opened.read_plainly("a"))
-    opened.close()
