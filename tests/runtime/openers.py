@@ -165,15 +165,6 @@ def ending_at_three(_model: ModelFile, configuration: Configuration) -> FakeSess
     return Stated(run)
 
 
-def announcing_little(_model: ModelFile, _configuration: Configuration) -> FakeSession:
-    """Gives a megabyte where it announced one byte, so that outputs travel by the pipe."""
-    return Stated(
-        lambda inputs: (np.full(1 << 20, inputs[0].flat[0], np.uint8),),
-        (FLOATS,),
-        (TensorSpec("x", np.dtype("u1"), (1,)),),
-    )
-
-
 def giving_much(_model: ModelFile, _configuration: Configuration) -> FakeSession:
     """Gives so many outputs that saying where the outputs of some runs lie fills the pipe."""
     return Stated(

@@ -60,16 +60,6 @@ def test_kernel_sets_and_what_xnnpack_takes(classifier: ModelFile, runtime: str)
         assert session.delegation.delegates == ()
 
 
-def test_a_requested_xnnpack_is_marked_so(classifier: ModelFile, runtime: str) -> None:
-    (xnnpack,) = opened(classifier, runtime, "kernels=builtin use_xnnpack=true").delegation.delegates
-    assert xnnpack.requested
-
-
-def test_the_facts_name_package_and_version(additions: ModelFile, runtime: str) -> None:
-    facts = opened(additions, runtime).facts
-    assert facts.version == importlib.metadata.version(facts.package)
-
-
 def test_run_gives_copies_of_the_outputs(additions: ModelFile, runtime: str) -> None:
     session = opened(additions, runtime)
     ones = np.ones(session.inputs[0].shape, np.float32)

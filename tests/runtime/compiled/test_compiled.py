@@ -165,11 +165,6 @@ def test_what_openvinos_cpu_is_never_told_is_refused(classifier: ModelFile, text
     assert caught.value.delegate == NPU.name
 
 
-def test_an_npu_needs_a_vendor() -> None:
-    with pytest.raises(UsageError, match="--use_npu=true needs --npu_vendor; use one of intel_openvino, qualcomm"):
-        Configuration.from_text("c", "use_npu=true")
-
-
 @pytest.mark.usefixtures("fresh_server")
 def test_without_a_driver_the_gpu_is_not_measured_and_the_fix_is_named(
     convolution: ModelFile, monkeypatch: pytest.MonkeyPatch

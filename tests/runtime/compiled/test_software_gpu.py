@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.errors import ConfigurationUnavailable, UsageError
+from evaltools.errors import ConfigurationUnavailable
 from evaltools.runtime.compiled.software_gpu import default_folder, installed_driver, take_software_gpu
 from evaltools.tasks.inspection.software_gpu import DRIVERS, install, is_complete, write_environment
 from tests.command import evaltools, evaltools_here
 
-SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "get_software_vulkan.py"
 LAVAPIPE = DRIVERS["lavapipe"]
 ONLY_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="Vulkan's loader is looked for on Linux only")
 
@@ -65,13 +64,6 @@ def test_the_environment_is_set_from_a_folder_of_any_name(name: str, tmp_path: P
     assert completed.stdout.splitlines() == [str(folder / "icd.json"), f"{libraries}:/before", str(folder / "run")]
 
 
-def test_a_second_call_finds_what_the_first_unpacked(tmp_path: Path) -> None:
-    unpack_stand_ins(tmp_path)
-    write_environment(tmp_path, LAVAPIPE)
-    assert install(tmp_path) == tmp_path / "env.sh"
-    assert not is_complete(tmp_path, DRIVERS["swiftshader"])
-
-
 def test_what_was_moved_or_is_not_whole_is_not_taken_for_complete(tmp_path: Path) -> None:
     before = tmp_path / "before"
     assert not is_complete(before, LAVAPIPE)
@@ -82,13 +74,6 @@ def test_what_was_moved_or_is_not_whole_is_not_taken_for_complete(tmp_path: Path
     assert is_complete(before, LAVAPIPE)
     (libraries / "libvulkan.so.1").unlink()
     assert installed_driver(before) is None
-
-
-def test_packages_without_the_driver_are_refused(tmp_path: Path) -> None:
-    (unpack_stand_ins(tmp_path) / "libvulkan_lvp.so").unlink()
-    with pytest.raises(FileNotFoundError, match=r"libvulkan_lvp\.so or libvulkan\.so\.1 is not in the packages"):
-        write_environment(tmp_path, LAVAPIPE)
-    assert not (tmp_path / "env.sh").exists()
 
 
 @ONLY_LINUX
@@ -119,12 +104,6 @@ def test_a_driver_of_the_machine_comes_first(nothing_else: dict[str, str], tmp_p
         assert environment == before
 
 
-def test_nothing_is_taken_where_nothing_is_installed(nothing_else: dict[str, str]) -> None:
-    environment = dict(nothing_else)
-    take_software_gpu(environment)
-    assert environment == nothing_else
-
-
 @pytest.mark.usefixtures("no_packages")
 @pytest.mark.parametrize("below", ["", "below"])
 def test_a_file_is_no_folder(below: str, tmp_path: Path) -> None:
@@ -134,20 +113,13 @@ def test_a_file_is_no_folder(below: str, tmp_path: Path) -> None:
     assert "cannot be made a folder: Not a directory" in completed.err
 
 
-def test_a_folder_that_cannot_stand_in_a_list_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="name one without : and ;"):
-        install(tmp_path / "a:b")
-
-
 @pytest.mark.usefixtures("no_packages")
 def test_packages_that_cannot_be_had_are_said_in_a_sentence_with_the_next_step(tmp_path: Path) -> None:
     completed = evaltools_here("doctor", "--install=software-gpu", f"--folder={tmp_path / 'new'}")
     assert (completed.code, completed.out) == (3, "")
-    assert completed.err == (
-        "evaltools: no GPU in software can be installed here: lavapipe cannot be had from Debian's packages "
-        "(E: no such mirror); see that the network is there and that apt-get update works, then try again, or install "
-        "Mesa's lavapipe (24 or newer) with the packages of this machine\n"
-    )
+    for fact in ("lavapipe", "E: no such mirror", "apt-get update", "24 or newer"):
+        assert fact in completed.err
+    assert completed.err.count("\n") == 1
 
 
 def test_without_apt_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,14 +128,6 @@ def test_without_apt_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.Monk
         ConfigurationUnavailable, match=r"apt-get and dpkg, which only Debian .* install Mesa's lavapipe"
     ):
         install(tmp_path / "new")
-
-
-def test_the_script_installs_into_the_folder_that_it_is_given(tmp_path: Path) -> None:
-    unpack_stand_ins(tmp_path)
-    write_environment(tmp_path, LAVAPIPE)
-    command = [sys.executable, str(SCRIPT), str(tmp_path), "lavapipe"]
-    completed = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert completed.stdout == f"lavapipe is in {tmp_path}\nbefore evaltools: . {tmp_path / 'env.sh'}\n"
 
 
 @pytest.mark.skipif("EVALTOOLS_EXPECT_GPU" not in os.environ, reason="packages of a software GPU are not expected here")

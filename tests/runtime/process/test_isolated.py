@@ -25,10 +25,9 @@ from evaltools.errors import (
 from evaltools.runtime import BlockSession, Inference, TensorSpec, open_session
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.process.shared_arrays import SharedArrays
-from tests import tflite_writer, tiny_models
+from tests import tiny_models
 from tests.runtime.openers import (
     ANSWERS,
-    announcing_little,
     answering,
     doubling,
     ending_at_three,
@@ -61,17 +60,6 @@ def test_facts_and_outputs_are_those_of_a_session_in_this_process(runtime: str, 
         np.testing.assert_array_equal(found.outputs[0], own.run(inputs, 2).outputs[0])
         assert len(found.invokes_us) == 2
     other.close()
-
-
-def test_texts_pass_through_a_real_model(runtime: str, tmp_path: Path) -> None:
-    graph = tflite_writer.Graph()
-    words, target = graph.tensor("words", (4,), "string"), graph.constant("shape", np.array([2, 2], np.int32))
-    output = graph.node("RESHAPE", [words, target], graph.tensor("square", (2, 2), "string"), "ReshapeOptions")
-    model = model_of(graph.to_bytes([words], [output]), tmp_path)
-    session = open_isolated(model, Configuration.from_text("c", f"runtime={runtime} kernels=builtin"))
-    found = session.run([np.array([b"a", b"", "ü".encode(), b"word " * 99], object)]).outputs[0]
-    assert found.tolist() == [[b"a", b""], ["ü".encode(), b"word " * 99]]
-    session.close()
 
 
 def test_times_are_those_of_the_child() -> None:
@@ -116,14 +104,6 @@ def test_runs_before_the_one_that_ends_the_child_are_not_lost(end: str, reason: 
         assert reason in str(entry)
         assert entry.hung == (end == "hang")
     assert time.monotonic() - begun < 20
-    session.close()
-
-
-def test_outputs_that_fill_the_pipe_arrive() -> None:
-    session = isolated(announcing_little)
-    found = session.run_block([[np.full((2, 3), value, np.float32)] for value in range(20)])
-    values = [(entry.outputs[0].size, int(entry.outputs[0][-1])) for entry in found if isinstance(entry, Inference)]
-    assert values == [(1 << 20, value) for value in range(20)]
     session.close()
 
 

@@ -21,7 +21,7 @@ from evaltools.runtime.compiled.source import source_of
 from evaltools.runtime.profiler import c_api as litert_c_api
 from evaltools.runtime.profiler.c_api import CallFailed, LiteRtLibrary
 from evaltools.runtime.profiler.opening import KNOWN_VERSIONS, profile_operators
-from evaltools.runtime.profiler.profiled_model import ProfiledModel, Signature
+from evaltools.runtime.profiler.profiled_model import ProfiledModel
 from evaltools.runtime.session import Array
 from tests import tflite_writer, tiny_models
 from tests.runtime.openers import model_of, opened
@@ -204,19 +204,6 @@ def test_what_was_made_before_a_failure_is_freed_as_well(classifier: ModelFile) 
     assert [kind for kind, _ in library.freed] == ["Options", "Model", "Environment"]
 
 
-def test_an_input_of_another_size_is_not_written(classifier: ModelFile) -> None:
-    with ProfiledModel(LiteRtLibrary(), source_of(classifier).loaded, KERNEL_MODES["default"]) as compiled:
-        compiled.prepare(compiled.signatures[0], classifier.inputs, classifier.outputs)
-        with pytest.raises(CallFailed, match="input 0 has .* bytes, not the 4 of float32"):
-            compiled.write(0, np.zeros(1, np.float32))
-
-
-def test_a_signature_that_is_not_there_is_refused_by_its_number(classifier: ModelFile) -> None:
-    model = ProfiledModel(LiteRtLibrary(), source_of(classifier).loaded, KERNEL_MODES["default"])
-    with model, pytest.raises(CallFailed, match="LiteRtGetCompiledModelInputTensorLayout answered with status"):
-        model.prepare(Signature(7, "none", (), ()), classifier.inputs, classifier.outputs)
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -250,12 +237,6 @@ def test_a_library_that_is_not_there_is_named(classifier: ModelFile, monkeypatch
     monkeypatch.setattr(litert_c_api, "_FILES", {})
     with pytest.raises(ConfigurationUnavailable, match="has its library on .* is not known"):
         profiled(classifier)
-
-
-def test_a_library_without_a_function_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(litert_c_api, "_FUNCTIONS", {"LiteRtNotThere": ()})
-    with pytest.raises(CallFailed, match="cannot be used: .*LiteRtNotThere"):
-        LiteRtLibrary()
 
 
 def test_models_that_keep_a_state_are_refused_by_that_name(tmp_path: Path) -> None:
