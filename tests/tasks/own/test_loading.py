@@ -29,26 +29,17 @@ def test_a_task_is_loaded_from_a_file(tmp_path: Path) -> None:
     assert loaded.origin == Origin(file, "brightness")
 
 
-def test_a_file_that_changed_is_loaded_again(tmp_path: Path) -> None:
-    file = write_task(tmp_path)
-    load_task(f"{file}:brightness")
-    write_task(tmp_path, task_files.BRIGHTNESS.replace("def brightness", "def warmth"))
-    assert load_task(f"{file}:warmth").function.name == "warmth"
-
-
-def test_what_lies_beside_the_file_can_be_imported(tmp_path: Path) -> None:
-    (tmp_path / "beside_the_task.py").write_text("SIZE = 4\n")
-    file = write_task(tmp_path, "from beside_the_task import SIZE\n" + task_files.BRIGHTNESS)
-    assert load_task(f"{file}:brightness").function.name == "brightness"
-    assert str(tmp_path) not in sys.path
+def install(folder: Path, entry: str) -> None:
+    """A package that has this task."""
+    facts = folder / "some_package-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: some-package\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text(f"[evaltools.tasks]\n{entry}\n")
 
 
 def test_an_installed_task_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "installed_task.py").write_text(task_files.BRIGHTNESS)
-    facts = tmp_path / "installed_task-1.0.dist-info"
-    facts.mkdir()
-    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: installed-task\nVersion: 1.0\n")
-    (facts / "entry_points.txt").write_text("[evaltools.tasks]\nglow = installed_task:brightness\n")
+    install(tmp_path, "glow = installed_task:brightness")
     monkeypatch.syspath_prepend(str(tmp_path))
     loaded = load_task("glow")
     assert loaded.origin == Origin(tmp_path / "installed_task.py", "brightness", "installed_task")
@@ -101,13 +92,10 @@ def test_a_broken_task_that_is_installed_leaves_the_others_as_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "broken_task.py").write_text("import nothing_of_that_name\n")
-    facts = tmp_path / "broken_task-1.0.dist-info"
-    facts.mkdir()
-    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-task\nVersion: 1.0\n")
-    (facts / "entry_points.txt").write_text("[evaltools.tasks]\nbroken = broken_task:task\n")
+    install(tmp_path, "broken = broken_task:task")
     monkeypatch.syspath_prepend(str(tmp_path))
     said = message_of("broken")
-    assert said.startswith("evaltools.tasks: broken (broken_task:task) of the package broken-task cannot be loaded: ")
+    assert "broken (broken_task:task) of the package some-package" in said
     assert f"No module named 'nothing_of_that_name' ({tmp_path / 'broken_task.py'}, line 1)" in said
     listed = evaltools_here("--help")
     assert listed.code == 0
@@ -127,12 +115,15 @@ def test_each_task_has_the_modules_beside_it_also_after_they_changed(tmp_path: P
         return found
 
     assert [scale_of(file) for file in (*files, files[0])] == [1, 7, 1]
+    assert not {str(file.parent) for file in files} & set(sys.path)
     origin = load_task(f"{files[0]}:brightness").origin
     assert origin is not None
     before = origin.sha256
     (tmp_path / "a" / "steps.py").write_text("SCALE = 30\n")
     assert origin.sha256 != before, "a run with the module as it was does not go on"
     assert scale_of(files[0]) == 30
+    files[0].write_text(content.replace("def brightness", "def warmth"))
+    assert load_task(f"{files[0]}:warmth").function.name == "warmth"
 
 
 def test_a_package_beside_the_file_that_has_no_init_is_loaded_again(tmp_path: Path) -> None:

@@ -112,6 +112,9 @@ def test_a_figure_that_an_example_alone_decides_is_0_without_it() -> None:
 
 def test_a_pooled_metric_has_the_figure_of_all_examples_and_the_interval_of_the_jackknife(tmp_path: Path) -> None:
     part = part_of(tmp_path, task_of(), reference=still, a=still)
+    assert mean_of(part, "reference", "same").interval is None, "that of the reference with itself is certain"
+    assert mean_of(part, "reference", "part").interval is not None
+    assert mean_of(part, "a", "same").interval is not None
     found = mean_of(part, "a", "part")
     assert found.mean == pytest.approx(sum(INPUTS) / sum(1 + value for value in INPUTS))
     without = [
@@ -182,13 +185,6 @@ def test_what_a_pooled_metric_cannot_take_is_told(given: object, message: str) -
     task = own_task(metrics=[pooled("error", ratio)], score=lambda outputs, target: {"error": given})
     with pytest.raises(TaskError, match=message.replace("[", r"\[")):
         task.observe(task.prepare(task.examples[0]), [np.ones((1, 2), np.float32)])
-
-
-def test_the_agreement_of_the_reference_with_itself_is_certain(tmp_path: Path) -> None:
-    part = part_of(tmp_path, task_of(), reference=still, a=still)
-    assert mean_of(part, "reference", "same").interval is None
-    assert mean_of(part, "reference", "part").interval is not None
-    assert mean_of(part, "a", "same").interval is not None
 
 
 def test_a_task_may_have_agreement_alone() -> None:

@@ -84,13 +84,11 @@ class Unprintable(Mean):
             "the examples 0 and 2 have the same id 'a'",
         ),
         ({"metrics": []}, 'metrics is []; give such as [evaltools.mean("iou", better="higher")]'),
-        ({"metrics": mean("a")}, "give such as [evaltools.mean("),
         ({"metrics": [Unprintable("a"), 3]}, "metrics is [<Unprintable instance at "),
         ({"metrics": [mean("a"), mean("a")]}, "two metrics are named 'a'"),
         ({"metrics": [mean("a b")]}, "'a b' is no name of a metric; use letters, digits and _"),
         ({"metrics": [mean("a", better="more")]}, "better='more' of a: write 'higher' or 'lower'"),  # type: ignore[arg-type]
         ({"metrics": [mean("failed_examples")]}, "every result has a failed_examples already; give the metric another"),
-        ({"metrics": [mean("verdict")]}, "every result has a verdict already"),
         ({"metrics": [mean("a", margin=0.0)]}, "margin=0.0 of a: give a number above 0"),
         ({"score": None}, "score is nothing; give a function"),
         ({"examples": (sys.exit() for _ in range(3))}, "its examples cannot be listed: SystemExit"),
@@ -122,10 +120,7 @@ def test_an_exception_of_the_function_is_told_with_its_line() -> None:
 @pytest.mark.parametrize(
     ("prepare", "message"),
     [
-        (
-            lambda _value, _tensors: [np.zeros((1, 3), np.float32)],
-            "gave float32[1, 3]; the input 'input' takes float32",
-        ),
+        (lambda _value, _tensors: [np.zeros((1, 3), np.float32)], "gave float32[1, 3]; the input 'input' takes"),
         (lambda _value, _tensors: [], "prepare gave 0 arrays for 'a'; the model has 1 inputs"),
         (lambda value, _tensors: [value["x"]], "prepare failed for 'a': TypeError: 'float' object is not"),
         (lambda _value, _tensors: None, "prepare gave nothing for 'a'; return one array for each input of the model"),
@@ -173,24 +168,12 @@ def raising(error: BaseException) -> NoReturn:
         (lambda _outputs, _target: {}, "score gave no 'error' for 'a', but nothing"),
         (lambda _outputs, _target: {"eror": 1.0}, "score gave no 'error' for 'a', but eror"),
         (lambda _outputs, _target: {"error": float("nan")}, "score gave error=nan for 'a'; give a finite number"),
-        (lambda _outputs, _target: {"error": float("inf")}, "score gave error=inf for 'a'"),
         (lambda _outputs, _target: {"error": -1.7e308}, "score gave error=-1.7e+308 for 'a'; give a finite number, at"),
         (lambda _outputs, _target: {"error": "0.5"}, "score gave error='0.5' for 'a'; give a number"),
         (lambda _outputs, _target: {"error": None}, "score gave error=None for 'a'; give a number"),
-        (
-            lambda _outputs, _target: {"error": np.zeros((2, 3))},
-            "gave error an array of the shape [2, 3] for 'a'; give",
-        ),
-        (
-            lambda _outputs, _target: {"error": [1, 2]},
-            "score gave error an array of the shape [2] for 'a'; give one nu",
-        ),
-        (
-            lambda _outputs, _target: {"error": []},
-            "score gave error an array of the shape [0] for 'a'; give one number",
-        ),
+        (lambda _outputs, _target: {"error": [[1, 2]]}, "gave error an array of the shape [1, 2] for 'a'"),
+        (lambda _outputs, _target: {"error": []}, "score gave error an array of the shape [0] for 'a'"),
         (lambda _outputs, _target: 0.5, """score gave a float for 'a'; return a mapping such as {"error": 0.8}"""),
-        (lambda _outputs, _target: "0.5", "score gave a str for 'a'; return a mapping such as"),
         (lambda _outputs, _target: None, "score gave nothing for 'a'; return a mapping such as"),
         (lambda _outputs, _target: os._exit(0), "score failed for 'a': SystemExit: os._exit(0)"),
         (lambda _outputs, _target: raising(GeneratorExit()), "score failed for 'a': GeneratorExit"),
