@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from evaltools.configuration import Configuration
-from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelError
+from evaltools.errors import ConfigurationUnavailable, InferenceError
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.model import ModelFile
-from evaltools.runtime import Session, TensorSpec, open_session
+from evaltools.runtime import Session, open_session
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.evaluation import prepare
 from evaltools.tasks.shared.evaluation import evaluate
@@ -217,11 +216,3 @@ def test_damaged_pictures_fail_alone(tmp_path: Path) -> None:
     ]
     assert figures_of(result, "test").detections == 24
     assert outputs_used(result).source == "recognised by shapes and values"
-
-
-def test_a_runtime_that_makes_another_input_than_the_file_states_is_refused(made: DetectionSet) -> None:
-    other = Finding(everything)
-    other.inputs = (TensorSpec("input", np.dtype("float32"), (1, 4, 4, 3)),)  # type: ignore[misc]
-    with pytest.raises(ModelError, match="but fake makes it float32"):
-        evaluate(prepare, asked(made), Silent(), sessions(reference=other, test=other))
-    assert other.closed

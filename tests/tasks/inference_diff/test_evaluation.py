@@ -80,15 +80,6 @@ def test_verdicts(tmp_path: Path, function: Function, verdict: str, reason: str)
     assert reason in words
 
 
-def test_each_configuration_has_a_verdict_of_its_own(tmp_path: Path) -> None:
-    request = asked(tmp_path, tests=(Configuration("good"), Configuration("bad")))
-    result = evaluate(prepare_diff, request, Silent(), Opener(bad=lambda: with_nan))
-    kinds = [
-        (entry.name, entry.verdict.kind, entry.verdict.against) for entry in result.configurations if entry.verdict
-    ]
-    assert kinds == [("good", "equivalent", "reference"), ("bad", "diverged", "reference")]
-
-
 def test_the_figures_are_those_of_plain_arithmetic(tmp_path: Path) -> None:
     request = asked(tmp_path, num_runs=2, save_outputs=tmp_path / "saved")
     result = evaluate(prepare_diff, request, Silent(), Opener(test=lambda: lambda values: three_times(values) + 0.25))

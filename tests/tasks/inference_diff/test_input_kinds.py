@@ -160,7 +160,6 @@ def test_pictures_get_the_narrower_range_too(tmp_path: Path) -> None:
         ([PICTURE], {"images": sample.images_dir()}, PHOTOS_ALONE),
         ([PICTURE], {"images": sample.images_dir(), "kind": "both"}, IN_TURNS),
         ([PICTURE], {"native": True}, NOISE_ALONE),
-        ([PICTURE], {"native": True, "kind": "photos"}, PHOTOS_ALONE),
         ([PICTURE, PICTURE], {}, NOISE_ALONE),
         ([tensor("small", shape=(1, 8, 8, 3))], {}, NOISE_ALONE),
         ([tensor("small", shape=(1, 8, 8, 3))], {"kind": "both"}, IN_TURNS),
@@ -168,7 +167,6 @@ def test_pictures_get_the_narrower_range_too(tmp_path: Path) -> None:
         ([tensor("spectrogram", shape=(1, 49, 40, 1))], {"kind": "both"}, IN_TURNS),
         ([replace(PICTURE, dtype="uint8")], {"ranges": ("0:9",)}, NOISE_ALONE),
         ([replace(PICTURE, dtype="int16")], {}, NOISE_ALONE),
-        ([replace(PICTURE, dtype="int64")], {}, NOISE_ALONE),
         ([tensor()], {}, NOISE_ALONE),
     ],
 )

@@ -77,14 +77,6 @@ def test_any_order_of_asking_gives_the_inputs_of_asking_in_order(make: Any, seed
 
 
 @sources
-def test_the_runs_of_a_shard_are_those_of_the_whole(make: Any) -> None:
-    source, whole = make(), make()
-    in_order = [asked(whole, index) for index in range(RUNS)]
-    for start in range(3):
-        assert [asked(source, index) for index in range(start, RUNS, 3)] == in_order[start::3]
-
-
-@sources
 def test_no_two_runs_have_the_same_inputs(make: Any) -> None:
     source = make()
     assert len({str(asked(source, index)) for index in range(RUNS)}) == RUNS
