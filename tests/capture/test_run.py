@@ -155,10 +155,16 @@ def test_of_a_run_on_a_cluster_it_is_said_what_is_not_seen(begin: Begin, tmp_pat
 
 
 @pytest.mark.once
-def test_a_run_that_ends_meanwhile_is_said_to(begin: Begin, tmp_path: Path) -> None:
+def test_a_run_that_ends_meanwhile_is_said_to(begin: Begin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     process = begin(answers=False, child=False)
-    assert process.stdin is not None
-    process.stdin.close()
+
+    def found_and_told_to_end(folder: Path) -> psutil.Process:
+        root = process_of_run(folder)
+        assert process.stdin is not None
+        process.stdin.close()
+        return root
+
+    monkeypatch.setattr("evaltools.capture.run.process_of_run", found_and_told_to_end)
     found = capture_run(tmp_path / "run", 60.0).found
     assert found.seconds < 60
     assert any(note.startswith("the run ended after ") for note in found.notes)

@@ -9,19 +9,23 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from evaltools.commands.device_run import parse
 from evaltools.engine.journal import Journal, open_journal
 from evaltools.engine.run_folder import IDENTITY, encode, identity_of
 from evaltools.errors import UsageError
 from evaltools.locate import run
+from evaltools.locate.kind import KIND, request_of_flags
 from evaltools.locate.request import LocateRequest, read_request
+from evaltools.request.flags import parse_flags
 from tests import locate_models
 
 
 def search(folder: Path, *flags: str) -> LocateRequest:
     model = folder / "net.tflite"
     model.write_bytes(locate_models.all_models()["net"])
-    return read_request(parse("locate", [str(model), "--num_inputs=1", f"--run_dir={folder / 'run'}", *flags]))
+    words = [str(model), "--num_inputs=1", f"--run_dir={folder / 'run'}", *flags]
+    return read_request(
+        request_of_flags(parse_flags("locate", "", "", KIND.groups, words), ("evaltools", "locate", *words))
+    )
 
 
 @pytest.fixture

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Final
 
-from evaltools.model.cut import CuttableModel
 from tests.cli.device import runs as device_runs
 from tests.cli.evaluate.sample_runs import figures, figures_here
 from tests.device.fixtures import Devices
@@ -45,22 +43,3 @@ def test_photos_on_two_devices_give_the_result_of_this_computer(
     parts = device_runs.device_run(output)["parts"]
     assert {part["serial"] for part in parts} == set(serials(devices))
     assert sum(part["examples"] for part in parts) == PHOTOS
-
-
-def test_a_search_in_a_real_model_on_photos_names_the_planted_operator_on_a_device(
-    network: Network, devices: Devices, photos: Path, zoo: Path, faulty_delegate: Path, tmp_path: Path
-) -> None:
-    model, place, output = zoo / "tf2_mobilenet_v2_1.0_224_ptq.tflite", 30, tmp_path / "found.json"
-    parts = CuttableModel(model.read_bytes())
-    tensor = parts.name(parts.made_by(place)[0])
-    arguments = [
-        "locate", str(model), f"--input_images={photos / 'images'}", "--num_inputs=2", "--num_runs=10",
-        "--operators=25-35", f"--external_delegate_path={faulty_delegate}", "--use_xnnpack=false",
-        f'--external_delegate_options=tensor:"{tensor}";fault:step;amount:3',
-    ]  # fmt: skip
-    done = device_runs.run(device_runs.on_devices(network, [devices[0].serial], arguments, f"--output={output}"))
-    assert done.code == 0, done.err
-    found = json.loads(output.read_text())
-    assert (found["verdict"]["kind"], found["verdict"]["operators"]) == ("operator at fault", [place])
-    assert found["inputs"]["kinds"] == ["photos", "photos"]
-    assert [part["serial"] for part in found["device_run"]["parts"]] == [devices[0].serial]
