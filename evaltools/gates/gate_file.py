@@ -17,7 +17,7 @@ import fnmatch
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -43,6 +43,7 @@ class Gate(Struct, frozen=True):
     """Limits on the configurations that a pattern names, in the results of a run, a task or a model.
 
     Patterns are those of file names (``*`` stands for anything), or the name as it is; empty ones name everything.
+    ``allow_failed_examples`` is how many examples of a configuration may be without an answer.
     """
 
     run: str
@@ -50,6 +51,7 @@ class Gate(Struct, frozen=True):
     model: str
     configuration: str
     criteria: tuple[Criterion, ...]
+    allow_failed_examples: int = 0
 
     def is_about(self, run: str, task: str, subject: str, model: str) -> bool:
         """Whether a result falls under this gate; ``subject`` is what the task is called, ``model`` the file's name."""
@@ -84,6 +86,7 @@ class _Gate(msgspec.Struct, forbid_unknown_fields=True):
     task: str = ""
     model: str = ""
     configuration: str = "*"
+    allow_failed_examples: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class _Document(msgspec.Struct, forbid_unknown_fields=True):
@@ -198,4 +201,4 @@ def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> 
         criteria = tuple(parse_criterion(text, of_own_task) for text in gate.limits)
     except UsageError as error:
         raise UsageError(f"{place}: {error}") from None
-    return Gate(gate.run, gate.task, gate.model, gate.configuration, criteria)
+    return Gate(gate.run, gate.task, gate.model, gate.configuration, criteria, gate.allow_failed_examples)

@@ -26,6 +26,7 @@ limits = ["top1 >= 0.70", "top1 drop <= 0.005 at 95 %"]
 task = "coco"
 model = "*.tflite"
 limits = ["mAP >= 0.3"]
+allow_failed_examples = 3
 """
 
 
@@ -46,7 +47,7 @@ def test_runs_and_gates_are_read(tmp_path: Path) -> None:
     accuracy = (parse_criterion("top1 >= 0.70"), parse_criterion("top1 drop <= 0.005 at 95 %"))
     assert file.gates == (
         Gate("mobilenet", "", "", "fast", accuracy),
-        Gate("", "coco", "*.tflite", "*", (parse_criterion("mAP >= 0.3"),)),
+        Gate("", "coco", "*.tflite", "*", (parse_criterion("mAP >= 0.3"),), allow_failed_examples=3),
     )
 
 
@@ -86,6 +87,7 @@ GATE = '[[gates]]\nlimits = ["top1 >= 0.7"]\n'
         ('[[gates]]\nlimits = "top1 >= 0.7"', "Expected `array`, got `str` - at `$.gates[0].limits`"),
         ("[[gates]]\nlimits = []", ": gate 1 has no limits; add some, such as 'top1 >= 0.70'"),
         (GATE + "[[gates]]\nlimits = ['top1 > 0.7']", ": gate 2: 'top1 > 0.7' is no limit; write such as"),
+        (GATE + "allow_failed_examples = -1", "Expected `int` >= 0 - at `$.gates[0].allow_failed_examples`"),
         (GATE + "configurations = 'a'", "unknown field `configurations` - at `$.gates[0]`"),
         (
             GATE + "task = 'inference-diff'",
