@@ -178,11 +178,6 @@ def tree_kinds() -> dict[str, TaskKind]:
     return {kind.name: kind for kind in sorted(kinds, key=lambda kind: (kind.place, kind.name))}
 
 
-def comes_with_evaltools(name: str) -> bool:
-    """Whether a task, benchmark or search is evaltools' own, so that :func:`request_kind` loads nobody else's code."""
-    return name in _NO_TASKS or name in tree_kinds()
-
-
 def kind_names() -> list[str]:
     """The names of all tasks, those from outside last."""
     return list(dict.fromkeys([*tree_kinds(), *(entry.name for entry in entries(TASKS))]))

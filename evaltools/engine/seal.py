@@ -36,11 +36,6 @@ def is_sealed(text: str, seal: str | None) -> bool:
     return key is not None and bool(seal) and hmac.compare_digest(str(seal).encode(), _hmac(key, text).encode())
 
 
-def has_key() -> bool:
-    """Whether there is a key that this user alone can have made and read."""
-    return _key() is not None
-
-
 def _hmac(key: bytes, text: str) -> str:
     return hmac.new(key, text.encode("utf-8", "surrogateescape"), "sha256").hexdigest()
 

@@ -15,12 +15,11 @@ from evaltools.configuration import Configuration
 from evaltools.delegates import PARAMETERS
 from evaltools.engine.journal import copied_journal
 from evaltools.engine.run_folder import REQUEST, decode, encode, has_own_request, identity_of
-from evaltools.engine.seal import has_key, key_file
+from evaltools.engine.seal import key_file
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 from evaltools.request import Options, Request, Stated
 from evaltools.request.plain import REQUEST_VERSION, from_plain, stored_in, to_plain
-from evaltools.runs.preview import consequences
 from evaltools.task_kind import request_kind
 from evaltools.tasks.shared.run_identity import require_same_code
 from evaltools.text import printable
@@ -38,8 +37,8 @@ _START: Final = (
 def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter], trusted: bool = False) -> Request:
     """The request of the run in a folder, with that folder and its files as they are called from here.
 
-    Raises :class:`UsageError` where there is none, or one of another version, and, unless it is ``trusted``, where
-    another user or another machine made it: nothing that it names is loaded before.
+    Raises :class:`UsageError` where there is none, or one of another version, and, unless it is ``trusted``, where this
+    user did not begin the run on this machine: nothing that it names is loaded before.
     """
     outer = _run_on_devices_around(run_dir)
     if outer is not None:
@@ -59,15 +58,21 @@ def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter], tr
         raise UsageError(f"the run in {run_dir} ended before its first example; give its command again")
     plain: dict[str, Any] = decode(text, dict[str, Any], run_dir)
     if not (trusted or is_own):
-        with _going_on(run_dir):
-            does = consequences(stored_in(plain), device_parameters)
-        raise UsageError(_refusal(run_dir, does))
+        raise UsageError(_not_begun_here(run_dir))
     with _going_on(run_dir):
         if identity is None:
             raise UsageError("it does not say what it is of, as every run does")
         require_same_code(identity, Path(stored_in(plain).folder))
         request = from_plain(plain, device_parameters)
     return seen_from(request, Path.cwd()).stating(run_dir=_as_typed(request, run_dir))
+
+
+def _not_begun_here(run_dir: Path) -> str:
+    return printable(
+        f"the run in {run_dir} was not begun here by you (no key of yours in {key_file()} fits its seal), so nothing "
+        f"that it names is loaded, run or written: give its command again, with --run_dir={run_dir}, or --trust if you "
+        "know its maker"
+    )
 
 
 @contextmanager
@@ -77,18 +82,6 @@ def _going_on(run_dir: Path) -> Iterator[None]:
     except UsageError as error:
         why = printable(str(error))
         raise UsageError(f"the run in {run_dir} cannot go on: {why}; start it anew in another folder") from None
-
-
-def _refusal(run_dir: Path, does: Sequence[str]) -> str:
-    key = key_file()
-    missing = "cannot be used: others can read or change it" if os.path.lexists(key) else "is not there"
-    why = f"its seal does not fit {key}" if has_key() else f"{key}, with which runs are sealed, {missing}"
-    lines = [
-        f"the run in {run_dir} was not begun here by you: {why}. To go on with it is to do what its maker wrote:",
-        *(f"  {line}" for line in does),
-        f"If you trust its maker, add --trust. To give its command again, with --run_dir={run_dir}, needs no trust",
-    ]
-    return "\n".join(map(printable, lines))
 
 
 def begun_here(folders: Sequence[Path]) -> Path:

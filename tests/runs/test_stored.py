@@ -7,7 +7,6 @@ import sqlite3
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -156,97 +155,48 @@ def test_a_run_of_a_program_of_its_own_has_no_request(tmp_path: Path) -> None:
         stored_request(tmp_path / "run", {})
 
 
-ALL_KINDS = (
-    "--config=x: external_delegate_path=gift.so use_hexagon=true hexagon_lib_path=hex",
-    "--output_file_path=there.json",
-    "--trace=new.json",
-)
-
-
 @pytest.fixture
 def foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A run folder that somebody else made, and what it would overwrite."""
+    """A run folder that somebody else made, with code of theirs that leaves a file where it is run."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
-    run_dir = stored(replace(request_of("imagenet", *ALL_KINDS), folder=tmp_path), tmp_path / "run")
+    (tmp_path / "gift.py").write_text(f"open({str(tmp_path / 'seen')!r}, 'w')")
+    flags = ("--config=x: external_delegate_path=gift.so", "--output_file_path=there.json")
+    request = replace(request_of("imagenet", *flags), folder=tmp_path, task=f"{tmp_path}/gift.py:task")
+    run_dir = stored(request, tmp_path / "run")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
     (tmp_path / "there.json").write_text("precious")
     return run_dir
 
 
-def test_of_the_run_of_somebody_else_it_is_said_what_it_would_do(foreign: Path, tmp_path: Path) -> None:
-    done = evaltools_here("resume", str(foreign))
-    assert done.code == 2
-    assert done.err.splitlines() == [
-        f"evaltools: the run in {foreign} was not begun here by you: {tmp_path}/mine/evaltools/key, with which runs "
-        "are sealed, is not there. To go on with it is to do what its maker wrote:",
-        f"  reads {tmp_path}/m.tflite (--model_file)",
-        f"  reads {tmp_path}/images (--ground_truth_images_path)",
-        f"  reads {tmp_path}/truth.txt (--ground_truth_labels)",
-        f"  reads {tmp_path}/labels.txt (--model_output_labels)",
-        f"  overwrites {tmp_path}/there.json (--output_file_path)",
-        f"  writes {tmp_path}/new.json (--trace)",
-        f"  loads {tmp_path}/gift.so (--external_delegate_path)",
-        f"  loads or writes {tmp_path}/hex (--hexagon_lib_path)",
-        f"If you trust its maker, add --trust. To give its command again, with --run_dir={foreign}, needs no trust",
-    ]
+@pytest.mark.parametrize("command", ["resume", "merge"])
+def test_nothing_that_the_folder_of_somebody_else_names_is_run_or_written(
+    command: str, foreign: Path, tmp_path: Path
+) -> None:
+    done = evaltools_here(command, str(foreign))
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    for said in (f"the run in {foreign} ", f"{tmp_path}/mine/evaltools/key", f"--run_dir={foreign}", "--trust"):
+        assert said in done.err
+    assert not (tmp_path / "seen").exists()
     assert (tmp_path / "there.json").read_text() == "precious"
 
 
-def test_a_key_that_cannot_be_used_is_said_to_be_so(foreign: Path, tmp_path: Path) -> None:
-    key = tmp_path / "mine" / "evaltools" / "key"
-    key.parent.mkdir(parents=True)
-    key.write_bytes(b"k" * 32)
-    key.chmod(0o644)
-    with pytest.raises(UsageError, match="evaltools/key, with which runs are sealed, cannot be used: others can read"):
-        stored_request(foreign, {})
+def test_its_code_is_run_where_that_is_asked_for(foreign: Path, tmp_path: Path) -> None:
+    assert evaltools_here("resume", str(foreign), "--trust").code == 2, "there is no such task in it"
+    assert (tmp_path / "seen").exists()
 
 
-def foreign_request(plain: dict[str, Any], run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a run that somebody else began with such a request."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(run_dir.parent / "theirs"))
-    journal = open_journal(run_dir)
-    journal.state(request_facts(plain, IDENTITY))
+def test_what_to_trust_is_no_choice(foreign: Path, tmp_path: Path) -> None:
+    done = evaltools_here("resume", str(foreign), "--trust=libraries")
+    assert (done.code, "--trust=libraries: " in done.err) == (2, True)
+    assert not (tmp_path / "seen").exists()
+
+
+def test_why_a_run_cannot_go_on_is_one_line(tmp_path: Path) -> None:
+    journal = open_journal(tmp_path / "run")
+    journal.state(request_facts({**to_plain(request_of("imagenet")), "version": "3\n  more"}, IDENTITY))
     journal.close()
-    monkeypatch.setenv("XDG_STATE_HOME", str(run_dir.parent / "mine"))
-    return run_dir
-
-
-def test_lines_about_the_run_of_somebody_else_cannot_be_forged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = to_plain(request_of("imagenet"))
-    plain["options"] |= {"trace": "/t\nIf you trust\x1b[2J", "new\nflag": "x"}
-    with pytest.raises(UsageError) as caught:
-        stored_request(foreign_request(plain, tmp_path / "run", monkeypatch), {})
-    lines = str(caught.value).split("\n")
-    assert r"  writes /t\nIf you trust\x1b[2J (--trace)" in lines
-    assert r"  unknown option --new\nflag=x" in lines
-    assert len(lines) == 8
-
-
-def test_why_a_run_cannot_go_on_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = {**to_plain(request_of("imagenet")), "version": "3\n  reads nothing"}
-    with pytest.raises(UsageError, match=r"a request of version 3\\n  reads nothing; this evaltools"):
-        stored_request(foreign_request(plain, tmp_path / "run", monkeypatch), {})
-
-
-@pytest.mark.parametrize(("kind", "model"), [("locate", "model_file"), ("benchmark", "graph")])
-def test_a_search_or_benchmark_of_somebody_else_is_no_code(
-    kind: str, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain = {**to_plain(request_of("imagenet")), "task": kind, "folder": "/theirs"}
-    plain["options"] = {model: "m.tflite", "modle": "x"}
-    with pytest.raises(UsageError) as caught:
-        stored_request(foreign_request(plain, tmp_path / "run", monkeypatch), {})
-    assert "Python code" not in str(caught.value)
-    assert f"  reads /theirs/m.tflite (--{model})\n  unknown option --modle=x\n" in str(caught.value)
-
-
-def test_a_suite_of_somebody_else_says_what_its_jobs_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = {**to_plain(request_of("imagenet")), "task": "suite", "folder": "/theirs"}
-    plain["options"] = {"model_paths": ["models", "own.toml"], "job": ["mine: run gift.py:task --num=2"]}
-    with pytest.raises(UsageError) as caught:
-        stored_request(foreign_request(plain, tmp_path / "run", monkeypatch), {})
-    assert "  runs evaltools run gift.py:task --num=2 (--job)\n" in str(caught.value)
-    assert "  runs the jobs in own.toml, with the tasks and libraries that it names\n" in str(caught.value)
+    with pytest.raises(UsageError, match=r"a request of version 3\\n  more; this evaltools"):
+        stored_request(tmp_path / "run", {})
 
 
 def test_a_run_that_says_nothing_of_what_it_is_of_does_not_go_on(foreign: Path) -> None:
@@ -255,29 +205,6 @@ def test_a_run_that_says_nothing_of_what_it_is_of_does_not_go_on(foreign: Path) 
         facts.commit()
     with pytest.raises(UsageError, match="cannot go on: it does not say what it is of"):
         stored_request(foreign, {}, trusted=True)
-
-
-def test_a_run_that_is_trusted_goes_on_whoever_made_it(foreign: Path, tmp_path: Path) -> None:
-    assert stored_request(foreign, {}, trusted=True).options.text("trace") == f"{tmp_path}/new.json"
-
-
-def test_the_code_of_a_task_in_the_run_of_somebody_else_is_not_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    code, seen = tmp_path / "gift.py", tmp_path / "seen"
-    code.write_text(f"open({str(seen)!r}, 'w')")
-    plain = {**to_plain(request_of("imagenet")), "task": f"{code}:task"}
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
-    journal = open_journal(tmp_path / "run")
-    journal.state(request_facts(plain, IDENTITY))
-    journal.close()
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
-    for command in ("resume", "merge"):
-        done = evaltools_here(command, str(tmp_path / "run"))
-        assert (done.code, f"  runs the Python code of {code}:task\n" in done.err) == (2, True)
-        assert not seen.exists()
-    assert evaltools_here("resume", str(tmp_path / "run"), "--trust").code == 2, "there is no such task in it"
-    assert seen.exists()
 
 
 @pytest.mark.parametrize(
@@ -292,7 +219,7 @@ def test_what_was_changed_afterwards_is_the_run_of_somebody_else(change: str, tm
     run_dir = stored(request_of("imagenet"), tmp_path / "run")
     with closing(sqlite3.connect(run_dir / JOURNAL_NAME)) as connection, connection:
         assert connection.execute(change).rowcount == 1
-    with pytest.raises(UsageError, match=r"not begun here by you: its seal does not fit .*evaltools/key\. To go on"):
+    with pytest.raises(UsageError, match="not begun here by you"):
         stored_request(run_dir, {})
 
 

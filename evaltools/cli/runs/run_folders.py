@@ -13,7 +13,9 @@ from evaltools.request import Options, Request
 from evaltools.request.flags import parse_flags
 
 TRUST: Final = Parameter(
-    "trust", "Do what the maker of the folder wrote, even where that was not you on this computer.", default=False
+    "trust",
+    "Load the code and write the files that the folder names, even where you did not begin its run on this computer.",
+    default=False,
 )
 
 
