@@ -13,8 +13,7 @@ from evaltools.api.options import AnyPath, flags_of
 from evaltools.api.pages import write_page
 from evaltools.api.progress import bar
 from evaltools.errors import UsageError
-from evaltools.locate.after_evaluation import searches_after
-from evaltools.locate.kind import search_request
+from evaltools.locate.kind import search_request, searches_after
 from evaltools.locate.options import PARAMETERS
 from evaltools.locate.request import read_request
 from evaltools.locate.run import expected_parts

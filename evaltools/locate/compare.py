@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -11,18 +12,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.errors import ConfigurationUnavailable, InferenceError
-from evaltools.locate.by_name.growth import Compared, operators, rounding_of, verdict
-from evaltools.locate.by_name.side import OtherModel, Side
+from evaltools.locate.by_name.match import sizes
+from evaltools.locate.by_name.side import FLOAT_ROUNDOFF, OtherModel, Side, rounding_of
 from evaltools.locate.parts.bench import Bench, GivenUp
 from evaltools.locate.parts.difference import difference
-from evaltools.locate.parts.part import Outcome, Part
+from evaltools.locate.parts.part import Outcome, Part, TensorRuns
 from evaltools.locate.request import LocateRequest
+from evaltools.locate.search.judge import FP32, errors, least_limit
 from evaltools.model.contents import Graph, read_contents
+from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import Operator, Verdict
 from evaltools.runtime.session import Array
 
 _AGAINST: Final = "other"
 _FOLDER: Final = "other model"
+_MOST_NAMED: Final = 3
+_GROWS: Final = 2.0
+_SMALLEST: Final = 1e-5
 
 
 class Comparison(Struct, frozen=True):
@@ -53,14 +59,13 @@ def compare(request: LocateRequest, side: Side, bench: Bench, other_bench: Calla
 
 
 def _own_inputs(request: LocateRequest, side: Side) -> list[tuple[Array, ...]]:
-    drawn = [request.inputs.source.inputs(run) for run in range(request.num_inputs)]
+    drawn = request.drawn()
     return [side.own(values) for values in drawn] if isinstance(side, OtherModel) else drawn
 
 
 def _capture_other(request: LocateRequest, side: OtherModel, bench: Bench) -> None:
     try:
-        inputs = [side.fed(request.inputs.source.inputs(run)) for run in range(request.num_inputs)]
-        bench.capture(inputs, side.parts.graph_inputs)
+        bench.capture([side.fed(values) for values in request.drawn()], side.parts.graph_inputs)
     finally:
         bench.close()
 
@@ -87,16 +92,16 @@ class _Comparing:
             return Comparison((), Verdict("not decided", (), str(error)), stopped=str(error))
         if not outcome.ran:
             return Comparison((), Verdict("not decided", (), _why_not(outcome)))
-        compared = Compared(
+        compared = _Compared(
             runs={runs.tensor: runs for runs in outcome.outputs},
             inputs=self._input_errors(),
             missing=self._missing,
             rounding={tensor: self._rounding(tensor, rms[tensor]) for tensor in tensors},
         )
-        found = operators(compared, model, self._request.places)
+        found = tuple(_operator(place, compared, model) for place in self._request.places)
         total = sum(operator.status != "computes from constants" for operator in found)
         renumbered = len(self._side.renumbered & set(compared.runs))
-        return Comparison(found, verdict(found, total, renumbered), self._warnings(outcome))
+        return Comparison(found, _verdict(found, total, renumbered), self._warnings(outcome))
 
     def _wanted(self) -> set[int]:
         """The tensors with a partner that are looked at: what the operators make, and what comes before it."""
@@ -120,7 +125,7 @@ class _Comparing:
         for run in range(self._request.num_inputs):
             shape = self._own(run, tensor).shape
             values = self._side.values(self._folder, run, tensor)
-            if _sizes(values.shape) != _sizes(shape):
+            if sizes(values.shape) != sizes(shape):
                 self._missing[tensor] = f"the tensor of that name has the shape {list(values.shape)} there"
                 return 0.0
             place = self._bench.folder / _AGAINST / str(run) / f"{tensor}.npy"
@@ -146,8 +151,7 @@ class _Comparing:
         if not isinstance(side, OtherModel):
             return {}
         found = dict.fromkeys(self._request.parts.graph_inputs, 0.0)
-        for run in range(self._request.num_inputs):
-            drawn = self._request.inputs.source.inputs(run)
+        for drawn in self._request.drawn():
             others = side.fed(drawn)
             for values, tensor, position in zip(
                 side.own(drawn), self._request.parts.graph_inputs, side.pair.input_order, strict=True
@@ -168,5 +172,93 @@ def _why_not(outcome: Outcome) -> str:
     return f"the model cannot be run with all its tensors: {outcome.refused or outcome.died or outcome.resists}"
 
 
-def _sizes(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(size for size in shape if size != 1)
+class _Compared(Struct, frozen=True):
+    """The tensors that were compared, by number.
+
+    ``runs`` has their errors in real numbers, ``inputs`` the relative errors of the model's inputs, ``missing`` why a
+    tensor was not compared. ``rounding`` is the relative error that an operator makes at least where its output, or one
+    of its constants, is stored in fewer digits on one of the two sides.
+    """
+
+    runs: Mapping[int, TensorRuns]
+    inputs: Mapping[int, float]
+    missing: Mapping[int, str]
+    rounding: Mapping[int, float]
+
+
+def _operator(place: int, compared: _Compared, model: CuttableModel) -> Operator:
+    made = model.made_by(place)
+    name, first = model.operators[place], model.name(made[0]) if made else ""
+    if place in model.folded:
+        return Operator(place, name, first, "absolute", "computes from constants")
+    known = [compared.runs[tensor] for tensor in made if tensor in compared.runs]
+    if not known:
+        reason = next((compared.missing[tensor] for tensor in made if tensor in compared.missing), "")
+        return Operator(place, name, first, "absolute", "not tried", reason=reason)
+    runs = max(known, key=lambda each: each.relative)
+    gain = _gain(runs, place, compared, model)
+    accumulated = errors(runs, least_limit(runs, FP32))
+    return Operator(place, name, runs.name, "absolute", "compared", accumulated=accumulated, gain=gain)
+
+
+def _gain(runs: TensorRuns, place: int, compared: _Compared, model: CuttableModel) -> float | None:
+    """What the operator makes of the largest error of its inputs, or of one rounding where that is larger."""
+    fed = max((_error_at(tensor, compared, model) for tensor in model.fed_to(place)), default=0.0)
+    least = max(fed, compared.rounding.get(runs.tensor, FLOAT_ROUNDOFF))
+    return runs.relative / least if math.isfinite(runs.relative) and math.isfinite(least) else None
+
+
+def _error_at(tensor: int, compared: _Compared, model: CuttableModel) -> float:
+    """The relative error of a tensor; of one that was not compared, the largest of the nearest ones before it."""
+    waiting, seen, largest = [tensor], {tensor}, 0.0
+    while waiting:
+        each = waiting.pop()
+        if each in compared.runs or each in compared.inputs:
+            known = compared.runs[each].relative if each in compared.runs else compared.inputs[each]
+            largest = max(largest, known)
+        elif each in model.makers:
+            before = [other for other in model.fed_to(model.makers[each]) if other not in seen]
+            seen.update(before)
+            waiting += before
+    return largest
+
+
+def _verdict(found: Iterable[Operator], total: int, renumbered: int) -> Verdict:
+    """What the figures say, which is no culprit: errors add up from layer to layer.
+
+    ``total`` is the number of tensors that operators compute, ``renumbered`` that of those matched without the number
+    at their end.
+    """
+    compared = [operator for operator in found if operator.accumulated is not None]
+    text = f"{len(compared)} of {total} operators have a tensor of the same name there"
+    if renumbered:
+        text += f" ({renumbered} of them but for the number at its end)"
+    return Verdict("compared by name", (), "; ".join([text, *_first_not_finite(compared), _growth(compared)]))
+
+
+def _first_not_finite(compared: list[Operator]) -> list[str]:
+    for operator in compared:
+        assert operator.accumulated is not None
+        if operator.accumulated.first_not_finite is not None:
+            return [f"the first with NaN or infinity is {_named(operator)}"]
+    return []
+
+
+def _growth(compared: list[Operator]) -> str:
+    grown = [operator for operator in compared if (operator.gain or 0.0) >= _GROWS and _relative(operator) >= _SMALLEST]
+    grown.sort(key=lambda operator: -(operator.gain or 0.0))
+    if not grown:
+        return "the error grows much at none of them"
+    listed = (
+        f"{_named(operator)} ({operator.gain:.2g} times, to {100 * _relative(operator):.2g} % of its values)"
+        for operator in grown[:_MOST_NAMED]
+    )
+    return "the error grows most at " + ", ".join(listed)
+
+
+def _relative(operator: Operator) -> float:
+    return operator.accumulated.relative if operator.accumulated is not None else 0.0
+
+
+def _named(operator: Operator) -> str:
+    return f"#{operator.index} {operator.name} -> {operator.tensor!r}"

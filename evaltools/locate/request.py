@@ -57,6 +57,10 @@ class LocateRequest(Struct, frozen=True):
         """What was asked for."""
         return self.asked.options
 
+    def drawn(self) -> list[tuple[Array, ...]]:
+        """The inputs of all runs."""
+        return [self.inputs.source.inputs(run) for run in range(self.num_inputs)]
+
 
 def read_request(request: Request) -> LocateRequest:
     """Check the options, read the model, plan the inputs; raises :class:`UsageError` and its kinds."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
@@ -17,11 +16,19 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.engine.describe import describe_entry, describe_model
-from evaltools.engine.journal import Journal, open_journal, temporary_journal
+from evaltools.engine.journal import Journal
 from evaltools.engine.opening import NotMeasured, Opened
-from evaltools.engine.run_folder import REQUEST, RunIdentity, has_own_request, identity_of, request_facts
+from evaltools.engine.run_folder import (
+    REQUEST,
+    RunIdentity,
+    has_own_request,
+    identity_of,
+    request_facts,
+    run_folder,
+    run_journal,
+)
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, InferenceError, UsageError
-from evaltools.locate.bundle import write_bundle
+from evaltools.locate.bundle.write import write_bundle
 from evaltools.locate.by_name.side import OtherModel, Side
 from evaltools.locate.compare import compare
 from evaltools.locate.explain import Explainer
@@ -40,7 +47,6 @@ from evaltools.result.new_folder import require_new_folder
 from evaltools.runtime.did_not_run import require_delegates_ran
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.registry import installed_version, runtime_name
-from evaltools.runtime.session import Array
 from evaltools.tasks.shared.run_identity import libraries_of
 
 _OTHER_SIDE: Final = "the other side"
@@ -170,7 +176,7 @@ def _compared(request: LocateRequest, side: Side, bench: Bench, assembly: _Assem
 
 def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle: Path | None) -> LocateResult:
     try:
-        bench.capture(_inputs(request), request.parts.graph_inputs)
+        bench.capture(request.drawn(), request.parts.graph_inputs)
     except (ConfigurationUnavailable, InferenceError) as error:
         return assembly.result(Findings(), 0, f"the reference cannot run the model: {error}")
     part = Part(WHOLE, WHOLE, request.tested, runs=request.options.number("num_runs"))
@@ -188,21 +194,11 @@ def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle:
     return replace(result, bundle=write_bundle(bundle, result, explainer.case, explainer.neighbour()))
 
 
-def _inputs(request: LocateRequest) -> list[tuple[Array, ...]]:
-    return [request.inputs.source.inputs(run) for run in range(request.num_inputs)]
-
-
 @contextmanager
 def _place(request: LocateRequest) -> Iterator[tuple[Path, Journal]]:
     """Where tensors and the journal lie: the run folder, or one that goes away."""
     run_dir = request.options.path("run_dir")
-    with ExitStack() as stack:
-        journal: Journal = temporary_journal() if run_dir is None else open_journal(run_dir)
-        stack.callback(journal.close)
-        if run_dir is None:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evaltools-locate-")))
-        else:
-            folder = run_dir / "tensors"
+    with run_journal(run_dir) as journal, run_folder(run_dir and run_dir / "tensors") as folder:
         _make(folder)
         yield folder, journal
 
@@ -231,8 +227,8 @@ def _new_facts(journal: Journal, request: LocateRequest) -> dict[str, str]:
 def _identity(request: LocateRequest) -> RunIdentity:
     """What two searches must have alike so that one can go on where the other ended."""
     drawn = hashlib.sha256()
-    for run in range(request.num_inputs):
-        for values in request.inputs.source.inputs(run):
+    for inputs in request.drawn():
+        for values in inputs:
             drawn.update(values.tobytes())
     configurations = {"of the reference": request.reference, "that is tested": request.tested}
     return RunIdentity(

@@ -102,6 +102,7 @@ class Graph(Struct, frozen=True):
     nodes: tuple[Operation, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    name: str = ""
 
     def tensor(self, index: int) -> GraphTensor | None:
         """The tensor of that index, None for an input that is left out."""
@@ -198,6 +199,7 @@ def _graph(root: Table, subgraph: Table, constants: Mapping[int, memoryview]) ->
         ),
         inputs=tuple(subgraph.numbers(1, "int32").tolist()),
         outputs=tuple(subgraph.numbers(2, "int32").tolist()),
+        name=subgraph.text(4),
     )
 
 

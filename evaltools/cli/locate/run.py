@@ -15,7 +15,7 @@ from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.engine.ledger import Tally
 from evaltools.errors import OutputError, UsageError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
-from evaltools.locate.after_evaluation import searches_after
+from evaltools.locate.kind import searches_after
 from evaltools.locate.request import read_request
 from evaltools.locate.run import expected_parts, locate
 from evaltools.report.files.evaluation import file_per_configuration

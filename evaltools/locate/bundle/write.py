@@ -1,7 +1,10 @@
-"""Writes a bundle, and tries its script before anything is called a reproduction."""
+"""Writes a bundle, which others need to reproduce a finding, and tries its script before anything is called one."""
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -13,23 +16,44 @@ from evaltools.configuration import Configuration
 from evaltools.delegates.external import EXTERNAL
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, OutputError
-from evaltools.locate.bundle.anatomy import Anatomy, anatomy
-from evaltools.locate.bundle.node_data import node_data
 from evaltools.locate.bundle.script import FAILING, PASSING, PASSING_INPUT, NoScript, ScriptFacts, script
 from evaltools.locate.bundle.trial import Trial, try_script
-from evaltools.locate.parts.case import Case
+from evaltools.locate.parts.part import Case
 from evaltools.model import read_model
+from evaltools.model.contents import Graph, read_contents
 from evaltools.result.json_file import encode_json
-from evaltools.result.locate import Bundle, Culprit, LocateResult
+from evaltools.result.locate import Bundle, Culprit, LocateResult, Operator
 from evaltools.result.new_folder import require_new_folder
 from evaltools.runtime.registry import find_runtime
+from evaltools.runtime.session import Array
 
+_TAP: Final = "/tap"
+_NODE_DATA_NAME: Final = "error alone / tolerance"
+_MOST: Final = 1e9
+"""Instead of infinity, which JSON does not have."""
+_COLOURS: Final = ((1.0, "#c8e6c9"), (10.0, "#ffe082"), (_MOST, "#ef9a9a"))
 SCRIPT, INPUTS, NODE_DATA, RESULT = "reproduce.py", "inputs.npz", "node_data.json", "result.json"
 BUNDLE_FILES: Final = (FAILING, PASSING, SCRIPT, INPUTS, NODE_DATA, RESULT)
 """What may be in a bundle."""
 _RUNS: Final = 3
 _RUNS_FOR_INTERMITTENT: Final = 50
 _TIMEOUT_S: Final = 600.0
+
+
+def node_data(operators: Iterable[Operator], graph: str) -> bytes:
+    """The file's content: the error of each operator that was measured alone, as a share of its tolerance."""
+    results = {str(each.index): {"value": share} for each in operators if (share := _share(each)) is not None}
+    thresholds = [{"value": value, "bgColor": colour} for value, colour in _COLOURS]
+    content = {graph or "main": {"results": results, "name": _NODE_DATA_NAME, "thresholds": thresholds}}
+    return json.dumps(content, indent=1, ensure_ascii=True).encode() + b"\n"
+
+
+def _share(operator: Operator) -> float | None:
+    if operator.local is None or operator.tolerance is None:
+        return None
+    worst = operator.local.worst
+    share = worst / operator.tolerance if operator.tolerance else (math.inf if worst else 0.0)
+    return min(share, _MOST) if not math.isnan(share) else _MOST
 
 
 def write_bundle(
@@ -71,25 +95,17 @@ class _Writer:
         self._result = result
         self._case = case
         self._neighbour = neighbour
-        self._content = case.model.read_bytes()
-        self._part = anatomy(self._content)
         self._culprit = next((each for each in result.culprits if each.first <= case.index <= each.last), None)
         self._crashes = "given" not in case.loaded
 
     def write(self, timeout_s: float) -> Bundle:
         """All files; the script is tried before the result says what it shows."""
-        (self._folder / FAILING).write_bytes(self._content)
-        passing = self._write_neighbour()
+        (self._folder / FAILING).write_bytes(self._case.model.read_bytes())
+        if self._neighbour is not None:
+            (self._folder / PASSING).write_bytes(self._neighbour.model.read_bytes())
         self._write_inputs()
-        trial = self._write_script(passing, timeout_s)
-        return _finished(self._folder, self._result, self._part.graph, trial)
-
-    def _write_neighbour(self) -> Anatomy | None:
-        if self._neighbour is None:
-            return None
-        content = self._neighbour.model.read_bytes()
-        (self._folder / PASSING).write_bytes(content)
-        return anatomy(content)
+        trial = self._write_script(timeout_s)
+        return _finished(self._folder, self._result, self._graph(FAILING).name, trial)
 
     def _write_inputs(self) -> None:
         """The inputs of both models by their places, and what the CPU and the delegate gave."""
@@ -100,10 +116,10 @@ class _Writer:
             arrays |= {f"{PASSING_INPUT}{place}": values for place, values in enumerate(self._neighbour.inputs)}
         np.savez(self._folder / INPUTS, **arrays)
 
-    def _write_script(self, passing: Anatomy | None, timeout_s: float) -> Trial:
+    def _write_script(self, timeout_s: float) -> Trial:
         """The script as it reproduces the fault, with runs on zeros in between where only those show it."""
         try:
-            facts = self._script_facts(passing)
+            facts = self._script_facts()
             trial = self._tried(facts, timeout_s)
         except (NoScript, ConfigurationUnavailable) as error:
             return Trial(False, False, str(error))
@@ -122,21 +138,17 @@ class _Writer:
     def _write_text(self, facts: ScriptFacts) -> None:
         (self._folder / SCRIPT).write_text(script(facts), encoding="utf-8")
 
-    def _script_facts(self, passing: Anatomy | None) -> ScriptFacts:
+    def _script_facts(self) -> ScriptFacts:
         case = self._case
-        outputs = {FAILING: _place_in(self._part, case)}
-        tolerances = {FAILING: case.tolerance}
-        if passing is not None and self._neighbour is not None:
-            outputs[PASSING] = _place_in(passing, self._neighbour)
-            tolerances[PASSING] = self._neighbour.tolerance
+        cases = {FAILING: case} | ({} if self._neighbour is None else {PASSING: self._neighbour})
         return ScriptFacts(
             headline=headline(case, self._culprit, self._crashes),
             configuration=case.configuration,
             runtime=find_runtime(case.configuration).name,
-            tolerances=tolerances,
+            tolerances={name: each.tolerance for name, each in cases.items()},
             unit=case.unit,
             runs=self._runs(),
-            outputs=outputs,
+            outputs={name: output_of(self._graph(name), each.tensor, each.expected) for name, each in cases.items()},
             on_average=case.on_average,
         )
 
@@ -152,10 +164,20 @@ class _Writer:
     def _stateful(self) -> bool:
         return read_model(self._folder / FAILING).stateful
 
+    def _graph(self, name: str) -> Graph:
+        return read_contents(read_model(self._folder / name)).main
 
-def _place_in(part: Anatomy, case: Case) -> int:
-    """Which output of the part the case is about."""
-    return part.output_named(case.tensor, case.expected.dtype.name, case.expected.shape)
+
+def output_of(graph: Graph, name: str, like: Array) -> int:
+    """The place of an output by its name, of several by type and shape; the last where none has that name.
+
+    A copy that a part gives beside its outputs (a tap) counts as the tensor itself.
+    """
+    outputs = [graph.tensors[index] for index in graph.outputs]
+    wanted = (like.dtype.name, like.shape)
+    places = [place for place, each in enumerate(outputs) if each.name in (name, name + _TAP)]
+    alike = [place for place in places if (outputs[place].dtype, outputs[place].shape) == wanted]
+    return next(iter([*alike, *places]), len(outputs) - 1)
 
 
 def headline(case: Case, culprit: Culprit | None, crashes: bool) -> str:

@@ -91,7 +91,7 @@ def _once(
 
 
 def _without_number(candidate: Candidate) -> tuple[object, ...]:
-    return _NUMBER.sub("", candidate.name), candidate.operator, _sizes(candidate.shape)
+    return _NUMBER.sub("", candidate.name), candidate.operator, sizes(candidate.shape)
 
 
 def _fit(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
@@ -100,8 +100,9 @@ def _fit(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
     >>> _fit((1, 4, 1), (4,)), _fit((2, 3), (3, 2)), _fit((-1, 3), (7, 3))
     (True, False, True)
     """
-    return -1 in (*shape, *other) or _sizes(shape) == _sizes(other)
+    return -1 in (*shape, *other) or sizes(shape) == sizes(other)
 
 
-def _sizes(shape: tuple[int, ...]) -> tuple[int, ...]:
+def sizes(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Those that count: sizes of 1 do not."""
     return tuple(size for size in shape if size != 1)

@@ -15,14 +15,13 @@ from msgspec import Struct
 
 from evaltools.datasets.arrays import read_arrays
 from evaltools.errors import DataError
-from evaltools.locate.by_name.match import Candidate
+from evaltools.locate.by_name.match import sizes
 from evaltools.model import TensorInfo
-from evaltools.parameter import did_you_mean
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.model_pair import convert, names_of
 
-_FLAG: Final = "--reference_tensors"
-_MOST_NAMED: Final = 5
+FLAG: Final = "--reference_tensors"
+MOST_NAMED: Final = 5
 _NHWC_OF_NCHW: Final = (0, 2, 3, 1)
 
 
@@ -39,15 +38,15 @@ def read_saved(path: Path) -> SavedFile:
     try:
         content = path.read_bytes()
         if not zipfile.is_zipfile(path):
-            raise DataError(f'{_FLAG}={path} is no .npz file; save it with numpy.savez(path, **{{"NAME": array}})')
+            raise DataError(f'{FLAG}={path} is no .npz file; save it with numpy.savez(path, **{{"NAME": array}})')
         arrays = read_arrays(io.BytesIO(content))
     except DataError:
         raise
     except Exception as error:  # damaged files raise zlib.error, NotImplementedError, EOFError, ...
-        raise DataError(f"{_FLAG}={path} cannot be read: {_reason(error)}") from error
+        raise DataError(f"{FLAG}={path} cannot be read: {_reason(error)}") from error
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf":
-            raise DataError(f"{_FLAG}={path}: {name!r} holds {array.dtype}; save real numbers, as with .numpy()")
+            raise DataError(f"{FLAG}={path}: {name!r} holds {array.dtype}; save real numbers, as with .numpy()")
     return SavedFile(path, arrays, hashlib.sha256(content).hexdigest())
 
 
@@ -67,9 +66,9 @@ def saved_inputs(saved: SavedFile, inputs: Sequence[TensorInfo]) -> tuple[Array,
     for tensor, name in zip(inputs, found, strict=True):
         if not name:
             raise DataError(
-                f"{_FLAG}={saved.path} has some of the model's inputs, but not {tensor}; save it under that name, too"
+                f"{FLAG}={saved.path} has some of the model's inputs, but not {tensor}; save it under that name, too"
             )
-        _require_shape(saved, name, tensor.shape)
+        require_shape(saved, name, tensor.shape)
     return tuple(_as_input(saved.arrays[name], tensor) for tensor, name in zip(inputs, found, strict=True))
 
 
@@ -81,50 +80,24 @@ def _as_input(values: Array, tensor: TensorInfo) -> Array:
     return np.ascontiguousarray(convert(values, given, tensor))
 
 
-def partners(saved: SavedFile, computed: Iterable[Candidate], inputs: Sequence[TensorInfo]) -> dict[int, str]:
-    """The array of each tensor, by number and name; raises :class:`DataError` where none fits, and for wrong shapes."""
-    names = [candidate.name for candidate in computed]
-    found = {
-        candidate.tensor: candidate.name
-        for candidate in computed
-        if candidate.name in saved.arrays and names.count(candidate.name) == 1
-    }
-    if not found:
-        raise DataError(_nothing_fits(saved, names, inputs))
-    shapes = {candidate.tensor: candidate.shape for candidate in computed}
-    for tensor, name in found.items():
-        _require_shape(saved, name, shapes[tensor])
-    return found
-
-
-def _nothing_fits(saved: SavedFile, names: Sequence[str], inputs: Sequence[TensorInfo]) -> str:
-    known = {name for tensor in inputs for name in names_of(tensor)}
-    strange = next((name for name in saved.arrays if name not in known), "")
-    return (
-        f"{_FLAG}={saved.path} has no array with the name of a tensor that an operator computes, such as "
-        f"{', '.join(map(repr, names[:_MOST_NAMED]))}; save each array under the tensor's name "
-        f"(evaltools locate MODEL --output=FILE.json names the tensor of each operator).{did_you_mean(strange, names)}"
-    )
-
-
 def unused(saved: SavedFile, used: Iterable[str], inputs: Sequence[TensorInfo]) -> str:
     """A sentence about the names that match nothing, empty where there are none."""
     known = {*used, *(name for tensor in inputs for name in names_of(tensor))}
     left = [name for name in saved.arrays if name not in known]
     if not left:
         return ""
-    listed = ", ".join(map(repr, left[:_MOST_NAMED]))
-    more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+    listed = ", ".join(map(repr, left[:MOST_NAMED]))
+    more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
     return f"{saved.path.name} has arrays whose names are those of no tensor that an operator computes: {listed}{more}"
 
 
-def _require_shape(saved: SavedFile, name: str, wanted: tuple[int, ...]) -> None:
+def require_shape(saved: SavedFile, name: str, wanted: tuple[int, ...]) -> None:
     """Raise :class:`DataError` for an array of another shape; sizes of 1 and open ones do not count."""
     shape = saved.arrays[name].shape
-    if -1 in wanted or _sizes(shape) == _sizes(wanted):
+    if -1 in wanted or sizes(shape) == sizes(wanted):
         return
     raise DataError(
-        f"{_FLAG}={saved.path}: {name!r} has the shape {list(shape)}, the tensor {list(wanted)}; only sizes of 1 may "
+        f"{FLAG}={saved.path}: {name!r} has the shape {list(shape)}, the tensor {list(wanted)}; only sizes of 1 may "
         f"differ.{_advice(shape, wanted)}"
     )
 
@@ -141,7 +114,3 @@ def _advice(shape: tuple[int, ...], wanted: tuple[int, ...]) -> str:
     if _NHWC_OF_NCHW in turned:
         return " It looks like NCHW, as PyTorch has it: save .permute(0, 2, 3, 1)"
     return f" Its axes are in another order: save .transpose{turned[0]}"
-
-
-def _sizes(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(size for size in shape if size != 1)

@@ -2,81 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
 
-from evaltools.errors import ModelError
-from evaltools.locate.by_name.growth import rounding_of
-from evaltools.locate.by_name.match import NO_SUCH_NAME, Candidate, Matches, match
-from evaltools.locate.by_name.saved import SavedFile, partners
-from evaltools.model import ModelFile
-from evaltools.model.contents import Graph, read_contents
+from evaltools.errors import DataError, ModelError
+from evaltools.locate.by_name.match import NO_SUCH_NAME, Candidate, match
+from evaltools.locate.by_name.saved import FLAG, MOST_NAMED, SavedFile, require_shape
+from evaltools.model import ModelFile, TensorInfo
+from evaltools.model.contents import Graph, GraphTensor, read_contents
 from evaltools.model.cut import CuttableModel
+from evaltools.parameter import did_you_mean
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.model_pair import ModelPair, convert, pair_models
+from evaltools.tasks.inference_diff.model_pair import ModelPair, convert, names_of, pair_models
+
+FLOAT_ROUNDOFF: Final = 2.0**-24
+_ROUNDOFF: Final = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "int8": 2.0**-8, "uint8": 2.0**-8, "int4": 2.0**-4}
 
 
-class Side(Protocol):
-    """The values that the tested model's tensors are held against.
+class _Matched(Struct, frozen=True, eq=False, kw_only=True):
+    """What is the same of either side.
 
-    ``matched`` are the tested model's tensors that have such values, ``missing`` says why others have none.
-    ``sha256`` is of the file that they come from.
+    ``matched`` are the tested model's tensors that have a partner, ``renumbered`` those of them matched without the
+    number at the end of their names. ``missing`` says why others have none. ``sha256`` is of the other file.
     """
 
-    @property
-    def matched(self) -> frozenset[int]:
-        """The tensors of the tested model that have a partner."""
-
-    @property
-    def missing(self) -> Mapping[int, str]:
-        """Why the others have none."""
-
-    @property
-    def renumbered(self) -> frozenset[int]:
-        """Those matched without the number at the end of their names."""
-
-    @property
-    def sha256(self) -> str:
-        """The digest of the file."""
-
-    def values(self, folder: Path, run: int, tensor: int) -> Array:
-        """The real numbers of the partner; ``folder`` is where the other model's tensors were kept."""
-
-    def rounding(self, tensor: int, rms: float) -> float:
-        """The relative error of one rounding to how the other side stores the tensor and what makes it."""
+    matched: frozenset[int]
+    missing: Mapping[int, str]
+    renumbered: frozenset[int]
+    sha256: str
 
 
-class OtherModel(Struct, frozen=True, eq=False):
-    """Another model of the same graph; ``pair`` feeds both with the same inputs."""
+class OtherModel(_Matched, frozen=True, eq=False, kw_only=True):
+    """Another model of the same graph; ``pair`` feeds both with the same inputs, ``partners`` are its tensors."""
 
     pair: ModelPair
     parts: CuttableModel
     graph: Graph
-    matches: Matches
-
-    @property
-    def matched(self) -> frozenset[int]:
-        """The tensors of the tested model that have a partner."""
-        return frozenset(self.matches.partners)
-
-    @property
-    def missing(self) -> Mapping[int, str]:
-        """Why the others have none."""
-        return self.matches.missing
-
-    @property
-    def renumbered(self) -> frozenset[int]:
-        """Those matched without the number at the end of their names."""
-        return self.matches.renumbered
-
-    @property
-    def sha256(self) -> str:
-        """The digest of the other model."""
-        return self.pair.reference.sha256
+    partners: Mapping[int, int]
 
     def fed(self, values: tuple[Array, ...]) -> list[Array]:
         """The inputs of a run in the order and the types of the other model."""
@@ -94,33 +61,21 @@ class OtherModel(Struct, frozen=True, eq=False):
 
     def values(self, folder: Path, run: int, tensor: int) -> Array:
         """What the other model's tensor was."""
-        partner = self.matches.partners[tensor]
+        partner = self.partners[tensor]
         stored: Array = np.load(folder / "values" / str(run) / f"{partner}.npy", mmap_mode="r", allow_pickle=False)
         return self.graph.tensors[partner].real(stored)
 
     def rounding(self, tensor: int, rms: float) -> float:
         """One rounding in the other model."""
-        partner = self.matches.partners[tensor]
+        partner = self.partners[tensor]
         return rounding_of(self.graph, self.parts.makers[partner], partner, rms)
 
 
-class SavedTensors(Struct, frozen=True, eq=False):
+class SavedTensors(_Matched, frozen=True, eq=False, kw_only=True):
     """Tensors in a file, of one run: ``names`` of arrays by the numbers of tensors."""
 
     file: SavedFile
     names: Mapping[int, str]
-    missing: Mapping[int, str]
-    renumbered: frozenset[int] = frozenset()
-
-    @property
-    def matched(self) -> frozenset[int]:
-        """The tensors of the tested model that have a partner."""
-        return frozenset(self.names)
-
-    @property
-    def sha256(self) -> str:
-        """The digest of the file."""
-        return self.file.sha256
 
     def values(self, folder: Path, run: int, tensor: int) -> Array:
         """The array of that name, which is the same in every run."""
@@ -131,6 +86,9 @@ class SavedTensors(Struct, frozen=True, eq=False):
         """None: how the numbers were computed is not known."""
         del tensor, rms
         return 0.0
+
+
+Side = OtherModel | SavedTensors
 
 
 def other_model(model: ModelFile, parts: CuttableModel, other: ModelFile) -> OtherModel:
@@ -146,17 +104,33 @@ def other_model(model: ModelFile, parts: CuttableModel, other: ModelFile) -> Oth
             "cannot be told apart; use two models of one converter, or compare the outputs with evaltools "
             "inference-diff --reference_model_file"
         )
-    return OtherModel(pair, other_parts, graph, found)
+    return OtherModel(
+        pair=pair,
+        parts=other_parts,
+        graph=graph,
+        partners=found.partners,
+        matched=frozenset(found.partners),
+        missing=found.missing,
+        renumbered=found.renumbered,
+        sha256=pair.reference.sha256,
+    )
 
 
 def saved_tensors(model: ModelFile, parts: CuttableModel, file: SavedFile) -> SavedTensors:
     """Match a file with the model; raises :class:`~evaltools.errors.DataError` where that fails."""
     own = computed(parts, read_contents(model).main)
-    names = partners(file, own, model.inputs)
+    names = _partners(file, own, model.inputs)
     missing = {
         candidate.tensor: NO_SUCH_NAME.replace("model", "side") for candidate in own if candidate.tensor not in names
     }
-    return SavedTensors(file, names, missing)
+    return SavedTensors(
+        file=file,
+        names=names,
+        matched=frozenset(names),
+        missing=missing,
+        renumbered=frozenset(),
+        sha256=file.sha256,
+    )
 
 
 def computed(parts: CuttableModel, graph: Graph) -> list[Candidate]:
@@ -175,3 +149,54 @@ def _shape(graph: Graph, tensor: int) -> tuple[int, ...]:
     found = graph.tensors[tensor]
     is_open = any(graph.tensors[each].is_dynamic for each in graph.inputs)
     return (-1,) * len(found.shape) if is_open else found.shape_signature
+
+
+def _partners(saved: SavedFile, computed: Iterable[Candidate], inputs: Sequence[TensorInfo]) -> dict[int, str]:
+    """The array of each tensor, by number and name; raises :class:`DataError` where none fits, and for wrong shapes."""
+    names = [candidate.name for candidate in computed]
+    found = {
+        candidate.tensor: candidate.name
+        for candidate in computed
+        if candidate.name in saved.arrays and names.count(candidate.name) == 1
+    }
+    if not found:
+        raise DataError(_nothing_fits(saved, names, inputs))
+    shapes = {candidate.tensor: candidate.shape for candidate in computed}
+    for tensor, name in found.items():
+        require_shape(saved, name, shapes[tensor])
+    return found
+
+
+def _nothing_fits(saved: SavedFile, names: Sequence[str], inputs: Sequence[TensorInfo]) -> str:
+    known = {name for tensor in inputs for name in names_of(tensor)}
+    strange = next((name for name in saved.arrays if name not in known), "")
+    return (
+        f"{FLAG}={saved.path} has no array with the name of a tensor that an operator computes, such as "
+        f"{', '.join(map(repr, names[:MOST_NAMED]))}; save each array under the tensor's name "
+        f"(evaltools locate MODEL --output=FILE.json names the tensor of each operator).{did_you_mean(strange, names)}"
+    )
+
+
+def rounding_of(graph: Graph, maker: int, tensor: int, rms: float) -> float:
+    """The relative error of one rounding of an operator's output and of its constants to how they are stored.
+
+    ``rms`` is the root mean square of the output.
+    """
+    scale = graph.tensors[tensor].step
+    of_output = scale / math.sqrt(12) / rms if scale and rms else FLOAT_ROUNDOFF
+    stored = _constants(graph, maker)
+    return max([of_output, *(_ROUNDOFF.get(each.dtype, 0.0) for each in stored)])
+
+
+def _constants(graph: Graph, place: int) -> list[GraphTensor]:
+    """The constants of an operator, also those that a DEQUANTIZE hands to it."""
+    makers = {tensor: node for node in graph.nodes for tensor in node.outputs}
+    found = []
+    for index in graph.nodes[place].inputs:
+        tensor = graph.tensor(index)
+        maker = makers.get(index)
+        if tensor is not None and maker is not None and maker.operator == "DEQUANTIZE":
+            tensor = graph.tensor(maker.inputs[0])
+        if tensor is not None and tensor.constant is not None:
+            found.append(tensor)
+    return found

@@ -3,7 +3,3 @@
 A new signature is one function from a :class:`~evaltools.locate.causes.view.View` to a cause or None, and one line in
 ``table``.
 """
-
-from evaltools.locate.causes.table import find_causes
-
-__all__ = ["find_causes"]

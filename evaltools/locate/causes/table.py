@@ -8,29 +8,50 @@ from typing import Final
 
 import numpy as np
 
+from evaltools.delegates.gpu import GPU
 from evaltools.errors import EvaltoolsError
-from evaltools.locate.causes import known, limits, places, rounding, scale, values_of_others
+from evaltools.locate.causes import limits, places, scale
 from evaltools.locate.causes.view import View
-from evaltools.locate.parts.case import Case
+from evaltools.locate.parts.part import Case
+from evaltools.model.gpu_faults import GPU_FAULTS
 from evaltools.result.locate import Cause
 
 Signature = Callable[[View], Cause | None]
+WHERE: Final[Sequence[Signature]] = (
+    limits.some_not_finite,
+    places.at_the_border,
+    places.last_lanes,
+    places.few_channels,
+)
+"""What is asked where no cause is known: which values are wrong. Several of these can hold at once."""
+
+
+def fault_of_gpu(view: View) -> Cause | None:
+    """The GPU was asked for, and the operator is one of those that it is known to compute wrongly."""
+    asked_for = {delegate.name for delegate in view.case.configuration.delegates.requested}
+    if GPU.name not in asked_for or view.node is None or not view.wrong.any():
+        return None
+    fault = next((fault for fault in GPU_FAULTS if fault.is_in(view.graph, view.node)), None)
+    if fault is None:
+        return None
+    return Cause("a known fault of the GPU", f"{fault.wrong}: {fault.source}", fault.way_round)
+
 
 TABLE: Final[Sequence[Signature]] = (
     places.another_shape,
     limits.fp16_overflow,
     limits.not_a_number,
-    values_of_others.operand_returned,
-    values_of_others.stale,
-    values_of_others.not_written,
+    places.operand_returned,
+    places.stale,
+    places.not_written,
     places.moved,
     scale.bias_left_out,
     limits.wrapped_around,
     limits.pinned_at_a_bound,
     scale.multiplied_or_moved,
-    rounding.biased_rounding,
-    rounding.fewer_digits,
-    known.fault_of_gpu,
+    scale.biased_rounding,
+    scale.fewer_digits,
+    fault_of_gpu,
 )
 """Each explains all values by itself; the first that fits is the cause.
 
@@ -39,13 +60,6 @@ without its bias, then those with fitted numbers: a constant that gives every va
 says to which side they are off. What is known of an operator comes last: that it was wrong before does not show that it
 is now.
 """
-WHERE: Final[Sequence[Signature]] = (
-    limits.some_not_finite,
-    places.at_the_border,
-    places.last_lanes,
-    places.few_channels,
-)
-"""What is asked where no cause is known: which values are wrong. Several of these can hold at once."""
 
 
 def find_causes(case: Case) -> tuple[Cause, ...]:

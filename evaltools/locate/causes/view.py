@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from evaltools.configuration import Configuration
 from evaltools.errors import EvaltoolsError
-from evaltools.locate.parts.case import Case
+from evaltools.locate.parts.part import Case
 from evaltools.model import read_model
 from evaltools.model.contents import Graph, GraphTensor, Operation, read_contents
 from evaltools.model.edit import operator_options, with_constants

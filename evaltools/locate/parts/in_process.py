@@ -18,8 +18,7 @@ from msgspec import Struct
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError
 from evaltools.locate.parts.difference import difference, is_rounded, one_sided
-from evaltools.locate.parts.kernels import is_xnnpack, other_kernels
-from evaltools.locate.parts.part import Outcome, Part, TensorRuns
+from evaltools.locate.parts.part import Outcome, Part, TensorRuns, is_xnnpack, other_kernels
 from evaltools.model import ModelFile, read_model
 from evaltools.model.contents import Graph, read_contents
 from evaltools.model.cut import Cut, CuttableModel, Form, NotCuttable

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
 
 import msgspec
+import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.documents import json_as
+from evaltools.runtime.session import Array
 
 WHOLE = -1
 """``first`` of the model as it is, which is no part."""
+_INFINITE = 1e308
 
 
 class Part(Struct, frozen=True):
@@ -126,9 +132,6 @@ class Outcome(Struct, frozen=True):
         return max((output.worst for output in self.outputs), default=0.0)
 
 
-_INFINITE = 1e308
-
-
 def encode(outcome: Outcome) -> str:
     """As text for the journal."""
     return msgspec.json.encode(_with_numbers(outcome, math.inf, _INFINITE)).decode()
@@ -158,3 +161,69 @@ def _with_numbers(outcome: Outcome, old: float, new: float) -> Outcome:
             for output in outcome.outputs
         ),
     )
+
+
+def other_kernels(tested: Configuration, half: bool = False) -> Configuration:
+    """XNNPACK, in fp16 with ``half``; for what is XNNPACK itself, which must not judge itself, the reference kernels.
+
+    >>> other_kernels(Configuration.from_text("npu", "external_delegate_path=npu.so")).to_flags()
+    ['--use_xnnpack=true']
+    >>> other_kernels(Configuration.from_text("cpu", "use_xnnpack=true")).to_flags()
+    ['--kernels=reference']
+    """
+    if is_xnnpack(tested):
+        return Configuration.from_text("reference kernels", "kernels=reference num_threads=1")
+    return Configuration.from_text("xnnpack", f"use_xnnpack=true num_threads=1{' xnnpack_force_fp16=true' * half}")
+
+
+def is_xnnpack(configuration: Configuration) -> bool:
+    """Whether XNNPACK runs what is tested: asked for, or by default as nothing else is."""
+    requested = [delegate.name for delegate in configuration.delegates.requested]
+    return not requested or "XNNPACK" in requested
+
+
+class Case(Struct, frozen=True, dict=True):
+    """A part of a model that was wrong, and its worst run.
+
+    ``model`` is the part's ``.tflite``, ``arrays`` the ``.npz`` beside it: ``input_N`` with N the number of the tensor
+    in the user's model, in the part's order; ``expected`` and ``given``, what the CPU and the delegate had in the
+    tensor ``tensor``; ``before``, what the CPU has there for the inputs of the run before. ``operator`` made that
+    tensor; ``unit`` is "steps" for quantised whole numbers, else "absolute". ``tolerance`` is what it may be off: each
+    element, or with ``on_average`` all of them to one side, where no element alone is too far off.
+    """
+
+    index: int
+    operator: str
+    tensor: str
+    unit: str
+    tolerance: float
+    model: Path
+    arrays: Path
+    configuration: Configuration
+    on_average: bool = False
+
+    @cached_property
+    def loaded(self) -> Mapping[str, Array]:
+        """The arrays by name."""
+        with np.load(self.arrays, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+
+    @property
+    def inputs(self) -> list[Array]:
+        """What the part was fed, in its order."""
+        return [values for name, values in self.loaded.items() if name.startswith("input_")]
+
+    @property
+    def expected(self) -> Array:
+        """What the CPU gave."""
+        return self.loaded["expected"]
+
+    @property
+    def given(self) -> Array:
+        """What the delegate gave."""
+        return self.loaded["given"]
+
+    @property
+    def before(self) -> Array:
+        """What the CPU gives for the inputs of the run before."""
+        return self.loaded["before"]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from evaltools.locate.parts.part import Outcome, TensorRuns
-from evaltools.locate.search.evidence import to_one_side
-from evaltools.locate.search.findings import Findings, Found
+from evaltools.locate.search.findings import Findings, Found, to_one_side
 from evaltools.locate.search.judge import FP32, Limit, errors, floor, furthest, least_limit
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import Culprit, Operator, OperatorStatus, OutputErrors, Unit, Verdict
@@ -32,12 +33,10 @@ def _operator(place: int, findings: Findings, model: CuttableModel, accumulated:
     runs = furthest(outcome.outputs, limits)
     limit = limits[runs.tensor]
     same = runs.floors.get("xnnpack fp16" if findings.precision != FP32 else "kernels")
-    found = Operator(
-        index=place,
-        name=name,
+    found = replace(
+        base,
         tensor=runs.name,
         unit=_unit(runs),
-        status=base.status,
         ran_on=", ".join(outcome.delegates) or "CPU",
         local=errors(runs, limit),
         floor=floor(runs, findings.precision),
@@ -59,21 +58,8 @@ def _with_accumulated(
         return found
     fed = [accumulated[tensor].relative for tensor in model.fed_to(found.index) if tensor in accumulated]
     largest = max(fed, default=0.0)
-    return Operator(
-        index=found.index,
-        name=found.name,
-        tensor=found.tensor,
-        unit=found.unit,
-        status=found.status,
-        ran_on=found.ran_on,
-        local=found.local,
-        accumulated=errors(runs, Limit(found.tolerance) if found.tolerance else least_limit(runs, findings.precision)),
-        gain=runs.relative / largest if largest else None,
-        floor=found.floor,
-        tolerance=found.tolerance,
-        same_precision=found.same_precision,
-        reason=found.reason,
-    )
+    tolerance = Limit(found.tolerance) if found.tolerance else least_limit(runs, findings.precision)
+    return replace(found, accumulated=errors(runs, tolerance), gain=runs.relative / largest if largest else None)
 
 
 def _unit(runs: TensorRuns | None) -> Unit:

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from evaltools.locate.parts.part import TensorRuns
-from evaltools.locate.search.evidence import evidence_of
-from evaltools.locate.search.findings import Found
+from evaltools.locate.search.findings import Found, Subject, evidence_of
 from evaltools.locate.search.judge import beyond_noise
-from evaltools.locate.search.subject import Subject
 from evaltools.result.locate import CulpritStatus, Evidence
 
 

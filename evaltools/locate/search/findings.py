@@ -1,11 +1,19 @@
-"""What a search found so far."""
+"""What a search looks at and found so far, and what one look says of a culprit."""
 
 from __future__ import annotations
 
-from msgspec import Struct, field
+from collections.abc import Sequence
 
-from evaltools.locate.parts.part import Outcome, Part
-from evaltools.locate.search.judge import FP32, Limit
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from evaltools.configuration import Configuration
+from evaltools.locate.parts.bench import Bench
+from evaltools.locate.parts.part import Outcome, Part, TensorRuns, other_kernels
+from evaltools.locate.search.arithmetic import sum_length
+from evaltools.locate.search.judge import FP32, JUMPS, Limit, beyond_noise, least_limit
+from evaltools.model.contents import Graph
+from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import CulpritStatus, Evidence
 
 
@@ -38,3 +46,119 @@ class Findings(Struct):
     neighbour: Part | None = None
     stopped: str = ""
     does_not_run: str = ""
+
+
+def evidence_of(method: str, part: tuple[int, int], runs: TensorRuns, limit: Limit) -> Evidence:
+    """The runs of a tensor that are beyond a limit, in the operators ``part``, the first and the last of them."""
+    first, last = part
+    where, beyond = str(first) if first == last else f"{first}-{last}", limit.beyond(runs)
+    return Evidence(method, where, beyond > 0, beyond, len(runs.largest), to_one_side(runs, limit))
+
+
+def to_one_side(runs: TensorRuns, limit: Limit) -> str:
+    """Why a tensor is wrong of which no single element is too far off; empty for others."""
+    side = limit.only_to_one_side(runs)
+    return (
+        f"no element is too far off, but nearly all are to one side: {side:+.2g} steps or more on average"
+        if side
+        else ""
+    )
+
+
+def times_to_see(alone: Evidence) -> int:
+    """How many runs show a fault with 95 % that was there in ``beyond`` of ``runs``: the rule of three.
+
+    >>> times_to_see(Evidence("single", "3", True, beyond=1, runs=25))
+    75
+    """
+    return -(-3 * alone.runs // max(1, alone.beyond))
+
+
+def status(evidence: Sequence[Evidence]) -> CulpritStatus:
+    """What the first evidence, the operator alone, and all others say together."""
+    alone, others = evidence[0], [each for each in evidence[1:] if each.runs]
+    if any(each.agrees for each in others):
+        return "confirmed"
+    seen_enough = any(each.runs >= times_to_see(alone) for each in others)
+    return "only alone" if seen_enough else "not confirmed"
+
+
+def repeatability(outcome: Outcome) -> str:
+    """Whether the delegate keeps a state: the same inputs should give the same outputs again."""
+    if not outcome.unlike:
+        return ""
+    return (
+        f"{outcome.unlike} input{'s' if outcome.unlike > 1 else ''} gave other outputs the next time: it keeps a state"
+    )
+
+
+class Subject(Struct, frozen=True):
+    """One model with one configuration.
+
+    ``whole`` is the model as it is, with the configuration that is tested and how often and how long parts are run.
+    ``places`` are the operators that are looked at. ``graph`` is the model's main one. ``stated`` is the precision that
+    the configuration's flags ask for, empty where they do not say. ``found`` is filled as the search goes on.
+    """
+
+    bench: Bench
+    model: CuttableModel
+    whole: Part
+    places: tuple[int, ...]
+    graph: Graph
+    stated: str
+    found: Findings
+
+    @property
+    def configuration(self) -> Configuration:
+        """The one that is tested."""
+        return self.whole.configuration
+
+    @property
+    def last(self) -> int:
+        """The number of the model's last operator."""
+        return len(self.model.operators) - 1
+
+    def part(self, first: int, last: int) -> Part:
+        """Operators in a row, run as often as the whole model."""
+        return replace(self.whole, first=first, last=last)
+
+    def least(self, runs: TensorRuns) -> Limit:
+        """The tolerance of a tensor of which no floor was measured."""
+        maker = self.model.makers.get(runs.tensor)
+        sums = 1 if maker is None else sum_length(self.graph, self.graph.nodes[maker])
+        return least_limit(runs, self.found.precision, sums)
+
+    def fails(self, first: int, last: int) -> TensorRuns | None:
+        """The output of a part that small errors do not explain, None where there is none."""
+        outcome = self.bench.measure(self.part(first, last))
+        if not outcome.ran or not outcome.is_evidence:
+            return None
+        return self.unexplained(outcome, first, last)
+
+    def unexplained(self, outcome: Outcome, first: int, last: int) -> TensorRuns | None:
+        """The same of what came of a part."""
+        for runs in outcome.outputs:
+            maker = self.model.makers.get(runs.tensor)
+            if maker is None or self.model.operators[maker] in JUMPS:
+                continue
+            limit = self.found.limits.get(maker, {}).get(runs.tensor, self.least(runs))
+            if runs.worst > limit.largest and beyond_noise(runs, limit, self._noise(runs.tensor, first, last)):
+                return runs
+        return None
+
+    def _noise(self, tensor: int, first: int, last: int) -> float:
+        """What small errors before a tensor add up to there: of the operators one by one, and of CPU kernels."""
+        return max(self.chain_noise(tensor), self.cpu_noise(first, last, tensor))
+
+    def chain_noise(self, tensor: int) -> float:
+        """How far off the operators one by one are there, each fed with what those before it gave."""
+        single = self.found.singles.get(self.model.makers[tensor])
+        outputs = single.outputs if single else ()
+        return max((max(runs.chained, default=0.0) for runs in outputs if runs.tensor == tensor), default=0.0)
+
+    def cpu_noise(self, first: int, last: int, tensor: int) -> float:
+        """How far other kernels of the CPU in the same precision are off at the end of a part."""
+        other = other_kernels(self.configuration, half=self.found.precision != FP32)
+        part = replace(self.part(first, last), configuration=other, exposed=(tensor,), runs=1)
+        outcome = self.bench.measure(part)
+        return outcome.of(tensor).worst if outcome.ran else 0.0

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
 from evaltools.locate.parts.bench import Bench, GivenUp
-from evaltools.locate.parts.part import Part
-from evaltools.locate.search.alone import measure_alone
+from evaltools.locate.parts.part import Part, TensorRuns
+from evaltools.locate.search.arithmetic import is_hybrid, sum_length, usual_bias
 from evaltools.locate.search.context import look_in_context
-from evaltools.locate.search.findings import Findings
-from evaltools.locate.search.judge import FP32, stated_precision
-from evaltools.locate.search.subject import Subject
-from evaltools.locate.search.suspects import confirm_suspects
+from evaltools.locate.search.findings import Findings, Found, Subject, evidence_of, repeatability, status, times_to_see
+from evaltools.locate.search.judge import (
+    FP32,
+    Limit,
+    beyond_noise,
+    found_precision,
+    furthest,
+    limit_of,
+    ordinary,
+    stated_precision,
+)
 from evaltools.model.contents import Graph
 from evaltools.model.cut import CuttableModel
+from evaltools.result.locate import Evidence
+
+_MOST_CONFIRMED: Final = 12
+_ISLAND: Final = 3
+_SECONDS_FOR_RARE: Final = 10.0
 
 
 def search(bench: Bench, model: CuttableModel, whole: Part, places: Sequence[int], graph: Graph) -> Findings:
@@ -51,3 +64,177 @@ def _copy_all_tensors(subject: Subject) -> None:
     ]
     if tensors:
         subject.found.taps = subject.bench.measure(replace(subject.part(0, subject.last), taps=tuple(tensors)))
+
+
+def measure_alone(subject: Subject) -> None:
+    """Every operator on the reference's tensors, and on what the operators before it gave; then their tolerances."""
+    found = subject.found
+    floors = "cpu" if subject.stated == FP32 else "cpu and fp16"
+    for place in subject.places:
+        part = replace(subject.part(place, place), floors=floors, chain=True)
+        found.singles[place] = subject.bench.measure(part)
+    if not subject.stated:
+        found.precision = found_precision(_floats(subject))
+    is_low = found.precision != FP32
+    wider = {unit: ordinary(list(_shares(subject, unit))) if is_low else 1.0 for unit in ("absolute", "steps")}
+    for place, outcome in found.singles.items():
+        found.limits[place] = {
+            runs.tensor: _limit(subject, runs, place).times(wider[runs.unit]) for runs in outcome.outputs
+        }
+
+
+def suspects(subject: Subject) -> list[int]:
+    """The operators that are beyond their tolerance alone, worst first."""
+    shares = {}
+    for place, outcome in subject.found.singles.items():
+        limits = subject.found.limits.get(place, {})
+        if outcome.is_evidence and outcome.ran:
+            shares[place] = max(limits[runs.tensor].share(runs) for runs in outcome.outputs)
+    return sorted((place for place, share in shares.items() if share > 1), key=lambda place: -shares[place])
+
+
+def _shares(subject: Subject, unit: str) -> Iterable[float]:
+    """The errors of outputs of a delegate that was asked for, each divided by its tolerance."""
+    for runs, place in _asked_for(subject, unit):
+        limit = _limit(subject, runs, place).largest
+        if limit:
+            yield runs.worst / limit
+
+
+def _floats(subject: Subject) -> list[tuple[list[TensorRuns], str, int]]:
+    """What found_precision needs: float outputs by operator, its name and the length of its sums."""
+    outputs: dict[int, list[TensorRuns]] = {}
+    for runs, place in _asked_for(subject, "absolute"):
+        outputs.setdefault(place, []).append(runs)
+    graph = subject.graph
+    return [
+        (found, graph.nodes[place].operator, sum_length(graph, graph.nodes[place])) for place, found in outputs.items()
+    ]
+
+
+def _asked_for(subject: Subject, unit: str) -> Iterable[tuple[TensorRuns, int]]:
+    """The outputs of what a delegate that was asked for ran alone, each with the number of its operator.
+
+    ``unit`` is "absolute" for floats, "steps" for quantised tensors.
+    """
+    asked_for = {delegate.name for delegate in subject.configuration.delegates.requested}
+    for place, outcome in subject.found.singles.items():
+        if outcome.is_evidence and asked_for & set(outcome.delegates):
+            for runs in outcome.outputs:
+                if runs.unit == unit and (unit == "steps" or "float32" in runs.floors):
+                    yield runs, place
+
+
+def _limit(subject: Subject, runs: TensorRuns, place: int) -> Limit:
+    graph = subject.graph
+    node = graph.nodes[place]
+    sums, hybrid, bias = sum_length(graph, node), is_hybrid(graph, node), usual_bias(graph, node)
+    return limit_of(runs, node.operator, subject.found.precision, sums, hybrid, bias)
+
+
+def confirm_suspects(subject: Subject) -> None:
+    """What crashes alone is a culprit; each operator that is wrong alone is looked at in a short part around it."""
+    for place, outcome in subject.found.singles.items():
+        if outcome.died:
+            evidence = Evidence("single", str(place), True, 1, 1, outcome.died)
+            tensor = subject.model.made_by(place)[0]
+            subject.found.culprits.append(Found(place, place, place, tensor, "crashes alone", (evidence,)))
+    found = suspects(subject)
+    for number, place in enumerate(found):
+        subject.found.culprits.append(_confirmed(subject, place, found, number < _MOST_CONFIRMED))
+
+
+def _confirmed(subject: Subject, place: int, others: Sequence[int], look_further: bool) -> Found:
+    """A suspect with what a short part around it says, and whether its error reaches the model's outputs."""
+    outcome, limits = subject.found.singles[place], subject.found.limits[place]
+    runs = furthest(outcome.outputs, limits)
+    tensor, limit = runs.tensor, limits[runs.tensor]
+    alone = evidence_of("single", (place, place), runs, limit)
+    evidence = [replace(alone, note=repeatability(outcome) or alone.note)]
+    if not look_further:
+        return Found(place, place, place, tensor, "not confirmed", tuple(evidence))
+    often = _often_enough(subject.whole, alone)
+    start = max([0, place - _ISLAND, *(other + 1 for other in others if other < place)])
+    if start < place and not limit.only_to_one_side(runs):
+        evidence.append(_island(subject, replace(often, first=start, last=place), tensor, limit))
+    behind = _with_next(subject, often, place, tensor, limit)
+    if behind is not None:
+        evidence.append(behind)
+    if len(evidence) == 1 and _is_alone(subject):
+        evidence.append(evidence_of("whole model", (place, place), subject.found.whole.of(tensor), limit))
+    if status(evidence) == "not confirmed":
+        evidence += _as_fed(subject, often, place, runs, limit)
+    reaches = _reaches_output(subject, place, others)
+    return Found(place, place, place, tensor, status(evidence), tuple(evidence), reaches)
+
+
+def _often_enough(whole: Part, alone: Evidence) -> Part:
+    """A part that is run so often that a fault which is not there in each run is missed in one case of 20."""
+    needed = times_to_see(alone)
+    if needed <= whole.runs and alone.beyond == alone.runs:
+        return whole
+    return replace(whole, runs=max(whole.runs, needed), seconds=max(whole.seconds, _SECONDS_FOR_RARE))
+
+
+def _island(subject: Subject, part: Part, tensor: int, limit: Limit) -> Evidence:
+    """The operators before a suspect and itself, on clean tensors."""
+    first, last = part.first, part.last
+    outcome = subject.bench.measure(replace(part, exposed=(tensor,)))
+    if not outcome.ran or not outcome.is_evidence:
+        reason = outcome.refused or outcome.resists or outcome.died
+        return Evidence("island", f"{first}-{last}", False, 0, 0, reason)
+    runs = outcome.of(tensor)
+    noise = subject.cpu_noise(first, last, tensor)
+    seen = evidence_of("island", (first, last), runs, Limit(max(limit.largest, noise)))
+    return replace(seen, agrees=beyond_noise(runs, limit, noise))
+
+
+def _with_next(subject: Subject, part: Part, place: int, tensor: int, limit: Limit) -> Evidence | None:
+    """A suspect with the operators behind it, its own tensor given as a copy."""
+    last = min(place + _ISLAND, subject.last)
+    if last == place:
+        return None
+    outcome = subject.bench.measure(replace(part, first=place, last=last, taps=(tensor,)))
+    if not outcome.ran or not outcome.is_evidence:
+        return None
+    return evidence_of("taps", (place, last), outcome.outputs[-1], limit)
+
+
+def _as_fed(subject: Subject, part: Part, place: int, alone: TensorRuns, limit: Limit) -> list[Evidence]:
+    """A suspect behind others, held against what the CPU makes of what they gave it, which may be wrong itself.
+
+    Copies show what it was fed. Only what is wrong then says anything: with other values there, a fault may not show.
+    Floats that are larger than the CPU's, fed or given, may be off by as much more.
+    """
+    model, first = subject.model, max(0, place - _ISLAND)
+    fed = tuple(tensor for tensor in model.fed_to(place) if model.makers.get(tensor, -1) >= first)
+    if not fed:
+        return []
+    outcome = subject.bench.measure(replace(part, first=first, last=place, taps=fed, as_fed=True))
+    if not outcome.ran or not outcome.is_evidence:
+        return []
+    runs = outcome.of(alone.tensor)
+    larger = [runs.magnitude / alone.magnitude if alone.magnitude else 1.0]
+    larger += [1 + each.worst / each.magnitude for each in outcome.outputs[-len(fed) :] if each.magnitude]
+    widened = limit if runs.unit == "steps" else limit.times(max(1.0, *larger))
+    seen = evidence_of("as fed", (first, place), runs, widened)
+    return [replace(seen, note="held against what the CPU makes of what it was fed there")] if seen.agrees else []
+
+
+def _is_alone(subject: Subject) -> bool:
+    return len(subject.model.operators) - len(subject.model.folded) == 1
+
+
+def _reaches_output(subject: Subject, place: int, others: Sequence[int]) -> bool | None:
+    """Whether the model from that operator on is off at its outputs, and from the next one on less.
+
+    Where one behind it is wrong as well, that one may hide it: then it is not known.
+    """
+    if place == subject.last:
+        return True
+    own = subject.bench.measure(subject.part(place, subject.last))
+    rest = subject.bench.measure(subject.part(place + 1, subject.last))
+    if not (own.ran and rest.ran):
+        return None
+    reaches = own.worst > 2 * rest.worst and own.worst > max(subject.least(runs).largest for runs in own.outputs)
+    return None if not reaches and max(others) > place else reaches

@@ -39,13 +39,6 @@ class StrangeEvents(Exception):
     """The events cannot be those of this model."""
 
 
-class NamedGraph(Struct, frozen=True):
-    """A graph of the file and its name."""
-
-    name: str
-    graph: Graph
-
-
 class _Key(Struct, frozen=True):
     """What tells one operator from another: of XNNPACK's in the main graph, also which partition it belongs to."""
 
@@ -64,7 +57,7 @@ class Operators(Struct, frozen=True):
     invoke_us: list[int]
 
 
-def operators_in(runs: Iterable[Sequence[Event]], graphs: Sequence[NamedGraph], main: int) -> Operators:
+def operators_in(runs: Iterable[Sequence[Event]], graphs: Sequence[Graph], main: int) -> Operators:
     """Sum up the events of runs with the same inputs; ``graphs`` are the file's, ``main`` the one that was run.
 
     The runs are gone through once, and their events are not kept.
@@ -86,9 +79,9 @@ def operators_in(runs: Iterable[Sequence[Event]], graphs: Sequence[NamedGraph], 
         invoke_us.append(whole)
     calls = {key: [times.get(number, []) for number in range(len(invoke_us))] for key, times in by_key.items()}
     _require_every_run(calls, main)
-    found = {key: _op_times(key, by_run, graphs[key.graph].graph) for key, by_run in calls.items()}
+    found = {key: _op_times(key, by_run, graphs[key.graph]) for key, by_run in calls.items()}
     main_keys = [key for key in found if key.graph == main]
-    nodes = _nodes_of(main_keys, graphs[main].graph)
+    nodes = _nodes_of(main_keys, graphs[main])
     called = sorted({key.graph for key in found} - {main})
     return Operators(
         [replace(found[key], node=nodes.get(key, found[key].node)) for key in main_keys],
@@ -100,13 +93,13 @@ def operators_in(runs: Iterable[Sequence[Event]], graphs: Sequence[NamedGraph], 
     )
 
 
-def _require_known(events: Sequence[Event], graphs: Sequence[NamedGraph]) -> None:
+def _require_known(events: Sequence[Event], graphs: Sequence[Graph]) -> None:
     for event in events:
         if event.kind not in (_OPERATOR, _DELEGATE_OPERATOR):
             continue
         if not 0 <= event.graph < len(graphs):
             raise StrangeEvents(f"an operator {event.tag!r} is said to be of graph {event.graph}, which there is not")
-        if event.kind == _OPERATOR and not 0 <= event.node < len(graphs[event.graph].graph.nodes):
+        if event.kind == _OPERATOR and not 0 <= event.node < len(graphs[event.graph].nodes):
             raise StrangeEvents(f"an operator {event.tag!r} is said to be node {event.node}, which there is not")
 
 

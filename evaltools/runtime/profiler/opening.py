@@ -7,7 +7,6 @@ profiler, so that this goes through the C API. Call it in a process of its own: 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
@@ -19,7 +18,6 @@ from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.model import ModelFile
 from evaltools.model.contents import read_contents
-from evaltools.model.flatbuffer import Table
 from evaltools.runtime.compiled.cache import weight_cache
 from evaltools.runtime.compiled.messages import first_error
 from evaltools.runtime.compiled.source import Source, source_of
@@ -27,7 +25,7 @@ from evaltools.runtime.compiled.xnnpack_flags import xnnpack_flags
 from evaltools.runtime.litert import RUNTIME as INTERPRETER
 from evaltools.runtime.process.native_messages import NativeMessages, native_messages
 from evaltools.runtime.profiler.c_api import CallFailed, LiteRtLibrary
-from evaltools.runtime.profiler.events import NamedGraph, StrangeEvents, operators_in
+from evaltools.runtime.profiler.events import StrangeEvents, operators_in
 from evaltools.runtime.profiler.profiled_model import ELEMENTS, Event, ProfiledModel, Signature
 from evaltools.runtime.registry import find_runtime
 from evaltools.runtime.session import Array
@@ -36,7 +34,6 @@ KNOWN_VERSIONS: Final = ("2.3.0",)
 """The versions of ai-edge-litert whose structures are declared in :mod:`evaltools.runtime.profiler.c_api`."""
 WARM_UP_RUNS: Final = 3
 _KERNEL_MODES: Final = {"default": 0, "builtin": 2}
-_MODEL_SUBGRAPHS, _SUBGRAPH_NAME = 2, 4
 _VARIABLES: Final = "Variable tensors not yet supported"
 _LEFT_OUT: Final = "leave the profile of operators out"
 
@@ -53,7 +50,8 @@ def profile_operators(model: ModelFile, configuration: Configuration, inputs: Se
     _require_profiler(configuration)
     _require_tensors(model, inputs)
     source = source_of(model)
-    graphs = _graphs(model, source)
+    loaded = source.loaded if isinstance(source.loaded, bytes) else None
+    graphs = read_contents(replace(model, content=loaded)).graphs  # in the file's order, in which the profiler counts
     messages = NativeMessages()
     try:
         with weight_cache(model, configuration) as cache, native_messages() as messages:
@@ -105,14 +103,6 @@ def _require_tensors(model: ModelFile, inputs: Sequence[Array]) -> None:
     given = [(value.dtype.name, value.shape) for value in inputs]
     if wanted != given:
         raise ConfigurationUnavailable(f"the profiler got inputs {given}, and the model takes {wanted}")
-
-
-def _graphs(model: ModelFile, source: Source) -> list[NamedGraph]:
-    """The graphs in the file's order, in which the profiler counts them."""
-    content = source.loaded if isinstance(source.loaded, bytes) else Path(source.loaded).read_bytes()
-    graphs = read_contents(replace(model, content=content)).graphs
-    names = [graph.text(_SUBGRAPH_NAME) for graph in Table.root(memoryview(content)).tables(_MODEL_SUBGRAPHS)]
-    return [NamedGraph(name, graph) for name, graph in zip(names, graphs, strict=True)]
 
 
 def _cpu_options(configuration: Configuration, cache: str) -> str:

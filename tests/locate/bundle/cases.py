@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from evaltools.configuration import Configuration
-from evaltools.locate.parts.case import Case
+from evaltools.locate.parts.part import Case
 from evaltools.model import read_model
 from evaltools.result.evaluation import ConfigurationResult, Environment, RuntimeUsed
 from evaltools.result.locate import (

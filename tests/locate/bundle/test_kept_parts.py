@@ -10,10 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.locate.bundle import write_bundle
-from evaltools.locate.parts.case import Case
+from evaltools.locate.bundle.write import write_bundle
 from evaltools.locate.parts.in_process import PartsSession, capture, measure
-from evaltools.locate.parts.part import Part
+from evaltools.locate.parts.part import Case, Part
 from evaltools.model import read_model
 from tests.locate.bundle.cases import CPU, result_of
 from tests.tflite_writer import Graph

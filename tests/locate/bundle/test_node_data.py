@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaltools.locate.bundle.node_data import node_data
+from evaltools.locate.bundle.write import node_data
 from evaltools.result.locate import Errors, Operator
 
 FIELDS = {"results", "name", "thresholds"}

@@ -15,9 +15,11 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.errors import OutputError, UsageError
-from evaltools.locate.bundle import write_bundle
-from evaltools.locate.parts.case import Case
+from evaltools.locate.bundle.write import output_of, write_bundle
+from evaltools.locate.parts.part import Case
 from evaltools.model import read_model
+from evaltools.model.contents import read_contents
+from evaltools.model.cut import CuttableModel, Form
 from evaltools.result.locate import Evidence
 from tests.locate.bundle.cases import SmallModel, addition, case_of, large_sum, neighbour_of, result_of
 from tests.runtime.openers import gpu_or_skip
@@ -256,3 +258,25 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "bundle").chmod(0o500)
     with pytest.raises(OutputError, match="cannot be written"):
         write_bundle(tmp_path / "bundle", result_of(None), None, None)
+
+
+def test_outputs_are_found_by_name_then_kind(tmp_path: Path) -> None:
+    graph = Graph()
+    left = graph.tensor("x", (2,))
+    for shape in ((2,), (2, 1)):
+        axes = graph.constant("shape", np.array(shape, np.int32))
+        graph.node("RESHAPE", [left, axes], graph.tensor("same", shape), "ReshapeOptions")
+    (tmp_path / "part.tflite").write_bytes(graph.to_bytes([left], [2, 4]))
+    found = read_contents(read_model(tmp_path / "part.tflite")).main
+    assert output_of(found, "same", np.zeros(2, np.float32)) == 0
+    assert output_of(found, "same", np.zeros((2, 1), np.float32)) == 1
+    assert output_of(found, "same", np.zeros(7, np.int8)) == 0
+    assert output_of(found, "unknown", np.zeros(2, np.float32)) == 1
+
+
+def test_a_tap_counts_as_its_tensor(tmp_path: Path) -> None:
+    cut = CuttableModel(addition("sum").content).cut(0, 0, {n: Form((2, 4), "float32") for n in range(3)}, taps=[2])
+    (tmp_path / "part.tflite").write_bytes(cut.content)
+    found = read_contents(read_model(tmp_path / "part.tflite")).main
+    assert [found.tensors[place].name for place in found.outputs] == ["sum", "sum/tap"]
+    assert output_of(found, "sum", np.zeros((2, 4), np.float32)) == 0

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.configuration import Configuration
-from evaltools.locate.parts.case import Case
+from evaltools.locate.parts.part import Case
 from evaltools.model import read_model
 from evaltools.runtime.registry import open_session
 from tests.tflite_writer import Graph, Quantization

@@ -9,7 +9,7 @@ import tflite
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.locate.causes import find_causes
+from evaltools.locate.causes.table import find_causes
 from tests.locate.causes.cases import CPU, Array, case, model, random
 
 GPU = Configuration.from_text("gpu", "use_gpu=true")

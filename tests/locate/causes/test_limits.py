@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evaltools.configuration import Configuration
-from evaltools.locate.causes import find_causes
+from evaltools.locate.causes.table import find_causes
 from tests.locate.causes import models
 from tests.locate.causes.cases import Array, case, model, random, run, whole
 from tests.tflite_writer import Quantization

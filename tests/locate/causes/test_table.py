@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from evaltools.locate.causes import find_causes
-from evaltools.locate.causes.rounding import biased_rounding
+from evaltools.locate.causes.scale import biased_rounding
+from evaltools.locate.causes.table import find_causes
 from evaltools.locate.causes.view import View
 from tests.locate.causes import models
 from tests.locate.causes.cases import Array, case, random

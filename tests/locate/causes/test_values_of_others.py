@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaltools.locate.causes import find_causes
+from evaltools.locate.causes.table import find_causes
 from tests.locate.causes import models
 from tests.locate.causes.cases import Array, case, random, run
 

@@ -9,7 +9,7 @@ import pytest
 
 from evaltools.locate.parts.difference import one_sided
 from evaltools.locate.parts.part import TensorRuns
-from evaltools.locate.search.evidence import evidence_of, to_one_side
+from evaltools.locate.search.findings import evidence_of, to_one_side
 from evaltools.locate.search.judge import Limit, limit_of
 
 

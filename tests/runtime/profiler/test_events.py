@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from evaltools.model.contents import Graph, GraphTensor, Operation
-from evaltools.runtime.profiler.events import NamedGraph, StrangeEvents, operators_in
+from evaltools.runtime.profiler.events import StrangeEvents, operators_in
 from evaltools.runtime.profiler.plan import Step, execution_plan, nodes_of_partition
 from evaltools.runtime.profiler.profiled_model import Event
 
@@ -15,11 +15,11 @@ DEFAULT, NODE, DELEGATE, CODE = 1, 2, 8, 32
 DENSE = "Fully Connected (NC, F32) GEMM"
 
 
-def graph_of(*operators: str) -> NamedGraph:
+def graph_of(*operators: str) -> Graph:
     """A chain of nodes with one output each."""
     nodes = tuple(Operation(place, name, (place,), (place + 1,)) for place, name in enumerate(operators))
     tensors = tuple(GraphTensor(place, f"t{place}", "float32", (1,), (1,)) for place in range(len(operators) + 1))
-    return NamedGraph("chain", Graph(tensors, nodes, (0,), (len(operators),)))
+    return Graph(tensors, nodes, (0,), (len(operators),), "chain")
 
 
 def run_of(*events: Event, whole_us: int = 1000, graph: int = 0) -> list[Event]:
@@ -102,7 +102,7 @@ def test_the_graph_that_is_run_need_not_be_the_first() -> None:
 
 
 def test_an_output_that_is_no_tensor_is_unknown_as_in_the_native_tool() -> None:
-    graph = NamedGraph("main", Graph((), (Operation(0, "ADD", (), (4,)),), (), ()))
+    graph = Graph((), (Operation(0, "ADD", (), (4,)),), (), (), "main")
     assert operators_in([run_of(node("ADD", 0, 1))], [graph], 0).ops[0].name == "[Unknown]:0"
 
 
