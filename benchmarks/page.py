@@ -36,8 +36,7 @@ from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.task_kind import with_task_figures
-from evaltools.tasks.imagenet.figures import imagenet_figures
-from evaltools.tasks.imagenet.paired import topk_verdicts
+from evaltools.tasks.imagenet.figures import imagenet_figures, topk_verdicts
 from evaltools.tasks.imagenet.result import Data, ExampleAnswer, ExampleRecord, ImagenetPart
 from evaltools.tasks.imagenet.task import TOP_K, TopKObservation
 from evaltools.tasks.shared.measured import MeasuredPass

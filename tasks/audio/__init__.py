@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from evaltools.task_kind import Accuracy
-from evaltools.tasks.own import DeclaredKind
+from evaltools.tasks.own import LABEL_METRICS, DeclaredKind
 from evaltools.tasks.own.definition import Task, task
-from evaltools.tasks.own.label_metrics import LABEL_METRICS
 from evaltools.tasks.shared.options.pictures import ExampleOrder, Seed
 
 

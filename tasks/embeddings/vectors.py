@@ -15,8 +15,8 @@ from evaltools.datasets.labels import read_labels
 from evaltools.datasets.order import Order
 from evaltools.errors import DataError, TaskError
 from evaltools.tasks.own.definition import Example, Mean, mean, pooled
-from evaltools.tasks.own.outputs import Outputs
 from evaltools.tasks.own.pictures import pairs
+from evaltools.tasks.own.tensors import Outputs
 
 _AT_ONCE: Final = 1024
 """Pictures whose distances to all others are looked at together."""

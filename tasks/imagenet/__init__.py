@@ -1,4 +1,4 @@
-"""ImageNet classification."""
+"""ImageNet classification: its options, and where its other parts are."""
 
 from __future__ import annotations
 
@@ -6,16 +6,85 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
+from evaltools.parameter import NotNative, Parameter
 from evaltools.task_kind import Accuracy, TaskEvidence, TaskReport
-from evaltools.tasks.imagenet.options import DESCRIPTION, OPTIONS
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
+from evaltools.tasks.shared.options.model import MODEL_FILE
+from evaltools.tasks.shared.options.pictures import (
+    IMAGES_PATH,
+    MARGIN,
+    MAX_FAILED_EXAMPLES,
+    NORMALIZATION,
+    NUM_IMAGES,
+    ORDER,
+    OUTPUT_FILE_PATH,
+    SEED,
+)
 
 if TYPE_CHECKING:
     from evaltools.metrics.metric import Metric
     from evaltools.request import Options, Request
     from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.imagenet.evaluation import ImagenetEvaluation
-    from evaltools.tasks.imagenet.request import ImagenetRequest
+    from evaltools.tasks.imagenet.task import ImagenetRequest
+
+
+_NO_ANSWERS: Final = NotNative("the native tool tells no answers of single pictures")
+
+_EVALUATION: Final = (
+    MODEL_FILE,
+    Parameter(
+        "model_output_labels",
+        "Label file: line i names output i of the model; a .tflite file: the labels in its metadata. If the model's "
+        "have none, and no MODEL.txt, MODEL_labels.txt, labels.txt or labelmap.txt is beside it: Required.",
+        role="input_file",
+        required=True,
+        short="labels",
+    ),
+    IMAGES_PATH,
+    Parameter(
+        "ground_truth_labels",
+        "Label file: line i is the label of picture i. Required.",
+        role="input_file",
+        required=True,
+        short="ground_truth",
+    ),
+    Parameter("denylist_file_path", "File of picture numbers (from 1) to leave out, one per line.", role="input_file"),
+    OUTPUT_FILE_PATH,
+    NUM_IMAGES,
+    ORDER,
+    SEED,
+    NORMALIZATION,
+    Parameter(
+        "label_offset",
+        "Line i (from 0) of the labels belongs to output i + offset; their number need not fit then.",
+        default=0,
+        given_counts=True,
+        not_native=NotNative("line i of the labels is output i for the native tool", (0,)),
+    ),
+    Parameter(
+        "label_check",
+        "Try a few pictures first, and stop where another reading of the labels fits far better.",
+        default=True,
+        in_parts=False,
+    ),
+    MAX_FAILED_EXAMPLES,
+    replace(MARGIN, not_native=_NO_ANSWERS),
+    Parameter(
+        "record_examples",
+        "Write the best classes of every picture to the JSON result.",
+        default=False,
+        about="result",
+        not_native=_NO_ANSWERS,
+    ),
+)
+
+OPTIONS: Final = {"evaluation": _EVALUATION}
+DESCRIPTION: Final = """\
+Top-1..10 accuracy on labelled pictures, for a reference and any number of configurations in one pass.
+stdout: the lines of the native tool. stderr: what ran, progress, a table of reference and configurations."""
 
 
 class _Imagenet(EvaluationKind):
@@ -41,9 +110,9 @@ class _Imagenet(EvaluationKind):
 
     @property
     def evidence(self) -> TaskEvidence:
-        from evaltools.tasks.imagenet import evidence
+        from evaltools.tasks.imagenet import metrics
 
-        return evidence
+        return metrics
 
     def with_stated_paths(self, options: Options, folder: Path) -> Options:
         """The options with the model's labels that fit the ground truth, where no labels were given."""
@@ -56,7 +125,7 @@ class _Imagenet(EvaluationKind):
         return options if found is None else options.stating({"model_output_labels": str(model.parent / found.name)})
 
     def read(self, request: Request) -> ImagenetRequest:
-        from evaltools.tasks.imagenet.request import read_request
+        from evaltools.tasks.imagenet.task import read_request
 
         return read_request(request)
 

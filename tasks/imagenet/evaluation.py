@@ -20,14 +20,12 @@ from evaltools.model import ModelFile, read_model
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Open, Session
 from evaltools.runtime.process.isolated import open_isolated
-from evaltools.tasks.imagenet.figures import imagenet_figures
-from evaltools.tasks.imagenet.label_check import knows_nothing, shifted
-from evaltools.tasks.imagenet.label_probe import explain_label_count, require_fitting_labels
-from evaltools.tasks.imagenet.paired import topk_verdicts
-from evaltools.tasks.imagenet.request import ImagenetRequest
+from evaltools.tasks.imagenet.figures import imagenet_figures, topk_verdicts
+from evaltools.tasks.imagenet.label_check import explain_label_count, knows_nothing, require_fitting_labels, shifted
 from evaltools.tasks.imagenet.result import Classified, Data, ExampleAnswer, ExampleRecord, ImagenetPart
 from evaltools.tasks.imagenet.task import (
     ImagenetOptions,
+    ImagenetRequest,
     ImagenetTask,
     LabelledImages,
     TopKObservation,

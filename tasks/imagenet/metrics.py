@@ -1,18 +1,22 @@
-"""The metrics of an ImageNet evaluation."""
+"""The metrics of an ImageNet evaluation, and how limits and baselines read it."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Final
 
+from msgspec.structs import replace
+
 from evaltools.metrics.metric import ABSENT, Figure, Metric
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evidence import Judged
 from evaltools.result.places import against_reference
 from evaltools.stats.changes import Change, CountedChange, Share
 from evaltools.stats.interval import Interval
 from evaltools.stats.proportions import PairedCounts
 from evaltools.tasks.imagenet.result import ImagenetPart
 from evaltools.tasks.imagenet.task import TOP_K
+from evaltools.tasks.shared.evidence import figures_by, judged_by, no_setup, task_name
 
 
 def _share(k: int, result: EvaluationResult, configuration: ConfigurationResult) -> Share | None:
@@ -88,3 +92,34 @@ METRICS: Final = (
     ),
     Metric("distinct_answers", "imagenet: how many classes came first at least once", _distinct_answers),
 )
+
+
+subject = task_name
+setup = no_setup
+
+
+def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
+    """The figures of the task's metrics."""
+    return figures_by(METRICS, result, configuration)
+
+
+def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
+    """The counts behind the accuracies, flips against the reference, and ranks if every example has an answer."""
+    part: ImagenetPart = result.part
+    recorded = [example.answers.get(configuration.name) for example in part.examples or []]
+    answers = [answer for answer in recorded if answer is not None]
+    ranks = [answer.rank for answer in answers] if len(answers) == len(recorded) else ()
+    times_us = [answer.invoke_us for answer in answers] if ranks and _is_timed_in_pass(result) else ()
+    return replace(judged_by(METRICS, result, configuration), ranks=ranks, times_us=times_us)
+
+
+def _is_timed_in_pass(result: EvaluationResult) -> bool:
+    """Whether the latency is computed from the times recorded with the answers, and not from a quiet phase."""
+    execution = result.execution
+    return execution is not None and execution.workers == 1 and execution.quiet_latency_examples is None
+
+
+def examples(result: EvaluationResult) -> list[str]:
+    """Texts that identify the labels that were evaluated."""
+    part: ImagenetPart = result.part
+    return [part.data.ground_truth_sha256, str(part.data.denylisted)]

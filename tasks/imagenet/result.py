@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct, field
 
@@ -12,6 +12,7 @@ from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.stats.interval import Interval
 from evaltools.stats.proportions import PairedCounts
+from evaltools.text import printable
 
 
 class Data(Struct, frozen=True):
@@ -58,6 +59,7 @@ class TopKChange(Struct, frozen=True):
 
 Effect = Literal["lost", "gained", "neither"]
 """Of another first class: the baseline's was right, the other's is right, or neither is."""
+_WORST_FIRST: Final = ("lost", "gained", "neither")
 
 
 class FirstAnswer(Struct, frozen=True):
@@ -69,6 +71,19 @@ class FirstAnswer(Struct, frozen=True):
     label: str
     score: float | None
     equal: str = ""
+
+    @property
+    def in_words(self) -> str:
+        """The label and the score, and the class that has the same one.
+
+        >>> FirstAnswer("cat", 0.5, "dog").in_words, FirstAnswer("cat", None).in_words
+        ('cat 0.50 = dog 0.50', 'cat no number')
+        """
+        score = "no number"
+        if self.score is not None:
+            score = f"{self.score:#.2g}" if abs(self.score) < 1 else f"{self.score:.4g}"
+        text = f"{printable(self.label)} {score}"
+        return f"{text} = {printable(self.equal)} {score}" if self.equal else text
 
 
 class ChangedAnswer(Struct, frozen=True):
@@ -83,6 +98,17 @@ class ChangedAnswer(Struct, frozen=True):
     other: FirstAnswer
     effect: Effect
     tie: bool
+
+    @property
+    def effect_in_words(self) -> str:
+        """What the change did, with a word for exact ties.
+
+        >>> cat, dog = FirstAnswer("cat", 0.5), FirstAnswer("dog", 0.5)
+        >>> ChangedAnswer("1.png", "cat", cat, dog, "lost", True).effect_in_words
+        'lost, a tie'
+        """
+        effect = "wrong both ways" if self.effect == "neither" else self.effect
+        return f"{effect}, a tie" if self.tie else effect
 
 
 class Comparison(Struct, frozen=True):
@@ -104,6 +130,11 @@ class Comparison(Struct, frozen=True):
     def __post_init__(self) -> None:
         for entry in self.topk:
             PairedCounts(self.agreement.example_count, entry.lost, entry.gained)
+
+    @property
+    def worst_first(self) -> list[ChangedAnswer]:
+        """The changes with lost answers first, then gained, then neither; in each group exact ties come last."""
+        return sorted(self.changed, key=lambda found: (_WORST_FIRST.index(found.effect), found.tie))
 
 
 class ExampleAnswer(Struct, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 from msgspec import Struct
@@ -16,11 +16,13 @@ from evaltools.datasets.labels import read_denylist, read_labels
 from evaltools.datasets.order import Order, chosen
 from evaltools.engine.task import Example, Prepared
 from evaltools.errors import DataError, ModelError
+from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.lazy_sequence import LazySequence
 from evaltools.metrics.shortest import shortest
 from evaltools.metrics.topk import best_classes, rank_of_label
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import ImageToTensor, Normalization
+from evaltools.request import Request
 from evaltools.runtime import Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.shared.image_input import (
@@ -32,6 +34,8 @@ from evaltools.tasks.shared.image_input import (
     prepare_picture_elsewhere,
 )
 from evaltools.tasks.shared.measuring import require_stated
+from evaltools.tasks.shared.options.pictures import read_margin
+from evaltools.tasks.shared.request import TaskRequest, shared_fields
 
 TOP_K: Final = 10
 
@@ -235,3 +239,39 @@ def build_task(
     is_quantised = scores_dtype is None and output.scale is not None
     quantization = (output.scale or 1.0, output.zero_point or 0) if is_quantised else (1.0, 0)
     return ImagenetTask(images, to_tensor, class_labels, scores_dtype, quantization)
+
+
+class ImagenetRequest(TaskRequest, frozen=True):
+    """What to evaluate with which configurations.
+
+    ``margin`` is the change of accuracy, 0..1, that counts as none in verdicts.
+    """
+
+    options: ImagenetOptions
+    label_check: bool = True
+    record_examples: bool = False
+    margin: float = DEFAULT_MARGIN
+
+
+def read_request(request: Request) -> ImagenetRequest:
+    """Parse and check the options of a request; raises :class:`UsageError` for values that make no sense."""
+    given = request.options
+    options = ImagenetOptions(
+        ground_truth_images_path=Path(given.text("ground_truth_images_path")),
+        ground_truth_labels=Path(given.text("ground_truth_labels")),
+        model_output_labels=Path(given.text("model_output_labels")),
+        denylist_file_path=given.path("denylist_file_path"),
+        num_images=given.number("num_images"),
+        order=cast(Order, given.text("order")),
+        seed=given.number("seed"),
+        normalization=given.text("normalization"),
+        label_offset=given.number("label_offset") if "label_offset" in given else None,
+        native=request.is_native,
+    )
+    return ImagenetRequest(
+        **shared_fields(request),
+        options=options,
+        label_check=given.is_on("label_check"),
+        record_examples=given.is_on("record_examples"),
+        margin=read_margin(given),
+    )

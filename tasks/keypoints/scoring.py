@@ -11,7 +11,7 @@ from PIL import Image
 
 from evaltools.errors import TaskError
 from evaltools.tasks.keypoints.examples import KEYPOINTS, Person, Truth, region
-from evaltools.tasks.own.outputs import Outputs
+from evaltools.tasks.own.tensors import Outputs
 
 Floats = npt.NDArray[np.float64]
 _ELSEWHERE: Final = 0.05

@@ -11,8 +11,8 @@ from evaltools.result.small_pictures import Drawing
 from evaltools.tasks.keypoints.examples import KEYPOINTS, Seen, Truth, region
 from evaltools.tasks.keypoints.scoring import Floats, located
 from evaltools.tasks.own.definition import Example
-from evaltools.tasks.own.outputs import Outputs
-from evaltools.tasks.own.panels import panel, small_size
+from evaltools.tasks.own.pictures import panel, small_size
+from evaltools.tasks.own.tensors import Outputs
 
 _SIDE: Final = 240
 _TRUTH, _REFERENCE, _TEST = (255, 255, 255), (40, 110, 235), (240, 120, 20)

@@ -19,7 +19,7 @@ from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
 from evaltools.task_kind import with_task_figures
 from evaltools.tasks.coco.changes import verdicts_on_map
-from evaltools.tasks.imagenet.paired import classified
+from evaltools.tasks.imagenet.figures import classified
 from evaltools.tasks.imagenet.result import Data, ImagenetPart
 from evaltools.tasks.native.detection import assemble_detection
 from evaltools.tasks.native.difference import assemble_difference

@@ -19,8 +19,13 @@ from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map
 from evaltools.tasks.coco.request import CocoRequest
 from evaltools.tasks.coco.task import check_detector
 from evaltools.tasks.coco.truth import EvaluatedPictures, load_pictures
-from evaltools.tasks.imagenet.request import ImagenetRequest
-from evaltools.tasks.imagenet.task import LabelledImages, check_model, class_count, load_labelled_images
+from evaltools.tasks.imagenet.task import (
+    ImagenetRequest,
+    LabelledImages,
+    check_model,
+    class_count,
+    load_labelled_images,
+)
 from evaltools.tasks.inference_diff.request import DiffRequest
 from evaltools.tasks.inference_diff.task import check_types, output_names
 from evaltools.tasks.shared.image_input import describe_normalization, input_transform

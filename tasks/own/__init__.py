@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from evaltools.request import Options, Request
     from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.own.definition import TaskFunction
-    from evaltools.tasks.own.evaluation import OwnEvaluation
+    from evaltools.tasks.own.evaluation import OwnEvaluation, OwnRequest
     from evaltools.tasks.own.loading import Loaded
     from evaltools.tasks.own.options import Option
-    from evaltools.tasks.own.request import OwnRequest
 
 _SHARED: Final = (
     MODEL_FILE,
@@ -43,6 +42,13 @@ _SHARED: Final = (
 )
 
 
+LABEL_METRICS: Final = {
+    "accuracy": "audio, text: share of examples whose best label is right, 0..1",
+    "label_map": "audio, text: mean over the labels of the average precision of their scores, 0..1",
+    "same_answer": "audio, text: share of examples with the reference's best label, 0..1",
+    "score_shift": "audio, text: largest change of a score against the reference, mean over the examples",
+}
+"""What the metrics of tasks with scores of labels mean (:mod:`evaltools.tasks.own.label_scores`)."""
 _OTHER_NAMES: Final = ("help", "debug", "task", "model", "tests")
 """What the command line and Python take beside options."""
 
@@ -78,9 +84,9 @@ class OwnKind(EvaluationKind):
     @property
     def evidence(self) -> TaskEvidence:
         """How limits and baselines read the task's part of a result."""
-        from evaltools.tasks.own import evidence
+        from evaltools.tasks.own import result
 
-        return evidence
+        return result
 
     @property
     def command(self) -> str:
@@ -129,7 +135,7 @@ class OwnKind(EvaluationKind):
 
     def read(self, request: Request) -> OwnRequest:
         """Parse and check the options of a request."""
-        from evaltools.tasks.own.request import read_request
+        from evaltools.tasks.own.evaluation import read_request
 
         return read_request(request, self.loaded, self.own_options)
 

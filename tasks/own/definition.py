@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from evaltools.result.small_pictures import Drawing
-    from evaltools.tasks.own.outputs import Outputs
-    from evaltools.tasks.own.tensors import TaskTensor
+    from evaltools.tasks.own.tensors import Outputs, TaskTensor
 
 Parameters = ParamSpec("Parameters")
 Better = Literal["higher", "lower"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from msgspec import field
 from msgspec.structs import replace
 
 from evaltools.engine.describe import comparison_pairs
@@ -13,22 +15,65 @@ from evaltools.engine.journal import Journal
 from evaltools.engine.run_folder import RunIdentity, digest
 from evaltools.engine.task import Example, Prepared
 from evaltools.errors import ImageError, InferenceError, TaskError, UsageError
+from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
+from evaltools.request import Request
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
 from evaltools.tasks.own.definition import Mean
-from evaltools.tasks.own.drawings import WorstDrawings
 from evaltools.tasks.own.faults import place_of
-from evaltools.tasks.own.figures import FigureTable, ScoresSeen, verdicts
-from evaltools.tasks.own.request import OwnRequest
+from evaltools.tasks.own.figures import FigureTable, ScoresSeen, WorstDrawings, verdicts
+from evaltools.tasks.own.loading import Loaded
+from evaltools.tasks.own.options import Option, values_of
 from evaltools.tasks.own.result import ExampleScores, OwnPart
 from evaltools.tasks.own.task import ObservedScores, OwnTask, build, scored_at
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
 from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup, require_stated
 from evaltools.tasks.shared.one_pass import judge_records, sum_up
+from evaltools.tasks.shared.request import TaskRequest, shared_fields
 from evaltools.tasks.shared.run_identity import TASK, RunAtPlace, checksums_of, files_below, with_files
+
+
+class OwnRequest(TaskRequest, frozen=True):
+    """What to evaluate with which configurations.
+
+    ``options`` are what the task's function is called with. ``margin`` is the change of a metric that counts as none
+    in verdicts.
+    """
+
+    loaded: Loaded
+    options: Mapping[str, Any] = field(default_factory=dict)
+    record_examples: bool = False
+    margin: float = DEFAULT_MARGIN
+
+
+def read_request(request: Request, loaded: Loaded, options: Sequence[Option]) -> OwnRequest:
+    """Parse and check the options of a request; raises :class:`UsageError` for values that make no sense."""
+    given = request.options
+    output = given.path("output_file_path")
+    if output is not None and output.suffix.lower() in (".pb", ".bin"):
+        raise UsageError(
+            f"--output_file_path={output}: a task of your own has no native protobuf; give a name that ends in .json, "
+            ".md or .csv"
+        )
+    if loaded.origin is None and given.text("executor") == "ray":
+        raise UsageError(f"executor=ray: the task {loaded.name} is in no file that others could load; put it into one")
+    names = [option.parameter.name for option in options]
+    margin = given.real("margin")
+    if not 0 < margin < math.inf:
+        raise UsageError(f"--margin={margin:g}: use a number above 0, in the unit of the metrics")
+    fields = shared_fields(request)
+    if loaded.origin is None:
+        fields["source"] = None  # no other process could go on with it
+    return OwnRequest(
+        **fields,
+        loaded=loaded,
+        options=values_of(tuple(options), {name: given.stated[name] for name in names if name in given}, loaded.name),
+        record_examples=given.is_on("record_examples"),
+        margin=margin,
+    )
 
 
 class OwnEvaluation(Evaluation[ObservedScores]):

@@ -1,7 +1,8 @@
-"""Means of scores, and their changes against another configuration on the same examples."""
+"""Means of scores, their changes against another configuration on the same examples, and what is drawn of these."""
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from statistics import stdev
@@ -18,9 +19,11 @@ from evaltools.result.verdict import Verdict
 from evaltools.stats.jackknife import GROUPS, MOST_ALONE, contributions
 from evaltools.stats.means import MeanChange, mean_change, mean_interval
 from evaltools.tasks.own.definition import Mean, Pooled
-from evaltools.tasks.own.result import MetricComparison, MetricMean
+from evaltools.tasks.own.result import DrawnExample, MetricComparison, MetricMean
 from evaltools.tasks.own.task import ObservedScores
 
+MOST_DRAWINGS: Final = 8
+"""Of each configuration."""
 Rows = Mapping[int, tuple[npt.NDArray[Any] | None, ...]]
 """What was observed of each example that a configuration finished, by its number: an array for each metric."""
 
@@ -167,3 +170,25 @@ def verdicts(found: Sequence[MetricComparison], metrics: Sequence[Mean], margin:
         verdict = mean_verdict(entry.metric, entry.change, metric.better, own_margin, entry.baseline)
         by_configuration.setdefault(entry.other, []).append(verdict)
     return by_configuration
+
+
+class WorstDrawings:
+    """Collects the drawings of the examples that a configuration changes most; those of others are let go."""
+
+    def __init__(self, configuration: str) -> None:
+        self._configuration = configuration
+        self._kept: list[tuple[float, int, DrawnExample]] = []
+
+    def add(self, example: Example, observation: ObservedScores) -> None:
+        """Add what was observed of one example."""
+        drawing = observation.drawing
+        if drawing is not None:
+            entry = (drawing.changed, -example.index, DrawnExample(self._configuration, example.id, drawing))
+            heapq.heappush(self._kept, entry)
+            if len(self._kept) > MOST_DRAWINGS:
+                heapq.heappop(self._kept)
+
+    @property
+    def found(self) -> list[DrawnExample]:
+        """Those kept, the most changed first, else in the order of the examples."""
+        return [entry for _, _, entry in sorted(self._kept, reverse=True)]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from evaltools.errors import TaskError
 from evaltools.metrics.average_precision import mean_average_precision
 from evaltools.tasks.own.definition import Mean, mean, pooled
-from evaltools.tasks.own.outputs import Outputs
+from evaltools.tasks.own.tensors import Outputs
 
 
 def metrics(has_truth: bool) -> list[Mean]:

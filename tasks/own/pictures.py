@@ -1,23 +1,28 @@
-"""Pictures as inputs of a task: which belong together, and how one becomes the model's input."""
+"""Pictures as inputs of a task, which of them belong together, and small ones for the page."""
 
 from __future__ import annotations
 
 import functools
+import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import numpy as np
+from PIL import Image
 
 from evaltools.datasets.image_folder import list_images, printable_name
 from evaltools.datasets.order import Order, chosen
 from evaltools.errors import DataError, TaskError, UsageError
 from evaltools.preprocess import ImageToTensor, Normalization, Quantization, parse_normalization
+from evaltools.result.small_pictures import Panel
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Example
 from evaltools.tasks.own.tensors import TaskTensor
 from evaltools.tasks.shared.image_input import ACCEPTED_TYPES, load_picture
+
+_SIDE: Final = 128
 
 
 def image_input(
@@ -30,7 +35,9 @@ def image_input(
     Raises :class:`~evaltools.errors.ImageError` for a file that is no picture.
     """
     if not isinstance(image, (str, os.PathLike)):
-        raise TaskError(f"image_input takes the name of a picture file; the example's input is {_kind(image)}")
+        raise TaskError(
+            f"image_input takes the name of a picture file; the example's input is of type {type(image).__name__}"
+        )
     if len(tensors) != 1:
         raise TaskError(f"image_input makes one input, and the model has {len(tensors)}; write a prepare of your own")
     return (load_picture(Path(image), picture_transform(tensors[0], normalization)).values,)
@@ -89,5 +96,18 @@ def matched(files: Sequence[Path], targets: Path | None) -> list[Example]:
     return examples
 
 
-def _kind(value: Any) -> str:
-    return f"of type {type(value).__name__}"
+def panel(name: str, image: Image.Image, is_over: bool = False) -> Panel:
+    """An image as a panel, as large as it is."""
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", optimize=True)
+    return Panel(name, buffer.getvalue(), is_over)
+
+
+def small_size(width: int, height: int, side: int = _SIDE) -> tuple[int, int]:
+    """Width and height in the same proportion, neither above ``side``; a smaller picture keeps its own.
+
+    >>> small_size(512, 256), small_size(20, 10)
+    ((128, 64), (20, 10))
+    """
+    scale = min(1.0, side / max(width, height))
+    return max(1, round(width * scale)), max(1, round(height * scale))

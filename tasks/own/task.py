@@ -26,8 +26,7 @@ from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Example, KnowsModels, Mean, Pooled, Task
 from evaltools.tasks.own.faults import FAULTS, calling_task, place_of, sentence, shown, told
 from evaltools.tasks.own.loading import Loaded, Origin
-from evaltools.tasks.own.outputs import Outputs
-from evaltools.tasks.own.tensors import Quantisation, TaskTensor
+from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
 
 _MOST_NAMED: Final = 3
 _LARGEST_SCORE: Final = 1e100

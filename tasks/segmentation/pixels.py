@@ -13,7 +13,7 @@ from PIL import Image
 
 from evaltools.errors import TaskError
 from evaltools.tasks.own.definition import Mean, mean, pooled, share_of
-from evaltools.tasks.own.outputs import Outputs
+from evaltools.tasks.own.tensors import Outputs
 
 Classes = npt.NDArray[np.int64]
 UNLABELLED: Final = -1

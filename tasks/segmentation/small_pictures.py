@@ -11,8 +11,8 @@ from PIL import Image
 
 from evaltools.result.small_pictures import Drawing
 from evaltools.tasks.own.definition import Example
-from evaltools.tasks.own.outputs import Outputs
-from evaltools.tasks.own.panels import panel, small_size
+from evaltools.tasks.own.pictures import panel, small_size
+from evaltools.tasks.own.tensors import Outputs
 from evaltools.tasks.segmentation.pixels import UNLABELLED, Classes, classes_of, read_mask
 
 _COLOURS: Final = 256

@@ -15,7 +15,7 @@ from evaltools.tasks.embeddings import vectors
 from evaltools.tasks.image_to_image import quality
 from evaltools.tasks.own import label_scores
 from evaltools.tasks.own.definition import Mean, mean
-from evaltools.tasks.own.outputs import Outputs
+from evaltools.tasks.own.tensors import Outputs
 from evaltools.tasks.segmentation import pixels
 from evaltools.tasks.task_file import schema
 from evaltools.tasks.task_file.examples import Stored, Wanted, stored_array

@@ -17,8 +17,7 @@ from evaltools.datasets.order import Order, chosen
 from evaltools.errors import DataError, TaskError, UsageError
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Example, Mean, mean, pooled
-from evaltools.tasks.own.outputs import Outputs
-from evaltools.tasks.own.tensors import TaskTensor, as_input
+from evaltools.tasks.own.tensors import Outputs, TaskTensor, as_input
 
 
 def listed(

@@ -15,8 +15,7 @@ from evaltools.metrics.average_precision import mean_average_precision
 from evaltools.tasks.audio import audio
 from evaltools.tasks.audio.sounds import model_input, samples_in
 from evaltools.tasks.own.label_scores import label_scores, score
-from evaltools.tasks.own.outputs import Outputs
-from evaltools.tasks.own.tensors import Quantisation, TaskTensor
+from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
 from tests.tasks.declared import SAMPLE, run_sample
 
 FOLDER = SAMPLE / "audio"

@@ -12,8 +12,7 @@ import evaltools as et
 from evaltools.errors import DataError, TaskError
 from evaltools.tasks.embeddings import embeddings
 from evaltools.tasks.embeddings.vectors import agree, recall, vector
-from evaltools.tasks.own.outputs import Outputs
-from evaltools.tasks.own.tensors import TaskTensor
+from evaltools.tasks.own.tensors import Outputs, TaskTensor
 from tests.tasks.declared import SAMPLE
 
 IMAGES = SAMPLE / "images"

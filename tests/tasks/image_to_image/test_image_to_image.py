@@ -14,8 +14,7 @@ from PIL import Image
 from evaltools.errors import TaskError
 from evaltools.preprocess import decode_image
 from evaltools.tasks.image_to_image.quality import agree, picture, psnr, score, ssim
-from evaltools.tasks.own.outputs import Outputs
-from evaltools.tasks.own.tensors import Quantisation, TaskTensor
+from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
 from tests.tasks.declared import SAMPLE, run_sample
 
 FOLDER = SAMPLE / "noise"

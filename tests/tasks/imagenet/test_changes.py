@@ -13,8 +13,7 @@ from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.model import Model, Tensor
 from evaltools.result.section import Gallery
 from evaltools.task_kind import Detail
-from evaltools.tasks.imagenet.changes import worst_first
-from evaltools.tasks.imagenet.page import sections
+from evaltools.tasks.imagenet.report import sections
 from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, FirstAnswer
 from tests.results import configuration, result, with_part
 
@@ -42,7 +41,7 @@ def printed(detail: Detail) -> list[str]:
 
 def test_what_is_lost_comes_first_and_ties_come_last() -> None:
     (comparison,) = made(CHANGED).part.comparisons
-    assert [found.example for found in worst_first(comparison)] == ["4.png", "3.png", "2.png", "1.png"]
+    assert [found.example for found in comparison.worst_first] == ["4.png", "3.png", "2.png", "1.png"]
 
 
 def test_the_pictures_are_listed_where_all_is_asked_for() -> None:

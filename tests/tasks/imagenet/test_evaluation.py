@@ -15,8 +15,7 @@ from evaltools.model import ModelFile
 from evaltools.runtime import Delegation, Session, TensorSpec
 from evaltools.runtime.session import Array
 from evaltools.tasks.imagenet.evaluation import prepare
-from evaltools.tasks.imagenet.request import ImagenetRequest
-from evaltools.tasks.imagenet.task import ImagenetOptions
+from evaltools.tasks.imagenet.task import ImagenetOptions, ImagenetRequest
 from evaltools.tasks.shared.evaluation import evaluate
 from tests.evaluation_set import CLASSES, EvaluationSet, make_evaluation_set
 from tests.runtime.fake import FakeSession

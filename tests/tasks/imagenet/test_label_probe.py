@@ -15,7 +15,7 @@ from evaltools.errors import DataError, InferenceError
 from evaltools.preprocess import ImageToTensor
 from evaltools.runtime import Inference
 from evaltools.runtime.session import Array
-from evaltools.tasks.imagenet.label_probe import explain_label_count, first_answers, require_fitting_labels
+from evaltools.tasks.imagenet.label_check import explain_label_count, first_answers, require_fitting_labels
 from evaltools.tasks.imagenet.task import ImagenetTask, LabelledImages
 from tests.runtime.fake import FakeSession
 

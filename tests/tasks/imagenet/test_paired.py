@@ -14,8 +14,7 @@ from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.topk import TopKAccuracy
 from evaltools.report.words.verdicts import change_in_words
 from evaltools.stats.proportions import PairedCounts, wilson_interval
-from evaltools.tasks.imagenet.figures import Changes
-from evaltools.tasks.imagenet.paired import classified, topk_comparisons, topk_verdicts
+from evaltools.tasks.imagenet.figures import Changes, classified, topk_comparisons, topk_verdicts
 from evaltools.tasks.imagenet.result import ChangedAnswer, FirstAnswer
 from evaltools.tasks.imagenet.task import TopKObservation
 

@@ -22,8 +22,7 @@ from evaltools.tasks.keypoints.examples import Person, Seen, Truth, model_input
 from evaltools.tasks.keypoints.scoring import from_heat_maps, located, score
 from evaltools.tasks.keypoints.small_pictures import draw
 from evaltools.tasks.own.definition import Pooled
-from evaltools.tasks.own.outputs import Outputs
-from evaltools.tasks.own.tensors import TaskTensor
+from evaltools.tasks.own.tensors import Outputs, TaskTensor
 from tests.tasks.declared import SAMPLE, run_sample
 
 FOLDER = SAMPLE / "keypoints"

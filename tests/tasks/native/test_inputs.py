@@ -18,8 +18,7 @@ from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model.metadata import InputNormalization
 from evaltools.tasks.coco.request import CocoRequest
 from evaltools.tasks.coco.task import CocoOptions
-from evaltools.tasks.imagenet.request import ImagenetRequest
-from evaltools.tasks.imagenet.task import ImagenetOptions
+from evaltools.tasks.imagenet.task import ImagenetOptions, ImagenetRequest
 from evaltools.tasks.inference_diff.inputs import InputOptions
 from evaltools.tasks.inference_diff.request import DiffRequest
 from evaltools.tasks.native.inputs import (

@@ -15,10 +15,10 @@ from evaltools.report.page.content.sources import Sources
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result_file import result_in
-from evaltools.tasks.own.drawings import MOST_DRAWINGS, WorstDrawings
-from evaltools.tasks.own.outputs import Outputs
+from evaltools.tasks.own.figures import MOST_DRAWINGS, WorstDrawings
 from evaltools.tasks.own.result import DrawnExample
 from evaltools.tasks.own.task import ObservedScores
+from evaltools.tasks.own.tensors import Outputs
 from tests.report.page.reading import PageRead
 from tests.report.page.samples import png, read
 from tests.tasks.declared import SAMPLE

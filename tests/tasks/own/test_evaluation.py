@@ -16,9 +16,8 @@ from evaltools.model import ModelFile
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Task, TaskFunction
-from evaltools.tasks.own.evaluation import prepare
+from evaltools.tasks.own.evaluation import OwnRequest, prepare
 from evaltools.tasks.own.loading import Loaded, load_task
-from evaltools.tasks.own.request import OwnRequest
 from evaltools.tasks.own.result import OwnPart
 from evaltools.tasks.shared.evaluation import evaluate
 from tests import tiny_models

@@ -19,12 +19,11 @@ from evaltools.configuration import Configuration
 from evaltools.errors import InferenceError, TaskError
 from evaltools.stats.jackknife import contributions
 from evaltools.tasks.own.definition import Task, TaskFunction, mean, pooled
-from evaltools.tasks.own.evaluation import prepare
+from evaltools.tasks.own.evaluation import OwnRequest, prepare
 from evaltools.tasks.own.figures import FigureTable
 from evaltools.tasks.own.loading import Loaded
-from evaltools.tasks.own.outputs import Outputs
-from evaltools.tasks.own.request import OwnRequest
 from evaltools.tasks.own.result import MetricMean, OwnPart
+from evaltools.tasks.own.tensors import Outputs
 from evaltools.tasks.shared.evaluation import evaluate
 from tests import tiny_models
 from tests.tasks.observers import Silent

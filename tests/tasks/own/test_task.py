@@ -19,9 +19,8 @@ import evaltools as et
 from evaltools.errors import ImageError, TaskError, UsageError
 from evaltools.tasks.own.definition import Example, Mean, Task, TaskFunction, mean
 from evaltools.tasks.own.loading import Loaded, load_task
-from evaltools.tasks.own.outputs import Outputs
 from evaltools.tasks.own.task import OwnTask, PortableOwnTask, make_task
-from evaltools.tasks.own.tensors import Quantisation, TaskTensor
+from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
 from tests.tasks.own.task_files import write_task, write_values
 
 FLOATS = TaskTensor("input", (1, 2), np.dtype("float32"))

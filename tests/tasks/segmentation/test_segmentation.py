@@ -15,8 +15,7 @@ from PIL import Image
 import evaltools as et
 from evaltools.errors import DataError, TaskError, UsageError
 from evaltools.preprocess import decode_image
-from evaltools.tasks.own.outputs import Outputs
-from evaltools.tasks.own.tensors import Quantisation, TaskTensor
+from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
 from evaltools.tasks.segmentation import segmentation
 from evaltools.tasks.segmentation.pixels import classes_of, mean_iou, overlaps, read_mask
 from evaltools.tasks.segmentation.small_pictures import draw

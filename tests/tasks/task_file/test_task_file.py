@@ -21,8 +21,7 @@ from evaltools.runtime import open_session
 from evaltools.task_kind import recorded_kind
 from evaltools.tasks.own import kind_named
 from evaltools.tasks.own.loading import load_task
-from evaltools.tasks.own.outputs import Outputs
-from evaltools.tasks.own.tensors import TaskTensor
+from evaltools.tasks.own.tensors import Outputs, TaskTensor
 from evaltools.tasks.task_file import schema
 from evaltools.tasks.task_file.answers import Scoring, answer_of
 from evaltools.tasks.task_file.examples import Stored, listed, preparation
