@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from evaltools.api.configurations import Tests, read_tests
-from evaltools.api.options import AnyPath, flags_of
+from evaltools.api.configurations import AnyPath, Tests, flags_of, read_tests
 from evaltools.api.progress import bar
 from evaltools.api.results_in_common import Entries, Entry
 from evaltools.benchmark.fresh_process import Watcher

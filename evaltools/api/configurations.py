@@ -10,10 +10,13 @@ from typing import Any
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.configuration import Configuration as NamedConfiguration
 from evaltools.errors import UsageError
-from evaltools.parameter import did_you_mean, format_value
+from evaltools.parameter import Parameter, did_you_mean, format_value
+from evaltools.request import text_of
+from evaltools.request.flags import GivenFlags
 
 TEST_NAME = "test"
 _EXPECTED = 'give such as tests={"gpu": evaltools.Configuration(use_gpu=True)}, or leave it out'
+AnyPath = str | Path
 
 
 class Configuration:
@@ -118,3 +121,23 @@ def _named(name: str, entry: Any, native: bool) -> NamedConfiguration:
                 raise UsageError(f"tests: {name}: no flag {flag!r}.{did_you_mean(str(flag), CONFIGURATION_PARAMETERS)}")
         return Configuration(**entry).named(name, native)
     raise UsageError(f"tests: {name}: expected evaltools.Configuration(...) or the text of flags, got {entry!r}")
+
+
+def flags_of(values: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> GivenFlags:
+    """The flags; None is none, several values give a flag that may be repeated so often.
+
+    Raises :class:`~evaltools.errors.UsageError` for one that has no effect without another.
+
+    >>> flags_of({"graph": ["a", "b"], "quiet": True}, {"graph": Parameter("graph", "", repeatable=True),
+    ...     "quiet": Parameter("quiet", "", default=False)}).given
+    (('graph', 'a'), ('graph', 'b'), ('quiet', 'true'))
+    """
+    given = []
+    for name, value in values.items():
+        if value is None:
+            continue
+        is_one = isinstance(value, str) or not isinstance(value, Iterable) or not parameters[name].repeatable
+        given += [(name, text_of(each)) for each in ([value] if is_one else value)]
+    flags = GivenFlags(tuple(given), parameters)
+    flags.refuse_without_effect()
+    return flags

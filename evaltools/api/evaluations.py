@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from evaltools.api.configurations import OneConfiguration, Tests, read_tests, reference_text
+from evaltools.api.configurations import AnyPath, OneConfiguration, Tests, flags_of, read_tests, reference_text
 from evaltools.api.inputs import Inputs, input_options
 from evaltools.api.locating import located_after
-from evaltools.api.options import AnyPath, flags_of
 from evaltools.api.progress import OnProgress, observer_of
 from evaltools.api.result import Result
 from evaltools.configuration import CONFIGURATION_PARAMETERS

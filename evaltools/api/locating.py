@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from evaltools.api.configurations import OneConfiguration, read_tests
-from evaltools.api.options import AnyPath, flags_of
-from evaltools.api.pages import write_page
+from evaltools.api.configurations import AnyPath, OneConfiguration, flags_of, read_tests
 from evaltools.api.progress import bar
+from evaltools.api.results_in_common import write_page
 from evaltools.errors import UsageError
 from evaltools.locate.kind import search_request, searches_after
 from evaltools.locate.options import PARAMETERS

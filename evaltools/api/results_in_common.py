@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from evaltools.api.pages import write_page
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
 from evaltools.report.files.output_file import write_file
@@ -20,6 +19,9 @@ from evaltools.result.json_file import encode_json
 
 if TYPE_CHECKING:
     import pandas
+
+
+from evaltools.report.page.file import page_file, require_page_file
 
 _DIGITS: Final = 4
 
@@ -188,3 +190,10 @@ def _shown(value: object) -> str:
     if value is None:
         return "-"
     return f"{value:.{_DIGITS}g}" if isinstance(value, float) else str(value)
+
+
+def write_page(sources: Sources, path: str | Path, images: str | Path | None = None) -> None:
+    """Write a page to the file that its name asks for."""
+    file = Path(path)
+    require_page_file(file, "report")
+    write_file(file, page_file(sources, file, None if images is None else Path(images)))

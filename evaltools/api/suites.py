@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from evaltools.api.configurations import Tests, read_tests
-from evaltools.api.options import AnyPath, flags_of
-from evaltools.api.pages import write_page
+from evaltools.api.configurations import AnyPath, Tests, flags_of, read_tests
 from evaltools.api.progress import bar
+from evaltools.api.results_in_common import write_page
 from evaltools.errors import UsageError
 from evaltools.gates.suite_diff import compare_suites
 from evaltools.gates.suite_result import SuiteChanges, SuiteEntry, SuiteResult

@@ -39,11 +39,11 @@ from evaltools.locate.search.assemble import culprits, operators, outputs, verdi
 from evaltools.locate.search.findings import Findings
 from evaltools.locate.search.search import search
 from evaltools.model.contents import read_contents
+from evaltools.report.files.output_file import require_new_folder
 from evaltools.request.plain import to_plain
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.locate import SCHEMA_VERSION, Inputs, LocateResult, Verdict
-from evaltools.result.new_folder import require_new_folder
 from evaltools.runtime.did_not_run import require_delegates_ran
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.registry import installed_version, runtime_name

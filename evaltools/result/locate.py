@@ -7,12 +7,15 @@ explains the verdicts.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Final, Literal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Struct
 
 from evaltools.result.evaluation import ConfigurationResult, Environment
+from evaltools.result.json_file import json_in, misfit
 from evaltools.result.model import Model
 
 SCHEMA_VERSION: Final = "1"
@@ -68,6 +71,9 @@ VerdictKind = Literal[
     "compared by name",
     "not decided",
 ]
+_WHAT: Final = "result of evaltools locate"
+_ERRORS: Final = (("operators", ("local", "accumulated")), ("outputs", ("errors",)))
+_SIZES: Final = ("worst", "median", "relative")
 
 
 class Errors(Struct, frozen=True):
@@ -216,3 +222,28 @@ class LocateResult(Struct, frozen=True):
     stopped: str = ""
     warnings: tuple[str, ...] = ()
     bundle: Bundle | None = None
+
+
+def located_in(content: bytes, path: Path) -> LocateResult:
+    """The result in the content of a file; JSON has no infinity, so that an infinite error stands there as null.
+
+    Raises :class:`DataError` for content that does not fit, naming the field.
+    """
+    document = json_in(content, path, dict[str, Any], _WHAT)
+    for errors in _errors(document):
+        errors.update({name: math.inf for name in _SIZES if name in errors and errors[name] is None})
+    try:
+        return msgspec.convert(document, LocateResult, str_keys=True)
+    except msgspec.ValidationError as error:
+        raise misfit(path, _WHAT, error) from error
+
+
+def _errors(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The errors of tensors, wherever a document that may be anything has some."""
+    for name, fields in _ERRORS:
+        entries = document.get(name)
+        for entry in entries if isinstance(entries, list) else ():
+            for field in fields:
+                errors = entry.get(field) if isinstance(entry, dict) else None
+                if isinstance(errors, dict):
+                    yield errors

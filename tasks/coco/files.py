@@ -8,9 +8,8 @@ from pathlib import Path
 from rich.console import Console
 
 from evaltools.errors import OutputError, UsageError
-from evaltools.report.files.evaluation import file_per_configuration
+from evaltools.report.files.evaluation import file_per_configuration, files_read
 from evaltools.report.files.output_file import require_output_file, write_measured
-from evaltools.report.files.planned_files import files_read
 from evaltools.request import Request, require_apart
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaltools.gates.verdict import size_of
-from evaltools.report.page.charts.numerics import QUANTA, Apart, floor_chart
-from evaltools.report.page.charts.shares import shares_chart
+from evaltools.report.page.charts.figures import QUANTA, Apart, floor_chart
+from evaltools.report.page.charts.times import shares_chart
 from evaltools.report.page.content.page import first_few, sentences, some_of
 from evaltools.report.words.verdicts import kind_in_words
 from evaltools.result.evaluation import EvaluationResult

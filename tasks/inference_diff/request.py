@@ -17,9 +17,9 @@ from evaltools.gates.criteria import Criterion
 from evaltools.gates.limits import parse_limit
 from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.preprocess import parse_normalization
+from evaltools.report.files.output_file import require_new_folder
 from evaltools.request import Options, Request
 from evaltools.result.model import Tensor
-from evaltools.result.new_folder import require_new_folder
 from evaltools.tasks.inference_diff.inputs import SAVED, InputOptions, InputPlan, plan_inputs
 from evaltools.tasks.inference_diff.model_pair import ModelPair, match_by_name, names_of, pair_models
 from evaltools.tasks.inference_diff.options import LIMITS

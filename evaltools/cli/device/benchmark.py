@@ -22,7 +22,7 @@ from evaltools.report.files.plot import plot_benchmark, require_plot
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import measured_page, require_page_file
 from evaltools.report.tables.benchmark import print_benchmark
-from evaltools.report.tables.device_run import print_device_run
+from evaltools.report.tables.device import print_device_run
 from evaltools.request import Request
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.json_file import encode_json

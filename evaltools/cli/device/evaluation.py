@@ -11,7 +11,7 @@ from evaltools.device.run.evaluation import parts_on_devices
 from evaltools.device.run.flags import DeviceFlags
 from evaltools.device.run.native_evaluation import evaluate_native, require_binary
 from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN, OK
-from evaltools.report.files.planned_files import planned_files, planned_report
+from evaltools.report.files.evaluation import planned_files, planned_report
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.evaluation import print_configurations
 from evaltools.request import Request

@@ -22,7 +22,7 @@ from evaltools.cli.evaluate.output import (
 from evaltools.cli.evaluate.terminal import Terminal
 from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.terminal import make_console
-from evaltools.report.files.planned_files import planned_files, planned_report
+from evaltools.report.files.evaluation import planned_files, planned_report
 from evaltools.report.page.content.sources import Sources
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult

@@ -15,9 +15,8 @@ from evaltools.cli.evaluate.output import print_to_stdout, write_report
 from evaltools.cli.shared.streams import complain, stdout_is_terminal
 from evaltools.cli.shared.terminal import make_console
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
-from evaltools.report.files.evaluation import PLOT
+from evaltools.report.files.evaluation import PLOT, files_read, require_report
 from evaltools.report.files.output_file import require_output_file, write_measured
-from evaltools.report.files.planned_files import files_read, require_report
 from evaltools.report.files.plot import plot_models, require_plot
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.benchmark import model_names

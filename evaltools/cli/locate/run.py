@@ -18,9 +18,8 @@ from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.locate.kind import searches_after
 from evaltools.locate.request import read_request
 from evaltools.locate.run import expected_parts, locate
-from evaltools.report.files.evaluation import file_per_configuration
+from evaltools.report.files.evaluation import file_per_configuration, require_report
 from evaltools.report.files.output_file import require_output_file, write_file, write_measured
-from evaltools.report.files.planned_files import require_report
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import measured_page
 from evaltools.report.tables.locate import print_answer, print_operators

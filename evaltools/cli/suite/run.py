@@ -19,8 +19,8 @@ from evaltools.engine.ledger import Tally
 from evaltools.errors import OutputError, UsageError
 from evaltools.gates.suite_diff import compare_suites
 from evaltools.gates.suite_result import SuiteChanges, SuiteResult, read_suite
+from evaltools.report.files.evaluation import require_report
 from evaltools.report.files.output_file import require_output_file, write_file
-from evaltools.report.files.planned_files import require_report
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import measured_page
 from evaltools.report.tables.suite import print_suite

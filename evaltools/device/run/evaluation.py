@@ -40,7 +40,7 @@ from evaltools.engine.run_folder import (
 )
 from evaltools.errors import UsageError
 from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, OK
-from evaltools.report.files.planned_files import planned_files
+from evaltools.report.files.evaluation import planned_files
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.device_run import HOST, DeviceLeftOut

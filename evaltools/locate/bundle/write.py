@@ -21,9 +21,9 @@ from evaltools.locate.bundle.trial import Trial, try_script
 from evaltools.locate.parts.part import Case
 from evaltools.model import read_model
 from evaltools.model.contents import Graph, read_contents
+from evaltools.report.files.output_file import require_new_folder
 from evaltools.result.json_file import encode_json
 from evaltools.result.locate import Bundle, Culprit, LocateResult, Operator
-from evaltools.result.new_folder import require_new_folder
 from evaltools.runtime.registry import find_runtime
 from evaltools.runtime.session import Array
 

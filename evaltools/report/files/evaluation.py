@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 from evaltools.errors import UsageError
 from evaltools.native.lines.evaluation import measured_tests
-from evaltools.report.files.formats import format_of
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.report.files.output_file import require_output_file
+from evaltools.request import Request, require_apart
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.json_file import encode_json
+from evaltools.result.metrics import METRICS
 
 _WHOLE_RESULT: Final = "the result"
 PLOT: Final = "the plot"
+_FACTS: Final = ("configuration", "role", "status", "verdict", "reason")
 
 
 def plan_files(output: Path, configurations: Sequence[str], stated: str = "") -> dict[str, Path]:
@@ -62,3 +70,168 @@ def rendered(result: EvaluationResult, files: Mapping[str, Path], stated: str = 
         for entry in measured_tests(result)
         if entry.name in files
     }
+
+
+class OutputFormat(Struct, frozen=True):
+    """How a file is made: ``render`` gives the content for a measured test configuration, or with None for all.
+
+    ``is_per_configuration``: each test configuration has a file of its own, and no other is written.
+    """
+
+    render: Callable[[EvaluationResult, ConfigurationResult | None], bytes]
+    is_per_configuration: bool = False
+
+
+def _json(result: EvaluationResult, _configuration: ConfigurationResult | None) -> bytes:
+    """All that is known, described by ``result.schema.json``."""
+    return encode_json(result)
+
+
+def _html(result: EvaluationResult, _configuration: ConfigurationResult | None) -> bytes:
+    """The page."""
+    from evaltools.report.page.content.sources import Sources
+    from evaltools.report.page.make import page_of
+    from evaltools.report.page.rendering.html import html_of
+
+    return html_of(page_of(Sources({Path(result.model.file).stem: result})))
+
+
+def _markdown(result: EvaluationResult, _configuration: ConfigurationResult | None) -> bytes:
+    """The first screen of the page: answers and figures, without pictures."""
+    from evaltools.report.page.content.sources import Sources
+    from evaltools.report.page.make import page_of
+    from evaltools.report.page.rendering.markdown import markdown_of
+
+    return markdown_of(page_of(Sources({Path(result.model.file).stem: result})))
+
+
+def _csv(result: EvaluationResult, _configuration: ConfigurationResult | None) -> bytes:
+    """A row per configuration, figures as the JSON result has them; one that a configuration lacks is empty."""
+    rows = [_row(result, entry) for entry in result.configurations]
+    columns = dict.fromkeys([*_FACTS, *(name for row in rows for name in row)])
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode(errors="replace")
+
+
+def _row(result: EvaluationResult, entry: ConfigurationResult) -> dict[str, object]:
+    """Facts, the task's figures, then those that every task has."""
+    row: dict[str, object] = {
+        "configuration": entry.name,
+        "role": entry.role,
+        "status": entry.status,
+        "verdict": entry.verdict.kind if entry.verdict is not None else "",
+        "reason": entry.reason or "",
+    }
+    if entry.status == "measured":
+        common = {metric.name: metric.read(result, entry) for metric in METRICS}
+        row.update({name: value for name, value in common.items() if isinstance(value, float)})
+        row.update(entry.figures)
+    return row
+
+
+def _protobuf(result: EvaluationResult, configuration: ConfigurationResult | None) -> bytes:
+    """The native tool's ``EvaluationStageMetrics`` of a configuration."""
+    from evaltools.native.lines.evaluation import native_proto
+
+    assert configuration is not None
+    return native_proto(result, configuration)
+
+
+FORMATS: Final = {
+    ".json": OutputFormat(_json),
+    ".md": OutputFormat(_markdown),
+    ".html": OutputFormat(_html),
+    ".csv": OutputFormat(_csv),
+    ".pb": OutputFormat(_protobuf, is_per_configuration=True),
+    ".bin": OutputFormat(_protobuf, is_per_configuration=True),
+}
+"""By ending."""
+NATIVE: Final = ".pb"
+"""What a name means that has no ending of these, where one may be given as to the native tool."""
+
+
+def format_of(path: Path, stated: str = "") -> OutputFormat:
+    """The format that the name of a file asks for, unless one is ``stated``: an ending without its dot.
+
+    >>> format_of(Path("a.JSON")).is_per_configuration, format_of(Path("a.pb")).is_per_configuration
+    (False, True)
+    """
+    ending = f".{stated}" if stated else path.suffix.lower()
+    return FORMATS.get(ending, FORMATS[NATIVE])
+
+
+def require_format(path: Path) -> None:
+    """Refuse a name that says no format; one in /dev is the native tool's protobuf.
+
+    Raises :class:`UsageError`.
+    """
+    if path.suffix.lower() not in FORMATS and not path.is_relative_to("/dev"):
+        raise UsageError(
+            f"--output_file_path={path}: the ending {path.suffix or '(none)'} says no format; use .json for all that "
+            "is known, .html or .md for a page, .csv for a table, .pb or .bin for the native tool's protobuf, or state "
+            "one of them: --output_format=json"
+        )
+
+
+def files_read(request: Request, inputs: Iterable[Path | None]) -> list[Path]:
+    """Every file that an evaluation reads, but for pictures: its own ``inputs`` and those of the configurations."""
+    read = [path for path in inputs if path is not None] + [Path(text) for text in request.options.texts("configs")]
+    return read + [path for configuration in request.configurations for path in configuration.files]
+
+
+def planned_report(request: Request, inputs: Iterable[Path | None]) -> Path | None:
+    """The page that ``--report`` asks for, checked before any long work."""
+    path = request.options.path("report")
+    if path is not None:
+        require_report(path, files_read(request, inputs))
+    return path
+
+
+def require_report(path: Path, read: Iterable[Path]) -> None:
+    """Refuse a page that cannot be made or written, or would replace what is read."""
+    from evaltools.report.page.file import require_page_file
+
+    require_page_file(path, "--report")
+    require_output_file(path, "--report", read)
+
+
+def planned_files(request: Request, inputs: Iterable[Path | None]) -> dict[str, Path]:
+    """The result files that ``--output_file_path`` asks for, checked before any long work.
+
+    Refuses to overwrite what the evaluation reads (``inputs`` and the configurations' files), what it writes for
+    another flag, and stdout, which carries the native lines.
+    """
+    options, read = request.options, files_read(request, inputs)
+    output, trace = options.path("output_file_path"), options.path("trace")
+    if trace is not None:
+        require_output_file(trace, "--trace", read)
+    plot = options.path("plot")
+    if plot is not None:
+        from evaltools.report.files.plot import require_plot
+
+        require_plot(plot)
+        require_output_file(plot, "--plot", read)
+    flags = {"--trace": trace, "--plot": plot, "--report": options.path("report")}
+    written = [(flag, path) for flag, path in flags.items() if path is not None]
+    require_apart(written)
+    drawn = {} if plot is None else {PLOT: plot}
+    recording = "record_examples" in options.parameters and options.is_on("record_examples")
+    stated = options.text("output_format")
+    if recording and (output is None or (stated or output.suffix.lower().removeprefix(".")) != "json"):
+        raise UsageError("--record_examples writes to the JSON result; add --output_file_path=FILE.json")
+    if output is None:
+        return drawn
+    if (stated or output.suffix.lower().removeprefix(".")) == "html":
+        from evaltools.report.page.rendering.html import require_page
+
+        require_page()
+    files = plan_files(output, [configuration.name for configuration in request.tests], stated)
+    for path in set(files.values()):
+        require_output_file(path, "--output_file_path", read)
+        require_apart([*written, ("--output_file_path", path)])
+    if not request.is_native and not stated:
+        require_format(output)
+    return files | drawn

@@ -1,4 +1,4 @@
-"""Writes result files without ever leaving half of one behind."""
+"""Writes result files without ever leaving half of one behind, and no folder that holds anything already."""
 
 from __future__ import annotations
 
@@ -89,3 +89,14 @@ def write_measured(contents: Mapping[str, bytes], files: Mapping[str, Path], con
         except OutputError as error:
             failed.append(error)
     return failed
+
+
+def require_new_folder(folder: Path, flag: str) -> None:
+    """Make the folder that a flag names; raises :class:`UsageError` where it cannot be made, or holds files already."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        taken = any(folder.iterdir())
+    except OSError as error:
+        raise UsageError(f"--{flag}={folder} cannot be made: {error.strerror}") from error
+    if taken:
+        raise UsageError(f"--{flag}={folder} is not empty; give a new folder")

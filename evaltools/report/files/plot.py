@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.errors import UsageError
-from evaltools.report.page.charts.intervals import Spread, intervals_chart
+from evaltools.report.page.charts.figures import Spread, intervals_chart
 from evaltools.report.page.sections.benchmarks import medians
 from evaltools.report.page.sections.tradeoff import benchmark_tradeoff, models_tradeoff
 from evaltools.report.tables.benchmark import label

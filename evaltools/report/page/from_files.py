@@ -17,8 +17,7 @@ from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.capture import ModelsCapture, RunCapture
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import json_in, read_content
-from evaltools.result.locate import LocateResult
-from evaltools.result.locate_file import located_in
+from evaltools.result.locate import LocateResult, located_in
 from evaltools.result_file import result_in
 from evaltools.text import printable
 

@@ -8,23 +8,22 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
+from msgspec.structs import replace
+
+from evaltools.errors import UsageError
 from evaltools.gates.baseline import is_whole, make_baseline
 from evaltools.gates.history import History, histories_of
 from evaltools.gates.outcome import GateOutcome
 from evaltools.gates.suite_result import SuiteResult
-from evaltools.report.page.content.bounds import bounded, bounded_section
-from evaltools.report.page.content.page import Download, Page, Part, each_step_once
+from evaltools.report.page.content.page import Download, Page, Part, bounded, bounded_section, each_step_once
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.sections import benchmarks, first_screen, gates, layers, suite
 from evaltools.report.page.sections.accuracy import accuracy
-from evaltools.report.page.sections.devices import devices
-from evaltools.report.page.sections.from_tasks import own_sections
-from evaltools.report.page.sections.origin import capture, origin
-from evaltools.report.page.sections.pipeline import pipeline
 from evaltools.report.page.sections.proof import proof
 from evaltools.report.page.sections.releases import alone, releases
+from evaltools.report.page.sections.run import capture, devices, origin, pipeline
 from evaltools.report.page.sections.several_results import together
 from evaltools.report.page.sections.speed import speed
 from evaltools.report.page.sections.tradeoff import benchmark_tradeoff
@@ -35,8 +34,8 @@ from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.locate import LocateResult
 from evaltools.result.places import machine_of
-from evaltools.result.section import Place, Section
-from evaltools.task_kind import TaskKind, kind_of
+from evaltools.result.section import Block, Cell, Number, Place, Section, Table
+from evaltools.task_kind import TaskKind, kind_of, tree_kinds
 
 _LARGEST_DOWNLOAD: Final = 1_000_000
 """In bytes, as gzip; larger ones are left out of the page."""
@@ -277,3 +276,49 @@ def _compressed(content: bytes) -> bytes | None:
             if found.tell() > _LARGEST_DOWNLOAD:
                 return None
     return found.getvalue() if len(found.getvalue()) <= _LARGEST_DOWNLOAD else None
+
+
+def own_sections(kind: TaskKind, result: EvaluationResult) -> list[Section]:
+    """Those with blocks; none of a task whose report has no ``sections``.
+
+    Raises :class:`UsageError`, which names the task, where a task from outside fails, or gives what no section is.
+    """
+    if kind.name in tree_kinds():
+        return [section for section in kind.report.sections(result) if section.blocks]
+    try:
+        make = getattr(kind.report, "sections", None)
+        return [] if make is None else [_fit(section) for section in make(result) if section.blocks]
+    except Exception as error:  # whatever the code of others raises
+        raise UsageError(
+            f"task {kind.name!r}: the sections of its report cannot be shown: {error!r}; sections(result) must give "
+            "a list of evaltools.result.section.Section"
+        ) from error
+
+
+def _fit(section: Section) -> Section:
+    blocks = [_fit_table(block) if isinstance(block, Table) else _known(block) for block in section.blocks]
+    place: Place = section.place if section.place in get_args(Place) else "task"
+    return replace(section, title=str(section.title), blocks=blocks, place=place)
+
+
+def _known(block: Any) -> Block:
+    if not isinstance(block, get_args(Block)):
+        raise TypeError(f"{type(block).__name__} is no block of a section")
+    found: Block = block
+    return found
+
+
+def _fit_table(table: Table) -> Table:
+    """The table with texts and numbers as its cells, and rows of one length."""
+    width = max(map(len, (table.columns, *table.rows)))
+    columns = _padded([str(column) for column in table.columns], width) if table.columns else []
+    rows = [_padded([_cell(cell) for cell in row], width) for row in table.rows]
+    return replace(table, caption=str(table.caption), columns=columns, rows=rows)
+
+
+def _padded(cells: Sequence[Any], width: int) -> list[Any]:
+    return [*cells, *[""] * (width - len(cells))]
+
+
+def _cell(cell: Any) -> Cell:
+    return replace(cell, text=str(cell.text)) if isinstance(cell, Number) else str(cell)

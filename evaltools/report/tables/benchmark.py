@@ -10,7 +10,6 @@ from typing import Final
 from rich.console import Console
 
 from evaltools.metrics.op_profile import OpProfile, explained_share, slowdown, top_on_cpu, total_us
-from evaltools.report.tables.after_benchmark import after_benchmark
 from evaltools.report.tables.cells import (
     Said,
     delegated,
@@ -21,6 +20,7 @@ from evaltools.report.tables.cells import (
     three_digits,
 )
 from evaltools.report.tables.columns import Column, print_columns
+from evaltools.report.tables.next_steps import diff_command, where_it_did_not_run
 from evaltools.report.tables.shown_figures import Shown, shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.stats.series import FEWEST_PROCESSES
@@ -33,6 +33,7 @@ _LEAST_FACTOR: Final = 0.1
 _LOW_SHARE: Final = 0.8
 _MUCH_SLOWER: Final = 1.5
 _ALL_IN_THE_FILE: Final = "--output_file_path=result.json lists all"
+_ENOUGH_ROUNDS: Final = 8
 
 
 def print_benchmark(result: BenchmarkResult, console: Console, is_quiet: bool = False) -> None:
@@ -241,3 +242,34 @@ def _print_operators(name: str, row: BenchmarkRow, console: Console) -> None:
         share = f"{100 * time_us / total:5.1f} %" if total else "-"
         node = "" if op.node is None else f" node {op.node}"
         console.print(f"  {milliseconds(time_us / row.profile.runs):>9}  {share}  {op.type}{node}")
+
+
+def after_benchmark(result: BenchmarkResult, row: BenchmarkRow) -> list[str]:
+    """Of the fastest row how sure that is, and whether its outputs are right; of others only why they did not run."""
+    model = result.models[row.model].file
+    steps = list(where_it_did_not_run(row, model))
+    ranked = [each for each in rows_by_latency(result) if not each.fallback]
+    if ranked and row is ranked[0]:
+        steps += _whether_it_is_sure(ranked)
+        if row.delegates and row.accuracy is None:
+            steps.append(f"{diff_command(model, row.flags)} says whether its outputs are still those of the CPU")
+    return steps
+
+
+def rows_by_latency(result: BenchmarkResult) -> list[BenchmarkRow]:
+    """The rows that have a time, the fastest first."""
+    timed = [(shown_figures(row).latency_us, row) for row in result.rows if row.status == "measured"]
+    known = [(latency_us, row) for latency_us, row in timed if latency_us is not None]
+    return [row for _, row in sorted(known, key=lambda entry: entry[0])]
+
+
+def _whether_it_is_sure(ranked: Sequence[BenchmarkRow]) -> Iterator[str]:
+    """More rounds where the two fastest rows cannot be told apart, or the only one has no interval."""
+    fastest, *others = (shown_figures(row) for row in ranked[:2])
+    if fastest.is_logged or fastest.rounds >= _ENOUGH_ROUNDS:
+        return
+    more = f"the same command with --rounds={_ENOUGH_ROUNDS}"
+    if fastest.interval is None:
+        yield f"{more} says how sure the medians are"
+    elif any(next_one.interval is None or next_one.interval.low <= fastest.interval.high for next_one in others):
+        yield f"{more} may tell the two fastest apart, whose intervals overlap"

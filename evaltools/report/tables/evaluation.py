@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from rich.console import Console
 
 from evaltools.report.tables.cells import device_text, print_drift
-from evaltools.report.tables.device_run import print_device_run
+from evaltools.report.tables.device import print_device_run
 from evaltools.report.tables.execution import print_execution
 from evaltools.report.tables.short_answers import print_answers
 from evaltools.result.evaluation import (

@@ -2,7 +2,7 @@
 
 What did not run gets the same steps whatever measured it. For the rest a task has steps of its own
 (:meth:`~evaltools.task_kind.TaskReport.next_steps`), as a benchmark has in
-:mod:`~evaltools.report.tables.after_benchmark`.
+:mod:`~evaltools.report.tables.benchmark`.
 """
 
 from __future__ import annotations

@@ -16,8 +16,7 @@ from evaltools.datasets import sample
 from evaltools.gates.baseline import make_baseline
 from evaltools.gates.outcome import outcome_of
 from evaltools.result.json_file import encode_json
-from evaltools.result.locate import Errors
-from evaltools.result.locate_file import located_in
+from evaltools.result.locate import Errors, located_in
 from tests.command import evaltools_here
 from tests.evaluation_set import make_evaluation_set
 from tests.report.benchmark_samples import benchmark, row

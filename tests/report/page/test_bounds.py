@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from evaltools.report.page.content.bounds import (
+from evaltools.report.page.content.page import (
     LONGEST_TEXT,
     MOST_COLUMNS,
     MOST_FRAMES,
     MOST_LINES,
     MOST_ROWS,
+    Part,
+    Saying,
     bounded,
     bounded_section,
 )
-from evaltools.report.page.content.page import Part, Saying
 from evaltools.report.page.content.sources import Sources
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Frame, Gallery, Lines, Picture, Section, Table

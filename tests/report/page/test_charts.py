@@ -8,13 +8,22 @@ from typing import Any
 
 import pytest
 
-from evaltools.report.page.charts.intervals import Spread, intervals_chart
-from evaltools.report.page.charts.layers import Layer, local_chart, strip_chart, worst_in_a_row
-from evaltools.report.page.charts.look import COLOURS, REFERENCE, TONES, Spec, colours_by_name
-from evaltools.report.page.charts.numerics import Apart, floor_chart
-from evaltools.report.page.charts.shares import colours_of, shares_chart
-from evaltools.report.page.charts.times import bars_chart, moments_chart, runs_chart
-from evaltools.report.page.charts.tradeoff import Release, Tradeoff, releases_chart, tradeoff_chart
+from evaltools.report.page.charts.figures import (
+    Apart,
+    Layer,
+    Release,
+    Spread,
+    Tradeoff,
+    floor_chart,
+    intervals_chart,
+    local_chart,
+    releases_chart,
+    strip_chart,
+    tradeoff_chart,
+    worst_in_a_row,
+)
+from evaltools.report.page.charts.look import COLOURS, REFERENCE, TONES, Spec, colours_by_name, colours_of
+from evaltools.report.page.charts.times import bars_chart, moments_chart, runs_chart, shares_chart
 from evaltools.report.page.rendering.drawing import svg_of
 from evaltools.result.section import Chart
 
@@ -106,11 +115,11 @@ def test_of_many_operators_in_a_row_the_worst_is_drawn() -> None:
 def test_the_front_is_a_line_through_the_best() -> None:
     points = [Tradeoff("m", "a", 1.0, 50.0, 4.0, True), Tradeoff("m", "b", 2.0, 49.0, 4.0, False)]
     spec = tradeoff_chart(points, "top-1 in %")
-    assert [(value["ms"], value["figure"], value["front"]) for value in values(spec)] == [
+    assert [(value["latency_ms"], value["figure"], value["on_front"]) for value in values(spec)] == [
         (1.0, 50.0, True),
         (2.0, 49.0, False),
     ]
-    assert spec["layer"][0]["transform"] == [{"filter": "datum.front"}]
+    assert spec["layer"][0]["transform"] == [{"filter": "datum.on_front"}]
 
 
 @pytest.mark.parametrize(

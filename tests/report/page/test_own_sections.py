@@ -9,9 +9,9 @@ import pytest
 
 from evaltools.errors import UsageError
 from evaltools.report.page.content.page import Page, Part
+from evaltools.report.page.make import own_sections
 from evaltools.report.page.rendering.html import html_of
 from evaltools.report.page.rendering.markdown import markdown_of
-from evaltools.report.page.sections.from_tasks import own_sections
 from evaltools.result.section import Lines, Number, Section, Table
 from tests.report.page.reading import PageRead
 from tests.report.page.samples import classifier

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.sections.first_screen import overview
-from evaltools.report.page.sections.pipeline import pipeline
+from evaltools.report.page.sections.run import pipeline
 from evaltools.result.evaluation import EvaluationResult, ExecutionUsed, InferenceSeconds, ProcessMemory
 from evaltools.result.section import Chart, Table
 from tests.report.page import samples

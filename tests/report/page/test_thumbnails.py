@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from evaltools.report.page.rendering import thumbnails
-from evaltools.report.page.rendering.thumbnails import thumbnail
+from evaltools.report.page.rendering import other_files
+from evaltools.report.page.rendering.other_files import thumbnail
 from evaltools.result.section import Frame, Picture
 
 NAN = float("nan")
@@ -74,6 +74,6 @@ def test_a_picture_is_told_with_its_answers_and_boxes() -> None:
 
 
 def test_a_huge_picture_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thumbnails, "_MOST_PIXELS", 99)
+    monkeypatch.setattr(other_files, "_MOST_PIXELS", 99)
     Image.new("RGB", (10, 10)).save(tmp_path / "a.png")
     assert thumbnail(picture("a.png"), [tmp_path]).missing == "the picture is too large to be shown"

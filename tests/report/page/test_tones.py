@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 from msgspec.structs import replace
 
-from evaltools.report.page.sections.verdict_colours import tone_of, tone_of_verdict
+from evaltools.report.page.sections.accuracy import tone_of, tone_of_verdict
 from evaltools.result.section import Tone
 from evaltools.result.verdict import Verdict, VerdictKind
 from tests import results

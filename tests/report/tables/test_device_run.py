@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
-from evaltools.report.tables.device_run import print_device_run
+from evaltools.report.tables.device import print_device_run
 from evaltools.report.tables.evaluation import print_result
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import (

@@ -72,6 +72,15 @@ def colours_by_name(names: Sequence[str], reference: str | None = None) -> Spec:
     return {"domain": list(names), "range": [by_name[name] for name in names]}
 
 
+def colours_of(parts: Sequence[str], rest: str | None = None) -> dict[str, str]:
+    """A colour for each part of a whole, grey for the ``rest``.
+
+    >>> colours_of(["XNNPACK", "CPU"], rest="CPU")
+    {'XNNPACK': '#2f7fd6', 'CPU': '#8a909b'}
+    """
+    return {part: REFERENCE if part == rest else COLOURS[place % len(COLOURS)] for place, part in enumerate(parts)}
+
+
 def quantitative(field: str, title: str, **more: Any) -> Spec:
     """A channel that shows a number; ``scale`` and the like are passed on."""
     return {"field": field, "type": "quantitative", "title": title or None, **more}

@@ -1,11 +1,18 @@
-"""Times of single runs, and what else moved while they were measured."""
+"""Times of single runs, what else moved while they were measured, and what a whole is made of."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from evaltools.report.page.charts.look import Spec, chart, colours_by_name, named, quantitative, told_apart
+from evaltools.report.page.charts.look import (
+    Spec,
+    chart,
+    colours_by_name,
+    named,
+    quantitative,
+    told_apart,
+)
 
 MOST_POINTS: Final = 160
 """Of one configuration; of more, as many are shown, spread evenly."""
@@ -78,3 +85,23 @@ def bars_chart(found: Mapping[str, float], title: str) -> Spec:
         "y": named("name"), "x": quantitative("value", title),
     }}  # fmt: skip
     return chart(values, [bar], {"step": 22})
+
+
+def shares_chart(
+    rows: Mapping[str, Mapping[str, float]], colours: Mapping[str, str], title: str, as_shares: bool = False
+) -> Spec:
+    """A bar per row, made of parts; ``as_shares`` of the row's sum."""
+    values = [
+        {"row": row, "part": part, "size": size, "place": place}
+        for row, parts in rows.items()
+        for place, (part, size) in enumerate(parts.items())
+    ]
+    stack: str | bool = "normalize" if as_shares else True
+    axis = {"format": ".0%"} if as_shares else {}
+    bar: Spec = {"mark": {"type": "bar", "height": {"band": 0.7}}, "encoding": {
+        "y": named("row", labels=len(rows) > 1, ticks=len(rows) > 1),
+        "x": quantitative("size", title, stack=stack, axis=axis),
+        "color": told_apart("part", scale={"domain": list(colours), "range": list(colours.values())}),
+        "order": {"field": "place", "type": "quantitative"},
+    }}  # fmt: skip
+    return chart(values, [bar], {"step": 30})

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from evaltools.metrics.metric import Metric
-from evaltools.report.page.charts.intervals import Spread, intervals_chart
+from evaltools.report.page.charts.figures import Spread, intervals_chart
 from evaltools.report.page.content.page import first_few, sentences, some_of
-from evaltools.report.page.sections.verdict_colours import tone_of_verdict
 from evaltools.report.tables.cells import p_value
 from evaltools.report.words.verdicts import verdict_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, path_to
+from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, Tone, path_to
 from evaltools.result.verdict import Verdict
 from evaltools.task_kind import all_metrics, kind_of, metric_named
 
 _MOST_FIGURES: Final = 24
 _MOST_INTERVALS: Final = 24
+_OF_KINDS: Final[Mapping[str, Tone]] = {
+    "equivalent": "good", "better": "good", "fp16": "good", "bf16": "good", "int8": "good",
+    "worse": "bad", "diverged": "bad", "not measured": "bad",
+    "not decided": "open", "not judged": "open",
+}  # fmt: skip
 
 
 def accuracy(result: EvaluationResult) -> Section:
@@ -162,3 +166,15 @@ def _change_told(verdict: Verdict) -> str:
         else (f" [{factor * verdict.low:+.3g}, {factor * verdict.high:+.3g}]")
     )
     return f"{factor * verdict.change:+.3g}{unit}{span}"
+
+
+def tone_of_verdict(verdict: Verdict | None) -> Tone:
+    """The colour of a verdict, that of an open question where there is none."""
+    return "open" if verdict is None else _OF_KINDS[verdict.kind]
+
+
+def tone_of(configuration: ConfigurationResult) -> Tone:
+    """The colour of a configuration's own verdict; one that was not measured is never good."""
+    if configuration.status == "not measured" or configuration.fallback or configuration.not_clean:
+        return "bad"
+    return tone_of_verdict(configuration.verdict)

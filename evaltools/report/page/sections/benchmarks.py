@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from evaltools.metrics.op_profile import OpProfile, explained_share, op_figures, total_us
-from evaltools.report.page.charts.intervals import Spread, intervals_chart
+from evaltools.report.page.charts.figures import Spread, intervals_chart
 from evaltools.report.page.charts.times import bars_chart, moments_chart
 from evaltools.report.page.content.page import Saying, each_step_once, first_few, sentences, some_of
-from evaltools.report.page.sections.each_run import each_run
-from evaltools.report.tables.after_benchmark import after_benchmark, rows_by_latency
-from evaltools.report.tables.benchmark import label, versus_first
+from evaltools.report.page.sections.speed import each_run
+from evaltools.report.tables.benchmark import after_benchmark, label, rows_by_latency, versus_first
 from evaltools.report.tables.cells import milliseconds, three_digits
 from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.report.tables.shown_figures import shown_figures

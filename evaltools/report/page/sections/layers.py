@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from evaltools.report.page.charts.layers import (
+from evaltools.report.page.charts.figures import (
     MOST_BARS,
     Layer,
     local_chart,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from evaltools.report.page.charts.shares import colours_of, shares_chart
+from evaltools.report.page.charts.look import colours_of
+from evaltools.report.page.charts.times import shares_chart
 from evaltools.report.page.content.page import sentences, some_of
 from evaltools.report.tables.cells import device_text
 from evaltools.result.benchmark import BenchmarkRow

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.gates.baseline import digest_of_examples
-from evaltools.report.page.charts.shares import colours_of, shares_chart
+from evaltools.report.page.charts.look import colours_of
+from evaltools.report.page.charts.times import shares_chart
 from evaltools.report.page.content.page import first_few, sentences
 from evaltools.report.page.sections.accuracy import figure_in_words
 from evaltools.report.page.sections.tradeoff import models_tradeoff

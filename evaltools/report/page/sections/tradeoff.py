@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from evaltools.report.page.charts.tradeoff import Tradeoff, tradeoff_chart
+from evaltools.report.page.charts.figures import Tradeoff, tradeoff_chart
 from evaltools.report.tables.benchmark import label
 from evaltools.report.tables.models import ModelRows
 from evaltools.report.tables.shown_figures import shown_figures

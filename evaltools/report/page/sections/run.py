@@ -1,0 +1,199 @@
+"""How a result came about: command, machine and software, what failed, where the time went, which devices did what."""
+
+from __future__ import annotations
+
+import shlex
+import statistics
+from collections.abc import Sequence
+from typing import Final
+
+from evaltools.report.page.charts.look import colours_of
+from evaltools.report.page.charts.times import bars_chart, moments_chart, over_time_chart, shares_chart
+from evaltools.report.page.content.page import first_few, sentences, some_of
+from evaltools.report.tables.capture import models_in_words, run_in_words
+from evaltools.report.tables.execution import advice_in_words, shares_in_words
+from evaltools.result.capture import ModelsCapture, RunCapture
+from evaltools.result.device_run import DevicePart, DeviceRun, hottest, invokes_us
+from evaltools.result.evaluation import Environment, EvaluationResult, ExecutionUsed, FailedExample, ProcessMemory
+from evaltools.result.section import Block, Cell, Chart, Files, Lines, Linked, Number, Section, Table, path_to
+
+_MOST_FAILED: Final = 10
+_WRITTEN: Final = (
+    "--output",
+    "--plot=",
+    "--bundle=",
+    "--run_dir=",
+    "--save_outputs=",
+)
+"""The beginnings of flags that name files which tell more."""
+_OPENED_BY: Final = "ui.perfetto.dev (open trace file) and chrome://tracing show it"
+_OF_A_CAPTURE: Final = "trace.json"
+_MOST_WORKERS: Final = 32
+_MOST_PROCESSES: Final = 8
+_MOST_CONFIGURATIONS: Final = 4
+_MOST_DRAWN: Final = 8
+
+
+def origin(environment: Environment, failed: Sequence[FailedExample] | None = None) -> Section:
+    """The command as typed, the trace, and the first few examples that failed; None where there are no examples."""
+    packages = ", ".join(f"{name} {version}" for name, version in environment.packages.items())
+    rows: list[Sequence[Cell]] = [
+        ("command", shlex.join(environment.command) if environment.command else "from Python"),
+        ("evaltools", environment.evaltools),
+        ("Python", environment.python),
+        ("packages", packages),
+        ("system", environment.platform),
+        ("processor", f"{environment.processor or environment.machine}, {environment.cpu_count} CPUs"),
+        ("started", environment.started_at),
+        ("took", f"{environment.elapsed_s:.1f} s"),
+    ]
+    written = [word for word in environment.command if word.startswith(_WRITTEN)]
+    if written:
+        rows.insert(1, ("files", ", ".join(written)))
+    shows = "every read, decode, run and write" if failed is not None else "loading, runs, memory, operators"
+    blocks: list[Block] = [Table("As it was run", (), rows), *_traces(environment.trace, shows)]
+    if failed:
+        shown = [(each.example, each.configuration or "all", each.stage, each.reason) for each in failed[:_MOST_FAILED]]
+        below = some_of(len(shown), len(failed), "examples")
+        blocks.append(
+            Table("Examples without an answer", ("example", "configuration", "stage", "reason"), shown, below)
+        )
+    return Section("Command and environment", blocks)
+
+
+def _traces(name: str, shows: str) -> list[Block]:
+    """A link to the trace of a run; nothing where none was written."""
+    return [Files("Trace", [Linked(name, f"{shows}; {_OPENED_BY}")])] if name else []
+
+
+def capture(found: RunCapture | ModelsCapture) -> Section:
+    """What ``evaltools capture`` or ``evaltools.profile`` saw, with the trace beside its summary."""
+    lines = run_in_words(found) if isinstance(found, RunCapture) else models_in_words(found)
+    return Section(
+        "What was captured", [Lines([line.strip() for line in lines]), *_traces(_OF_A_CAPTURE, "all events")]
+    )
+
+
+def pipeline(result: EvaluationResult) -> Section | None:
+    """Stages, workers, parts of inference, memory over time; None where the result does not say where time went."""
+    execution = result.execution
+    if execution is None or not any(execution.stage_seconds.values()):
+        return None
+    found = (
+        _stages(execution),
+        _workers(execution),
+        _inference(execution),
+        _memory(execution.memory),
+    )
+    blocks: list[Block] = [block for block in found if block is not None]
+    advice = advice_in_words(result, execution)
+    return Section("Where the time goes", blocks, lead=f"{advice}." if advice else "")
+
+
+def _stages(execution: ExecutionUsed) -> Chart:
+    seconds = ", ".join(f"{name} {spent:.3g} s" for name, spent in execution.stage_seconds.items())
+    spec = bars_chart(execution.stage_seconds, "seconds of all workers")
+    return Chart("Time by stage of the run", spec, f"{seconds}: {shares_in_words(execution)}.")
+
+
+def _workers(execution: ExecutionUsed) -> Chart | None:
+    """How the workers spent their time, side by side; None of one worker."""
+    workers = {f"worker {place}": seconds for place, seconds in enumerate(execution.worker_seconds) if seconds}
+    if len(workers) < 2:
+        return None
+    stages = list(dict.fromkeys(stage for seconds in workers.values() for stage in seconds))
+    shown = dict(list(workers.items())[:_MOST_WORKERS])
+    spec = shares_chart(shown, colours_of(stages), "seconds")
+    told = [f"{name} {sum(seconds.values()):.3g} s" for name, seconds in workers.items()]
+    said = sentences(first_few(told), some_of(len(shown), len(workers), "workers"))
+    return Chart("Time of each worker", spec, said)
+
+
+def _inference(execution: ExecutionUsed) -> Table | None:
+    if not execution.inference_seconds:
+        return None
+    rows: list[Sequence[Cell]] = [
+        [
+            name,
+            *(
+                Number(f"{spent:.3g} s", spent, path_to("execution", "inference_seconds", name, part))
+                for part, spent in (("copy", each.copy), ("run", each.run), ("read_back", each.read_back))
+            ),
+        ]
+        for name, each in execution.inference_seconds.items()
+    ]
+    below = "Copy: inputs and outputs between processes and into the model, waiting, and opening by further workers."
+    return Table("Time of inference, of all workers", ("configuration", "copy", "run", "read back"), rows, below)
+
+
+def _memory(processes: Sequence[ProcessMemory]) -> Chart | None:
+    """The processes with the most memory over the time of the pass; None where it was looked at once."""
+    largest = sorted((each for each in processes if len(each.mb) > 1), key=lambda each: -max(each.mb))
+    if not largest:
+        return None
+    lines = {each.name: list(zip(each.seconds, each.mb, strict=True)) for each in largest[:_MOST_PROCESSES]}
+    told = [f"{each.name}: {max(each.mb):.0f} MB at most, {each.mb[-1]:.0f} at the end" for each in largest]
+    said = sentences(first_few(told), some_of(len(lines), len(largest), "processes"))
+    return Chart("Memory of each process", over_time_chart(lines, "s of the pass", "MB"), said)
+
+
+def devices(run: DeviceRun | None) -> Section | None:
+    """A row per device, temperatures before and after, and what was lost; None for a run on this computer alone."""
+    if run is None:
+        return None
+    parts = {facts.serial: [part for part in run.parts if part.serial == facts.serial] for facts in run.devices}
+    blocks: list[Block] = [_devices(run, parts)]
+    warmth = _warmth(parts)
+    blocks += [] if warmth is None else [warmth]
+    said = [
+        f"part {part.index + 1} of {part.count} was lost by {attempt.serial} after {attempt.elapsed_s:.0f} s "
+        f"({attempt.kind}: {attempt.reason}) and done again by {part.serial}"
+        for part in run.parts
+        for attempt in part.lost
+    ]
+    said += [f"{left.serial} was left out: {left.reason}" for left in run.left_out]
+    return Section("Devices", [*blocks, *([Lines(said)] if said else [])])
+
+
+def _devices(run: DeviceRun, parts: dict[str, list[DevicePart]]) -> Table:
+    found = dict.fromkeys(figures.configuration for part in run.parts for figures in part.figures)
+    names = list(found)[:_MOST_CONFIGURATIONS]
+    rows: list[Sequence[Cell]] = []
+    for facts in run.devices:
+        of = parts[facts.serial]
+        spent, examples = sum(part.elapsed_s for part in of), sum(part.examples for part in of)
+        rows.append(
+            [
+                facts.serial,
+                " ".join(text for text in (facts.model, facts.soc and f"({facts.soc})") if text),
+                Number(str(len(of)), len(of)),
+                Number(str(examples), examples),
+                Number(f"{spent:.1f} s", spent),
+                *(_median(of, name) for name in names),
+            ]
+        )
+    columns = ("device", "model", "parts", "examples", "time", *(f"p50 {name}" for name in names))
+    left = some_of(len(names), len(found), "configurations")
+    return Table(f"{run.program} on each device", columns, rows, left)
+
+
+def _median(parts: Sequence[DevicePart], name: str) -> Cell:
+    times = invokes_us(parts, name)
+    if not times:
+        return "-"
+    middle = statistics.median(times)
+    return Number(f"{middle / 1000:.3g} ms", middle)
+
+
+def _warmth(parts: dict[str, list[DevicePart]]) -> Chart | None:
+    found = {}
+    for serial, of in parts.items():
+        first, last = (hottest(of[0].before), hottest(of[-1].after)) if of else (None, None)
+        if first is not None and last is not None:
+            found[serial] = {"before": first, "after": last}
+    if not found:
+        return None
+    told = [f"{serial}: {by['before']:.1f} to {by['after']:.1f} °C" for serial, by in found.items()]
+    shown = dict(list(found.items())[:_MOST_DRAWN])
+    said = sentences(first_few(told), some_of(len(shown), len(found), "devices"))
+    return Chart("Hottest sensor before and after", moments_chart(shown, "°C"), said)
