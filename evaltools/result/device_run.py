@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable
 from typing import Literal
 
@@ -78,15 +79,16 @@ class DevicePart(Struct, frozen=True):
     figures: tuple[PartFigures, ...] = ()
 
 
-def invokes_us(parts: Iterable[DevicePart], configuration: str) -> list[float]:
-    """The latencies of one configuration in some parts, in microseconds."""
-    return [
+def median_us(parts: Iterable[DevicePart], configuration: str) -> float | None:
+    """The median latency of one configuration in some parts, in microseconds; None where nothing was timed."""
+    times = [
         time
         for part in parts
         for figures in part.figures
         if figures.configuration == configuration
         for time in figures.invokes_us
     ]
+    return statistics.median(times) if times else None
 
 
 class DeviceLeftOut(Struct, frozen=True):
@@ -109,3 +111,13 @@ class DeviceRun(Struct, frozen=True):
     devices: tuple[DeviceFacts, ...]
     parts: tuple[DevicePart, ...]
     left_out: tuple[DeviceLeftOut, ...] = ()
+
+    @property
+    def parts_by_serial(self) -> dict[str, list[DevicePart]]:
+        """What each device did."""
+        return {facts.serial: [part for part in self.parts if part.serial == facts.serial] for facts in self.devices}
+
+    @property
+    def configurations(self) -> list[str]:
+        """Those that have figures in any part, by name."""
+        return list(dict.fromkeys(figures.configuration for part in self.parts for figures in part.figures))

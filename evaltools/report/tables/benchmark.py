@@ -13,11 +13,15 @@ from evaltools.metrics.op_profile import OpProfile, explained_share, slowdown, t
 from evaltools.report.tables.cells import (
     Said,
     delegated,
+    megabytes,
     milliseconds,
+    paired_speed,
+    percent,
     print_said,
     print_steps,
     says_something,
     three_digits,
+    times_as_fast,
 )
 from evaltools.report.tables.columns import Column, print_columns
 from evaltools.report.tables.next_steps import diff_command, where_it_did_not_run
@@ -29,7 +33,6 @@ from evaltools.text import printable
 _MOST_OPERATORS: Final = 5
 _MOST_DISTURBANCES: Final = 3
 _MOST_NAMED: Final = 2
-_LEAST_FACTOR: Final = 0.1
 _LOW_SHARE: Final = 0.8
 _MUCH_SLOWER: Final = 1.5
 _ALL_IN_THE_FILE: Final = "--output_file_path=result.json lists all"
@@ -67,9 +70,9 @@ def _fastest(result: BenchmarkResult, by_latency: Sequence[BenchmarkRow]) -> str
     median = _median(shown_figures(first))
     if not others:
         return f"{label(result, first)}: {median}"
-    times = [shown_figures(row).latency_us for row in (first, others[0])]
-    ratio = f", {times[1] / times[0]:.2f}x the speed of {label(result, others[0])}" if times[0] and times[1] else ""
-    return f"fastest by median: {label(result, first)} with {median}{ratio}"
+    own, next_one = (shown_figures(row).latency_us for row in (first, others[0]))
+    fast = f", {times_as_fast(next_one / own)} the speed of {label(result, others[0])}" if own and next_one else ""
+    return f"fastest by median: {label(result, first)} with {median}{fast}"
 
 
 def _not_as_asked(result: BenchmarkResult) -> Iterator[Said]:
@@ -107,7 +110,7 @@ def _print_table(result: BenchmarkResult, rows: Sequence[BenchmarkRow], console:
     names = [Column[BenchmarkRow]("configuration", _marked_name)]
     if len(result.models) > 1:
         model = Column[BenchmarkRow]("model", lambda row: _model_name(result, row))
-        size = Column[BenchmarkRow]("model MB", lambda row: f"{result.models[row.model].size_bytes / 1e6:.2f}")
+        size = Column[BenchmarkRow]("model MB", lambda row: megabytes(result.models[row.model].size_bytes))
         names = [model, size, *names]
     print_columns(names, _columns(rows), rows, console)
 
@@ -161,17 +164,7 @@ def _median(shown: Shown) -> str:
 
 def versus_first(row: BenchmarkRow) -> str:
     """How many times as fast as the first row."""
-    found = row.versus_first
-    if found is None:
-        return ""
-    span = found.interval if found.interval and says_something(found.interval) else None
-    interval = f" [{_factor(1 / span.high)}, {_factor(1 / span.low)}]" if span else ""
-    return f"{_factor(1 / found.ratio)}x{interval}"
-
-
-def _factor(ratio: float) -> str:
-    """A factor with at least two digits."""
-    return f"{ratio:.2f}" if ratio >= _LEAST_FACTOR else f"{ratio:.2g}"
+    return "" if row.versus_first is None else paired_speed(row.versus_first)
 
 
 def _runs(shown: Shown) -> str:
@@ -183,7 +176,7 @@ def _megabytes(size_mb: float | None) -> str:
 
 
 def _accuracy(row: BenchmarkRow) -> str:
-    return f"{row.accuracy.metric} {100 * row.accuracy.value:.2f} %" if row.accuracy else "-"
+    return f"{row.accuracy.metric} {percent(row.accuracy.value)}" if row.accuracy else "-"
 
 
 def _disturbances(row: BenchmarkRow) -> list[str]:

@@ -1,4 +1,4 @@
-"""Numbers and texts as they stand in the cells of tables."""
+"""Numbers and texts as tables, sentences and pages show them: each fact is put into words in one way."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from msgspec import Struct
 from rich.console import Console
 
 from evaltools.metrics.latency import Latency
-from evaltools.result.evaluation import ConfigurationResult, LatencyComparison
+from evaltools.metrics.metric import Metric
+from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, LatencyComparison
 from evaltools.stats.interval import Interval
-from evaltools.stats.latency_ratio import is_clear
+from evaltools.stats.latency_ratio import LatencyRatio, is_clear
 from evaltools.text import printable
 
 if TYPE_CHECKING:
     from evaltools.result.benchmark import BenchmarkRow
 
 _SMALLEST_P: Final = 1e-9
+_LEAST_FACTOR: Final = 0.1
 _WIDEST_INTERVAL: Final = 3.0
 """Ends of an interval that are further apart than this, as a ratio, say nothing."""
 
@@ -25,6 +27,12 @@ _WIDEST_INTERVAL: Final = 3.0
 def device_text(device: str, is_cpu: bool) -> str:
     """The device that ran a delegate, with a word where that is the CPU after all; empty where none is named."""
     return f" on {printable(device)}{' [software: this is the CPU]' if is_cpu else ''}" if device else ""
+
+
+def delegate_name(delegate: DelegateUsed) -> str:
+    """A delegate with its device, and a word where nobody asked for it."""
+    added = "" if delegate.requested else " (added by the runtime)"
+    return f"{delegate.name}{added}{device_text(delegate.device, delegate.is_cpu)}"
 
 
 def delegated(configuration: ConfigurationResult | BenchmarkRow) -> str:
@@ -76,6 +84,37 @@ def milliseconds(microseconds: float) -> str:
     return f"{three_digits(microseconds / 1000)} ms"
 
 
+def megabytes(size_bytes: int) -> str:
+    """The size of a file in millions of bytes.
+
+    >>> megabytes(1234567)
+    '1.23'
+    """
+    return f"{size_bytes / 1e6:.2f}"
+
+
+def percent(share: float) -> str:
+    """A share, 0..1, in percent.
+
+    >>> percent(0.715)
+    '71.50 %'
+    """
+    return f"{100 * share:.2f} %"
+
+
+def figure_in_words(value: float | None, metric: Metric | None) -> str:
+    """A figure with its unit, a share in percent.
+
+    >>> figure_in_words(0.715, Metric("top1", "", lambda *_: 0.0, is_share=True)), figure_in_words(None, None)
+    ('71.50 %', 'no number')
+    """
+    if value is None:
+        return "no number"
+    if metric is not None and metric.is_share:
+        return percent(value)
+    return f"{value:.4g} {metric.unit if metric is not None else ''}".rstrip()
+
+
 def three_digits(number: float) -> str:
     """Three digits, more before the point where there are more.
 
@@ -94,6 +133,29 @@ def says_something(interval: Interval) -> bool:
     return interval.low > 0 and interval.high / interval.low <= _WIDEST_INTERVAL
 
 
+def times_as_fast(factor: float, interval: Interval | None = None) -> str:
+    """A factor with at least two digits, and its interval where that says something.
+
+    >>> times_as_fast(1.25, Interval(1.1, 1.4)), times_as_fast(0.012, Interval(0.001, 9.0))
+    ('1.25x [1.10, 1.40]', '0.012x')
+    """
+    ends = (interval.low, interval.high) if interval is not None and says_something(interval) else ()
+    span = f" [{', '.join(map(_factor, ends))}]" if ends else ""
+    return f"{_factor(factor)}x{span}"
+
+
+def _factor(factor: float) -> str:
+    return f"{factor:.2f}" if factor >= _LEAST_FACTOR else f"{factor:.2g}"
+
+
+def paired_speed(found: LatencyComparison | LatencyRatio) -> str:
+    """How many times as fast, of how many times as long."""
+    interval = found.interval
+    if interval is None or not says_something(interval):
+        return times_as_fast(1 / found.ratio)
+    return times_as_fast(1 / found.ratio, Interval(1 / interval.high, 1 / interval.low))
+
+
 def speed(
     configuration: ConfigurationResult,
     reference: ConfigurationResult | None,
@@ -110,14 +172,12 @@ def speed(
         return ""
     paired = [entry for entry in comparisons if (entry.baseline, entry.other) == (reference.name, configuration.name)]
     if paired:
-        interval = paired[0].interval
-        span = f" [{1 / interval.high:.2f}, {1 / interval.low:.2f}]" if interval and says_something(interval) else ""
-        return f"{1 / paired[0].ratio:.2f}x{span}"
+        return paired_speed(paired[0])
     if configuration.place != reference.place:
         return ""
     if own.p50_us is None and base.p50_us is None:
-        return f"{base.avg_us / own.avg_us:.2f}x" if own.avg_us and base.count else ""
-    return f"{base.p50_us / own.p50_us:.2f}x" if own.p50_us and base.p50_us is not None and base.count else ""
+        return times_as_fast(base.avg_us / own.avg_us) if own.avg_us and base.count else ""
+    return times_as_fast(base.p50_us / own.p50_us) if own.p50_us and base.p50_us is not None and base.count else ""
 
 
 def p_value(p: float) -> str:
@@ -131,14 +191,15 @@ def p_value(p: float) -> str:
     return f"p {p:.2g}"
 
 
-def print_drift(configurations: Sequence[ConfigurationResult], console: Console) -> None:
-    """Configurations whose times rose or fell while they were measured."""
+def drifts_in_words(configurations: Sequence[ConfigurationResult]) -> list[str]:
+    """The configurations whose times rose or fell while they were measured."""
+    found = []
     for configuration in configurations:
         drift = configuration.latency_drift
         if drift is not None and is_clear(drift):
             word = "rose" if drift.change > 0 else "fell"
-            console.print(
+            found.append(
                 f"{configuration.name}: its times {word} by {100 * abs(drift.change):.0f} % while they were measured "
-                f"({p_value(drift.p_value)}): the machine was not quiet. Ratios are of pairs, which hides most of it",
-                style="yellow",
+                f"({p_value(drift.p_value)}): the machine was not quiet"
             )
+    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -14,7 +13,7 @@ from rich.console import Console
 from evaltools.report.tables.cells import milliseconds
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.result.device import DeviceFacts, DeviceFinding, DeviceList
-from evaltools.result.device_run import DeviceConditions, DevicePart, DeviceRun, hottest, invokes_us
+from evaltools.result.device_run import DeviceConditions, DevicePart, DeviceRun, hottest, median_us
 from evaltools.text import printable
 
 _COLUMNS: Final = (
@@ -26,7 +25,6 @@ _UNKNOWN: Final = "-"
 _STATUSES: Final = ("none", "light", "moderate", "severe", "critical", "emergency", "shutdown")
 _GIB: Final = 1 << 30
 _MOST_CONFIGURATIONS: Final = 4
-_NOTHING: Final = "-"
 
 
 def print_devices(found: DeviceList, console: Console) -> None:
@@ -111,19 +109,19 @@ def print_device_run(run: DeviceRun, console: Console) -> None:
 
 
 def _print_table(run: DeviceRun, console: Console) -> None:
-    names = dict.fromkeys(figures.configuration for part in run.parts for figures in part.figures)
+    names = run.configurations[:_MOST_CONFIGURATIONS]
     counts_examples = any(part.examples for part in run.parts)
-    parts = {facts.serial: [part for part in run.parts if part.serial == facts.serial] for facts in run.devices}
+    parts = run.parts_by_serial
     lost = Counter(attempt.serial for part in run.parts for attempt in part.lost)
 
     def column(heading: str, cell: Callable[[list[DevicePart]], str]) -> Column[DeviceFacts]:
         return Column(heading, lambda facts: cell(parts[facts.serial]))
 
     def examples(of: list[DevicePart]) -> str:
-        return str(sum(part.examples for part in of)) if counts_examples else _NOTHING
+        return str(sum(part.examples for part in of)) if counts_examples else _UNKNOWN
 
     columns = [
-        *(column(f"p50 {name}", partial(_median, name=name)) for name in list(names)[:_MOST_CONFIGURATIONS]),
+        *(column(f"p50 {name}", partial(_median, name=name)) for name in names),
         column("examples", examples),
         column("parts", lambda of: str(len(of))),
         Column[DeviceFacts]("parts lost", lambda facts: str(lost[facts.serial])),
@@ -131,29 +129,32 @@ def _print_table(run: DeviceRun, console: Console) -> None:
         column("throttling", _throttling),
     ]
     device = Column[DeviceFacts]("device", lambda facts: printable(facts.serial))
-    model = Column[DeviceFacts]("model", lambda facts: printable(_model(facts)), len(columns), justify="left")
+    model = Column[DeviceFacts](
+        "model", lambda facts: printable(model_of(facts) or _UNKNOWN), len(columns), justify="left"
+    )
     print_columns([device], [model, *ranked(columns)], run.devices, console)
 
 
-def _model(facts: DeviceFacts) -> str:
-    return " ".join(text for text in (facts.model, facts.soc and f"({facts.soc})") if text) or _NOTHING
+def model_of(facts: DeviceFacts) -> str:
+    """The model of a device and its chip, as far as it says."""
+    return " ".join(text for text in (facts.model, facts.soc and f"({facts.soc})") if text)
 
 
 def _median(parts: Sequence[DevicePart], name: str) -> str:
-    times = invokes_us(parts, name)
-    return milliseconds(statistics.median(times)) if times else _NOTHING
+    found = median_us(parts, name)
+    return _UNKNOWN if found is None else milliseconds(found)
 
 
 def _hottest(parts: Sequence[DevicePart]) -> str:
     """The highest temperature before and after any part."""
     found = [temperature for temperature in map(hottest, _conditions(parts)) if temperature is not None]
-    return f"{max(found):.1f} C" if found else _NOTHING
+    return f"{max(found):.1f} C" if found else _UNKNOWN
 
 
 def _throttling(parts: Sequence[DevicePart]) -> str:
     """The highest thermal status before and after any part."""
     statuses = [found.thermal_status for found in _conditions(parts) if found.thermal_status is not None]
-    return throttling(max(statuses, default=None)) or _NOTHING
+    return throttling(max(statuses, default=None)) or _UNKNOWN
 
 
 def _conditions(parts: Sequence[DevicePart]) -> list[DeviceConditions]:

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from rich.console import Console
 
-from evaltools.report.tables.cells import device_text, print_drift
+from evaltools.report.tables.cells import delegate_name, drifts_in_words
 from evaltools.report.tables.device import print_device_run
 from evaltools.report.tables.execution import print_execution
 from evaltools.report.tables.short_answers import print_answers
@@ -81,11 +81,9 @@ def _delegate(delegate: DelegateUsed, proof: DelegationProof | None) -> str:
         return f"{delegate.name} not created"
     count = delegate.partitions
     partitions = "" if count is None else f" in {count} partition{'' if count == 1 else 's'}"
-    added = "" if delegate.requested else " (added by the runtime)"
-    device = device_text(delegate.device, delegate.is_cpu)
     total = "" if proof is None else f" of {proof.total_nodes}"
     nodes = "nodes not told" if delegate.nodes is None else f"{delegate.nodes}{total} nodes"
-    return f"{delegate.name}{added}{device} {nodes}{partitions}"
+    return f"{delegate_name(delegate)} {nodes}{partitions}"
 
 
 def print_configurations(configurations: list[ConfigurationResult], console: Console) -> None:
@@ -124,7 +122,8 @@ def print_result(result: EvaluationResult, console: Console, detail: Detail = "f
     if result.device_run is not None:
         print_device_run(result.device_run, console)
     if detail != "answer":
-        print_drift(result.configurations, console)
+        for line in drifts_in_words(result.configurations):
+            console.print(f"{line}. Ratios are of pairs, which hides most of it", style="yellow")
     for warning in result.warnings:
         console.print(f"warning: {printable(warning)}", style="yellow")
     print_answers(result, console, with_reasons=detail == "answer")

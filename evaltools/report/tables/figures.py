@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from evaltools.metrics.metric import Absent, Metric
-from evaltools.report.tables.cells import delegated, median, speed, speed_heading
+from evaltools.report.tables.cells import delegated, figure_in_words, median, speed, speed_heading
 from evaltools.report.tables.columns import Column
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
@@ -26,7 +26,7 @@ def _figure(metric: Metric, result: EvaluationResult, percent: str, configuratio
     if value is None or isinstance(value, Absent):
         return "-"
     if not metric.is_share:
-        return f"{value:.4g}{metric.unit and f' {metric.unit}'}"
+        return figure_in_words(value, metric)
     interval = metric.interval(result, configuration) if metric.interval is not None else None
     width = "" if interval is None else f" ±{50 * (interval.high - interval.low):.2f}"
     return f"{100 * value:.2f}{width}{percent}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Final
 
@@ -66,13 +67,14 @@ def _print_compared(result: LocateResult, console: Console) -> None:
 def compared_operators(result: LocateResult) -> tuple[list[Operator], int]:
     """The operators at which the error grows most, in the order of the model, and how many others there are."""
     computed = [operator for operator in result.operators if operator.status != "computes from constants"]
-    ranked = sorted(computed, key=lambda operator: (not _is_not_finite(operator), -(operator.gain or 0.0)))
+    ranked = sorted(computed, key=lambda operator: (not is_endless(operator.accumulated), -(operator.gain or 0.0)))
     shown = sorted(ranked[:_MOST_ROWS], key=lambda operator: operator.index)
     return shown, len(computed) - len(shown)
 
 
-def _is_not_finite(operator: Operator) -> bool:
-    return operator.accumulated is not None and operator.accumulated.first_not_finite is not None
+def is_endless(found: Errors | None) -> bool:
+    """Whether a tensor has NaN or infinite values, so that no number says how far off it is."""
+    return found is not None and (found.first_not_finite is not None or not math.isfinite(found.worst))
 
 
 def _cells_compared(operator: Operator) -> list[str]:
@@ -82,7 +84,7 @@ def _cells_compared(operator: Operator) -> list[str]:
         str(operator.index),
         printable(operator.name),
         printable(shortened(operator.tensor, _LONGEST_IN_TABLE)),
-        _error(found, "absolute"),
+        error_in_words(found, "absolute"),
         "" if sqnr is None else f"{sqnr:.1f}",
         "" if operator.gain is None else f"{operator.gain:.2g}",
         printable(why_not_compared(operator)),
@@ -123,18 +125,19 @@ def _cells(operator: Operator, answer: str) -> list[str]:
         printable(operator.name),
         printable(shortened(operator.tensor, _LONGEST_IN_TABLE)),
         operator.ran_on,
-        _error(operator.local, operator.unit),
+        error_in_words(operator.local, operator.unit),
         "" if operator.tolerance is None else f"{operator.tolerance:.3g}",
-        _error(operator.accumulated, operator.unit),
+        error_in_words(operator.accumulated, operator.unit),
         "" if operator.gain is None else f"{operator.gain:.2g}",
         printable(operator.status + (reason if operator.reason else "")),
     ]
 
 
-def _error(found: Errors | None, unit: Unit) -> str:
+def error_in_words(found: Errors | None, unit: Unit) -> str:
+    """The largest error with its unit, empty where nothing was compared."""
     if found is None:
         return ""
-    if found.first_not_finite is not None:
+    if is_endless(found):
         return "NaN or inf"
     worst = f"{found.worst:.3g}"
     return steps(worst) if unit == "steps" else worst

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from evaltools.metrics.metric import Better, Metric
 from evaltools.metrics.pareto import pareto_front
-from evaltools.report.tables.cells import delegated, median, speed
+from evaltools.report.tables.cells import delegated, figure_in_words, median, megabytes, speed
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.words.verdicts import kind_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
@@ -111,14 +111,13 @@ def print_models(results: Mapping[str, EvaluationResult], console: Console) -> N
     found = ModelRows.of(results)
     columns: list[Column[ModelRow]] = []
     if (name := found.figure) is not None:
-        is_share = found.metric is not None and found.metric.is_share
-        columns.append(Column(found.heading, lambda row: _number(row.figure(name), is_share)))
+        columns.append(Column(found.heading, lambda row: _figure(row.figure(name), found.metric)))
     columns += [
         Column("verdict", verdict_of),
         Column("p50", _of_times(lambda row: median(row.configuration.inference_latency))),  # type: ignore[arg-type]
         Column("vs ref", _of_times(_speed)),
         Column("delegated", _of_times(lambda row: delegated(row.configuration))),
-        Column("model MB", lambda row: f"{row.result.model.size_bytes / 1e6:.2f}"),
+        Column("model MB", lambda row: megabytes(row.result.model.size_bytes)),
     ]
     if (front := found.on_front) is not None:
         best = [row for row, is_on in zip(found.rows, front, strict=True) if is_on]
@@ -133,10 +132,8 @@ def print_models(results: Mapping[str, EvaluationResult], console: Console) -> N
     print_columns(names, ranked(columns), found.rows, console)
 
 
-def _number(value: float, is_share: bool) -> str:
-    if math.isnan(value):
-        return "-"
-    return f"{100 * value:.2f} %" if is_share else f"{value:.4g}"
+def _figure(value: float, metric: Metric | None) -> str:
+    return "-" if math.isnan(value) else figure_in_words(value, metric)
 
 
 def verdict_of(row: ModelRow) -> str:

@@ -17,7 +17,7 @@ from evaltools.gates.suite_result import (
     SuiteResult,
     SuiteRow,
 )
-from evaltools.report.tables.cells import milliseconds, says_something
+from evaltools.report.tables.cells import milliseconds, percent, times_as_fast
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.words.verdicts import kind_in_words, verdict_in_words
 from evaltools.text import printable
@@ -52,7 +52,7 @@ class SuiteLine(Struct, frozen=True):
     @property
     def accuracy(self) -> str:
         """The accuracy of a task with a ground truth."""
-        return "" if self.row is None or self.row.accuracy is None else f"{100 * self.row.accuracy:.2f} %"
+        return "" if self.row is None or self.row.accuracy is None else percent(self.row.accuracy)
 
     @property
     def time(self) -> str:
@@ -64,9 +64,7 @@ class SuiteLine(Struct, frozen=True):
         """How many times as fast, with the interval where that says something."""
         if self.row is None or self.row.speed is None:
             return ""
-        interval = self.row.speed_interval
-        span = f" [{interval.low:.2f}, {interval.high:.2f}]" if interval and says_something(interval) else ""
-        return f"{self.row.speed:.2f}x{span}"
+        return times_as_fast(self.row.speed, self.row.speed_interval)
 
     @property
     def delegated(self) -> str:

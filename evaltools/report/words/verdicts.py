@@ -53,18 +53,18 @@ def change_in_words(verdict: Verdict) -> str:
         return unchanged
     if verdict.reasons and (verdict.low is None or verdict.high is None):
         return _without_interval(verdict)
-    change, span = 100 * (verdict.change or 0.0), f"[{in_points(verdict.low)}, {in_points(verdict.high)}]"
+    change = change_with_interval(verdict, is_share=True)
     within = "" if verdict.margin is None else f" within {100 * verdict.margin:g} points"
     if verdict.kind == "equivalent":
-        return f"equivalent{within}: {change:+.2f} points {span}"
+        return f"equivalent{within}: {change}"
     if verdict.kind in ("worse", "better"):
-        return f"{'WORSE' if verdict.kind == 'worse' else 'better'} by {abs(change):.2f} points {span}"
-    return f"not decided: {change:+.2f} points {span}{_needed(verdict, within)}"
+        return f"{'WORSE' if verdict.kind == 'worse' else 'better'} by {change.lstrip('+-')}"
+    return f"not decided: {change}{_needed(verdict, within)}"
 
 
 def _without_interval(verdict: Verdict) -> str:
     """The change, if it is known, and why nothing says how sure it is."""
-    change = [] if verdict.change is None else [f"{100 * verdict.change:+.2f} points"]
+    change = [] if verdict.change is None else [f"{in_points(verdict.change)} points"]
     return f"{verdict.kind}: {'; '.join([*change, reasons_in_words(verdict.reasons)])}"
 
 
@@ -93,9 +93,23 @@ def score_change_in_words(verdict: Verdict) -> str:
         return unchanged
     within = "" if verdict.margin is None else f" within {verdict.margin:g}"
     words = {"worse": "WORSE", "equivalent": f"equivalent{within}"}
-    span = "" if verdict.low is None or verdict.high is None else f" [{verdict.low:+.3g}, {verdict.high:+.3g}]"
     needed = _needed(verdict, within) if within else ""
-    return f"{words.get(verdict.kind, verdict.kind)}: {verdict.change:+.3g}{span}{needed}"
+    return f"{words.get(verdict.kind, verdict.kind)}: {change_with_interval(verdict, is_share=False)}{needed}"
+
+
+def change_with_interval(verdict: Verdict, is_share: bool) -> str:
+    """The change, of a share in points, with its interval where it has one.
+
+    >>> change_with_interval(Verdict("worse", "iou", change=-0.027, low=-0.033, high=-0.021), is_share=False)
+    '-0.027 [-0.033, -0.021]'
+    """
+    ends = [end for end in (verdict.low, verdict.high) if end is not None]
+    span = f" [{', '.join(_signed(end, is_share) for end in ends)}]" if len(ends) == 2 else ""
+    return f"{_signed(verdict.change or 0.0, is_share)}{' points' if is_share else ''}{span}"
+
+
+def _signed(change: float, is_share: bool) -> str:
+    return in_points(change) if is_share else f"{change:+.3g}"
 
 
 def verdict_in_words(verdict: Verdict) -> str:

@@ -387,7 +387,7 @@ def test_baselines_are_told_over_time() -> None:
     new = replace(made, environment=replace(made.environment, started_at="2026-03-01"))
     page = read(Sources({"r": new}, baselines=[old]))
     (chart,) = [svg for svg in page.all("svg") if "top1 over time" in svg.attributes["aria-label"]]
-    assert "2026-01-01, xnnpack: 50 %; 2026-03-01, reference: 50 %" in chart.attributes["aria-label"]
+    assert "2026-01-01, xnnpack: 50.00 %; 2026-03-01, reference: 50.00 %" in chart.attributes["aria-label"]
 
 
 def test_limits_are_told_first() -> None:

@@ -63,9 +63,9 @@ def test_accuracy_needs_no_reference() -> None:
             *("result", "model", "configuration", "top-1", "p50", "delegated", "model MB", "on the front"),
             *("examples", "machine", "versions"),
         ],
-        ["a", "a", "test", "50 %", "1 ms", "9/10", "0.00", "yes", *own],
-        ["b", "b", "test", "75 %", "2 ms", "9/10", "0.00", "yes", *own],
-        ["c", "c", "test", "50 %", "3 ms", "9/10", "0.00", "", *own],
+        ["a", "a", "test", "50.00 %", "1 ms", "9/10", "0.00", "yes", *own],
+        ["b", "b", "test", "75.00 %", "2 ms", "9/10", "0.00", "yes", *own],
+        ["c", "c", "test", "50.00 %", "3 ms", "9/10", "0.00", "", *own],
     ]
     labels = [svg.attributes["aria-label"] for svg in read(sources).all("svg")]
     assert any("On the front, where none is as good and as fast: a, test: 50 at 1 ms" in label for label in labels)
@@ -138,10 +138,10 @@ def test_host_and_phone_stand_in_one_table() -> None:
     headings, *rows = table(markdown(Sources({"host": host, "phone": phone})), "All together: imagenet")
     shown = [headings.index(name) for name in ("result", "configuration", "top-1", "verdict", "p50", "machine")]
     assert [[cells[place] for place in shown] for cells in rows] == [
-        ["host", "reference", "50 %", "", "2 ms", "c, 2 CPUs"],
-        ["host", "xnnpack", "50 %", "worse", "2 ms", "c, 2 CPUs"],
-        ["phone", "reference", "50 %", "", "0.5 ms", "Pixel 7 R58M (Google GS201)"],
-        ["phone", "xnnpack", "50 %", "worse", "0.5 ms", "Pixel 7 R58M (Google GS201)"],
+        ["host", "reference", "50.00 %", "", "2 ms", "c, 2 CPUs"],
+        ["host", "xnnpack", "50.00 %", "worse", "2 ms", "c, 2 CPUs"],
+        ["phone", "reference", "50.00 %", "", "0.5 ms", "Pixel 7 R58M (Google GS201)"],
+        ["phone", "xnnpack", "50.00 %", "worse", "0.5 ms", "Pixel 7 R58M (Google GS201)"],
         ["phone", "gpu", "-", "not measured", "-", "Pixel 7 R58M (Google GS201)"],
     ]
 
@@ -222,15 +222,17 @@ def release(day: int, top1: float, milliseconds: float, sha256: str = "00", mach
 def test_releases_have_a_table_an_answer_and_a_line() -> None:
     sources = Sources(baselines=[release(2, 0.75, 1), release(1, 0.5, 2)])
     text = markdown(sources)
-    assert "* **test**: top-1 50 % at first, 75 % now; latency_ms 2 ms at first, 1 ms now" in text.replace("\\", "")
+    assert "* **test**: top-1 50.00 % at first, 75.00 % now; latency_ms 2 ms at first, 1 ms now" in text.replace(
+        "\\", ""
+    )
     headings, latest, first = table(text, "From release to release")
     assert headings == ["measured", "configuration", "top-1", "latency\\_ms", "with", "model (content)"]
-    assert latest[:4] == ["2026-01-02", "test", "75 %", "1 ms"]
-    assert first[:4] == ["2026-01-01", "test", "50 %", "2 ms"]
+    assert latest[:4] == ["2026-01-02", "test", "75.00 %", "1 ms"]
+    assert first[:4] == ["2026-01-01", "test", "50.00 %", "2 ms"]
     page = read(sources)
     assert page.all("h1")[0].text == "imagenet of m.tflite: releases"
     labels = [svg.attributes["aria-label"] for svg in page.all("svg")]
-    assert any("2026-01-01, test: 50 %; 2026-01-02, test: 75 %" in label for label in labels)
+    assert any("2026-01-01, test: 50.00 %; 2026-01-02, test: 75.00 %" in label for label in labels)
 
 
 def test_lines_over_releases_have_the_unit_of_the_table() -> None:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from PIL import Image, ImageOps
 
+from evaltools.report.tables.cells import megabytes
 from evaltools.result.section import Frame, Gallery, Linked, Picture
 from evaltools.result.small_pictures import Panel
 
@@ -72,7 +73,7 @@ def linked(file: Linked, folders: Sequence[Path], page_folder: Path | None) -> F
             continue
         if path.is_file():
             address = "" if page_folder is None else f"./{quote(Path(os.path.relpath(path, page_folder)).as_posix())}"
-            return Found(address, f"{size / 1e6:.2f} MB")
+            return Found(address, f"{megabytes(size)} MB")
     return Found("", "not found any more")
 
 

@@ -8,8 +8,8 @@ from typing import Final
 from evaltools.metrics.metric import Metric
 from evaltools.report.page.charts.figures import Spread, intervals_chart
 from evaltools.report.page.content.page import first_few, sentences, some_of
-from evaltools.report.tables.cells import p_value
-from evaltools.report.words.verdicts import verdict_in_words
+from evaltools.report.tables.cells import figure_in_words, p_value
+from evaltools.report.words.verdicts import change_with_interval, in_points, verdict_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, Tone, path_to
 from evaltools.result.verdict import Verdict
@@ -77,19 +77,6 @@ def _figure(entry: ConfigurationResult, name: str, metric: Metric | None, path: 
     return Number(figure_in_words(value, metric), value, path)
 
 
-def figure_in_words(value: float | None, metric: Metric | None) -> str:
-    """A figure with its unit, a share in percent.
-
-    >>> figure_in_words(0.715, Metric("top1", "", lambda *_: 0.0, is_share=True)), figure_in_words(None, None)
-    ('71.5 %', 'no number')
-    """
-    if value is None:
-        return "no number"
-    if metric is not None and metric.is_share:
-        return f"{100 * value:.4g} %"
-    return f"{value:.4g} {metric.unit if metric is not None else ''}".rstrip()
-
-
 def _verdicts(judged: Iterable[tuple[int, int, ConfigurationResult, Verdict]]) -> Table:
     rows = []
     for place, number, entry, verdict in judged:
@@ -123,7 +110,7 @@ def _is_share(verdict: Verdict) -> bool:
 def _change(value: float | None, is_share: bool, path: str) -> Cell:
     if value is None:
         return "-"
-    return Number(f"{100 * value:+.2f} points" if is_share else f"{value:+.3g}", value, path)
+    return Number(f"{in_points(value)} points" if is_share else f"{value:+.3g}", value, path)
 
 
 def _changes(judged: Sequence[tuple[ConfigurationResult, Verdict]]) -> Chart | None:
@@ -149,23 +136,10 @@ def _changes(judged: Sequence[tuple[ConfigurationResult, Verdict]]) -> Chart | N
     margin = shown[0][1].margin
     axis = f"change of {heading} in {unit}" if unit else f"change of {heading}"
     spec = intervals_chart(spreads, axis, 0.0, factor * (margin or 0.0))
-    told = first_few([f"{entry.name} {_change_told(verdict)}" for entry, verdict in shown])
+    told = first_few([f"{entry.name} {change_with_interval(verdict, _is_share(verdict))}" for entry, verdict in shown])
     band = "" if margin is None else f"The band is what counts as no change: ±{factor * margin:g} {unit}".rstrip()
     said = sentences(told, band, some_of(len(shown), len(every), "configurations"))
     return Chart(f"Change of {heading} against {shown[0][1].against}", spec, said)
-
-
-def _change_told(verdict: Verdict) -> str:
-    """The change with its interval, without what the table says of it."""
-    factor, unit = (100, " points") if _is_share(verdict) else (1, "")
-    if verdict.change is None:
-        return "without a number"
-    span = (
-        ""
-        if verdict.low is None or verdict.high is None
-        else (f" [{factor * verdict.low:+.3g}, {factor * verdict.high:+.3g}]")
-    )
-    return f"{factor * verdict.change:+.3g}{unit}{span}"
 
 
 def tone_of_verdict(verdict: Verdict | None) -> Tone:

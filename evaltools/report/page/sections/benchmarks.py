@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from evaltools.metrics.op_profile import OpProfile, explained_share, op_figures, total_us
 from evaltools.report.page.charts.figures import Spread, intervals_chart
-from evaltools.report.page.charts.times import bars_chart, moments_chart
+from evaltools.report.page.charts.times import bars_chart
 from evaltools.report.page.content.page import Saying, each_step_once, first_few, sentences, some_of
-from evaltools.report.page.sections.speed import each_run
+from evaltools.report.page.sections.speed import each_run, moments, temperatures, time_cell
 from evaltools.report.tables.benchmark import after_benchmark, label, rows_by_latency, versus_first
-from evaltools.report.tables.cells import milliseconds, three_digits
+from evaltools.report.tables.cells import megabytes, milliseconds, three_digits
 from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.report.tables.shown_figures import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Conditions
@@ -137,29 +137,28 @@ def _times(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Table:
         cells: list[Cell] = [label(result, row)]
         if figures is None:
             cells += [
-                _time(shown.median_us, f"{path}/logged/median_us"),
-                _time(shown.average_us, f"{path}/logged/avg_us"),
+                time_cell(shown.median_us, f"{path}/logged/median_us"),
+                time_cell(shown.average_us, f"{path}/logged/avg_us"),
+                "-",
+                "-",
+                time_cell(shown.load_us),
+                time_cell(shown.first_run_us),
             ]
-            cells += ["-", "-", _time(shown.load_us), _time(shown.first_run_us)]
         else:
             cells += [
-                _time(figures.inference.p50_us, f"{path}/figures/inference/p50_us"),
-                _time(figures.inference.avg_us, f"{path}/figures/inference/avg_us"),
-                _time(figures.percentiles.get("95"), f"{path}/figures/percentiles/95"),
-                _time(figures.run_and_read.p50_us, f"{path}/figures/run_and_read/p50_us"),
-                _time(figures.init.p50_us, f"{path}/figures/init/p50_us"),
-                _time(figures.first_run.p50_us, f"{path}/figures/first_run/p50_us"),
+                time_cell(figures.inference.p50_us, f"{path}/figures/inference/p50_us"),
+                time_cell(figures.inference.avg_us, f"{path}/figures/inference/avg_us"),
+                time_cell(figures.percentiles.get("95"), f"{path}/figures/percentiles/95"),
+                time_cell(figures.run_and_read.p50_us, f"{path}/figures/run_and_read/p50_us"),
+                time_cell(figures.init.p50_us, f"{path}/figures/init/p50_us"),
+                time_cell(figures.first_run.p50_us, f"{path}/figures/first_run/p50_us"),
             ]
         cells += ["-" if shown.peak_mb is None else Number(f"{shown.peak_mb:.1f} MB", shown.peak_mb)]
         size = result.models[row.model].size_bytes
-        cells += [Number(f"{size / 1e6:.2f} MB", size, f"models/{row.model}/size_bytes")]
+        cells += [Number(f"{megabytes(size)} MB", size, f"models/{row.model}/size_bytes")]
         rows.append(cells)
     columns = ("configuration", "median", "average", "p95", "with reading", "load", "first run", "peak memory", "model")
     return Table("Times of one run, and what it needs", columns, rows)
-
-
-def _time(value: float | None, path: str = "") -> Cell:
-    return "-" if value is None else Number(milliseconds(value), value, path)
 
 
 def medians(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart:
@@ -193,41 +192,29 @@ def _memory(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | N
         memory = row.rounds[0].memory if row.rounds else None
         if memory is None:
             continue
-        moments = {
+        sizes = {
             "start": memory.start_kb,
             "opened": memory.init_kb,
             "after the runs": memory.steady_kb,
             "peak": memory.peak_kb,
         }
-        known = {name: kb / _MB for name, kb in moments.items() if kb is not None}
+        known = {name: kb / _MB for name, kb in sizes.items() if kb is not None}
         if len(known) > 1:
             found[label(result, row)] = known
     if not found:
         return None
     told = [f"{name}: {', '.join(f'{moment} {mb:.1f} MB' for moment, mb in by.items())}" for name, by in found.items()]
-    return _moments("Memory of the process", found, "MB", told)
+    return moments("Memory of the process", found, "MB", told, "configurations")
 
 
 def _warmth(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | None:
     """The hottest sensor before and after the rounds, where there are sensors."""
-    found = {}
-    for row in timed:
-        if not row.rounds:
-            continue
-        first, last = _hottest(row.rounds[0].before), _hottest(row.rounds[-1].after)
-        if first is not None and last is not None:
-            found[label(result, row)] = {"before": first, "after": last}
-    if not found:
-        return None
-    told = [f"{name}: {by['before']:.1f} to {by['after']:.1f} °C" for name, by in found.items()]
-    return _moments("Hottest sensor before and after", found, "°C", told)
-
-
-def _moments(caption: str, found: Mapping[str, Mapping[str, float]], unit: str, told: Sequence[str]) -> Chart:
-    """The first configurations, as many as can be told apart."""
-    shown = dict(list(found.items())[:_MOST_DRAWN])
-    said = sentences(first_few(told), some_of(len(shown), len(found), "configurations"))
-    return Chart(caption, moments_chart(shown, unit), said)
+    found = {
+        label(result, row): (_hottest(row.rounds[0].before), _hottest(row.rounds[-1].after))
+        for row in timed
+        if row.rounds
+    }
+    return temperatures(found, "configurations")
 
 
 def _hottest(conditions: Conditions) -> float | None:

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from evaltools.report.page.charts.look import colours_of
 from evaltools.report.page.charts.times import shares_chart
 from evaltools.report.page.content.page import Saying
-from evaltools.report.page.sections.accuracy import figure_in_words, tone_of
-from evaltools.report.tables.cells import median, p_value
+from evaltools.report.page.sections.accuracy import tone_of
+from evaltools.report.tables.cells import figure_in_words, median, p_value
 from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.report.tables.execution import advice_in_words, shares_in_words
 from evaltools.report.tables.models import ModelRows

@@ -20,12 +20,14 @@ from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.report.tables.locate import (
     BY_NAME,
     compared_operators,
+    error_in_words,
+    is_endless,
     shown_operators,
     why_not_compared,
     with_short_names,
 )
 from evaltools.report.words.locate import answer_lines, culprit_lines
-from evaltools.result.locate import Errors, LocateResult, Operator
+from evaltools.result.locate import Errors, LocateResult, Operator, Unit
 from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table, Tone
 from evaltools.text import shortened
 
@@ -73,15 +75,11 @@ def layers(result: LocateResult, source: str = "") -> Section:
 
 def _layer(operator: Operator) -> Layer:
     local = None
-    if operator.local is not None and _is_endless(operator.local):
+    if is_endless(operator.local):
         local = math.inf
     elif operator.local is not None and operator.tolerance:
         local = operator.local.worst / operator.tolerance
     return Layer(operator.index, local, _tone(operator), operator.ran_on)
-
-
-def _is_endless(errors: Errors) -> bool:
-    return errors.first_not_finite is not None or not math.isfinite(errors.worst)
 
 
 def _tone(operator: Operator) -> Tone:
@@ -127,16 +125,15 @@ def _table(result: LocateResult) -> Table:
     shown = shown_operators(result)
     for operator in shown:
         path = f"operators/{places[operator.index]}"
-        unit = " steps" if operator.unit == "steps" else ""
         rows.append(
             [
                 Number(str(operator.index), operator.index, f"{path}/index"),
                 operator.name,
                 shortened(operator.tensor, _LONGEST_NAME),
                 operator.ran_on,
-                _error(operator.local, unit, f"{path}/local/worst"),
+                _error(operator.local, operator.unit, f"{path}/local/worst"),
                 _number(operator.tolerance, f"{path}/tolerance"),
-                _error(operator.accumulated, unit, f"{path}/accumulated/worst"),
+                _error(operator.accumulated, operator.unit, f"{path}/accumulated/worst"),
                 _number(operator.gain, f"{path}/gain"),
                 operator.status + (f": {operator.reason}" if operator.reason else ""),
             ]
@@ -158,7 +155,7 @@ def _table_by_name(result: LocateResult) -> Table:
                 Number(str(operator.index), operator.index, f"{path}/index"),
                 operator.name,
                 shortened(operator.tensor, _LONGEST_NAME),
-                _error(found, "", f"{path}/accumulated/worst"),
+                _error(found, "absolute", f"{path}/accumulated/worst"),
                 "" if sqnr is None else Number(f"{sqnr:.1f} dB", sqnr),
                 _number(operator.gain, f"{path}/gain"),
                 why_not_compared(operator),
@@ -169,12 +166,9 @@ def _table_by_name(result: LocateResult) -> Table:
     return Table("Operators where the error grows most", columns, rows, below)
 
 
-def _error(found: Errors | None, unit: str, path: str) -> Cell:
-    if found is None:
-        return ""
-    if _is_endless(found):
-        return "NaN or inf"
-    return Number(f"{found.worst:.3g}{unit}", found.worst, path)
+def _error(found: Errors | None, unit: Unit, path: str) -> Cell:
+    text = error_in_words(found, unit)
+    return text if found is None or is_endless(found) else Number(text, found.worst, path)
 
 
 def _number(value: float | None, path: str) -> Cell:

@@ -8,9 +8,9 @@ from typing import Final
 from evaltools.report.page.charts.look import colours_of
 from evaltools.report.page.charts.times import shares_chart
 from evaltools.report.page.content.page import sentences, some_of
-from evaltools.report.tables.cells import device_text
+from evaltools.report.tables.cells import delegate_name, megabytes
 from evaltools.result.benchmark import BenchmarkRow
-from evaltools.result.evaluation import ConfigurationResult, DelegateUsed
+from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.model import Model, Tensor
 from evaltools.result.section import Cell, Chart, Lines, Number, Section, Table
 from evaltools.text import shortened
@@ -54,17 +54,12 @@ def _row(entry: Opened, name: str, path: str) -> Sequence[Cell]:
     return (
         name,
         f"{runtime.package} {runtime.version}, {runtime.kernels} kernels{threads}",
-        ", ".join(map(_delegate, entry.delegates)) or "none",
+        ", ".join(map(delegate_name, entry.delegates)) or "none",
         *nodes,
         ", ".join(partitions) or "-",
         _left(entry),
         "; ".join([*said, *evidence]),
     )
-
-
-def _delegate(entry: DelegateUsed) -> str:
-    added = "" if entry.requested else " (added by the runtime)"
-    return f"{entry.name}{added}{device_text(entry.device, entry.is_cpu)}"
 
 
 def _left(entry: Opened) -> str:
@@ -106,7 +101,7 @@ def _models(models: Sequence[Model]) -> list[Table]:
     """All that is known of the only model; of several, a row each."""
     if len(models) == 1:
         return [_model(models[0])]
-    rows = [(each.file, f"{each.size_bytes / 1e6:.2f} MB", str(each.node_count), each.sha256) for each in models]
+    rows = [(each.file, f"{megabytes(each.size_bytes)} MB", str(each.node_count), each.sha256) for each in models]
     return [Table("The models", ("file", "size", "nodes", "sha256"), rows)]
 
 
@@ -115,7 +110,7 @@ def _model(model: Model) -> Table:
     rows: list[Sequence[Cell]] = [
         ("file", model.file),
         ("sha256", model.sha256),
-        ("size", f"{model.size_bytes / 1e6:.2f} MB, {model.node_count} nodes"),
+        ("size", f"{megabytes(model.size_bytes)} MB, {model.node_count} nodes"),
         *((kind, _tensor(each)) for kind, each in tensors[:_MOST_TENSORS]),
     ]
     return Table("The model", (), rows, some_of(min(len(tensors), _MOST_TENSORS), len(tensors), "tensors"))

@@ -10,7 +10,7 @@ from evaltools.gates.history import History
 from evaltools.metrics.metric import Metric
 from evaltools.report.page.charts.figures import Release, releases_chart
 from evaltools.report.page.content.page import Part, Saying, first_few
-from evaltools.report.page.sections.accuracy import figure_in_words
+from evaltools.report.tables.cells import figure_in_words
 from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table
 from evaltools.task_kind import all_metrics, metric_named
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import shlex
-import statistics
 from collections.abc import Sequence
 from typing import Final
 
 from evaltools.report.page.charts.look import colours_of
-from evaltools.report.page.charts.times import bars_chart, moments_chart, over_time_chart, shares_chart
+from evaltools.report.page.charts.times import bars_chart, over_time_chart, shares_chart
 from evaltools.report.page.content.page import first_few, sentences, some_of
+from evaltools.report.page.sections.speed import temperatures, time_cell
 from evaltools.report.tables.capture import models_in_words, run_in_words
+from evaltools.report.tables.device import model_of
 from evaltools.report.tables.execution import advice_in_words, shares_in_words
 from evaltools.result.capture import ModelsCapture, RunCapture
-from evaltools.result.device_run import DevicePart, DeviceRun, hottest, invokes_us
+from evaltools.result.device_run import DeviceRun, hottest, median_us
 from evaltools.result.evaluation import Environment, EvaluationResult, ExecutionUsed, FailedExample, ProcessMemory
 from evaltools.result.section import Block, Cell, Chart, Files, Lines, Linked, Number, Section, Table, path_to
 
@@ -31,7 +32,6 @@ _OF_A_CAPTURE: Final = "trace.json"
 _MOST_WORKERS: Final = 32
 _MOST_PROCESSES: Final = 8
 _MOST_CONFIGURATIONS: Final = 4
-_MOST_DRAWN: Final = 8
 
 
 def origin(environment: Environment, failed: Sequence[FailedExample] | None = None) -> Section:
@@ -141,9 +141,11 @@ def devices(run: DeviceRun | None) -> Section | None:
     """A row per device, temperatures before and after, and what was lost; None for a run on this computer alone."""
     if run is None:
         return None
-    parts = {facts.serial: [part for part in run.parts if part.serial == facts.serial] for facts in run.devices}
-    blocks: list[Block] = [_devices(run, parts)]
-    warmth = _warmth(parts)
+    blocks: list[Block] = [_devices(run)]
+    parts = {serial: of for serial, of in run.parts_by_serial.items() if of}
+    warmth = temperatures(
+        {name: (hottest(of[0].before), hottest(of[-1].after)) for name, of in parts.items()}, "devices"
+    )
     blocks += [] if warmth is None else [warmth]
     said = [
         f"part {part.index + 1} of {part.count} was lost by {attempt.serial} after {attempt.elapsed_s:.0f} s "
@@ -155,9 +157,9 @@ def devices(run: DeviceRun | None) -> Section | None:
     return Section("Devices", [*blocks, *([Lines(said)] if said else [])])
 
 
-def _devices(run: DeviceRun, parts: dict[str, list[DevicePart]]) -> Table:
-    found = dict.fromkeys(figures.configuration for part in run.parts for figures in part.figures)
-    names = list(found)[:_MOST_CONFIGURATIONS]
+def _devices(run: DeviceRun) -> Table:
+    parts, found = run.parts_by_serial, run.configurations
+    names = found[:_MOST_CONFIGURATIONS]
     rows: list[Sequence[Cell]] = []
     for facts in run.devices:
         of = parts[facts.serial]
@@ -165,35 +167,13 @@ def _devices(run: DeviceRun, parts: dict[str, list[DevicePart]]) -> Table:
         rows.append(
             [
                 facts.serial,
-                " ".join(text for text in (facts.model, facts.soc and f"({facts.soc})") if text),
+                model_of(facts),
                 Number(str(len(of)), len(of)),
                 Number(str(examples), examples),
                 Number(f"{spent:.1f} s", spent),
-                *(_median(of, name) for name in names),
+                *(time_cell(median_us(of, name)) for name in names),
             ]
         )
     columns = ("device", "model", "parts", "examples", "time", *(f"p50 {name}" for name in names))
     left = some_of(len(names), len(found), "configurations")
     return Table(f"{run.program} on each device", columns, rows, left)
-
-
-def _median(parts: Sequence[DevicePart], name: str) -> Cell:
-    times = invokes_us(parts, name)
-    if not times:
-        return "-"
-    middle = statistics.median(times)
-    return Number(f"{middle / 1000:.3g} ms", middle)
-
-
-def _warmth(parts: dict[str, list[DevicePart]]) -> Chart | None:
-    found = {}
-    for serial, of in parts.items():
-        first, last = (hottest(of[0].before), hottest(of[-1].after)) if of else (None, None)
-        if first is not None and last is not None:
-            found[serial] = {"before": first, "after": last}
-    if not found:
-        return None
-    told = [f"{serial}: {by['before']:.1f} to {by['after']:.1f} °C" for serial, by in found.items()]
-    shown = dict(list(found.items())[:_MOST_DRAWN])
-    said = sentences(first_few(told), some_of(len(shown), len(found), "devices"))
-    return Chart("Hottest sensor before and after", moments_chart(shown, "°C"), said)

@@ -11,9 +11,8 @@ from evaltools.gates.baseline import digest_of_examples
 from evaltools.report.page.charts.look import colours_of
 from evaltools.report.page.charts.times import shares_chart
 from evaltools.report.page.content.page import first_few, sentences
-from evaltools.report.page.sections.accuracy import figure_in_words
 from evaltools.report.page.sections.tradeoff import models_tradeoff
-from evaltools.report.tables.cells import delegated, median, milliseconds, speed
+from evaltools.report.tables.cells import delegated, figure_in_words, median, megabytes, milliseconds, speed
 from evaltools.report.tables.execution import shares_in_words
 from evaltools.report.tables.models import ModelRow, ModelRows, verdict_of
 from evaltools.report.tables.shown_figures import shown_figures
@@ -111,7 +110,7 @@ def _model_row(found: ModelRows, row: ModelRow, model: str, is_on: bool) -> Sequ
         "-" if latency is None else Number(median(latency), latency.p50_us),
         "" if reference is None else speed(entry, reference, result.latency_comparisons) or "-",
         f"FALLBACK, {delegated(entry)}" if entry.fallback else delegated(entry),
-        Number(f"{size / 1e6:.2f}", size),
+        Number(megabytes(size), size),
         "yes" if is_on else "",
         Number(str(result.examples_done), result.examples_done),
         machine_of(result.environment, result.device_run, entry.place),
@@ -160,7 +159,7 @@ def _benchmark_row(source: str, result: BenchmarkResult, row: BenchmarkRow) -> S
         row.name,
         "not measured" if time is None else Number(milliseconds(time), time),
         f"FALLBACK, {delegated(row)}" if row.fallback else delegated(row),
-        Number(f"{model.size_bytes / 1e6:.2f}", model.size_bytes),
+        Number(megabytes(model.size_bytes), model.size_bytes),
         machine_of(result.environment, result.device_run, row.name.rpartition("@")[2]),
         _in_words(_versions(result.environment.evaltools, row)),
     )

@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from evaltools.report.page.charts.figures import Spread, intervals_chart
-from evaltools.report.page.charts.times import MOST_POINTS, runs_chart
-from evaltools.report.page.content.page import sentences, some_of
-from evaltools.report.tables.cells import milliseconds, p_value, says_something, three_digits
+from evaltools.report.page.charts.times import MOST_POINTS, moments_chart, runs_chart
+from evaltools.report.page.content.page import first_few, sentences, some_of
+from evaltools.report.tables.cells import drifts_in_words, milliseconds, paired_speed, says_something, three_digits
 from evaltools.report.tables.execution import conditions_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
 from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table
-from evaltools.stats.latency_ratio import is_clear
 from evaltools.task_kind import kind_of
 
 _MOST_CONFIGURATIONS: Final = 8
+_MOST_DRAWN: Final = 8
+_OF_LATENCY: Final = ("p50_us", "p90_us", "avg_us", "min_us", "max_us")
 _MOST_INTERVALS: Final = 24
 
 
@@ -43,16 +44,7 @@ def _latencies(timed: Sequence[tuple[int, ConfigurationResult]]) -> Table:
         rows.append(
             [
                 entry.name,
-                *(
-                    _time(value, f"{path}/inference_latency/{name}")
-                    for name, value in (
-                        ("p50_us", latency.p50_us),
-                        ("p90_us", latency.p90_us),
-                        ("avg_us", latency.avg_us),
-                        ("min_us", latency.min_us),
-                        ("max_us", latency.max_us),
-                    )
-                ),
+                *(time_cell(getattr(latency, name), f"{path}/inference_latency/{name}") for name in _OF_LATENCY),
                 Number(str(latency.count), latency.count, f"{path}/inference_latency/count"),
                 _megabytes(entry.peak_memory_mb, f"{path}/peak_memory_mb"),
             ]
@@ -61,7 +53,8 @@ def _latencies(timed: Sequence[tuple[int, ConfigurationResult]]) -> Table:
     return Table("Time of one run (invoke)", columns, rows)
 
 
-def _time(value: float | None, path: str) -> Cell:
+def time_cell(value: float | None, path: str = "") -> Cell:
+    """Microseconds as milliseconds, ``-`` where there is no time."""
     return "-" if value is None else Number(milliseconds(value), value, path)
 
 
@@ -80,8 +73,7 @@ def _ratios(result: EvaluationResult) -> Chart | None:
             known = each.interval if each.interval is not None and says_something(each.interval) else None
             low, high = (1 / known.high, 1 / known.low) if known is not None else (None, None)
             spreads.append(Spread(entry.name, 1 / each.ratio, low, high))
-            span = f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else ""
-            told.append(f"{entry.name} {1 / each.ratio:.2f}x{span} the speed of {reference.name}, {each.pairs} pairs")
+            told.append(f"{entry.name} {paired_speed(each)} the speed of {reference.name}, {each.pairs} pairs")
     if not spreads:
         return None
     spec = intervals_chart(spreads[:_MOST_INTERVALS], "times as fast (95 % interval)", 1.0)
@@ -108,15 +100,7 @@ def _said(result: EvaluationResult) -> list[str]:
         if execution.startup_seconds:
             phases = ", ".join(f"{name} {spent:.2g} s" for name, spent in execution.startup_seconds.items())
             said.append(f"until the first example was finished: {phases}")
-    for entry in result.configurations:
-        drift = entry.latency_drift
-        if drift is not None and is_clear(drift):
-            word = "rose" if drift.change > 0 else "fell"
-            said.append(
-                f"{entry.name}: its times {word} by {100 * abs(drift.change):.0f} % while they were measured "
-                f"({p_value(drift.p_value)}): the machine was not quiet"
-            )
-    return said
+    return said + drifts_in_words(result.configurations)
 
 
 def each_run(
@@ -139,3 +123,21 @@ def each_run(
     points = f"At most {MOST_POINTS} runs of each are drawn, all in the JSON result" if is_bounded else ""
     left = some_of(len(timed), len(every), "configurations")
     return Chart(caption, runs_chart(timed, reference), sentences(told, points, left))
+
+
+def temperatures(found: Mapping[str, tuple[float | None, float | None]], what: str) -> Chart | None:
+    """The hottest sensor of each before and after; None where none has sensors."""
+    known = {
+        name: {"before": before, "after": after}
+        for name, (before, after) in found.items()
+        if before is not None and after is not None
+    }
+    told = [f"{name}: {by['before']:.1f} to {by['after']:.1f} °C" for name, by in known.items()]
+    return moments("Hottest sensor before and after", known, "°C", told, what) if known else None
+
+
+def moments(caption: str, found: Mapping[str, Mapping[str, float]], unit: str, told: Sequence[str], what: str) -> Chart:
+    """A line for each of the first, as many as can be told apart; ``what`` they are."""
+    shown = dict(list(found.items())[:_MOST_DRAWN])
+    said = sentences(first_few(told), some_of(len(shown), len(found), what))
+    return Chart(caption, moments_chart(shown, unit), said)
