@@ -25,7 +25,7 @@ from typing import Final
 import psutil
 
 from evaltools.errors import UsageError
-from evaltools.runtime.process.memory import peak_memory_kb
+from evaltools.runtime.process.isolated import peak_memory_kb
 
 _BYTES_PER_KB: Final = 1024
 _STATUS: Final = Path("/proc/self/status")

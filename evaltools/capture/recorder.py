@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from evaltools.capture.native_calls import INVOKE, Call
 from evaltools.engine.trace_format import Event, Track
 from evaltools.result.capture import CallFigures, ModelCalls
-from evaltools.runtime.coverage import DELEGATE_OP, covered_nodes, operators_left, original_operators
+from evaltools.runtime.interpreter import DELEGATE_OP, covered_nodes, operators_left, original_operators
 
 _CATEGORY: Final = "model"
 _NO_INTERPRETER: Final = (AttributeError, IndexError, RuntimeError, TypeError, ValueError)

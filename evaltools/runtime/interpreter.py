@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -23,8 +23,8 @@ from evaltools.delegates.external import EXTERNAL
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.model import ModelFile
-from evaltools.runtime.coverage import covered_nodes, operators_left, original_operators
 from evaltools.runtime.interrupts import deferred_interrupt
+from evaltools.runtime.registry import require_support
 from evaltools.runtime.session import (
     Array,
     DelegateCoverage,
@@ -34,7 +34,6 @@ from evaltools.runtime.session import (
     RuntimeFacts,
     TensorSpec,
 )
-from evaltools.runtime.support import require_support
 
 _LONGEST_REASON: Final = 1000
 _RESOLVERS: Final = {
@@ -42,6 +41,8 @@ _RESOLVERS: Final = {
     "builtin": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
     "reference": "BUILTIN_REF",
 }
+DELEGATE_OP: Final = "DELEGATE"
+Operator = Mapping[str, Any]
 
 
 class InterpreterRuntime(Struct, frozen=True):
@@ -291,3 +292,39 @@ def _specs(details: Sequence[dict[str, Any]]) -> tuple[TensorSpec, ...]:
         TensorSpec(detail["name"], np.dtype(detail["dtype"]), tuple(int(size) for size in detail["shape"]))
         for detail in details
     )
+
+
+def original_operators(operators: Sequence[Operator]) -> list[Operator]:
+    """The nodes of the model itself."""
+    return [operator for operator in operators if operator["op_name"] != DELEGATE_OP]
+
+
+def covered_nodes(partition: Operator, originals: Sequence[Operator]) -> frozenset[int]:
+    """Indices of the original nodes that one partition replaced.
+
+    After a delegate is applied the interpreter still lists the original nodes, followed by one ``DELEGATE`` entry per
+    partition. A partition covers the producers of its outputs, backwards until its inputs.
+
+    >>> first = {"index": 0, "op_name": "ADD", "inputs": [0, 0], "outputs": [1]}
+    >>> second = {"index": 1, "op_name": "MUL", "inputs": [1, 0], "outputs": [2]}
+    >>> sorted(covered_nodes({"index": 2, "op_name": "DELEGATE", "inputs": [0], "outputs": [2]}, [first, second]))
+    [0, 1]
+    """
+    producers = {int(tensor): operator for operator in originals for tensor in operator["outputs"]}
+    boundary = {int(tensor) for tensor in partition["inputs"]}
+    open_tensors = [int(tensor) for tensor in partition["outputs"]]
+    covered: set[int] = set()
+    while open_tensors:
+        tensor = open_tensors.pop()
+        producer = producers.get(tensor)
+        if producer is None or tensor in boundary or producer["index"] in covered:
+            continue
+        covered.add(int(producer["index"]))
+        open_tensors.extend(int(source) for source in producer["inputs"] if source >= 0)
+    return frozenset(covered)
+
+
+def operators_left(originals: Sequence[Operator], covered: frozenset[int]) -> dict[str, int]:
+    """Operators that stayed on the CPU, most frequent first."""
+    names = Counter(str(operator["op_name"]) for operator in originals if operator["index"] not in covered)
+    return dict(names.most_common())

@@ -13,9 +13,9 @@ from evaltools.errors import ConfigurationUnavailable, ModelError
 from evaltools.metrics.op_profile import OpProfile, explained_share, run_totals_us
 from evaltools.model import ModelFile, read_model
 from evaltools.model.contents import read_contents
-from evaltools.runtime.coverage import DELEGATE_OP, covered_nodes, original_operators
+from evaltools.runtime.interpreter import DELEGATE_OP, covered_nodes, original_operators
+from evaltools.runtime.profiler.events import execution_plan
 from evaltools.runtime.profiler.opening import KNOWN_VERSIONS, profile_operators
-from evaltools.runtime.profiler.plan import execution_plan
 from evaltools.runtime.session import Array
 from tests.realdata.conftest import zoo_models
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaltools.runtime.coverage import covered_nodes, operators_left, original_operators
+from evaltools.runtime.interpreter import covered_nodes, operators_left, original_operators
 
 
 def node(index: int, name: str, inputs: list[int], outputs: list[int]) -> dict[str, object]:

@@ -92,7 +92,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _install(given: GivenFlags) -> int:
-    from evaltools.runtime.compiled.software_gpu import default_folder
+    from evaltools.runtime.compiled.gpu import default_folder
     from evaltools.tasks.inspection.software_gpu import install
 
     by_itself, name = default_folder(os.environ), given.text("driver")

@@ -17,7 +17,7 @@ from evaltools.delegates.gpu import GPU
 from evaltools.delegates.npu import NPU
 from evaltools.delegates.option_text import parse_options
 from evaltools.errors import EvaltoolsError
-from evaltools.runtime.compiled.xnnpack_flags import xnnpack_flags
+from evaltools.runtime.compiled.xnnpack import xnnpack_flags
 
 FAILING, PASSING = "failing.tflite", "passing.tflite"
 PASSING_INPUT: Final = "passing_input_"

@@ -12,14 +12,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from evaltools.runtime.compiled.software_gpu import (
+from evaltools.runtime.compiled.gpu import (
     MANIFEST,
     VARIABLE,
     default_folder,
+    has_drivers,
     installed_driver,
     library_folders,
 )
-from evaltools.runtime.compiled.vulkan_drivers import has_drivers
 
 _WRONG, _RIGHT = 1, 0
 _LONGEST: Final = 4000

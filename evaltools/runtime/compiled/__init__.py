@@ -22,16 +22,15 @@ from evaltools.errors import ConfigurationUnavailable, InferenceError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime.compiled import gpu as compiled_gpu
 from evaltools.runtime.compiled import npu as compiled_npu
-from evaltools.runtime.compiled.cache import weight_cache
 from evaltools.runtime.compiled.messages import first_error
 from evaltools.runtime.compiled.proof import NotProven, Printed, prove
 from evaltools.runtime.compiled.source import Source, source_of
-from evaltools.runtime.compiled.xnnpack_flags import fp16_without_effect, xnnpack_flags
+from evaltools.runtime.compiled.xnnpack import fp16_without_effect, weight_cache, xnnpack_flags
 from evaltools.runtime.interrupts import deferred_interrupt
 from evaltools.runtime.litert import RUNTIME as INTERPRETER
-from evaltools.runtime.process.native_messages import native_messages
+from evaltools.runtime.process.printed import native_messages
+from evaltools.runtime.registry import require_support
 from evaltools.runtime.session import Array, Delegation, Inference, Opening, RuntimeFacts, TensorSpec
-from evaltools.runtime.support import require_support
 
 _PACKAGE: Final = "ai_edge_litert"
 _ACCELERATORS: Final = {GPU.name: compiled_gpu, NPU.name: compiled_npu}

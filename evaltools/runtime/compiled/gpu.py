@@ -1,26 +1,54 @@
-"""The GPU of LiteRT's ``CompiledModel``: a WebGPU accelerator on Vulkan, Metal or Direct3D."""
+"""The GPU of LiteRT's ``CompiledModel``, a WebGPU accelerator on Vulkan, Metal or Direct3D, and Vulkan's drivers.
+
+Where no driver is, one in software can be: ``evaltools doctor --install=software-gpu`` puts it into a folder. Nothing
+is set for the user's programs: the process of a configuration on the GPU loads that driver itself, and only on a
+machine whose Vulkan has no other, so that a real GPU is never replaced.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, MutableMapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import DelegateSettings
+from evaltools.documents import json_values
 from evaltools.runtime.compiled.messages import first_error
-from evaltools.runtime.compiled.software_gpu import take_software_gpu
-from evaltools.runtime.compiled.vulkan_drivers import describe_drivers
 
 _SOFTWARE: Final = (
     "a GPU in software is enough for numbers: evaltools doctor --install=software-gpu (docs/accelerators.md)"
 )
 _DYNAMIC: Final = re.compile(r"only supports static-sized tensors .*\(tensor#(\d+) is a dynamic-sized tensor\)")
 _NOT_APPLIED: Final = "Failed to modify graph with delegate"
+MANIFEST: Final = "icd.json"
+LOADER: Final = "libvulkan.so.1"
+VARIABLE: Final = "VK_DRIVER_FILES"
+_MISSING: Final = re.compile(r"(\S+): cannot open shared object file")
+_INSTEAD: Final = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
+_BESIDE: Final = "VK_ADD_DRIVER_FILES"
+_BELOW: Final = Path("vulkan", "icd.d")
+_FOLDERS: Final = (
+    ("XDG_CONFIG_HOME", "~/.config"),
+    ("XDG_CONFIG_DIRS", "/etc/xdg"),
+    ("", "/etc"),
+    ("XDG_DATA_HOME", "~/.local/share"),
+    ("XDG_DATA_DIRS", "/usr/local/share:/usr/share"),
+)
+LOADED_LATER: Final = {"nvidia": ("libEGL.so.1", "libegl1")}
+"""What a driver with such a name loads only when it looks for a GPU, and the package that has it.
+
+Measured with NVIDIA's 580.159 on an H200: without the library it finds none and says nothing.
+"""
+_OF_CONTAINERS: Final = (
+    "in a container, that of NVIDIA needs NVIDIA_DRIVER_CAPABILITIES with graphics; Mesa before 24 is too old"
+)
 
 
 def prepare(_settings: DelegateSettings) -> None:
@@ -63,3 +91,132 @@ def explain(messages: str) -> str:
             "when it runs; convert the model with fixed sizes, or leave --use_gpu out"
         )
     return first_error(messages)
+
+
+def default_folder(environment: Mapping[str, str]) -> Path:
+    """Where the driver lies unless another folder is named.
+
+    >>> default_folder({"XDG_CACHE_HOME": "/cache"}).as_posix()
+    '/cache/evaltools/software-gpu'
+    """
+    return Path(environment.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "evaltools" / "software-gpu"
+
+
+def installed_driver(folder: Path) -> Path | None:
+    """The library that the manifest of a folder names, None where driver or Vulkan's loader are not there."""
+    try:
+        library = Path(json_values((folder / MANIFEST).read_bytes())["ICD"]["library_path"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return library if library.is_file() and find(folder, LOADER) is not None else None
+
+
+def library_folders(folder: Path) -> list[Path]:
+    """Where the packages have libraries that programs look for by name."""
+    return sorted({file.parent for file in (folder / "root" / "usr" / "lib").glob("*-linux-gnu/*.so*")})
+
+
+def find(folder: Path, pattern: str) -> Path | None:
+    """The first file of that name among those that were unpacked."""
+    return next(iter(sorted((folder / "root").rglob(pattern))), None)
+
+
+def take_software_gpu(environment: MutableMapping[str, str]) -> None:
+    """Let Vulkan find the installed driver in this process, where nothing else says which driver to use.
+
+    What is found by name only while a process starts is loaded by its path beforehand. A library that cannot be loaded
+    is left to those who explain why there is no adapter.
+    """
+    folder = default_folder(environment)
+    driver, loader = installed_driver(folder), find(folder, LOADER)
+    manifest = str(folder / MANIFEST)
+    if sys.platform != "linux" or driver is None or loader is None:
+        return
+    if environment.get(VARIABLE) != manifest and has_drivers(environment):
+        return
+    environment[VARIABLE] = manifest
+    libraries = {file.name: file for below in library_folders(folder) for file in below.glob("*.so*")}
+    for library in (loader, driver):
+        with suppress(OSError):
+            _load(library, libraries)
+
+
+def _load(library: Path, others: Mapping[str, Path]) -> None:
+    """Load it after those that it needs and the machine does not have; a loaded library is found by its name."""
+    while True:
+        try:
+            ctypes.CDLL(str(library))
+            return
+        except OSError as error:
+            missing = _MISSING.match(str(error))
+            if missing is None or missing[1] not in others:
+                raise
+            _load(others[missing[1]], others)
+
+
+def describe_drivers(environment: Mapping[str, str]) -> str:
+    """What was found, driver by driver, and what to do about it.
+
+    The libraries are loaded into this process, as the loader does. Where manifests are looked for: the loader's own
+    document on its interface to drivers, "Driver Discovery on Linux".
+
+    >>> describe_drivers({"VK_DRIVER_FILES": "/nowhere/icd.json"})
+    'VK_DRIVER_FILES=/nowhere/icd.json is no manifest of a driver; name its .json file, or unset the variable'
+    """
+    variable = next((name for name in _INSTEAD if environment.get(name)), "")
+    found = _manifests(_paths(environment[variable]) if variable else _places(environment))
+    if found:
+        return "; ".join(map(_describe, found))
+    if variable:
+        stated = f"{variable}={environment[variable]}"
+        return f"{stated} is no manifest of a driver; name its .json file, or unset the variable"
+    return "none has a manifest in /usr/share/vulkan/icd.d or where else Vulkan looks; install the driver of the GPU"
+
+
+def has_drivers(environment: Mapping[str, str]) -> bool:
+    """Whether a variable names drivers, or a manifest of one lies where Vulkan looks."""
+    stated = any(environment.get(name) for name in (*_INSTEAD, _BESIDE))
+    return stated or bool(_manifests(_places(environment)))
+
+
+def _places(environment: Mapping[str, str]) -> list[Path]:
+    folders = [environment.get(variable) or default for variable, default in _FOLDERS]
+    below = [path.expanduser() / _BELOW for folder in folders for path in _paths(folder)]
+    return below + _paths(environment.get(_BESIDE, ""))
+
+
+def _manifests(places: Iterable[Path]) -> list[Path]:
+    found: list[Path] = []
+    for place in places:
+        found += sorted(place.glob("*.json")) if place.is_dir() else [place] if place.is_file() else []
+    return list(dict.fromkeys(found))
+
+
+def _paths(text: str) -> list[Path]:
+    return [Path(entry) for entry in text.split(os.pathsep) if entry]
+
+
+def _describe(manifest: Path) -> str:
+    try:
+        library = str(json_values(manifest.read_bytes())["ICD"]["library_path"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return f"{manifest} is no manifest of a driver ({type(error).__name__}: {error}); install the driver anew"
+    path = str(manifest.parent / library) if "/" in library else library
+    try:
+        ctypes.CDLL(path)
+    except OSError as error:
+        return f"{manifest} names {path}, which cannot be loaded: {error}; install what is missing"
+    for maker, (library, package) in LOADED_LATER.items():
+        if maker in Path(path).name and not _can_be_loaded(library):
+            return (
+                f"{path}, which {manifest} names, needs {library} to find a GPU, and it is missing: install {package}"
+            )
+    return f"{path}, which {manifest} names, can be loaded and finds no GPU that will do ({_OF_CONTAINERS})"
+
+
+def _can_be_loaded(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True

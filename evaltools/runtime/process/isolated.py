@@ -6,6 +6,7 @@ in the child. What native code prints goes to a file, whose end is quoted when t
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -21,7 +22,6 @@ from evaltools.model import ModelFile
 from evaltools.runtime.process.channel import Channel, WrongMessage
 from evaltools.runtime.process.child import ChildProcess, left_behind, log_length
 from evaltools.runtime.process.environments import packages_of
-from evaltools.runtime.process.memory import peak_memory_kb
 from evaltools.runtime.process.shared_arrays import Parcel, SharedArrays
 from evaltools.runtime.registry import Open, open_session
 from evaltools.runtime.session import Array, Crashes, Delegation, Inference, RuntimeFacts, Session, TensorSpec
@@ -35,6 +35,7 @@ _LEAVING: Final = "when it had released its model and delegates, at its exit"
 _SECONDS_BETWEEN_BELLS: Final = 0.2
 """A block takes about as long. Its parent may give a run up so much too early, since it waits from the last bell on."""
 Returned = TypeVar("Returned")
+_BYTES_PER_KB: Final = 1024
 
 
 class _Ready(Struct, frozen=True):
@@ -369,3 +370,13 @@ def _run(
         return error
     outputs = memory.put_outputs(slot, inference.outputs)
     return _RunDone(outputs, inference.invokes_us, inference.read_us, log_length(), peak_memory_kb())
+
+
+def peak_memory_kb() -> int:
+    """Largest resident memory of this process so far, in units of 1024 bytes; 0 where the platform does not say."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak // _BYTES_PER_KB if sys.platform == "darwin" else peak

@@ -18,20 +18,25 @@ from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.model import ModelFile
 from evaltools.model.contents import read_contents
-from evaltools.runtime.compiled.cache import weight_cache
 from evaltools.runtime.compiled.messages import first_error
 from evaltools.runtime.compiled.source import Source, source_of
-from evaltools.runtime.compiled.xnnpack_flags import xnnpack_flags
+from evaltools.runtime.compiled.xnnpack import weight_cache, xnnpack_flags
 from evaltools.runtime.litert import RUNTIME as INTERPRETER
-from evaltools.runtime.process.native_messages import NativeMessages, native_messages
-from evaltools.runtime.profiler.c_api import CallFailed, LiteRtLibrary
+from evaltools.runtime.process.printed import NativeMessages, native_messages
 from evaltools.runtime.profiler.events import StrangeEvents, operators_in
-from evaltools.runtime.profiler.profiled_model import ELEMENTS, Event, ProfiledModel, Signature
+from evaltools.runtime.profiler.profiled_model import (
+    ELEMENTS,
+    CallFailed,
+    Event,
+    LiteRtLibrary,
+    ProfiledModel,
+    Signature,
+)
 from evaltools.runtime.registry import find_runtime
 from evaltools.runtime.session import Array
 
 KNOWN_VERSIONS: Final = ("2.3.0",)
-"""The versions of ai-edge-litert whose structures are declared in :mod:`evaltools.runtime.profiler.c_api`."""
+"""The versions of ai-edge-litert whose structures are declared in :mod:`evaltools.runtime.profiler.profiled_model`."""
 WARM_UP_RUNS: Final = 3
 _KERNEL_MODES: Final = {"default": 0, "builtin": 2}
 _VARIABLES: Final = "Variable tensors not yet supported"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evaltools.locate.bundle.trial import software_gpu, try_script
-from evaltools.runtime.compiled.software_gpu import default_folder
+from evaltools.runtime.compiled.gpu import default_folder
 
 
 def trial_of(tmp_path: Path, source: str, timeout_s: float = 60.0) -> tuple[bool, bool, str]:

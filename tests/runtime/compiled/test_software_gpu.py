@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evaltools.errors import ConfigurationUnavailable
-from evaltools.runtime.compiled.software_gpu import default_folder, installed_driver, take_software_gpu
+from evaltools.runtime.compiled.gpu import default_folder, installed_driver, take_software_gpu
 from evaltools.tasks.inspection.software_gpu import DRIVERS, install, is_complete, write_environment
 from tests.command import evaltools, evaltools_here
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.runtime.compiled.vulkan_drivers import LOADED_LATER, describe_drivers
+from evaltools.runtime.compiled.gpu import LOADED_LATER, describe_drivers
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="manifests and libraries of Linux")
 

@@ -11,7 +11,7 @@ from evaltools.datasets import sample
 from evaltools.errors import DelegateTookNothing
 from evaltools.model import read_model
 from evaltools.runtime import open_session
-from evaltools.runtime.compiled.xnnpack_flags import fp16_without_effect
+from evaltools.runtime.compiled.xnnpack import fp16_without_effect
 from evaltools.runtime.did_not_run import require_delegates_ran
 from tests import tiny_models
 

@@ -10,8 +10,7 @@ import pytest
 
 from evaltools.configuration import Configuration
 from evaltools.model import ModelFile, read_model
-from evaltools.runtime.process.isolated import open_isolated
-from evaltools.runtime.process.memory import peak_memory_kb
+from evaltools.runtime.process.isolated import open_isolated, peak_memory_kb
 from evaltools.runtime.process.restarting import RestartingSession
 from tests import tiny_models
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.runtime.process.native_messages import native_messages
+from evaltools.runtime.process.printed import native_messages
 
 
 def test_both_streams_are_collected_and_passed_on_to_stderr(capfd: pytest.CaptureFixture[str]) -> None:
@@ -36,7 +36,7 @@ def test_an_error_in_the_block_leaves_the_streams_as_they_were(capfd: pytest.Cap
 
 def test_where_both_streams_are_one_file_nothing_is_lost_in_a_crash(tmp_path: Path) -> None:
     script = (
-        "import os\nfrom evaltools.runtime.process.native_messages import native_messages\n"
+        "import os\nfrom evaltools.runtime.process.printed import native_messages\n"
         "with native_messages() as messages:\n    os.write(1, b'one ')\n    os.write(2, b'two')\n"
         "open('text', 'w').write(messages.text)\n"
         "with native_messages():\n    os.write(2, b' last words')\n    os.abort()\n"

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from evaltools.model.contents import Graph, GraphTensor, Operation
-from evaltools.runtime.profiler.events import StrangeEvents, operators_in
-from evaltools.runtime.profiler.plan import Step, execution_plan, nodes_of_partition
+from evaltools.runtime.profiler.events import Step, StrangeEvents, execution_plan, nodes_of_partition, operators_in
 from evaltools.runtime.profiler.profiled_model import Event
 
 DEFAULT, NODE, DELEGATE, CODE = 1, 2, 8, 32

@@ -18,10 +18,9 @@ from evaltools.metrics.op_profile import OpProfile, run_totals_us
 from evaltools.model import ModelFile, read_model
 from evaltools.model.contents import read_contents
 from evaltools.runtime.compiled.source import source_of
-from evaltools.runtime.profiler import c_api as litert_c_api
-from evaltools.runtime.profiler.c_api import CallFailed, LiteRtLibrary
+from evaltools.runtime.profiler import profiled_model
 from evaltools.runtime.profiler.opening import KNOWN_VERSIONS, profile_operators
-from evaltools.runtime.profiler.profiled_model import ProfiledModel
+from evaltools.runtime.profiler.profiled_model import CallFailed, LiteRtLibrary, ProfiledModel
 from evaltools.runtime.session import Array
 from tests import tflite_writer, tiny_models
 from tests.runtime.openers import model_of, opened
@@ -231,10 +230,10 @@ def test_another_version_is_refused_with_the_one_that_is_known(
 
 
 def test_a_library_that_is_not_there_is_named(classifier: ModelFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(litert_c_api, "_FILES", dict.fromkeys(("linux", "darwin"), "libNone.so"))
+    monkeypatch.setattr(profiled_model, "_FILES", dict.fromkeys(("linux", "darwin"), "libNone.so"))
     with pytest.raises(ConfigurationUnavailable, match=r"libNone\.so cannot be used"):
         profiled(classifier)
-    monkeypatch.setattr(litert_c_api, "_FILES", {})
+    monkeypatch.setattr(profiled_model, "_FILES", {})
     with pytest.raises(ConfigurationUnavailable, match="has its library on .* is not known"):
         profiled(classifier)
 
