@@ -57,7 +57,7 @@ def resize_model() -> bytes:
     sys.path.insert(0, str(ROOT))
     import numpy as np
 
-    from evaltools.preprocess.kernel_resize import SIZE_IN_MODEL
+    from evaltools.preprocess.resize import SIZE_IN_MODEL
     from tests.tflite_writer import Graph
 
     graph = Graph()

@@ -13,9 +13,8 @@ from evaltools.api.progress import bar
 from evaltools.api.results_in_common import Entries, Entry
 from evaltools.benchmark.fresh_process import Watcher
 from evaltools.benchmark.kind import KIND, request_of_flags
-from evaltools.benchmark.measure import measure_benchmark
-from evaltools.benchmark.options import Candidate
-from evaltools.benchmark.request import read_request
+from evaltools.benchmark.request import Candidate, read_request
+from evaltools.benchmark.run import measure_benchmark
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean

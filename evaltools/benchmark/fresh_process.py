@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.benchmark.disturbances import find_disturbances
-from evaltools.benchmark.options import BenchmarkOptions, Candidate
+from evaltools.benchmark.request import BenchmarkOptions, Candidate, Inputs
 from evaltools.benchmark.self_measuring import (
     open_measured,
     opening_of,
@@ -31,12 +31,11 @@ from evaltools.result.benchmark import BenchmarkRow, Phase, Round
 from evaltools.runtime import Session
 from evaltools.runtime.did_not_run import require_full_delegation
 from evaltools.runtime.process.isolated import IsolatedSession, open_isolated
-from evaltools.runtime.session import Array, Opening
+from evaltools.runtime.session import Opening
 from evaltools.stats.latency_ratio import drift
 
 _PROFILER_AT_MOST: Final = 30
 """How many times as long as others a profiled run may take; models that call graphs often come near it."""
-Inputs = tuple[Array, ...]
 
 
 class Watcher:

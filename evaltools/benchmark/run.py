@@ -1,22 +1,36 @@
-"""Measures every model with every configuration, in turns, each time in a fresh process, and computes the figures."""
+"""Carries out a benchmark: each model with each configuration in turns, each time in a fresh process; its figures."""
 
 from __future__ import annotations
 
 import random
 import time
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from itertools import chain, count
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.benchmark.fresh_process import CandidateProgress, Inputs, Watcher, describe_row, measure_in_fresh_process
-from evaltools.benchmark.options import BenchmarkOptions, Candidate
+from evaltools.benchmark import flags as benchmark_flags
+from evaltools.benchmark.accuracy import accuracies_of, with_accuracies
+from evaltools.benchmark.fresh_process import CandidateProgress, Watcher, describe_row, measure_in_fresh_process
+from evaltools.benchmark.request import BenchmarkOptions, BenchmarkRequest, Candidate, Inputs
+from evaltools.engine.describe import describe_model
 from evaltools.engine.opening import NotMeasured
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_percentile import native_percentile
-from evaltools.result.benchmark import BenchmarkFigures, BenchmarkRow, Phase, Round
+from evaltools.parameter import Value
+from evaltools.request import Options, Request
+from evaltools.result.benchmark import (
+    BENCHMARK_SCHEMA_VERSION,
+    BenchmarkFigures,
+    BenchmarkResult,
+    BenchmarkRow,
+    Phase,
+    Round,
+)
+from evaltools.result.environment import describe_environment
 from evaltools.stats.latency_ratio import drift
 from evaltools.stats.median_interval import median_interval, rounds_ratio
 
@@ -110,3 +124,40 @@ def figures_of(rounds: Sequence[Round]) -> BenchmarkFigures:
 def _first_run_us(warm_up: Phase, regular: Phase) -> float | None:
     """The time of the first invocation in the process, in microseconds; None in a dry run."""
     return next(iter([*warm_up.invokes_us[:1], *regular.invokes_us[:1]]), None)
+
+
+class MeasuredBenchmark(NamedTuple):
+    """The result, and the outputs of each row for which they were asked for."""
+
+    result: BenchmarkResult
+    outputs: list[Inputs | None]
+
+
+def measure_benchmark(asked: Request, request: BenchmarkRequest, watcher: Watcher) -> MeasuredBenchmark:
+    """Measure what the request asks for.
+
+    Raises :class:`UsageError` before any measurement where the given accuracies fit none of the rows.
+    """
+    accuracies = accuracies_of(asked.options, request)
+    started, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
+    measured = run_benchmark(request.candidates, request.options, request.inputs, watcher)
+    result = BenchmarkResult(
+        schema_version=BENCHMARK_SCHEMA_VERSION,
+        environment=describe_environment(
+            list(asked.command), started, time.perf_counter() - clock, asked.options.path("trace")
+        ),
+        options=options_in_force(asked.options, request),
+        models=[describe_model(model) for model in request.models],
+        rows=with_accuracies(measured.rows, accuracies),
+        warnings=[*request.warnings, *(note for notes in request.notes for note in notes)],
+        stopped="interrupted" if measured.interrupted else None,
+    )
+    return MeasuredBenchmark(result, measured.outputs)
+
+
+def options_in_force(flags: Options, request: BenchmarkRequest) -> dict[str, Value]:
+    """The values of all flags that shape the runs. Models and configurations are not among them: the rows have them."""
+    shaping = (*benchmark_flags.PARAMETERS, *benchmark_flags.BEYOND)
+    values = {each.name: flags.value(each.name) for each in shaping if each.about == "records"}
+    found = {name: value for name, value in values.items() if not isinstance(value, tuple)}
+    return found | {"rounds": request.options.rounds}

@@ -17,8 +17,7 @@ from evaltools.capture.files import TRACE, taken, write_summary
 from evaltools.capture.native_calls import listening
 from evaltools.capture.recorder import Recorder
 from evaltools.capture.usage import UsedOverTime, sample_of, usage_events
-from evaltools.engine.trace_file import TraceFile
-from evaltools.engine.trace_format import Event, Track
+from evaltools.engine.trace import Event, TraceFile, Track
 from evaltools.errors import OutputError, UsageError
 from evaltools.report.tables.capture import models_in_words
 from evaltools.result.capture import ModelsCapture

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct, field
 
 from evaltools.capture.native_calls import INVOKE, Call
-from evaltools.engine.trace_format import Event, Track
+from evaltools.engine.trace import Event, Track
 from evaltools.result.capture import CallFigures, ModelCalls
 from evaltools.runtime.interpreter import DELEGATE_OP, covered_nodes, operators_left, original_operators
 

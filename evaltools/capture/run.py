@@ -22,8 +22,7 @@ from evaltools.device.run.flags import BY_NAME
 from evaltools.engine.capture_answer import DONE, CaptureRequest
 from evaltools.engine.journal import JOURNAL_NAME, Journal, copied_journal
 from evaltools.engine.run_folder import REQUEST, decode, has_own_request
-from evaltools.engine.trace_file import events_in
-from evaltools.engine.trace_format import Event, Track
+from evaltools.engine.trace import Event, Track, events_in
 from evaltools.errors import EvaltoolsError
 from evaltools.request import Options
 from evaltools.request.plain import StoredRequest, stored_in

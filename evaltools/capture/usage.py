@@ -7,7 +7,7 @@ from typing import Final
 import psutil
 from msgspec import Struct, field
 
-from evaltools.engine.trace_format import Event, Track
+from evaltools.engine.trace import Event, Track
 from evaltools.result.capture import ProcessUse
 
 MB: Final = 1024 * 1024

@@ -22,8 +22,7 @@ from typing import Final
 from evaltools.documents import json_values
 from evaltools.engine.process_memory import NamedProcess
 from evaltools.engine.stages import Span
-from evaltools.engine.trace import Trace
-from evaltools.engine.trace_format import Track
+from evaltools.engine.trace import Trace, Track
 from evaltools.result.capture import LONGEST_S
 
 REQUEST_NAME: Final = "capture-request.json"

@@ -20,9 +20,8 @@ from msgspec.structs import replace
 from evaltools.engine.journal import Journal, TaskJournal
 from evaltools.engine.ledger import GivenUp, Ledger, Stop, Tally
 from evaltools.engine.preparation import InThisProcess, Preparer, ReadyExample
-from evaltools.engine.stage_names import JOURNAL
 from evaltools.engine.stages import Span, StageTimes
-from evaltools.engine.task import Example, Observation, Record, Task
+from evaltools.engine.task import JOURNAL, Example, Observation, Record, Task
 from evaltools.engine.worker import FinishedBlock, Worker
 from evaltools.errors import ConfigurationUnavailable
 from evaltools.runtime import Session

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Struct
 
 from evaltools.runtime.session import Array
 
+READ: Final = "read"
+DECODE: Final = "decode"
+RESIZE: Final = "resize"
+PREPARATION: Final = "prepare"
+INFERENCE: Final = "inference"
+METRICS: Final = "metrics"
+JOURNAL: Final = "journal"
+INPUT_STAGES: Final = (READ, DECODE, RESIZE, PREPARATION)
+STAGES: Final = (READ, DECODE, RESIZE, PREPARATION, INFERENCE, METRICS, JOURNAL)
+"""Those of every pass."""
 Observation = TypeVar("Observation")
 Observed = TypeVar("Observed", covariant=True)
 

@@ -10,9 +10,8 @@ from msgspec import Struct
 
 from evaltools.engine.journal import Finished
 from evaltools.engine.preparation import ReadyExample
-from evaltools.engine.stage_names import INFERENCE, METRICS, PREPARATION
 from evaltools.engine.stages import InferenceTime, Span
-from evaltools.engine.task import Failure, Observation, Prepared, Record, Task
+from evaltools.engine.task import INFERENCE, METRICS, PREPARATION, Failure, Observation, Prepared, Record, Task
 from evaltools.errors import InferenceError, SessionEnded, TaskError
 from evaltools.runtime import BlockSession, Inference, Session
 from evaltools.runtime.session import run_each

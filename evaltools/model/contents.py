@@ -13,9 +13,8 @@ from msgspec import Struct
 
 from evaltools.errors import ModelError
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
-from evaltools.model.graph import read_nodes
+from evaltools.model.graph import operator_name, read_nodes
 from evaltools.model.model_file import TENSOR_TYPES, ModelFile
-from evaltools.model.operators import operator_name
 from evaltools.model.signature import signature_keys
 
 _FREE: Final = -1

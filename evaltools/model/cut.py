@@ -16,8 +16,8 @@ import numpy as np
 from msgspec import Struct
 
 from evaltools.errors import ModelError
+from evaltools.model.graph import operator_name
 from evaltools.model.model_file import TENSOR_TYPES
-from evaltools.model.operators import operator_name
 
 _INT32, _STRING = 2, 5
 _RESOURCE, _VARIANT = 13, 14
@@ -375,3 +375,31 @@ def _has_content(buffer: Any) -> bool:
 
 def _indices(values: Any) -> list[int]:
     return [] if values is None else [int(value) for value in values]
+
+
+def operator_options(content: bytes, place: int) -> Mapping[str, Any]:
+    """The builtin options of an operator of the main graph, by the schema's names; none where it has none."""
+    options = _tables_of(content).subgraphs[0].operators[place].builtinOptions
+    return {} if options is None else dict(vars(options))
+
+
+def with_constants(content: bytes, constants: Mapping[int, bytes]) -> bytes:
+    """The model where constants, by the number of the tensor, hold something else.
+
+    Raises :class:`~evaltools.errors.ModelError` where the schema's package is not installed.
+    """
+    model = _tables_of(content)
+    graph = model.subgraphs[0]
+    for index, held in constants.items():
+        tensor = graph.tensors[index]
+        model.buffers.append(copy.copy(model.buffers[tensor.buffer]))
+        model.buffers[-1].data = np.frombuffer(held, np.uint8)
+        tensor.buffer = len(model.buffers) - 1
+    builder = aligned_builder(len(content) + _ROOM)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+def _tables_of(content: bytes) -> Any:
+    schema = schema_package()
+    return schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))

@@ -1,4 +1,4 @@
-"""Which kind of quantisation a model has, told from its operators and tensors alone."""
+"""Which kind of quantisation a model has, told from operators and tensors, and which delegates are made for it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ KINDS: Final = (
 )  # fmt: skip
 CANNOT_BE_TOLD: Final = "cannot be told from post-training full integer"
 FAKE_QUANT_FOUND: Final = "FAKE_QUANT operators are a sign of it; the model still computes in float32"
-
 _UINT8: Final = "full integer, uint8"
 _WEIGHT_POSITIONS: Final[Mapping[str, tuple[int, ...]]] = {
     "CONV_2D": (1,), "DEPTHWISE_CONV_2D": (1,), "FULLY_CONNECTED": (1,), "TRANSPOSE_CONV": (1,), "CONV_3D": (1,),
@@ -36,6 +35,26 @@ _WEIGHT_POSITIONS: Final[Mapping[str, tuple[int, ...]]] = {
 }  # fmt: skip
 _CONVERSIONS: Final = frozenset({"DEQUANTIZE", "QUANTIZE", "CAST", "DENSIFY", "FAKE_QUANT"})
 _EIGHT_BITS: Final = frozenset({"int8", "uint8", "int4"})
+SOURCE: Final = 'TensorFlow Lite, "LiteRT delegates"'
+PLATFORMS: Final[Mapping[str, str]] = {
+    "GPU": "Android and iOS",
+    "NNAPI": "Android 8.1 (API 27) and later",
+    "Hexagon": "older Android devices with a Qualcomm DSP",
+    "Core ML": "Apple devices with an A12 chip or later",
+}
+"""Delegates of the table, and where each one is."""
+SUPPORT: Final[Mapping[str, tuple[bool, bool, bool, bool]]] = {
+    FLOAT32: (True, True, False, True),
+    FLOAT16_WEIGHTS: (True, False, False, True),
+    DYNAMIC_RANGE: (True, True, False, False),
+    FULL_INTEGER: (True, True, True, False),
+    TRAINED_QUANTIZED: (True, True, True, False),
+}
+"""For each kind, the delegates of ``PLATFORMS`` in their order; other kinds are not in the document."""
+EIGHT_BITS_ONLY: Final = "Hexagon"
+_FLOAT_KINDS: Final = (FLOAT32, FLOAT16_WEIGHTS, DYNAMIC_RANGE)
+_REJECTED: Final = "takes 8-bit operators only: rejects a float model operator by operator, all runs on the CPU"
+_NOT_LISTED: Final = "the document does not list this kind of model"
 
 
 class ModelKind(Struct, frozen=True):
@@ -194,3 +213,31 @@ def _float_part(graphs: Sequence[Graph]) -> str:
     )
     left = ", ".join(f"{name} x{count}" for name, count in names.most_common())
     return f"; in float32: {left}" if left else ""
+
+
+class KindSupport(Struct, frozen=True):
+    """Whether a delegate is made for a kind of model (None: not known), where it is, and a remark."""
+
+    delegate: str
+    supported: bool | None
+    platforms: str
+    remark: str
+
+
+def support_of(kind: str) -> tuple[KindSupport, ...]:
+    """What the document says of a kind of model, delegate by delegate.
+
+    >>> [(entry.delegate, entry.supported) for entry in support_of("float16 weights")]
+    [('GPU', True), ('NNAPI', False), ('Hexagon', False), ('Core ML', True)]
+    """
+    answers = SUPPORT.get(kind, (None,) * len(PLATFORMS))
+    return tuple(
+        KindSupport(delegate, answer, platforms, _remark(delegate, kind, answer))
+        for (delegate, platforms), answer in zip(PLATFORMS.items(), answers, strict=True)
+    )
+
+
+def _remark(delegate: str, kind: str, answer: bool | None) -> str:
+    if answer is None:
+        return _NOT_LISTED
+    return _REJECTED if delegate == EIGHT_BITS_ONLY and kind in _FLOAT_KINDS else ""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,7 +25,6 @@ from evaltools.model.graph import (
     rows_selected,
 )
 from evaltools.model.metadata import InputNormalization, ValueRange, input_normalization, input_ranges
-from evaltools.model.private_copy import HeldFile, hold
 from evaltools.model.signature import signature_graph, signature_keys, signature_names, with_main_graph
 from evaltools.model.value_range import Constants, range_by_graph
 from evaltools.model.verify import verify_model
@@ -31,14 +32,12 @@ from evaltools.parameter import did_you_mean
 
 IDENTIFIER: Final = b"TFL3"
 _METADATA_NAME: Final = "TFLITE_METADATA"
-
 # Field numbers of the schema.
 _MODEL_SUBGRAPHS, _MODEL_BUFFERS, _MODEL_METADATA = 2, 4, 6
 _SUBGRAPH_TENSORS, _SUBGRAPH_INPUTS, _SUBGRAPH_OUTPUTS, _SUBGRAPH_OPERATORS = 0, 1, 2, 3
 _TENSOR_SHAPE, _TENSOR_TYPE, _TENSOR_NAME, _TENSOR_QUANTIZATION, _TENSOR_SHAPE_SIGNATURE = 0, 1, 3, 4, 7
 _QUANTIZATION_SCALE, _QUANTIZATION_ZERO_POINT = 2, 3
 _METADATA_KEY, _METADATA_BUFFER = 0, 1
-
 TENSOR_TYPES: Final = (
     "float32", "float16", "int32", "uint8", "int64", "string", "bool", "int16", "complex64", "int8", "float64",
     "complex128", "uint64", "resource", "variant", "uint32", "uint16", "int4", "bfloat16",
@@ -297,3 +296,30 @@ def _metadata(model: Table) -> bytes:
         if entry.text(_METADATA_KEY) == _METADATA_NAME and index < len(buffers):
             return buffers[index].numbers(0, "uint8").tobytes()
     return b""
+
+
+class HeldFile:
+    """A file without a name, which other processes of this machine open by ``path`` while this object lives here.
+
+    It is a private copy of a file that a run opens again and again: somebody may change or delete that meanwhile.
+    """
+
+    def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
+        self.path: Final = path
+        self._file = file
+
+    def __reduce__(self) -> tuple[Callable[..., HeldFile], tuple[Path]]:
+        return HeldFile, (self.path,)
+
+
+def hold(content: bytes) -> HeldFile | None:
+    """Hold a content, None where the platform cannot open a file without a name, or there is no room for it."""
+    if sys.platform != "linux":
+        return None
+    try:
+        file = tempfile.TemporaryFile(prefix="evaltools-")  # noqa: SIM115 - it is closed with the object that holds it
+        file.write(content)
+        file.flush()
+    except OSError:
+        return None
+    return HeldFile(Path(f"/proc/{os.getpid()}/fd/{file.fileno()}"), file)

@@ -13,10 +13,9 @@ from evaltools.preprocess.decode import (
     picture_header,
     read_picture,
 )
-from evaltools.preprocess.letterbox import Letterbox, Placement
 from evaltools.preprocess.normalization import NATIVE, NORMALIZATION_NAMES, Normalization, parse_normalization
 from evaltools.preprocess.resize import central_crop_box, legacy_bilinear, resizing_by_kernel
-from evaltools.preprocess.tensor import ImageToTensor, Quantization
+from evaltools.preprocess.tensor import ImageToTensor, Letterbox, Placement, Quantization
 
 __all__ = [
     "IMAGE_EXTENSIONS",

@@ -6,23 +6,67 @@ Both differ from what image libraries do: rounding is half away from zero, and t
 
 from __future__ import annotations
 
+import importlib
+import struct
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from evaltools.preprocess.kernel_resize import KernelResize
-
+_MODEL: Final = Path(__file__).with_name("resize_bilinear.tflite")
+SIZE_IN_MODEL: Final = (16_909_060, 84_281_096)
+"""Height and width that stand in the file for those of the output."""
+_UNKNOWN: Final = (0, 0)
 Float32Array = npt.NDArray[np.float32]
-
-
 _ROWS_PER_BLOCK: Final = 32
 _RGB: Final = 3
 _SIZES_TRIED: Final = ((331, 329), (97, 160))
+_uses_kernel: Final[ContextVar[bool]] = ContextVar("uses_kernel", default=False)
+
+
+class KernelResize:
+    """Resizes RGB pictures of any size to one size by TensorFlow Lite's own reference kernel, as the native tools do.
+
+    The kernel runs in an interpreter of ai-edge-litert, on a model of one ``RESIZE_BILINEAR``
+    (``resize_bilinear.tflite``). It is used where it was seen to give the same bits as :func:`legacy_bilinear`.
+
+    Raises :class:`ImportError` where ai-edge-litert is missing, :class:`ValueError` or :class:`RuntimeError` where it
+    cannot run the model.
+    """
+
+    def __init__(self, height: int, width: int) -> None:
+        runtime: Any = importlib.import_module("ai_edge_litert.interpreter")
+        content = _MODEL.read_bytes().replace(struct.pack("<2i", *SIZE_IN_MODEL), struct.pack("<2i", height, width))
+        self._interpreter = runtime.Interpreter(
+            model_content=content, experimental_op_resolver_type=runtime.OpResolverType.BUILTIN_REF, num_threads=1
+        )
+        self._interpreter.allocate_tensors()
+        self._input = self._interpreter.get_input_details()[0]["index"]
+        self._output = self._interpreter.get_output_details()[0]["index"]
+        self._size_in = _UNKNOWN
+        self._one_at_a_time = threading.Lock()
+
+    def __call__(self, image: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+        """Resize ``(H, W, 3)`` uint8 to ``(height, width, 3)`` float32; threads take turns.
+
+        Raises :class:`RuntimeError` where there is no memory for the picture; others can be resized afterwards.
+        """
+        with self._one_at_a_time:
+            if image.shape[:2] != self._size_in:
+                self._size_in = _UNKNOWN
+                self._interpreter.resize_tensor_input(self._input, (1, *image.shape))
+                self._interpreter.allocate_tensors()
+                self._size_in = (image.shape[0], image.shape[1])
+            self._interpreter.tensor(self._input)()[0] = image
+            self._interpreter.invoke()
+            resized: npt.NDArray[np.float32] = self._interpreter.get_tensor(self._output)[0]
+            return resized
 
 
 class CropBox(NamedTuple):
@@ -82,7 +126,7 @@ def legacy_bilinear(image: npt.NDArray[np.uint8], height: int, width: int) -> Fl
 def resizing_by_kernel() -> Iterator[None]:
     """A context in which :func:`legacy_bilinear` uses the kernel, if that gives the same bits as NumPy.
 
-    The kernel is twice as fast, see :mod:`evaltools.preprocess.kernel_resize`. It loads native code, so use it only in
+    The kernel is twice as fast. It loads native code, so use it only in
     processes that do nothing but prepare pictures.
     """
     before = _uses_kernel.set(True)
@@ -90,9 +134,6 @@ def resizing_by_kernel() -> Iterator[None]:
         yield
     finally:
         _uses_kernel.reset(before)
-
-
-_uses_kernel: Final[ContextVar[bool]] = ContextVar("uses_kernel", default=False)
 
 
 @lru_cache(maxsize=4)

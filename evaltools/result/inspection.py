@@ -6,10 +6,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from evaltools.model.gpu_traps import GpuTrap
+from evaltools.model.gpu_faults import GpuTrap
 from evaltools.model.half_precision import OutsideHalf
-from evaltools.model.kind import ModelKind
-from evaltools.model.kind_support import KindSupport
+from evaltools.model.kind import KindSupport, ModelKind
 
 TESTED: Final = "tested here"
 NOT_TESTED: Final = "not tested"

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.delegates import PARAMETERS
 from evaltools.engine.journal import copied_journal
-from evaltools.engine.run_folder import REQUEST, decode, encode, has_own_request, identity_of
-from evaltools.engine.seal import key_file
+from evaltools.engine.run_folder import REQUEST, decode, encode, has_own_request, identity_of, key_file
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 from evaltools.request import Options, Request, Stated

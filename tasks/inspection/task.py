@@ -8,10 +8,9 @@ from pathlib import Path
 
 from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.model.contents import Graph, ModelContents, operator_counts, read_contents
-from evaltools.model.gpu_traps import gpu_traps
+from evaltools.model.gpu_faults import gpu_traps
 from evaltools.model.half_precision import constants_outside_half
-from evaltools.model.kind import quantization_kind
-from evaltools.model.kind_support import SOURCE, support_of
+from evaltools.model.kind import SOURCE, quantization_kind, support_of
 from evaltools.result.inspection import (
     BASIS,
     FROM_DOCUMENT,

@@ -10,8 +10,7 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from evaltools.engine.stage_names import DECODE, READ, RESIZE
-from evaltools.engine.task import Prepared
+from evaltools.engine.task import DECODE, READ, RESIZE, Prepared
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import (

@@ -13,8 +13,8 @@ from typing import Final
 import psutil
 import pytest
 
-from evaltools.benchmark import footprint
-from evaltools.benchmark.footprint import PeakMonitor, anonymous_kb, peak_kb, resident_kb
+from evaltools.benchmark import self_measuring
+from evaltools.benchmark.self_measuring import PeakMonitor, anonymous_kb, peak_kb, resident_kb
 from evaltools.errors import UsageError
 
 ON_LINUX: Final = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
@@ -23,7 +23,7 @@ NEAR_KB: Final = 4 * 1024
 """Much less than what is held, more than what asking takes."""
 CHILD: Final = f"""
 import sys, time
-from evaltools.benchmark.footprint import PeakMonitor, anonymous_kb, peak_kb, resident_kb
+from evaltools.benchmark.self_measuring import PeakMonitor, anonymous_kb, peak_kb, resident_kb
 
 def say(*more):
     print(resident_kb(), anonymous_kb(), peak_kb(), *more, flush=True)
@@ -101,7 +101,7 @@ def test_figures_are_those_that_the_kernel_tells_another_process() -> None:
 @ON_LINUX
 def test_a_peak_is_not_that_of_the_process_that_started_this_one() -> None:
     """``ru_maxrss`` of what a large process starts is that of the large one, at least at that moment."""
-    child = "import sys; from evaltools.benchmark.footprint import peak_kb; print(peak_kb()); sys.stdin.readline()"
+    child = "import sys; from evaltools.benchmark.self_measuring import peak_kb; print(peak_kb()); sys.stdin.readline()"
     large = (
         f"import subprocess, sys; held = b'x' * (1024 * 1024 * 400); subprocess.run([sys.executable, '-c', {child!r}])"
     )
@@ -114,7 +114,7 @@ def test_a_peak_is_not_that_of_the_process_that_started_this_one() -> None:
 def test_of_a_forked_process_the_peak_begins_with_what_it_shares() -> None:
     code = f"""
 import os
-from evaltools.benchmark.footprint import peak_kb, resident_kb
+from evaltools.benchmark.self_measuring import peak_kb, resident_kb
 held = b"x" * ({HELD_KB} * 1024)
 more = b"x" * ({HELD_KB} * 1024)
 del more
@@ -133,13 +133,13 @@ def test_without_proc_the_peak_grows_to_what_the_kernel_tells_the_parent() -> No
     code = f"""
 import os
 from pathlib import Path
-from evaltools.benchmark import footprint
-footprint._STATUS = Path("none")
+from evaltools.benchmark import self_measuring
+self_measuring._STATUS = Path("none")
 child = os.fork()
 if child == 0:
-    before = footprint.peak_kb()
+    before = self_measuring.peak_kb()
     held = b"x" * ({HELD_KB} * 1024)
-    print(before, footprint.peak_kb(), flush=True)
+    print(before, self_measuring.peak_kb(), flush=True)
     os._exit(0)
 print(os.wait4(child, 0)[2].ru_maxrss, flush=True)
 """
@@ -156,8 +156,8 @@ def test_what_a_platform_does_not_say_is_none(monkeypatch: pytest.MonkeyPatch, t
             raise psutil.AccessDenied
 
     monkeypatch.setattr(psutil, "Process", Silent)
-    monkeypatch.setattr(footprint, "_STATUS", tmp_path / "none")
-    monkeypatch.setattr(footprint, "peak_memory_kb", lambda: 0)
+    monkeypatch.setattr(self_measuring, "_STATUS", tmp_path / "none")
+    monkeypatch.setattr(self_measuring, "peak_memory_kb", lambda: 0)
     assert (resident_kb(), anonymous_kb(), peak_kb()) == (None, None, None)
     monitor = PeakMonitor()
     monitor.start()

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from evaltools.benchmark.input_files import read_values
+from evaltools.benchmark.inputs import read_values
 from evaltools.errors import DataError
 from evaltools.model import TensorInfo
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from evaltools.benchmark.fresh_process import Watcher
 from evaltools.benchmark.inputs import BenchmarkInputOptions, make_inputs
 from evaltools.benchmark.loop import PhaseLimits
-from evaltools.benchmark.options import BenchmarkOptions, Candidate
+from evaltools.benchmark.request import BenchmarkOptions, Candidate
 from evaltools.benchmark.run import Benchmarked, run_benchmark
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample

@@ -14,7 +14,7 @@ import pytest
 from evaltools.engine.capture_answer import REQUEST_NAME, CaptureAnswers, CaptureRequest
 from evaltools.engine.process_memory import NamedProcess
 from evaltools.engine.stages import Span
-from evaltools.engine.trace_file import events_in
+from evaltools.engine.trace import events_in
 
 SPAN = Span("decode", 5_000, 1_500, 0, "a.jpg")
 NAMED = [NamedProcess(os.getpid(), "evaltools"), NamedProcess(77, "gpu, worker 0", "gpu")]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.engine.seal import is_sealed, key_file, seal_of
+from evaltools.engine.run_folder import is_sealed, key_file, seal_of
 
 
 @pytest.fixture(autouse=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from evaltools.engine.stage_names import STAGES
 from evaltools.engine.stages import InferenceTime, Span, StageTimes
+from evaltools.engine.task import STAGES
 from evaltools.result.evaluation import InferenceSeconds
 
 

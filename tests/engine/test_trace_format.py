@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaltools.engine.trace_format import Track
+from evaltools.engine.trace import Track
 
 TRACK = Track(process=3, thread=7, category="work")
 PLACE = {"pid": 3, "tid": 7}

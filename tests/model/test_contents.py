@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from evaltools.errors import ModelError
 from evaltools.model import read_model
 from evaltools.model.contents import ModelContents, operator_counts, read_contents
-from evaltools.model.operators import OPERATORS
+from evaltools.model.graph import OPERATORS
 from tests import tiny_models
 from tests.tflite_writer import Graph, Quantization
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from evaltools.model.edit import operator_options, with_constants
+from evaltools.model.cut import operator_options, with_constants
 from tests.interpreters import make_interpreter, run
 from tests.tflite_writer import Graph
 

@@ -9,8 +9,7 @@ import pytest
 
 from evaltools.model import ModelFile, read_model
 from evaltools.model.contents import read_contents
-from evaltools.model.gpu_faults import IN_SOFTWARE
-from evaltools.model.gpu_traps import GpuTrap, gpu_traps
+from evaltools.model.gpu_faults import IN_SOFTWARE, GpuTrap, gpu_traps
 from tests.tflite_writer import Graph
 
 

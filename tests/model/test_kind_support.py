@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaltools.model.kind import KINDS
-from evaltools.model.kind_support import support_of
+from evaltools.model.kind import KINDS, support_of
 
 ROWS = {
     "float32": ["GPU", "NNAPI", "Core ML"],

@@ -8,8 +8,7 @@ import flatbuffers
 import pytest
 
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
-from evaltools.model.schema import BUILTIN_OPTIONS, MODEL
-from evaltools.model.verify import _Walk, verify_model
+from evaltools.model.verify import BUILTIN_OPTIONS, MODEL, _Walk, verify_model
 from tests import tiny_models
 
 SUBGRAPHS, TENSORS, NAME, QUANTIZATION, SCALE, SQUEEZE_OPTIONS = 2, 0, 3, 4, 2, 30

@@ -13,8 +13,8 @@ from PIL import Image
 
 from evaltools.errors import ImageError
 from evaltools.preprocess import ImageToTensor, PictureHeader, decode_image, picture_header
-from evaltools.preprocess.letterbox import Letterbox, Placement
 from evaltools.preprocess.resize import legacy_bilinear
+from evaltools.preprocess.tensor import Letterbox, Placement
 
 SIZES = [(480, 640), (640, 480), (333, 500), (1, 1), (7, 3000), (3000, 7), (320, 320), (427, 640), (100, 101)]
 CANVASES = [(320, 320), (416, 416), (256, 384), (384, 256), (1, 1), (5, 640)]

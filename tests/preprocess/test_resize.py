@@ -10,8 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from evaltools.preprocess import central_crop_box, legacy_bilinear, resize
-from evaltools.preprocess.kernel_resize import KernelResize
-from evaltools.preprocess.resize import resizing_by_kernel
+from evaltools.preprocess.resize import KernelResize, resizing_by_kernel
 
 
 def scalar_bilinear(image: npt.NDArray[np.uint8], height: int, width: int) -> npt.NDArray[np.float32]:

@@ -11,8 +11,7 @@ from rich.text import Text
 
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.fresh_process import Watcher
-from evaltools.benchmark.options import BenchmarkOptions, Candidate
-from evaltools.benchmark.request import BenchmarkRequest
+from evaltools.benchmark.request import BenchmarkOptions, BenchmarkRequest, Candidate
 from evaltools.cli.shared.interrupts import ignore_interrupts
 from evaltools.cli.shared.streams import say, stdout_is_terminal
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration

@@ -6,8 +6,8 @@ from contextlib import closing
 
 from evaltools import exit_codes
 from evaltools.benchmark.accuracy import accuracies_of
-from evaltools.benchmark.measure import measure_benchmark
 from evaltools.benchmark.request import BenchmarkRequest, read_request
+from evaltools.benchmark.run import measure_benchmark
 from evaltools.cli.benchmark.files import planned_files
 from evaltools.cli.benchmark.lines import NativeLines
 from evaltools.cli.shared.interrupts import interrupts_restored

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evaltools.benchmark.ios.log import result_of_ios_log
+from evaltools.benchmark.ios import result_of_ios_log
 from evaltools.cli.shared.terminal import make_console
 from evaltools.exit_codes import NOT_MEASURED, OK
 from evaltools.report.files.output_file import require_output_file, write_file

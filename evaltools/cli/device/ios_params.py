@@ -36,7 +36,7 @@ exit codes:
 def run(arguments: list[str]) -> int:
     """Write the file; returns the exit code."""
     benchmark_flags.refuse_native_flags(arguments)
-    from evaltools.benchmark.ios.params import checked_ios_params, is_known_to_app
+    from evaltools.benchmark.ios import checked_ios_params, is_known_to_app
 
     groups = {title: _without_output(group) for title, group in GROUPS.items()}
     if any(word in HELP for word in arguments):

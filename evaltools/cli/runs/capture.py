@@ -57,7 +57,7 @@ def _capture(run_dir: Path, seconds: float, output: Path) -> int:
     from evaltools.capture.files import TRACE, taken, write_summary
     from evaltools.capture.run import capture_run
     from evaltools.capture.running import process_of_run
-    from evaltools.engine.trace_file import whole_trace
+    from evaltools.engine.trace import whole_trace
     from evaltools.report.files.output_file import require_writable, write_file
     from evaltools.report.tables.capture import run_in_words
 

@@ -16,8 +16,8 @@ from rich.console import Console
 from evaltools import exit_codes
 from evaltools.benchmark.accuracy import accuracies_of, with_accuracies
 from evaltools.benchmark.kind import KIND
-from evaltools.benchmark.measure import options_in_force
 from evaltools.benchmark.request import BenchmarkRequest, read_request
+from evaltools.benchmark.run import options_in_force
 from evaltools.device.adb.errors import CommandFailed, ProgramMissing
 from evaltools.device.programs.part import PartWork
 from evaltools.device.programs.pool import Job

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.benchmark import flags as benchmark_flags
-from evaltools.benchmark.options import Candidate
-from evaltools.benchmark.request import BenchmarkRequest
+from evaltools.benchmark.request import BenchmarkRequest, Candidate
 from evaltools.device.files.store import remote_path, sha256_of
 from evaltools.device.programs.app import AppRun, BenchmarkApp, install_app, run_app
 from evaltools.device.programs.native_program import Kills, NativeProgram, StepDone, interleaved, read_steps, results_of

@@ -17,7 +17,7 @@ from evaltools.errors import EvaltoolsError
 from evaltools.locate.parts.part import Case
 from evaltools.model import read_model
 from evaltools.model.contents import Graph, GraphTensor, Operation, read_contents
-from evaltools.model.edit import operator_options, with_constants
+from evaltools.model.cut import operator_options, with_constants
 from evaltools.runtime.registry import open_session
 from evaltools.runtime.session import Array
 from evaltools.text import steps

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from evaltools.engine.trace_file import whole_trace
-from evaltools.engine.trace_format import Event, Track
+from evaltools.engine.trace import Event, Track, whole_trace
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.report.tables.benchmark import label
 from evaltools.result.benchmark import BenchmarkResult, Memory, Phase, Round

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from evaltools.model import ModelFile, read_model
 from evaltools.model.flatbuffer import Table
-from evaltools.model.graph import read_nodes
-from evaltools.model.operators import operator_name
+from evaltools.model.graph import operator_name, read_nodes
 from evaltools.model.signature import signature_graph, signature_keys, with_main_graph
 from evaltools.runtime.compiled.messages import Graphs
 

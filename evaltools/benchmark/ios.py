@@ -1,25 +1,35 @@
-"""The flags of TensorFlow's benchmark app for iOS, which reads them from ``benchmark_params.json`` in its bundle.
+"""Benchmarks by TensorFlow's app for iOS, which has no command line: its file of flags, and what it printed.
 
-The app hands each key on as a flag of benchmark_model, and takes nothing but texts for values. ``graph`` is the name of
-a file in the bundle.
+The app reads ``benchmark_params.json`` in its bundle, hands each key on as a flag of benchmark_model, and takes nothing
+but texts for values. ``graph`` is the name of a file in the bundle.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.configuration import AUTO, CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import PARAMETERS
-from evaltools.errors import UsageError
+from evaltools.engine.describe import describe_model
+from evaltools.errors import DataError, UsageError
 from evaltools.model import read_model
+from evaltools.native.logs.ios import rows_of_ios_log
 from evaltools.parameter import Parameter, Value, format_value
 from evaltools.request import Request
+from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult
+from evaltools.result.environment import describe_environment
 
 _ABOUT_THIS_FILE: Final = ("graph", "output_file_path", "config", "configs")
 _OF_CONFIGURATIONS: Final = ("num_interpreter_threads", "num_threads", "kernels", "delegate")
 _NOT_IN_THE_BUNDLE: Final = "it names a file, and the app finds no file but the model in its bundle"
+_ELSEWHERE: Final = (
+    "measured by the benchmark app for iOS, as its log says; processor, platform and packages are those of the "
+    "computer that read the log"
+)
 
 
 def is_known_to_app(parameter: Parameter) -> bool:
@@ -118,3 +128,28 @@ def _why_not_of_delegate(parameter: Parameter) -> str | None:
 def _text(value: Value) -> str:
     """As the app's own file has values: numbers, and 1 and 0 for switches."""
     return str(int(value)) if isinstance(value, bool) else format_value(value)
+
+
+def result_of_ios_log(log: Path, graph: Path, command: Sequence[str], allow_fallback: bool = False) -> BenchmarkResult:
+    """The result in the file ``log`` for the model ``graph``; ``command`` is only recorded.
+
+    Raises :class:`~evaltools.errors.ModelError`, and :class:`DataError` for a log that cannot be read, holds no
+    benchmark, or is of another model.
+    """
+    model = read_model(graph)
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+        rows = rows_of_ios_log(text, graph.name, model.node_count, allow_fallback)
+    except OSError as error:
+        raise DataError(f"--log_file={log} cannot be read: {error.strerror}; give the text of the console") from error
+    except DataError as error:
+        raise DataError(f"--log_file={log}: {error}") from None
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return BenchmarkResult(
+        schema_version=BENCHMARK_SCHEMA_VERSION,
+        environment=describe_environment(list(command), now, 0.0),
+        options={},
+        models=[describe_model(model)],
+        rows=rows,
+        warnings=[_ELSEWHERE],
+    )
