@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -16,8 +16,10 @@ from evaltools.locate.options import GROUPS, PARAMETERS
 from evaltools.parameter import Parameter
 from evaltools.request import Options, Request
 from evaltools.request.flags import GivenFlags, read_tests
-from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.inference_diff.options import GIVEN_TO_A_SEARCH
+
+if TYPE_CHECKING:
+    from evaltools.result.evaluation import EvaluationResult  # imports NumPy, which no help needs
 
 REFERENCE: Final = "kernels=builtin num_threads=1"
 _NOTHING_TO_FIND: Final = ("equivalent", "better", "not measured", "not judged")

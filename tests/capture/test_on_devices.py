@@ -11,8 +11,8 @@ import pytest
 from evaltools.capture import on_devices
 from evaltools.capture.on_devices import DeviceSampler, samplers_of
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import ConnectionLost
+from evaltools.device.adb.process import ShellAnswer
 from evaltools.device.run.flags import BY_NAME
 from evaltools.request import Options
 from evaltools.result.device import ListedDevice

@@ -7,8 +7,8 @@ from contextlib import suppress
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evaltools.device.adb.answer import ShellAnswer, read_answer
 from evaltools.device.adb.facts import read_facts, split_sections
+from evaltools.device.adb.process import ShellAnswer, read_answer
 from evaltools.device.adb.states import parse_devices
 from evaltools.engine.codec import Codec, Stored
 from evaltools.errors import EvaltoolsError

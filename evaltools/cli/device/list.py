@@ -64,7 +64,7 @@ def _list_devices(flags: Options, serials: tuple[str, ...], port: int | None, ou
 
     from evaltools.cli.shared.terminal import text_for_stdout
     from evaltools.device.adb.adb import Adb
-    from evaltools.device.adb.found import find_devices
+    from evaltools.device.adb.facts import find_devices
     from evaltools.report.tables.device import print_devices
     from evaltools.result.device import DeviceList
 

@@ -1,31 +1,41 @@
-"""A client of adb: it runs the binary as a subprocess, and proves that each answer is whole."""
+"""A client of adb: it runs the binary as a subprocess, proves that each answer is whole, and can be patient."""
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 import uuid
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeVar
 
-from evaltools.device.adb.answer import (
-    LONGEST_COMMAND,
+from evaltools.device.adb.errors import (
+    MAY_PASS,
+    DeviceError,
+    DeviceStopped,
+    DeviceTimeout,
+    NoSuchDevice,
+    ServerFailed,
+    SeveralDevices,
+)
+from evaltools.device.adb.process import (
+    AdbRun,
     ShellAnswer,
-    has_merged_streams,
+    find_adb,
     read_answer,
+    run_adb,
     wrap_command,
 )
-from evaltools.device.adb.errors import DeviceError, DeviceTimeout, NoSuchDevice, ServerFailed, SeveralDevices
-from evaltools.device.adb.patience import stop_if_asked
-from evaltools.device.adb.process import AdbRun, find_adb, run_adb
 from evaltools.device.adb.states import NOT_LISTED, USABLE, error_of_state, next_step, parse_devices
-from evaltools.errors import UsageError
 from evaltools.result.device import ListedDevice
+
+Found = TypeVar("Found")
 
 SHELL_TIMEOUT_S: Final = 20.0
 _SERVER_TIMEOUT_S: Final = 15.0
 _CONNECT_TIMEOUT_S: Final = 15.0
 _SERIAL_VARIABLE: Final = "ANDROID_SERIAL"
+_BETWEEN_TRIES_S: Final = 1.0
 
 
 class Adb:
@@ -122,20 +132,14 @@ class Adb:
 
         Raises :class:`DeviceTimeout` after ``timeout_s`` seconds, :class:`DeviceStopped` where ``stop`` is set
         meanwhile, and :class:`ConnectionLost` where the answer is not whole (the command may then still run), or the
-        error of the state that the device is in; and :class:`UsageError` for a command that no device takes.
+        error of the state that the device is in. adb takes words of up to about 120 kB.
         """
         mark = f"evaltools-{uuid.uuid4().hex}"
-        wrapped = wrap_command(command, mark)
-        if len(wrapped.encode()) > LONGEST_COMMAND or "\0" in wrapped:
-            raise UsageError(
-                f"a command of {len(wrapped.encode())} bytes is too long for adb, or holds a zero byte; "
-                f"put it into a file of at most {LONGEST_COMMAND} bytes per line, push it and run that"
-            )
-        done = self.run(["-s", serial, "shell", wrapped], timeout_s, stop)
+        done = self.run(["-s", serial, "shell", wrap_command(command, mark)], timeout_s, stop)
         answer = read_answer(done.out, done.err, mark)
         if answer is None:
             stop_if_asked(serial, stop)
-            if has_merged_streams(done.out, mark):
+            if f"{mark}e".encode() in done.out:  # what belongs to stderr came on stdout
                 raise DeviceError(f"{serial}: its shell gives no exit codes; use Android 7 or later", serial)
             raise self._why(serial, "adb shell", done, timeout_s)
         return answer
@@ -167,3 +171,50 @@ class Adb:
             )
         error = error_of_state(serial, USABLE if done.out else state, doing)
         return type(error)(f"{error}{done.quote()}", serial)
+
+
+def patiently(
+    adb: Adb, serial: str, act: Callable[[], Found], patience_s: float, stop: threading.Event | None = None
+) -> Found:
+    """Do ``act``, again and again while the device or the adb server is away; between the tries it tries to reconnect.
+
+    ``patience_s`` is the number of seconds, from the first failure on, after which the last error is raised. It does
+    not interrupt a try, and 0 means one try. ``act`` must be repeatable: it may have been done although its answer was
+    lost. Raises :class:`DeviceStopped` between two tries where ``stop`` is set.
+    """
+    limit: float | None = None
+    while True:
+        stop_if_asked(serial, stop)
+        try:
+            return act()
+        except MAY_PASS:
+            now = time.monotonic()
+            limit = now + patience_s if limit is None else limit
+            if now >= limit:
+                raise
+            pause = min(_BETWEEN_TRIES_S, limit - now)
+        rest(pause, stop)
+        stop_if_asked(serial, stop)
+        adb.reconnect(serial)
+
+
+def stop_if_asked(serial: str, stop: threading.Event | None) -> None:
+    """Raise :class:`DeviceStopped` where ``stop`` is set.
+
+    >>> event = threading.Event()
+    >>> stop_if_asked("R58M", event)
+    >>> event.set()
+    >>> stop_if_asked("R58M", event)
+    Traceback (most recent call last):
+    evaltools.device.adb.errors.DeviceStopped: R58M: stopped as asked; run it again to go on
+    """
+    if stop is not None and stop.is_set():
+        raise DeviceStopped(f"{serial}: stopped as asked; run it again to go on", serial)
+
+
+def rest(seconds: float, stop: threading.Event | None = None) -> None:
+    """Wait, at most until ``stop`` is set."""
+    if stop is None:
+        time.sleep(seconds)
+    else:
+        stop.wait(seconds)

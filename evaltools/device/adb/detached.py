@@ -19,10 +19,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import ShellAnswer
+from evaltools.device.adb.adb import Adb, patiently, rest, stop_if_asked
 from evaltools.device.adb.errors import CommandFailed, DeviceError, DeviceStopped, DeviceTimeout
-from evaltools.device.adb.patience import patiently, rest, stop_if_asked
+from evaltools.device.adb.process import ShellAnswer
 
 VARIABLE: Final = "EVALTOOLS_RUN"
 """In the environment of a run: its folder, then ``/.``, so that no folder is the beginning of another."""

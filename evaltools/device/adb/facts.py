@@ -1,15 +1,17 @@
-"""Facts about a device, by one shell command and adb's list of features."""
+"""Facts about devices, by one shell command each and adb's list of features; or what to do about them."""
 
 from __future__ import annotations
 
 import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from evaltools.device.adb.adb import SHELL_TIMEOUT_S, Adb
-from evaltools.device.adb.states import USABLE
-from evaltools.result.device import DeviceCpu, DeviceFacts
+from evaltools.device.adb.errors import DeviceError
+from evaltools.device.adb.states import NOT_LISTED, USABLE, error_of_state, next_step
+from evaltools.result.device import DeviceCpu, DeviceFacts, DeviceFinding, ListedDevice
 
 PROPERTIES: Final = (
     "ro.product.model",
@@ -48,6 +50,8 @@ _COMMANDS: Final = {
 }
 _THAT_CHANGE: Final = ("cpufreq", "battery", "thermal", "zones")
 """The questions whose answers change while a device works."""
+_AT_ONCE: Final = 8
+_AFTER_FAILURE: Final = "see the problem, then run evaltools device list again"
 
 
 def facts_command(mark: str, names: Iterable[str] = _COMMANDS) -> str:
@@ -301,3 +305,42 @@ def free_bytes(df: str) -> int | None:
     cells = " ".join(lines[headings[-1] + 1 :]).split()
     blocks = _count(cells[3]) if len(cells) >= 6 else None
     return None if blocks is None else blocks * 1024
+
+
+def find_devices(adb: Adb, serials: Sequence[str] = ()) -> tuple[DeviceFinding, ...]:
+    """The devices named by ``serials`` in that order, or all, with what to do for each that cannot be used.
+
+    Raises :class:`evaltools.device.adb.errors.ServerFailed` where there is no list.
+    """
+    return tuple(_finding(device, found) for device, found in look_at_devices(adb, serials))
+
+
+def look_at_devices(
+    adb: Adb, serials: Sequence[str] = ()
+) -> tuple[tuple[ListedDevice, DeviceFacts | DeviceError], ...]:
+    """The same devices, each with its facts, or with the error that asking for them gave.
+
+    A device that is named and not listed gets the error ``not found``. One in another state than ``device`` gets the
+    error of that state.
+    """
+    listed = {device.serial: device for device in adb.devices()}
+    wanted = [listed.get(serial, ListedDevice(serial, NOT_LISTED)) for serial in serials] or list(listed.values())
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return tuple(zip(wanted, pool.map(lambda device: _facts_or_error(adb, device), wanted), strict=True))
+
+
+def _facts_or_error(adb: Adb, device: ListedDevice) -> DeviceFacts | DeviceError:
+    if device.state != USABLE:
+        return error_of_state(device.serial, device.state, "adb shell")
+    try:
+        return device_facts(adb, device.serial)
+    except DeviceError as error:
+        return error
+
+
+def _finding(device: ListedDevice, found: DeviceFacts | DeviceError) -> DeviceFinding:
+    if isinstance(found, DeviceFacts):
+        return DeviceFinding(device, found)
+    if device.state != USABLE:
+        return DeviceFinding(device, None, device.state, next_step(device.state))
+    return DeviceFinding(device, None, str(found), _AFTER_FAILURE)

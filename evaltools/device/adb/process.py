@@ -1,8 +1,13 @@
-"""One run of the adb binary: with a limit of time, no stdin, and nothing left behind."""
+"""One run of the adb binary: with a limit of time, no stdin, and nothing left behind.
+
+A command goes to a device's shell in a form by which the answer proves that it is whole.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -14,9 +19,9 @@ from typing import IO, Final
 
 from msgspec import Struct
 
-from evaltools.device.adb.answer import last_line
 from evaltools.device.adb.errors import AdbMissing
 from evaltools.errors import UsageError
+from evaltools.text import last_words, printable
 
 ADB_VARIABLE: Final = "ADB"
 _STOP_LOOK_S: Final = 0.2
@@ -26,6 +31,76 @@ _TOO_MUCH: Final = f"more than {_MOST_PRINTED >> 20} MB were printed, so it was 
 _INSTALL: Final = (
     "install Android's platform tools (Debian and Ubuntu: apt install adb), or give --adb=PATH or the variable ADB"
 )
+_LONGEST_QUOTE: Final = 200
+_LAST_LINES: Final = 3
+
+
+class ShellAnswer(Struct, frozen=True):
+    """The exit code of a command and what it printed."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+    @property
+    def text(self) -> str:
+        """What it printed to stdout; bytes that are no UTF-8 are replaced."""
+        return self.out.decode("utf-8", "replace")
+
+    def quote(self) -> str:
+        """The last line that it printed, for a message."""
+        return last_line(self.out, self.err)
+
+
+def last_line(out: bytes, err: bytes) -> str:
+    r"""The last line of stderr, else of stdout, to be put behind a message; empty where nothing was printed.
+
+    Of a long line it is the end, from a word on.
+
+    >>> last_line(b"one\n", b"two\nthree\n"), last_line(b"", b" \n")
+    ('; it printed last: three', '')
+    >>> last_line(b"", b"abcdefg " * 40)[:30]
+    '; it printed last: ... abcdefg'
+    """
+    lines = (err.strip() or out.strip()).decode("utf-8", "replace").splitlines()
+    return f"; it printed last: {printable(last_words(lines[-1], _LONGEST_QUOTE))}" if lines else ""
+
+
+def last_lines(text: str, leave_out: str = "") -> str:
+    """The last three lines that a program printed, on one line for a message; "nothing" if there are none.
+
+    Blank lines are skipped, as are lines that begin with ``leave_out``, unless that is empty.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    kept = [line for line in lines if not leave_out or not line.startswith(leave_out)]
+    return " | ".join(map(printable, kept[-_LAST_LINES:])) or "nothing"
+
+
+def wrap_command(command: str, mark: str) -> str:
+    """The text for the device's shell: ``command``, then a mark on stderr, then a mark and the exit code on stdout.
+
+    ``eval`` in a subshell keeps an ``exit``, an unclosed quote or a comment in the command from taking the marks away.
+    ``mark`` must be new for each call.
+
+    >>> wrap_command("exit 3", "m1")
+    "( eval 'exit 3' ) < /dev/null; c=$?; printf %s m1e >&2; printf %s-%s. m1 $c"
+    """
+    return f"( eval {shlex.quote(command)} ) < /dev/null; c=$?; printf %s {mark}e >&2; printf %s-%s. {mark} $c"
+
+
+def read_answer(out: bytes, err: bytes, mark: str) -> ShellAnswer | None:
+    r"""The answer in the output of adb; None where the marks do not prove that it is whole.
+
+    >>> read_answer(b"one\nm1-3.", b"m1e", "m1")
+    ShellAnswer(code=3, out=b'one\n', err=b'')
+    >>> read_answer(b"one\n", b"m1e", "m1") is None
+    True
+    """
+    end = re.search(rb"%b-([0-9]{1,3})\." % mark.encode(), out)
+    before, error_mark, after = err.partition(f"{mark}e".encode())
+    if end is None or not error_mark:
+        return None
+    return ShellAnswer(int(end[1]), out[: end.start()] + out[end.end() :], before + after)
 
 
 class AdbRun(Struct, frozen=True):

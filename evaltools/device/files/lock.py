@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import getpass
+import os
 import platform
+import re
 import shlex
 import threading
 import uuid
 from contextlib import suppress
 from datetime import datetime, timezone
 from functools import partial
+from pathlib import Path
 from typing import Final
 
-from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import ShellAnswer
+from evaltools.device.adb.adb import Adb, patiently
 from evaltools.device.adb.errors import CommandFailed, DeviceBusy, DeviceError, NoPermission, NoSpace
 from evaltools.device.adb.facts import free_bytes
-from evaltools.device.adb.patience import patiently
+from evaltools.device.adb.process import ShellAnswer
 from evaltools.text import printable
 
 MARKER: Final = ".evaltools"
@@ -26,13 +28,16 @@ OWNER: Final = f"{LOCK}/owner"
 OTHERS_FILES: Final = 4
 _HELD: Final = 5
 _RELEASE_S: Final = 5.0
+_LOCK_ID: Final = re.compile("[0-9a-f]{32}")
+_ANY: Final = "any"
 
 
 class DeviceLock:
     """Makes sure that one process at a time uses ``root`` on a device; a context that holds the lock.
 
     ``patience_s`` is the number of seconds that it waits for a device that is away; ``stop`` ends that. ``force`` takes
-    the lock from its owner on entry.
+    the lock from its owner on entry. One whose owner was a process of the same user on this computer that is gone, as
+    one that was killed, is taken in any case.
     """
 
     def __init__(
@@ -53,11 +58,11 @@ class DeviceLock:
         self._lock_id = uuid.uuid4().hex
 
     def __enter__(self) -> DeviceLock:
-        self._take(self._force)
+        self._take(_ANY if self._force else "")
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Delete the lock, if the device answers. Otherwise ``--force`` takes it later."""
+        """Delete the lock, if the device answers. Otherwise it is taken over later, or by ``--force``."""
         with suppress(DeviceError):
             self._adb.shell(self._serial, release_script(self.root, self._lock_id), _RELEASE_S)
 
@@ -68,16 +73,21 @@ class DeviceLock:
         :class:`NoPermission` or :class:`NoSpace` where the folder cannot be written, and the error of a device that
         stayed away.
         """
-        self._take(force=False)
+        self._take()
 
-    def _take(self, force: bool) -> None:
-        script = take_script(self.root, self._lock_id, _owner_now(), force)
+    def _take(self, takes: str = "") -> None:
+        owner = f"{_owner_now()}\n{self._lock_id}\n{_process_now()}\n"
+        script = take_script(self.root, self._lock_id, owner, takes)
         act = partial(self._adb.shell, self._serial, script, stop=self._stop)
         answer = patiently(self._adb, self._serial, act, self._patience_s, self._stop)
         if answer.code == _HELD:
-            owner = answer.text.partition("\n")[0] or "another process"
+            owner, lock_id, process, *_ = [*answer.text.splitlines(), "", "", ""]
+            if lock_id != takes and _LOCK_ID.fullmatch(lock_id) and _has_ended(process):
+                self._take(lock_id)
+                return
             raise DeviceBusy(
-                f"device {self._serial} is in use by {printable(owner)}; --force takes it, and ends what runs there",
+                f"device {self._serial} is in use by {printable(owner) or 'another process'}; --force takes it, and "
+                "ends what runs there",
                 self._serial,
             )
         if answer.code != 0:
@@ -100,20 +110,22 @@ class DeviceLock:
         )
 
 
-def take_script(root: str, lock_id: str, owner: str, force: bool = False) -> str:
+def take_script(root: str, lock_id: str, owner: str, takes: str = "") -> str:
     """A script that makes the lock, which only one of several can do at a time, and may be repeated by that one.
 
-    Where another has the lock, it prints its owner. The marker is looked for twice, since another may make it before
-    the folder is listed.
+    ``owner`` is what stands in it, with ``lock_id`` in a line. ``takes`` is the id of a lock that is deleted before,
+    or ``any``. Where another has the lock, the script prints its owner. The marker is looked for twice, since another
+    may make it before the folder is listed.
     """
-    own, text = shlex.quote(root), shlex.quote(f"{owner}\n{lock_id}\n")
+    own, text = shlex.quote(root), shlex.quote(owner)
+    taking = f"rm -rf {LOCK}" if takes == _ANY else f"grep -qF {takes} {OWNER} 2> /dev/null && rm -rf {LOCK}"
     is_own = f"grep -qF {lock_id} {OWNER} 2> /dev/null"
     return f"""\
 mkdir -p {own} && cd {own} || exit 1
 [ -e {MARKER} ] || [ -z "$(ls -A)" ] || [ -e {MARKER} ] || exit {OTHERS_FILES}
 touch {MARKER} || exit 1
 {is_own} && exit 0
-{f"rm -rf {LOCK}" if force else ""}
+{taking if takes else ""}
 if mkdir {LOCK} 2> /dev/null
 then printf %s {text} > {OWNER} || {{ rm -rf {LOCK}; exit 1; }}
 else
@@ -140,3 +152,35 @@ def _owner_now() -> str:
     except (OSError, KeyError):  # a number without a name, as in a container
         user = "somebody"
     return f"{user}@{platform.node()} since {datetime.now(timezone.utc).isoformat(timespec='seconds')}"
+
+
+def _process_now() -> str:
+    """The running process, as this computer tells it: boot, processes and user, then its number and start.
+
+    Empty where the system does not say all that.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.readlink('/proc/self/ns/pid')} {os.getuid()} {os.getpid()} {_start_of(os.getpid())}"
+    except OSError:
+        return ""
+
+
+def _start_of(process: int) -> str:
+    """When a process of this computer was started, in the kernel's ticks; empty where there is none or it has ended."""
+    try:
+        state, *more = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if state == "Z" else more[18]
+
+
+def _has_ended(process: str) -> bool:
+    """Whether what :func:`_process_now` gave was a process of this computer and user that is gone.
+
+    >>> _has_ended(_process_now()), _has_ended("of another computer 1 2 3")
+    (False, False)
+    """
+    *place, number, start = process.split() or ["", ""]
+    *here, _, _ = _process_now().split() or ["", ""]
+    return bool(here) and place == here and number.isdecimal() and _start_of(int(number)) != start

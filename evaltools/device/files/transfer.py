@@ -22,8 +22,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import ShellAnswer
+from evaltools.device.adb.adb import Adb, patiently, stop_if_asked
 from evaltools.device.adb.errors import (
     MAY_PASS,
     CommandFailed,
@@ -36,8 +35,7 @@ from evaltools.device.adb.errors import (
     TransferFailed,
 )
 from evaltools.device.adb.facts import free_bytes
-from evaltools.device.adb.patience import patiently, stop_if_asked
-from evaltools.device.adb.process import AdbRun
+from evaltools.device.adb.process import AdbRun, ShellAnswer
 from evaltools.errors import DataError, OutputError
 
 PART: Final = ".part"

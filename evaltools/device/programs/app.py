@@ -15,10 +15,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import ShellAnswer
+from evaltools.device.adb.adb import Adb, patiently, rest, stop_if_asked
 from evaltools.device.adb.errors import CommandFailed, DeviceError, NoSpace, ProgramMissing
-from evaltools.device.adb.patience import patiently, rest, stop_if_asked
+from evaltools.device.adb.process import ShellAnswer
 from evaltools.device.files.store import DeviceStore
 from evaltools.device.programs.app_log import AppState, joined_log, marks_shown, read_app_log
 from evaltools.errors import UsageError

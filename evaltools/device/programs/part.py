@@ -18,17 +18,17 @@ from typing import Final, Protocol, TypeVar
 from msgspec import Struct, field
 
 from evaltools.device.adb import detached
-from evaltools.device.adb.answer import ShellAnswer
-from evaltools.device.adb.cooling import conditions_of, cool_down
+from evaltools.device.adb.adb import patiently
 from evaltools.device.adb.detached import DetachedRun
-from evaltools.device.adb.errors import DeviceError, FileMissing
+from evaltools.device.adb.errors import CommandFailed, DeviceError, FileMissing
 from evaltools.device.adb.facts import facts_that_change
-from evaltools.device.adb.patience import patiently
-from evaltools.device.files.archive import chunks, write_archive
-from evaltools.device.files.store import RUNS, DeviceStore
+from evaltools.device.adb.process import ShellAnswer
+from evaltools.device.files.store import RUNS, DeviceStore, chunks, write_archive
 from evaltools.device.files.transfer import pull
 from evaltools.documents import json_as
-from evaltools.result.device_run import DeviceConditions, DevicePart
+from evaltools.result.device import DeviceFacts
+from evaltools.result.device_run import DeviceConditions, DevicePart, hottest
+from evaltools.text import printable
 
 Found = TypeVar("Found")
 
@@ -37,6 +37,8 @@ ARCHIVE: Final = ".tar"
 EVALUATION: Final = "evaluation"
 _LONGEST_COMMAND: Final = 30_000
 """Bytes of a command, in the quotes that it is sent in; what starts it comes on top."""
+_BATTERY: Final = "battery"
+_BETWEEN_LOOKS_S: Final = 5.0
 
 
 class PartOptions(Struct, frozen=True):
@@ -313,3 +315,65 @@ def progress_of(line: bytes) -> PartProgress | None:
         return json_as(line, PartProgress)
     except ValueError:
         return None
+
+
+def conditions_of(facts: DeviceFacts) -> DeviceConditions:
+    """The facts about a device that change while it works."""
+    return DeviceConditions(
+        battery_level=facts.battery_level,
+        battery_temperature=facts.battery_temperature,
+        thermal_status=facts.thermal_status,
+        temperatures=facts.temperatures or {},
+        cpu_frequencies=facts.cpu_frequencies,
+    )
+
+
+def cool_down(
+    look: Callable[[], DeviceConditions],
+    serial: str,
+    limit_celsius: float,
+    timeout_s: float,
+    stop: threading.Event,
+    between_looks_s: float = _BETWEEN_LOOKS_S,
+    tell: Callable[[str], None] = lambda _line: None,
+) -> tuple[DeviceConditions, float]:
+    """Wait until no temperature that ``look`` finds is above the limit.
+
+    Returns the conditions then, and the seconds waited.
+
+    It goes on after ``timeout_s`` seconds even if the device is too warm. ``tell`` gets a line when the waiting begins,
+    and one when it goes on too warm. Raises :class:`CommandFailed` where the device states no temperature.
+    """
+    started = time.monotonic()
+    is_announced = False
+    while True:
+        conditions = look()
+        temperature, waited = hottest(conditions), time.monotonic() - started
+        if temperature is None:
+            raise CommandFailed(
+                f"{serial}: it states no temperature, so --cool_down cannot be kept; leave the flag out", serial
+            )
+        if temperature <= limit_celsius:
+            return conditions, waited
+        warm = f"{temperature:.1f} C (sensor {printable(sensor_of(conditions, temperature))})"
+        if waited >= timeout_s:
+            tell(
+                f"{serial}: warning: still {warm} after {timeout_s:g} s of waiting for {limit_celsius:g} C; it goes on "
+                "all the same, so its figures may be those of a throttled device. Raise --cool_down_timeout or "
+                "--cool_down"
+            )
+            return conditions, waited
+        if not is_announced:
+            tell(f"{serial}: {warm}, waiting until all are at most {limit_celsius:g} C, for up to {timeout_s:g} s")
+            is_announced = True
+        if stop.wait(between_looks_s):
+            return conditions, waited
+
+
+def sensor_of(conditions: DeviceConditions, temperature: float) -> str:
+    """The name of the sensor that shows this temperature, in degrees Celsius.
+
+    >>> sensor_of(DeviceConditions(battery_temperature=287, temperatures={"skin": 31.5}), 31.5)
+    'skin'
+    """
+    return next((name for name, degrees in conditions.temperatures.items() if degrees == temperature), _BATTERY)

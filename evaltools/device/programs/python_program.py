@@ -10,7 +10,6 @@ import re
 import shlex
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -18,8 +17,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from evaltools.device.adb.answer import ShellAnswer
-from evaltools.device.adb.errors import DeviceError, ProgramMissing
+from evaltools.device.adb.errors import ProgramMissing
+from evaltools.device.adb.process import ShellAnswer
 from evaltools.device.files.store import PROGRAMS, DeviceStore, sha256_of
 from evaltools.device.programs.part import PartWork, SentFiles
 from evaltools.documents import json_values
@@ -27,7 +26,6 @@ from evaltools.documents import json_values
 _CHECK_S: Final = 180.0
 _UNPACK_S: Final = 600.0
 _PREINSTALLED: Final = "python3"
-_CHECKED: Final = "checked"
 _KNOWN_FOLDER: Final = "evaltools"
 _PACKAGES: Final = ("evaltools", "evaltools.tasks", "evaltools.datasets")
 OLDEST_PYTHON: Final = (3, 10)
@@ -49,11 +47,6 @@ class PythonProgram(Struct, frozen=True):
         for name in work.folders:
             words += ["--folder", name, *sent.archives[name]]
         return self.start([*words, "--", sent.request], taskset)
-
-    def check_again(self, store: DeviceStore) -> None:
-        """Forget which modules could be imported there."""
-        with suppress(DeviceError):  # the run's own failure is the one to tell
-            store.adb.shell(store.serial, f"rm -f {shlex.quote(self.folder)}/{_CHECKED}-*")
 
     def start(self, words: Sequence[str], taskset: str = "") -> str:
         """The shell command that starts the program on the device.
@@ -98,18 +91,10 @@ def install(store: DeviceStore, wheels: Sequence[Path], needed: Needed, python: 
             store.serial,
         )
     program = PythonProgram(interpreter, folder, found[0].removeprefix("Python "))
-    unpacked = answer.text.splitlines()[1:]
-    if _KNOWN_FOLDER not in unpacked:
+    if _KNOWN_FOLDER not in answer.text.splitlines()[1:]:
         _unpack(store, wheels, interpreter, folder)
-    if _mark(program, needed) not in unpacked:
-        _check(store, program, needed)
+    _check(store, program, needed)
     return program
-
-
-def _mark(program: PythonProgram, needed: Needed) -> str:
-    """The name of the file which says that this Python has imported the modules from its folder."""
-    known = hashlib.sha256("\n".join((program.python, program.version, *needed.modules)).encode()).hexdigest()[:16]
-    return f"{_CHECKED}-{known}"
 
 
 def _check(store: DeviceStore, program: PythonProgram, needed: Needed) -> None:
@@ -130,7 +115,6 @@ def _check(store: DeviceStore, program: PythonProgram, needed: Needed) -> None:
             "put there for it; give the path of another interpreter with --device_python",
             store.serial,
         )
-    store.adb.shell(store.serial, f": >{shlex.quote(posixpath.join(program.folder, _mark(program, needed)))}")
 
 
 def read_folder(printed: str) -> str | None:

@@ -19,16 +19,15 @@ from evaltools.benchmark.kind import KIND
 from evaltools.benchmark.request import BenchmarkRequest, read_request
 from evaltools.benchmark.run import options_in_force
 from evaltools.device.adb.errors import CommandFailed, ProgramMissing
+from evaltools.device.adb.process import last_lines
 from evaltools.device.programs.part import PartWork
 from evaltools.device.programs.pool import Job
 from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.flags import DeviceFlags
-from evaltools.device.run.host import carry_out_on_host
-from evaltools.device.run.jobs import SPLIT_EACH, last_lines
 from evaltools.device.run.native_benchmark import BenchmarkDone, BenchmarkPlace, NativeBenchmark
 from evaltools.device.run.native_evaluation import require_binary
-from evaltools.device.run.request import device_request, without_host_options
-from evaltools.device.run.runner import AlikeCheck, DeviceProgram, run_on_devices
+from evaltools.device.run.request import carry_out_on_host, device_request, without_host_options
+from evaltools.device.run.runner import SPLIT_EACH, AlikeCheck, DeviceProgram, run_on_devices
 from evaltools.engine.describe import describe_model
 from evaltools.errors import UsageError
 from evaltools.request import Request

@@ -19,7 +19,7 @@ from rich.filesize import decimal
 
 from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.errors import DeviceError, NoSuchDevice
-from evaltools.device.adb.found import look_at_devices
+from evaltools.device.adb.facts import look_at_devices
 from evaltools.device.files.lock import DeviceLock
 from evaltools.device.files.store import DeviceStore, clear
 from evaltools.device.programs.part import ARCHIVE, PartDevice, PartOptions
@@ -159,9 +159,7 @@ class DevicesUsed:
 
     def check_python_again(self, serial: str) -> None:
         """Have evaltools checked before the next part on a device, as after one that failed: a package may be gone."""
-        program = self._pythons.pop(serial, None)
-        if program is not None:
-            program.check_again(self._devices[serial].store)
+        self._pythons.pop(serial, None)
 
     def _device(self, serial: str) -> PartDevice:
         flags, on_sending = self._flags, Sending(serial, self._console)

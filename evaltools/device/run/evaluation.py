@@ -17,20 +17,26 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.device.adb.errors import NoSuchDevice
+from evaltools.device.files.store import sha256_of
 from evaltools.device.programs.part import PartDone, PartWork, PictureFolder
 from evaltools.device.programs.pool import Job, PoolOutcome
 from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.flags import DeviceFlags
-from evaltools.device.run.host import carry_out_on_host
-from evaltools.device.run.identity import identity_of
-from evaltools.device.run.jobs import SPLIT_EACH, complete_jobs, device_run_of, jobs_of, parts_of
 from evaltools.device.run.parts import RECORDS, RUN, WITH_RECORDS, PartsFolder, run_parts
-from evaltools.device.run.request import DeviceRequest, device_request, pictures_on_device, without_host_options
+from evaltools.device.run.request import (
+    DeviceRequest,
+    carry_out_on_host,
+    device_request,
+    pictures_on_device,
+    without_host_options,
+)
+from evaltools.device.run.runner import SPLIT_EACH, complete_jobs, device_run_of, jobs_of, parts_of
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Journal
 from evaltools.engine.run_folder import (
     RunIdentity,
     decode,
+    digest,
     encode,
     has_own_request,
     request_facts,
@@ -52,7 +58,7 @@ from evaltools.runs.stored import to_bytes
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask, evaluation_kind
 from evaltools.tasks.shared.measuring import Observer
 from evaltools.tasks.shared.options.execution import flags_to_repeat
-from evaltools.tasks.shared.run_identity import RunAtPlace
+from evaltools.tasks.shared.run_identity import RunAtPlace, files_below, with_files
 
 _PARTS: Final = "parts on devices"
 _SERIALS: Final = "devices that do everything"
@@ -103,6 +109,26 @@ def examples_of(kind: EvaluationKind, request: Request) -> PartsOfTask:
     files = planned_files(request, kind.files_read(asked))
     kind.more_files(request, asked, files.values())
     return kind.parts(asked)
+
+
+def identity_of(flags: DeviceFlags, sent: DeviceRequest) -> RunIdentity:
+    """The identity of a run on devices.
+
+    Files count by their content: the path of a file on devices contains its checksum.
+    """
+    folders = [path for below in sent.folders.values() for path in files_below([below])]
+    found = RunIdentity(
+        {
+            "the executor": "devices",
+            "the task": sent.request.task,
+            "the files": digest([*sent.files.values(), *map(sha256_of, folders)]),
+        },
+        options={"--split": flags.split, "--taskset": flags.taskset, **flags_to_repeat(sent.request.options)},
+        configurations={each.name: {"its setting": " ".join(each.to_flags())} for each in sent.request.configurations},
+    )
+    for option, pictures in sent.pictures.items():
+        found = with_files(found, f"the files of --{option}", files_below([pictures]))
+    return found
 
 
 class _RunStart(Struct, frozen=True):

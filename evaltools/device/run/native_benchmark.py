@@ -13,6 +13,7 @@ from rich.console import Console
 
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.request import BenchmarkRequest, Candidate
+from evaltools.device.adb.process import last_lines
 from evaltools.device.files.store import remote_path, sha256_of
 from evaltools.device.programs.app import AppRun, BenchmarkApp, install_app, run_app
 from evaltools.device.programs.native_program import Kills, NativeProgram, StepDone, interleaved, read_steps, results_of
@@ -20,7 +21,6 @@ from evaltools.device.programs.part import PartDone, PartWork, SentFiles
 from evaltools.device.programs.pool import Job
 from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.flags import DeviceFlags
-from evaltools.device.run.jobs import last_lines
 from evaltools.device.run.request import RequestFiles
 from evaltools.device.run.runner import AlikeCheck, DeviceProgram
 from evaltools.native.logs.benchmark_rows import row_of_log, with_logged_ratios

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rich.console import Console
 
+from evaltools.device.adb.process import last_lines
 from evaltools.device.files.store import remote_path, sha256_of
 from evaltools.device.programs.native_program import (
     Kills,
@@ -28,8 +29,7 @@ from evaltools.device.programs.part import PartDone, PartWork, PictureFolder
 from evaltools.device.programs.pool import Job
 from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.flags import DeviceFlags
-from evaltools.device.run.jobs import SPLIT_EACH, last_lines, parts_of
-from evaltools.device.run.runner import AlikeCheck, DeviceProgram, run_on_devices
+from evaltools.device.run.runner import SPLIT_EACH, AlikeCheck, DeviceProgram, parts_of, run_on_devices
 from evaltools.errors import UsageError
 from evaltools.native.logs.run import NativeRun, proof_lines
 from evaltools.request import Request

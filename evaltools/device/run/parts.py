@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.device.adb.errors import CommandFailed, ProgramMissing
+from evaltools.device.adb.process import last_lines
 from evaltools.device.programs.part import PartDone, PartProgress, PartWork, ProgressReader
 from evaltools.device.programs.pool import Job, PoolOutcome
 from evaltools.device.run.devices import DevicesUsed
-from evaltools.device.run.jobs import last_lines
 from evaltools.device.run.runner import AlikeCheck, DeviceProgram, run_jobs
 from evaltools.documents import json_as
 from evaltools.engine.execution import Shard

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
-from collections.abc import Mapping, Sequence
+import subprocess
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from evaltools.device.files.archive import write_manifest
-from evaltools.device.files.store import remote_path, sha256_of, stored_path
+from evaltools.device.adb.process import last_lines
+from evaltools.device.files.store import remote_path, sha256_of, stored_path, write_manifest
 from evaltools.errors import DataError, UsageError
 from evaltools.parameter import Parameter
 from evaltools.request import Request
-from evaltools.runs.stored import rewritten
+from evaltools.runs.stored import HANDED_OVER, command_of, rewritten, to_bytes
 from evaltools.task_kind import request_kind
 from evaltools.tasks.shared.host_names import HostNames
 
@@ -148,3 +150,37 @@ def without_host_options(request: Request) -> Request:
     parameters = request.options.parameters.values()
     kept = request.without(*(each.name for each in parameters if not each.is_sent))
     return replace(kept, devices=None, command=())
+
+
+class HostRun(Struct, frozen=True):
+    """A request that the host carried out: its exit code, and what it printed to stdout."""
+
+    code: int
+    out: str
+
+
+def carry_out_on_host(request: Request, good_codes: Collection[int]) -> HostRun:
+    """Carry out a request, whose relative paths start at the working directory.
+
+    Raises :class:`UsageError` with the last lines of stderr where the exit code is none of ``good_codes``.
+    """
+    with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
+        file = Path(folder, "request.json")
+        file.write_bytes(to_bytes(request))
+        with subprocess.Popen(
+            command_of(HANDED_OVER, str(file)), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
+        ) as process:  # fmt: skip
+            try:
+                out, err = process.communicate()
+            except BaseException:
+                process.terminate()
+                process.communicate()
+                raise
+    if process.returncode not in good_codes:
+        command = request_kind(request.task).command
+        raise UsageError(
+            f"what was to run on this computer, evaltools {command}, ended with exit code {process.returncode}: "
+            f"{last_lines(err)}. Try that command here by itself"
+        )
+    return HostRun(process.returncode, out)

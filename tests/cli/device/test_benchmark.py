@@ -13,8 +13,7 @@ import pytest
 
 from evaltools.cli.main import main
 from evaltools.datasets import sample
-from evaltools.device.run import host as host_run
-from evaltools.device.run.host import HostRun
+from evaltools.device.run.request import HostRun, carry_out_on_host
 from evaltools.request import Request
 from tests.cli.device import runs as device_runs
 from tests.device.fixtures import Devices
@@ -61,7 +60,7 @@ def test_this_computer_counts_as_every_device_does(
     network: Network, devices: Devices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ends_with(request: Request, good_codes: Collection[int]) -> HostRun:
-        return HostRun(4, host_run.carry_out_on_host(request, good_codes).out)
+        return HostRun(4, carry_out_on_host(request, good_codes).out)
 
     monkeypatch.setattr("evaltools.device.run.benchmark.carry_out_on_host", ends_with)
     output = tmp_path / "result.json"

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from evaltools.commands.names import task_of
-from evaltools.device.files.archive import write_archive, write_manifest
+from evaltools.device.files.store import write_archive, write_manifest
 from evaltools.device.programs.on_device import lay_out
 from evaltools.device.run.evaluation import examples_of
-from evaltools.device.run.jobs import parts_of
+from evaltools.device.run.runner import parts_of
 from evaltools.engine.execution import Shard
 from evaltools.errors import DataError, UsageError
 from evaltools.request.flags import parse_flags

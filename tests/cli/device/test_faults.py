@@ -89,12 +89,12 @@ def test_what_a_lost_device_had_is_done_by_another(
     assert f"{proxy.serial} was left out" in done.err
 
 
-def test_what_a_killed_run_left_is_ended_by_the_next_with_force(
+def test_what_a_killed_run_left_is_ended_by_the_next(
     network: Network, devices: Devices, expected: object, tmp_path: Path
 ) -> None:
     output, held = tmp_path / "result.json", device_runs.Held(tmp_path)
     serials = [devices[0].serial]
-    process = device_runs.start([*command_of(network, serials, output, python=held.python), "--force"])
+    process = device_runs.start(command_of(network, serials, output, python=held.python))
     device_runs.wait_for(lambda: device_runs.is_running(devices[0]), process)
     second = device_runs.finish(device_runs.start(command_of(network, serials, output)))
     assert second.code == 3
@@ -102,5 +102,5 @@ def test_what_a_killed_run_left_is_ended_by_the_next_with_force(
     process.kill()
     process.communicate()
     assert device_runs.left_running()
-    done = device_runs.run([*command_of(network, serials, output), "--force"])
+    done = device_runs.run(command_of(network, serials, output))
     require_same(done, output, expected, devices)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.device.run import carry_out_on_devices, run
+from evaltools.cli.device.command import carry_out_on_devices
+from evaltools.cli.device.command import run_task as run
 from evaltools.commands.device_run import kind_on_devices
 from evaltools.device.run.flags import BY_NAME, DEFAULT_ROOT, PARAMETERS, DeviceFlags, read_device_flags, read_root
 from evaltools.errors import UsageError
@@ -322,14 +323,14 @@ def test_no_task_has_a_flag_of_the_name_of_one_about_devices() -> None:
 @pytest.mark.parametrize(
     ("task", "program", "runner"),
     [
-        ("imagenet", "evaltools", "evaluation.evaluate_on_devices"),
-        ("coco", "evaltools", "evaluation.evaluate_on_devices"),
-        ("diff", "evaltools", "evaluation.evaluate_on_devices"),
-        ("benchmark", "evaltools", "benchmark.benchmark_on_devices"),
-        ("imagenet", "native", "evaluation.evaluate_natively_on_devices"),
-        ("inference-diff", "native", "evaluation.evaluate_natively_on_devices"),
-        ("benchmark", "native", "benchmark.benchmark_on_devices"),
-        ("benchmark", "app", "benchmark.benchmark_on_devices"),
+        ("imagenet", "evaltools", "evaluate_on_devices"),
+        ("coco", "evaltools", "evaluate_on_devices"),
+        ("diff", "evaltools", "evaluate_on_devices"),
+        ("benchmark", "evaltools", "benchmark_on_devices"),
+        ("imagenet", "native", "evaluate_natively_on_devices"),
+        ("inference-diff", "native", "evaluate_natively_on_devices"),
+        ("benchmark", "native", "benchmark_on_devices"),
+        ("benchmark", "app", "benchmark_on_devices"),
     ],
 )
 def test_a_task_and_a_program_have_their_runner_and_the_flags_are_told_apart(
@@ -341,7 +342,7 @@ def test_a_task_and_a_program_have_their_runner_and_the_flags_are_told_apart(
         asked.append((request, own))
         return 4
 
-    monkeypatch.setattr(f"evaltools.cli.device.{runner}", run_on_devices)
+    monkeypatch.setattr(f"evaltools.cli.device.carry_out.{runner}", run_on_devices)
     words = [
         *required(task),
         "--use-gpu",

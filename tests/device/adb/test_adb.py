@@ -14,7 +14,6 @@ import pytest
 
 from evaltools.device.adb import detached
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import read_answer, wrap_command
 from evaltools.device.adb.errors import (
     AdbMissing,
     CommandFailed,
@@ -29,7 +28,7 @@ from evaltools.device.adb.errors import (
     SeveralDevices,
     TransferFailed,
 )
-from evaltools.device.adb.process import find_adb
+from evaltools.device.adb.process import find_adb, read_answer, wrap_command
 from evaltools.device.adb.states import next_step, parse_devices
 from evaltools.device.files.transfer import pull, push
 from evaltools.errors import DataError, UsageError
@@ -149,12 +148,6 @@ def test_a_device_is_chosen_only_where_there_is_no_doubt(connect: Connect, adb: 
     assert named.choose(first.serial) == first.serial
     with pytest.raises(NoSuchDevice, match="nobody: adb shell is not possible, the device is not found"):
         adb.shell("nobody", "true")
-
-
-@needs_adb
-def test_a_command_that_no_device_takes_is_refused(adb: Adb) -> None:
-    with pytest.raises(UsageError, match="too long for adb"):
-        adb.shell("any", "x" * 120_000)
 
 
 @needs_adb

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from evaltools.device.adb.cooling import conditions_of, cool_down
 from evaltools.device.adb.errors import CommandFailed
+from evaltools.device.programs.part import conditions_of, cool_down
 from evaltools.result.device import DeviceCpu, DeviceFacts
 from evaltools.result.device_run import DeviceConditions, hottest
 
@@ -81,7 +81,7 @@ class Clock(threading.Event):
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of the waiting."""
     own = Clock()
-    monkeypatch.setattr("evaltools.device.adb.cooling.time", own)
+    monkeypatch.setattr("evaltools.device.programs.part.time", own)
     return own
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device.adb import detached, patience
-from evaltools.device.adb.adb import Adb
+from evaltools.device.adb import adb as adb_module
+from evaltools.device.adb import detached
+from evaltools.device.adb.adb import Adb, patiently
 from evaltools.device.adb.errors import MAY_PASS, ConnectionLost, DeviceError, DeviceStopped, Offline, Unauthorized
-from evaltools.device.adb.patience import patiently
 from evaltools.device.adb.process import AdbRun
 from evaltools.device.files.transfer import pull, push
 from tests.device.adb_server import own_server
@@ -42,7 +42,7 @@ def adb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adb]:
 
 @pytest.fixture
 def connect(adb: Adb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Behaviour], FakeDevice]]:
-    monkeypatch.setattr(patience, "_BETWEEN_TRIES_S", 0.1)
+    monkeypatch.setattr(adb_module, "_BETWEEN_TRIES_S", 0.1)
     devices = []
 
     def connected(behaviour: Behaviour) -> FakeDevice:

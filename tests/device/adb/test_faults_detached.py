@@ -10,10 +10,9 @@ import psutil
 import pytest
 
 from evaltools.device.adb import detached
-from evaltools.device.adb.adb import Adb
+from evaltools.device.adb.adb import Adb, patiently
 from evaltools.device.adb.detached import DetachedRun
 from evaltools.device.adb.errors import MAY_PASS, DeviceStopped, DeviceTimeout
-from evaltools.device.adb.patience import patiently
 from tests.device.fault_proxy import FaultProxy
 from tests.device.faults import FAULTS, Fault, ended_server
 from tests.device.real_device import wait_until

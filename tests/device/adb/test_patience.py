@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from evaltools.device.adb import patience
-from evaltools.device.adb.adb import Adb
+from evaltools.device.adb import adb as adb_module
+from evaltools.device.adb.adb import Adb, patiently
 from evaltools.device.adb.errors import (
     MAY_PASS,
     CommandFailed,
@@ -19,7 +19,6 @@ from evaltools.device.adb.errors import (
     ServerFailed,
     Unauthorized,
 )
-from evaltools.device.adb.patience import patiently
 
 
 class Device(Adb):
@@ -49,7 +48,7 @@ class Failing:
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "_BETWEEN_TRIES_S", 0.01)
+    monkeypatch.setattr(adb_module, "_BETWEEN_TRIES_S", 0.01)
 
 
 @pytest.mark.parametrize("kind", MAY_PASS)

@@ -129,10 +129,10 @@ def test_a_stranger_with_the_number_of_a_run_is_left_alone(shell: Shell, tmp_pat
 def test_a_lock_is_one_s_until_it_is_given_back(shell: Shell, tmp_path: Path) -> None:
     folder, first, second = tmp_path / "it's a folder", "a" * 32, "b" * 32
     for _ in range(2):
-        assert shell.run(take_script(str(folder), first, "it's me since today")) == b""
+        assert shell.run(take_script(str(folder), first, f"it's me since today\n{first}")) == b""
     shown = shell.run(f"( {take_script(str(folder), second, 'another')} ) || true")
     assert shown.splitlines()[0] == b"it's me since today"
-    shell.run(take_script(str(folder), second, "another", force=True))
+    shell.run(take_script(str(folder), second, f"another\n{second}", "any"))
     assert shell.run(f"( {take_script(str(folder), first, 'me')} ) || true").startswith(b"another\n")
     shell.run(release_script(str(folder), first))
     assert folder.exists()

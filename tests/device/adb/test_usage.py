@@ -11,11 +11,11 @@ from typing import cast
 import psutil
 import pytest
 
+from evaltools.capture.on_devices import read_process, usage_of_runs, usage_script
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.detached import VARIABLE
 from evaltools.device.adb.errors import CommandFailed
-from evaltools.device.adb.usage import read_process, usage_of_runs, usage_script
+from evaltools.device.adb.process import ShellAnswer
 from tests.cli.evaluate.sample_runs import needs_proc
 from tests.device.adb.test_scripts import Shell, shell
 

@@ -16,7 +16,7 @@ import pytest
 
 import evaltools
 from evaltools.benchmark import kind as benchmark
-from evaltools.device.files.archive import MOST_BYTES, chunks, write_archive, write_manifest
+from evaltools.device.files.store import MOST_BYTES, chunks, write_archive, write_manifest
 from evaltools.device.programs.on_device import describe_installation, lay_out, main
 from evaltools.errors import DataError, OutputError
 from evaltools.request.flags import parse_flags

@@ -12,8 +12,8 @@ import pytest
 
 from evaltools.device.adb import detached
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import CommandFailed, ConnectionLost, DeviceStopped
+from evaltools.device.adb.process import ShellAnswer
 from evaltools.device.files.lock import DeviceLock
 from evaltools.device.files.store import DeviceStore, clear, is_there, remote_path, sha256_of
 from evaltools.errors import DataError

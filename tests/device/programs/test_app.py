@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import CommandFailed, ConnectionLost, DeviceStopped, NoSpace, ProgramMissing
+from evaltools.device.adb.process import ShellAnswer
 from evaltools.device.files.store import DeviceStore
 from evaltools.device.programs import app as app_module
 from evaltools.device.programs.app import AppRun, BenchmarkApp, install_app, run_app, start_command

@@ -15,8 +15,8 @@ from rich.console import Console
 
 from evaltools.cli.shared.progress import show_progress
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import CommandFailed, ConnectionLost
+from evaltools.device.adb.process import ShellAnswer
 from evaltools.device.files.store import DeviceStore
 from evaltools.device.programs.part import (
     PartDevice,

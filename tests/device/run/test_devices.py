@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from evaltools.cli.shared.terminal import make_console
-from evaltools.device.adb import found as found_module
 from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.errors import DeviceBusy, DeviceError, DeviceTimeout, NoSuchDevice
 from evaltools.device.adb.facts import device_facts
@@ -107,7 +106,7 @@ def test_why_a_device_was_left_out_is_what_asking_it_gave(
             raise DeviceTimeout(f"{serial}: no answer", serial)
         return device_facts(adb, serial)
 
-    monkeypatch.setattr(found_module, "device_facts", facts)
+    monkeypatch.setattr("evaltools.device.adb.facts.device_facts", facts)
     found, text = used([f"--adb={network.adb}", "--serials=all"])
     assert (found.serials, [(entry.serial, entry.kind) for entry in found.left_out]) == (
         (second,),

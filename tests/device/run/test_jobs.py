@@ -9,8 +9,9 @@ import pytest
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.adb.errors import DeviceError
+from evaltools.device.adb.process import last_lines
 from evaltools.device.programs.pool import Job, PoolOutcome
-from evaltools.device.run.jobs import complete_jobs, device_run_of, jobs_of, last_lines, tell_lost
+from evaltools.device.run.runner import complete_jobs, device_run_of, jobs_of, tell_lost
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceConditions, DeviceLeftOut, DevicePart, DeviceRun, LostAttempt
 

@@ -1,4 +1,4 @@
-"""``evaltools device run benchmark``: the same benchmark on every device, whatever runs there, and one result."""
+"""What ``evaltools device run`` does on devices, then what every evaluation or benchmark prints and writes."""
 
 from __future__ import annotations
 
@@ -7,42 +7,84 @@ from pathlib import Path
 
 from rich.console import Console
 
-from evaltools import exit_codes
 from evaltools.cli.benchmark.files import written_whole
 from evaltools.cli.benchmark.run import exit_code_of
+from evaltools.cli.evaluate.carry_out import carry_out
+from evaltools.cli.evaluate.output import has_native_lines, write_and_show, write_report
+from evaltools.cli.evaluate.terminal import Terminal
 from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.run.benchmark import measure_on_devices, read_device_benchmark
+from evaltools.device.run.evaluation import parts_on_devices
 from evaltools.device.run.flags import DeviceFlags
+from evaltools.device.run.native_evaluation import evaluate_native, require_binary
 from evaltools.errors import OutputError
+from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.report.files.benchmark_trace import trace_json
+from evaltools.report.files.evaluation import planned_files, planned_report
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.files.plot import plot_benchmark, require_plot
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import measured_page, require_page_file
 from evaltools.report.tables.benchmark import print_benchmark
 from evaltools.report.tables.device import print_device_run
+from evaltools.report.tables.evaluation import print_configurations
 from evaltools.request import Request
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.json_file import encode_json
+from evaltools.tasks.native.command import refuse_options
+from evaltools.tasks.native.inputs import prepare_native
+from evaltools.tasks.shared.kind import evaluation_kind
+
+
+def evaluate_on_devices(request: Request, flags: DeviceFlags) -> int:
+    """Run the parts with evaltools there, merge them; returns the exit code."""
+    console = make_console()
+    observer = Terminal(console, request.options)
+    with interrupts_restored(), parts_on_devices(request, flags, console, observer) as parts:
+        code = carry_out(parts.merge_request, parts.shards).exit_code
+    return NOT_MEASURED if code in (OK, LIMIT_BROKEN, EXAMPLES_FAILED) and not parts.are_all else code
+
+
+def evaluate_natively_on_devices(request: Request, flags: DeviceFlags) -> int:
+    """Run TensorFlow's binary there, read what it said, print, write; returns the exit code."""
+    console, kind = make_console(), evaluation_kind(request.task)
+    binary = require_binary(flags, kind.command)
+    refuse_options(request.options, flags.program)
+    inputs = prepare_native(kind.read(request))
+    files = planned_files(request, [inputs.request.model_file])
+    page = planned_report(request, [inputs.request.model_file])
+    with interrupts_restored():
+        result, is_whole = evaluate_native(request, flags, inputs, binary, console)
+        print_configurations(result.configurations, console)
+        with_lines = has_native_lines(result, request.options)
+        not_written = write_and_show(result, files, console, request.options, with_lines)
+        not_written += write_report(page, Sources({inputs.request.model_file.stem: result}))
+    for error in not_written:
+        console.print(f"evaltools: {error}", style="bold red")
+    if not_written:
+        return NOT_WRITTEN
+    if not is_whole:
+        return NOT_MEASURED
+    return LIMIT_BROKEN if kind.breaks_limits(result) else kind.exit_code(result)
 
 
 def benchmark_on_devices(asked: Request, flags: DeviceFlags) -> int:
     """Benchmark on every device, print, write; returns the exit code."""
     console = make_console()
     wanted = read_device_benchmark(asked, flags)
-    files = planned_files(asked)
+    files = _benchmark_files(asked)
     with interrupts_restored():
         found = measure_on_devices(wanted, console)
-        if not show_benchmark(found.result, found.printed, files, console, asked.options.is_on("quiet")):
-            return exit_codes.NOT_WRITTEN
+        if not _show_benchmark(found.result, found.printed, files, console, asked.options.is_on("quiet")):
+            return NOT_WRITTEN
     if not found.are_all:
-        return exit_codes.NOT_MEASURED
+        return NOT_MEASURED
     return exit_code_of(found.result, wanted.request) if found.code is None else found.code
 
 
-def planned_files(asked: Request) -> dict[str, Path]:
+def _benchmark_files(asked: Request) -> dict[str, Path]:
     """The files to write, by flag, checked before anything is measured; raises :class:`UsageError`."""
     flags = asked.options
     files = {name: path for name in written_whole() if (path := flags.path(name)) is not None}
@@ -56,7 +98,7 @@ def planned_files(asked: Request) -> dict[str, Path]:
     return files
 
 
-def show_benchmark(
+def _show_benchmark(
     result: BenchmarkResult, printed: Mapping[str, str], files: Mapping[str, Path], console: Console, is_quiet: bool
 ) -> bool:
     """Print what each device printed and the tables, write the files; whether all could be written."""
