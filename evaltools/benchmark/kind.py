@@ -21,12 +21,12 @@ from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.request.flags import TEST_NAME, GivenFlags, configurations_of_files_and_texts
 from evaltools.request.sweep import sweep_configurations
-from evaltools.tasks.shared.options import configurations
+from evaltools.tasks.shared.options import ALLOW_FALLBACK, CANDIDATES
 
 GROUPS: Final = {
     "benchmark_model": benchmark_flags.PARAMETERS,
     "beyond benchmark_model": benchmark_flags.BEYOND,
-    "configurations": (*configurations.CANDIDATES, configurations.ALLOW_FALLBACK, *OWN_PARAMETERS),
+    "configurations": (*CANDIDATES, ALLOW_FALLBACK, *OWN_PARAMETERS),
     **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
     "delegates, common": COMMON,
 }

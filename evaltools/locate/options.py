@@ -10,10 +10,9 @@ from evaltools.configuration import OWN_PARAMETERS
 from evaltools.delegates import COMMON, DELEGATES
 from evaltools.parameter import Parameter
 from evaltools.tasks.inference_diff.options import OPTIONS as DIFF
-from evaltools.tasks.shared.options import configurations, execution
-from evaltools.tasks.shared.options.model import MODEL_FILE
+from evaltools.tasks.shared.options import CANDIDATES, EXECUTION, MODEL_FILE
 
-_SHARED: Final = {parameter.name: parameter for parameter in execution.PARAMETERS}
+_SHARED: Final = {parameter.name: parameter for parameter in EXECUTION}
 _SIGNATURE: Final = next(parameter for parameter in DIFF["evaluation"] if parameter.name == "signature")
 _SEARCH: Final = (
     replace(MODEL_FILE, help="The .tflite model; it may also stand alone, as MODEL.tflite. Required."),
@@ -78,8 +77,8 @@ _FILES: Final = (
     _SHARED["quiet"],
 )
 _CONFIGURATION: Final = (
-    replace(configurations.CANDIDATES[0], help='The configuration with a name, "NAME: flag=value flag=value".'),
-    replace(configurations.CANDIDATES[1], help="YAML file that maps the configuration's name to flags."),
+    replace(CANDIDATES[0], help='The configuration with a name, "NAME: flag=value flag=value".'),
+    replace(CANDIDATES[1], help="YAML file that maps the configuration's name to flags."),
 )
 GROUPS: Final = {
     "search": _SEARCH,

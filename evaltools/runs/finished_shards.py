@@ -12,8 +12,7 @@ from evaltools.configuration import Configuration
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.tasks.shared.evaluation import merge
-from evaltools.tasks.shared.host_names import HostNames
-from evaltools.tasks.shared.kind import EvaluationKind
+from evaltools.tasks.shared.kind import EvaluationKind, HostNames
 from evaltools.tasks.shared.measuring import Observer
 from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.run_identity import RunAtPlace

@@ -29,7 +29,7 @@ from evaltools.runs.stored import seen_from
 from evaltools.tasks.shared.evaluation import record
 from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
 from evaltools.tasks.shared.measuring import Observer
-from evaltools.tasks.shared.options.execution import flags_to_repeat
+from evaltools.tasks.shared.request import flags_to_repeat
 
 TASKS: Final = "tasks on the cluster"
 """The fact with the number of shards."""

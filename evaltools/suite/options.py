@@ -7,10 +7,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools.parameter import Parameter
-from evaltools.tasks.shared.options import configurations, execution
-from evaltools.tasks.shared.options.pictures import MARGIN
+from evaltools.tasks.shared.options import CANDIDATES, EXECUTION, MARGIN
 
-_SHARED: Final = {parameter.name: parameter for parameter in execution.PARAMETERS}
+_SHARED: Final = {parameter.name: parameter for parameter in EXECUTION}
 _MODELS: Final = (
     Parameter(
         "model_paths",
@@ -21,7 +20,7 @@ _MODELS: Final = (
         required=True,
         positional=True,
     ),
-    *configurations.CANDIDATES[:2],
+    *CANDIDATES[:2],
     Parameter(
         "job",
         'What is done with each model, "NAME: command" without model and configurations, as in "fast: benchmark '

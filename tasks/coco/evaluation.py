@@ -48,13 +48,12 @@ from evaltools.tasks.coco.task import (
 from evaltools.tasks.coco.truth import EvaluatedPictures, dense_category_ids, load_pictures
 from evaltools.tasks.coco.warnings import OddPictures, general_warnings
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
-from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import (
     OpenConfigurations,
     PassSetup,
     require_stated,
 )
-from evaltools.tasks.shared.one_pass import Accumulator, Pair, judge_records, sum_up
+from evaltools.tasks.shared.one_pass import Accumulator, MeasuredPass, Pair, judge_records, sum_up
 from evaltools.tasks.shared.run_identity import RunAtPlace, fact_in, with_files
 
 _OUTPUTS = "how the outputs are read"

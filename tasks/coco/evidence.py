@@ -6,7 +6,7 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged
 from evaltools.tasks.coco import metrics
 from evaltools.tasks.coco.result import CocoDetection
-from evaltools.tasks.shared.evidence import figures_by, judged_by, no_setup, task_name
+from evaltools.tasks.shared.conclusions import figures_by, judged_by, no_setup, task_name
 
 subject = task_name
 setup = no_setup

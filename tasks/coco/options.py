@@ -6,11 +6,11 @@ from typing import Final
 
 from evaltools.parameter import NotNative, Parameter
 from evaltools.tasks.coco.decoders import NAMES
-from evaltools.tasks.shared.options.model import MODEL_FILE
-from evaltools.tasks.shared.options.pictures import (
+from evaltools.tasks.shared.options import (
     IMAGES_PATH,
     MARGIN,
     MAX_FAILED_EXAMPLES,
+    MODEL_FILE,
     NORMALIZATION,
     NUM_IMAGES,
     ORDER,

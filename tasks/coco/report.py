@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.coco.native_lines import fill, lines
 from evaltools.tasks.coco.table import print_figures
-from evaltools.tasks.shared.next_steps import to_the_outputs as next_steps
+from evaltools.tasks.shared.conclusions import next_steps
 
 if TYPE_CHECKING:
     from evaltools.result.section import Section

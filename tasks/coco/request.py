@@ -13,8 +13,7 @@ from evaltools.preprocess import parse_normalization
 from evaltools.request import Options, Request
 from evaltools.tasks.coco.heads import SSD
 from evaltools.tasks.coco.task import ChannelOrder, CocoOptions, Resize
-from evaltools.tasks.shared.options.pictures import read_margin
-from evaltools.tasks.shared.request import TaskRequest, shared_fields
+from evaltools.tasks.shared.request import TaskRequest, read_margin, shared_fields
 
 DEFAULT_RESAMPLES: Final = 1000
 _FEWEST_RESAMPLES: Final = 100

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from evaltools.parameter import NotNative, Parameter
 from evaltools.task_kind import Accuracy, TaskEvidence, TaskReport
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
-from evaltools.tasks.shared.options.model import MODEL_FILE
-from evaltools.tasks.shared.options.pictures import (
+from evaltools.tasks.shared.options import (
     IMAGES_PATH,
     MARGIN,
     MAX_FAILED_EXAMPLES,
+    MODEL_FILE,
     NORMALIZATION,
     NUM_IMAGES,
     ORDER,

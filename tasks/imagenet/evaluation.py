@@ -37,8 +37,8 @@ from evaltools.tasks.imagenet.task import (
 )
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
 from evaltools.tasks.shared.image_input import describe_normalization
-from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup
+from evaltools.tasks.shared.one_pass import MeasuredPass
 from evaltools.tasks.shared.run_identity import RunAtPlace, with_files
 
 _FEWEST_FOR_CONSTANT: Final = 20

@@ -34,8 +34,7 @@ from evaltools.tasks.shared.image_input import (
     prepare_picture_elsewhere,
 )
 from evaltools.tasks.shared.measuring import require_stated
-from evaltools.tasks.shared.options.pictures import read_margin
-from evaltools.tasks.shared.request import TaskRequest, shared_fields
+from evaltools.tasks.shared.request import TaskRequest, read_margin, shared_fields
 
 TOP_K: Final = 10
 

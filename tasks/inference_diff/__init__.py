@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
     from evaltools.tasks.inference_diff.request import DiffRequest
-    from evaltools.tasks.shared.host_names import HostNames
+    from evaltools.tasks.shared.kind import HostNames
 
 
 class _InferenceDiff(EvaluationKind):

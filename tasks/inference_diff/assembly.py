@@ -50,8 +50,7 @@ from evaltools.tasks.inference_diff.saved_outputs import Manifest, SavedConfigur
 from evaltools.tasks.inference_diff.task import Difference, DiffObservation, DiffSummary
 from evaltools.tasks.inference_diff.yardstick_plan import LOCAL_REFERENCE
 from evaltools.tasks.shared.evaluation import Findings
-from evaltools.tasks.shared.measured import MeasuredPass
-from evaltools.tasks.shared.one_pass import judge_records, sum_up
+from evaltools.tasks.shared.one_pass import MeasuredPass, judge_records, sum_up
 
 
 class DiffNotes(Struct, frozen=True):

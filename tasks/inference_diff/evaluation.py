@@ -31,7 +31,6 @@ from evaltools.tasks.inference_diff.task import DiffObservation
 from evaltools.tasks.inference_diff.value_ranges import are_sane
 from evaltools.tasks.inference_diff.yardstick_plan import LOCAL_REFERENCE, plan_reruns, session_wrapper
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
-from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import (
     Observer,
     OpenConfigurations,
@@ -39,6 +38,7 @@ from evaltools.tasks.shared.measuring import (
     counted,
     require_stated,
 )
+from evaltools.tasks.shared.one_pass import MeasuredPass
 from evaltools.tasks.shared.run_identity import RunAtPlace, files_below, with_files
 
 _FIRST_RUNS: Final = "first runs"

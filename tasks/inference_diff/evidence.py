@@ -9,7 +9,7 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged, OutputFigures
 from evaltools.tasks.inference_diff.metrics import METRICS, output_figures
 from evaltools.tasks.inference_diff.result import InferenceDiff
-from evaltools.tasks.shared.evidence import no_setup, task_name
+from evaltools.tasks.shared.conclusions import no_setup, task_name
 
 subject = task_name
 setup = no_setup

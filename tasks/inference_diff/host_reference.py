@@ -11,7 +11,7 @@ from evaltools.configuration import Configuration
 from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.tasks.inference_diff.result import InferenceDiff, loaded_from
-from evaltools.tasks.shared.host_names import HostNames
+from evaltools.tasks.shared.kind import HostNames
 
 _LOADED: Final = "load_reference="
 """``only_with`` of the options that make sense only with a reference that is loaded."""

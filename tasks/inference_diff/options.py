@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from evaltools.parameter import NotNative, Parameter
-from evaltools.tasks.shared.options.model import MODEL_FILE
-from evaltools.tasks.shared.options.pictures import ENDS_AT_FAILURE
+from evaltools.tasks.shared.options import ENDS_AT_FAILURE, MODEL_FILE
 
 INPUT_KINDS: Final = ("auto", "noise", "photos", "both")
 """What ``--inputs`` may ask for."""

@@ -42,8 +42,7 @@ from evaltools.tasks.coco.warnings import OddPictures, general_warnings
 from evaltools.tasks.native.figures import NOTHING_TIMED, as_latency, first_measured
 from evaltools.tasks.native.inputs import CocoInputs
 from evaltools.tasks.native.outcome import NativeOutcome
-from evaltools.tasks.shared.measured import MeasuredPass
-from evaltools.tasks.shared.one_pass import sum_up
+from evaltools.tasks.shared.one_pass import MeasuredPass, sum_up
 
 _CLASS_OFFSET: Final = 1
 _MAPPING: Final = ClassMapping("+1", _CLASS_OFFSET)

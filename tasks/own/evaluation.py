@@ -29,9 +29,8 @@ from evaltools.tasks.own.options import Option, values_of
 from evaltools.tasks.own.result import ExampleScores, OwnPart
 from evaltools.tasks.own.task import ObservedScores, OwnTask, build, scored_at
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
-from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup, require_stated
-from evaltools.tasks.shared.one_pass import judge_records, sum_up
+from evaltools.tasks.shared.one_pass import MeasuredPass, judge_records, sum_up
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
 from evaltools.tasks.shared.run_identity import TASK, RunAtPlace, checksums_of, files_below, with_files
 

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 from evaltools.task_kind import Accuracy
 from evaltools.tasks.own import DeclaredKind
 from evaltools.tasks.own.definition import Task, task
-from evaltools.tasks.shared.options.pictures import ExampleOrder, Images, Normalized, NumImages, Seed
+from evaltools.tasks.shared.options import ExampleOrder, Images, Normalized, NumImages, Seed
 
 
 @task

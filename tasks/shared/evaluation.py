@@ -29,9 +29,23 @@ from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Crashes
 from evaltools.task_kind import with_task_figures
-from evaltools.tasks.shared.measured import MeasuredPass, describe_execution, nothing_measured
-from evaltools.tasks.shared.measuring import Observer, OpenConfigurations, PassSetup, carry_out
-from evaltools.tasks.shared.one_pass import RunSums, latency_comparisons, with_conditions
+from evaltools.tasks.shared.measuring import (
+    CHECKS,
+    OPENING,
+    Observer,
+    OpenConfigurations,
+    PassSetup,
+    Startup,
+    carry_out,
+)
+from evaltools.tasks.shared.one_pass import (
+    MeasuredPass,
+    RunSums,
+    describe_execution,
+    latency_comparisons,
+    nothing_measured,
+    with_conditions,
+)
 from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.run_identity import (
     TASK,
@@ -42,7 +56,6 @@ from evaltools.tasks.shared.run_identity import (
     merged_run,
     require_same_inputs,
 )
-from evaltools.tasks.shared.startup import CHECKS, OPENING, Startup
 
 Asked = TypeVar("Asked", bound=TaskRequest)
 

@@ -1,4 +1,7 @@
-"""The base class of tasks that evaluate examples. Each task has one object of it, in the ``__init__`` of its folder."""
+"""The base class of tasks that evaluate examples, and what devices need of one: parts, and names of files.
+
+Each task has one object of it, in the ``__init__`` of its folder.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools import exit_codes
-from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
+from evaltools.configuration import CONFIGURATION_PARAMETERS, OWN_PARAMETERS, Configuration
+from evaltools.delegates import COMMON, DELEGATES
 from evaltools.errors import OutputError, UsageError
-from evaltools.parameter import Parameter
+from evaltools.parameter import Parameter, Value
 from evaltools.task_kind import Accuracy, TaskEvidence, TaskReport, kind_of
-from evaltools.tasks.shared.options import with_shared_options
-
-_OF_CONFIGURATIONS: Final = frozenset({*CONFIGURATION_PARAMETERS, "config", "sweep", "reference"})
-"""Flags that become configurations and are no options of the task."""
+from evaltools.tasks.shared.options import CONFIGURATIONS, EXECUTION, EXECUTION_WITH_ONE_WORKER
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,10 +29,52 @@ if TYPE_CHECKING:
     from evaltools.metrics.metric import Metric
     from evaltools.request import Options, Request
     from evaltools.request.flags import GivenFlags
-    from evaltools.result.evaluation import EvaluationResult
+    from evaltools.result.evaluation import DelegateUsed, EvaluationResult
     from evaltools.tasks.shared.evaluation import Evaluation
-    from evaltools.tasks.shared.host_names import HostNames
     from evaltools.tasks.shared.request import TaskRequest
+
+_OF_CONFIGURATIONS: Final = frozenset({*CONFIGURATION_PARAMETERS, "config", "sweep", "reference"})
+"""Flags that become configurations and are no options of the task."""
+
+
+class HostNames(Struct, frozen=True):
+    """The names that files and folders have on the host, by their names on devices.
+
+    evaltools made the names on devices, so that nothing else in a text is one of them.
+    ``reference`` is the name for outputs of the reference that the host computed, empty where it computed none.
+
+    >>> names = HostNames({"/store/1f/m.tflite": "models/m.tflite"})
+    >>> names.value("/store/1f/m.tflite"), names.text("/store/1f/m.tflite is damaged")
+    ('models/m.tflite', 'models/m.tflite is damaged')
+    """
+
+    by_device_name: Mapping[str, str] = field(default_factory=dict)
+    reference: str = ""
+
+    def value(self, value: Value) -> Value:
+        """The value of an option, replaced if it is the name of a file or folder on devices."""
+        return self.by_device_name.get(value, value) if isinstance(value, str) else value
+
+    def delegates(self, delegates: Sequence[DelegateUsed]) -> list[DelegateUsed]:
+        """Delegates with their options' values replaced as by :meth:`value`."""
+        return [
+            replace(used, options={name: self.value(value) for name, value in used.options.items()})
+            for used in delegates
+        ]
+
+    def text(self, text: str) -> str:
+        """A text that a program printed, with all names in it replaced; the longest first, for one may begin another.
+
+        >>> HostNames({"folder-1": "a", "folder-10": "b"}).text("in folder-10")
+        'in b'
+        """
+        for on_device in sorted(self.by_device_name, key=len, reverse=True):
+            text = text.replace(on_device, self.by_device_name[on_device])
+        return text
+
+    def reason(self, reason: str | None) -> str | None:
+        """A reason with all names in it replaced; None stays None."""
+        return None if reason is None else self.text(reason)
 
 
 class PartsOfTask(Struct, frozen=True):
@@ -104,7 +148,13 @@ class EvaluationKind(ABC):
     @cached_property
     def groups(self) -> dict[str, Sequence[Parameter]]:
         """All options under their headings: first the task's own, then those that all tasks share."""
-        return with_shared_options(self.options, self.one_worker)
+        return {
+            **self.options,
+            "execution": EXECUTION_WITH_ONE_WORKER if self.one_worker else EXECUTION,
+            "configurations": (*CONFIGURATIONS, *OWN_PARAMETERS),
+            **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
+            "delegates, common": COMMON,
+        }
 
     @cached_property
     def parameters(self) -> dict[str, Parameter]:

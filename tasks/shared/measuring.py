@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -34,13 +36,16 @@ from evaltools.runtime import Open, Session, TensorSpec, WatchedSession
 from evaltools.runtime.session import Crashes
 from evaltools.stats.latency_ratio import latency_ratio
 from evaltools.stats.series import FEWEST_PROCESSES
-from evaltools.tasks.shared.measured import MeasuredPass
+from evaltools.tasks.shared.one_pass import MeasuredPass
 from evaltools.tasks.shared.run_identity import CRASHES, QUIET, crashes_in
-from evaltools.tasks.shared.startup import FIRST_TURN, PROBING, Startup
 
 _WORKERS: Final = "workers"
-QUIET_PHASE: Final = "latency in quiet"
 _NARROW: Final = 1.05
+STARTING: Final = "process"
+CHECKS: Final = "checks"
+OPENING: Final = "opening"
+PROBING: Final = "probing"
+FIRST_TURN: Final = "first_turn"
 
 
 def require_stated(
@@ -136,20 +141,19 @@ def carry_out(
     examples = execution.shard.of(task.examples)
     configurations = [entry.running for entry in opened.entries]
     count = worker_count(execution, configurations, setup.one_worker, len(examples))
-    restarting = [] if task.keeps_state else sessions_of_workers(opened.entries, count, open_with)
-    workers = [
-        {name: setup.wrap(name, session) for name, session in sessions.items()}
-        for sessions in restarting or [opened.sessions]
-    ]
+    by_worker: Sequence[Mapping[str, Session]] = (
+        [opened.sessions] if task.keeps_state else sessions_of_workers(opened.entries, count, open_with)
+    )
+    workers = [{name: setup.wrap(name, session) for name, session in sessions.items()} for sessions in by_worker]
     most = _most_workers(journal, count)
-    crashes = _CrashCount(journal, restarting or [opened.sessions])
+    crashes = _CrashCount(journal, by_worker)
     options = replace(setup.options, max_crashes=execution.max_crashes)
     specs = next(iter(workers[0].values())).inputs
     try:
         setup.before(workers[0])
         startup.mark(PROBING)
         with preparers(task, specs, count, execution.example_timeout_s, len(examples)) as makers:
-            processes = partial(_processes, restarting or [opened.sessions], makers)
+            processes = partial(_processes, by_worker, makers)
             with (
                 Trace(execution.trace) as trace,
                 CaptureAnswers(journal.folder, processes) as answers,
@@ -181,7 +185,7 @@ def carry_out(
                 is_enough = partial(are_known, setup.reference) if may_end else None
                 quiet = pooled(
                     _measure_in_quiet(makers[0], usable, chosen, options.invocations, observer, is_enough),
-                    lambda name, number: restarting[number][name] is restarting[0][name],
+                    lambda name, number: by_worker[number][name] is by_worker[0][name],
                 )
                 outcome = outcome.interrupted() if quiet.interrupted else outcome
                 quiet = quiet if quiet.examples else None
@@ -193,15 +197,15 @@ def carry_out(
             startup_seconds=startup.seconds,
             not_traced=trace.failure,
             one_worker=setup.one_worker,
-            peak_memory_kb=_peak_memory_kb(restarting or [opened.sessions]),
+            peak_memory_kb=_peak_memory_kb(by_worker),
             memory=memory.by_process,
         )
     finally:
-        for sessions in restarting or [opened.sessions]:
+        for sessions in by_worker:
             for session in sessions.values():
                 session.close()
         crashes.keep()
-    return replace(measured, crashes=crashes.counted, not_clean=_not_clean(restarting or [opened.sessions]))
+    return replace(measured, crashes=crashes.counted, not_clean=_not_clean(by_worker))
 
 
 class _CrashCount:
@@ -260,7 +264,7 @@ def _measure_in_quiet(
 
     Where there are too few of them to compare processes, only the first measures, and may end where that ``is_enough``.
     """
-    with counted(observer, QUIET_PHASE, len(examples)) as step:
+    with counted(observer, QUIET, len(examples)) as step:
         if min(len(workers), len(examples)) < FEWEST_PROCESSES:
             if is_enough is None:
                 return [measure_in_quiet(maker, workers[0], examples, invocations, step)]
@@ -326,3 +330,35 @@ def _peak_memory_kb(workers: Sequence[Mapping[str, Session]]) -> dict[str, int]:
         if peak:
             found[name] = peak
     return found
+
+
+class Startup:
+    """Measures phases that follow each other, in seconds; the first one began with the process."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.monotonic()
+        age = _age_of_process()
+        if age is not None:
+            self.seconds[STARTING] = age
+
+    def mark(self, phase: str) -> None:
+        """End a phase now."""
+        now = time.monotonic()
+        self.seconds[phase] = now - self._last
+        self._last = now
+
+    def mark_once(self, phase: str) -> None:
+        """End a phase now, unless it has ended before."""
+        if phase not in self.seconds:
+            self.mark(phase)
+
+
+def _age_of_process() -> float | None:
+    """Seconds since this process was started, where the system tells (Linux)."""
+    try:
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        uptime = float(Path("/proc/uptime").read_text().split()[0])
+        return uptime - int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return None

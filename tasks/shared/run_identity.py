@@ -34,7 +34,7 @@ from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime.session import Crashes
-from evaltools.tasks.shared.measured import MeasuredPass, nothing_measured
+from evaltools.tasks.shared.one_pass import MeasuredPass, nothing_measured
 
 DESCRIBED: Final = "configurations"
 QUIET: Final = "latency in quiet"
@@ -246,7 +246,11 @@ def merged_run(
         if done or any(entry.role == "test" and entry.status == "measured" for entry in own):
             missing = max(missing, len(task.examples) - done)
         else:
-            own = [_unused(entry) for entry in own]
+            unused = "no test configuration can run there"
+            own = [
+                entry if entry.status == "not measured" else replace(entry, status="not measured", reason=unused)
+                for entry in own
+            ]
         described += [_at(entry, place, place is places[0], inputs_us) for entry in own]
         quiet += own_quiet
         quiet_examples = max(quiet_examples, sum(part.examples for part in own_quiet))
@@ -280,18 +284,14 @@ def _one_by_one(folders: Iterable[Path]) -> Iterator[Journal]:
             yield journal
 
 
-def _shard_in(journal: Journal) -> Shard:
-    index, _, count = (_identity_in(journal).shard or _WHOLE).partition("/")
-    return Shard(int(index), int(count))
-
-
 def _why_ended(
     folders: Sequence[Path], task: Task[Observation], names: Sequence[str], reference: str | None, options: PassOptions
 ) -> Stop | None:
     """Why a shard ended before its last example; None where one is not given, or has not ended."""
     why, examples = None, 0
     for shard in _one_by_one(folders):
-        own = _shard_in(shard).of(task.examples)
+        index, _, count = (_identity_in(shard).shard or _WHOLE).partition("/")
+        own = Shard(int(index), int(count)).of(task.examples)
         outcome = settle(task, names, shard, reference, options, own)
         if outcome.examples_done < len(own) and outcome.stopped is None:
             return None
@@ -326,13 +326,6 @@ def require_one_run(place: RunAtPlace, identity: RunIdentity) -> None:
     changed = own.changes(wanted)
     if changed:
         raise UsageError(f"the run in {first} was of something else: {'; '.join(changed)}; restore that")
-
-
-def _unused(described: ConfigurationResult) -> ConfigurationResult:
-    """A configuration of a run in which no test configuration could run, so that nothing was measured."""
-    if described.status == "not measured":
-        return described
-    return replace(described, status="not measured", reason="no test configuration can run there")
 
 
 def _at(

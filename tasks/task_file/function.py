@@ -12,7 +12,7 @@ from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
 from evaltools.preprocess import parse_normalization
 from evaltools.tasks.own.definition import Task, TaskFunction
-from evaltools.tasks.shared.options.pictures import ExampleOrder, Seed
+from evaltools.tasks.shared.options import ExampleOrder, Seed
 from evaltools.tasks.task_file import schema
 from evaltools.tasks.task_file.answers import Scoring, answer_of, metric_names
 from evaltools.tasks.task_file.examples import Wanted, listed, preparation

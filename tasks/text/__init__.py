@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 from evaltools.task_kind import Accuracy
 from evaltools.tasks.own import LABEL_METRICS, DeclaredKind
 from evaltools.tasks.own.definition import Task, task
-from evaltools.tasks.shared.options.pictures import ExampleOrder, Seed
+from evaltools.tasks.shared.options import ExampleOrder, Seed
 
 
 @task

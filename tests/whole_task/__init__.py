@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.parameter import Parameter
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
-from evaltools.tasks.shared.options.model import MODEL_FILE
-from evaltools.tasks.shared.options.pictures import MAX_FAILED_EXAMPLES, OUTPUT_FILE_PATH
+from evaltools.tasks.shared.options import MAX_FAILED_EXAMPLES, MODEL_FILE, OUTPUT_FILE_PATH
 
 if TYPE_CHECKING:
     from evaltools.metrics.metric import Metric

@@ -22,9 +22,8 @@ from evaltools.runtime.session import Array
 from evaltools.stats.changes import Share
 from evaltools.task_kind import Detail
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
-from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup
-from evaltools.tasks.shared.one_pass import judge_records, sum_up
+from evaltools.tasks.shared.one_pass import MeasuredPass, judge_records, sum_up
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
 from evaltools.tasks.shared.run_identity import RunAtPlace
 

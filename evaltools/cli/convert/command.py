@@ -13,7 +13,7 @@ from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_WRITTEN, OK, USAGE
 from evaltools.parameter import Parameter, did_you_mean
 from evaltools.request.flags import GivenFlags, parse_flags
-from evaltools.tasks.shared.options import configurations
+from evaltools.tasks.shared.options import ALLOW_FALLBACK
 
 OUTPUT_PARAMETERS: Final = (
     Parameter(
@@ -103,7 +103,7 @@ IOS_LOG_PARAMETERS: Final = (
     ),
     Parameter("graph", "The .tflite model that was measured. Required.", role="input_file", required=True),
     Parameter("output_file_path", "JSON file with the result.", role="output_file", about="result", short="output"),
-    configurations.ALLOW_FALLBACK,
+    ALLOW_FALLBACK,
 )
 
 

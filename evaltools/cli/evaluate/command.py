@@ -9,7 +9,7 @@ from evaltools.commands.evaluation import command_of, flags_of_words
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags
 from evaltools.tasks.shared.kind import evaluation_kind
-from evaltools.tasks.shared.options.model import MODEL_FILE
+from evaltools.tasks.shared.options import MODEL_FILE
 
 
 def run(task: str, arguments: Sequence[str]) -> int:

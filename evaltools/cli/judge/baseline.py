@@ -9,7 +9,7 @@ from evaltools.cli.judge.flags import FILES
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, did_you_mean
 from evaltools.request.flags import parse_flags
-from evaltools.tasks.shared.options.pictures import MARGIN
+from evaltools.tasks.shared.options import MARGIN
 
 DESCRIPTION: Final = """\
 Keep what a result found in a small file, and hold later results against it.

@@ -33,7 +33,7 @@ from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result_file import read_result
 from evaltools.task_kind import OWN, kind_of, tree_kinds
-from evaltools.tasks.shared.options.pictures import read_margin
+from evaltools.tasks.shared.request import read_margin
 from evaltools.text import printable
 
 _FOLDER: Final = Path("baselines")

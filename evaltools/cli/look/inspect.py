@@ -7,7 +7,7 @@ from typing import Final
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
-from evaltools.tasks.shared.options.model import MODEL_FILE
+from evaltools.tasks.shared.options import MODEL_FILE
 
 DESCRIPTION: Final = """\
 What is in a model, which kind of quantisation it has, which delegates are made for that kind, what XNNPACK and the GPU

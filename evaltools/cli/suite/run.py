@@ -27,7 +27,7 @@ from evaltools.report.tables.suite import print_suite
 from evaltools.request import Request
 from evaltools.result.json_file import encode_json
 from evaltools.suite.run import run_suite
-from evaltools.tasks.shared.options.pictures import read_margin
+from evaltools.tasks.shared.request import read_margin
 
 _WORST_FIRST: Final = (exit_codes.USAGE, exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED, exit_codes.LIMIT_BROKEN)
 

@@ -57,7 +57,7 @@ from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.stored import to_bytes
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask, evaluation_kind
 from evaltools.tasks.shared.measuring import Observer
-from evaltools.tasks.shared.options.execution import flags_to_repeat
+from evaltools.tasks.shared.request import flags_to_repeat
 from evaltools.tasks.shared.run_identity import RunAtPlace, files_below, with_files
 
 _PARTS: Final = "parts on devices"

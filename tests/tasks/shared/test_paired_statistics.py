@@ -9,8 +9,7 @@ import pytest
 from evaltools.engine.quiet_latency import QuietTime, QuietTimes
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.task import Example, Failure, Record
-from evaltools.tasks.shared.measured import MeasuredPass
-from evaltools.tasks.shared.one_pass import latency_comparisons, sum_up, with_conditions
+from evaltools.tasks.shared.one_pass import MeasuredPass, latency_comparisons, sum_up, with_conditions
 from tests.results import configuration
 
 PAIR = [("reference", "test")]

@@ -1,18 +1,64 @@
-"""Flags about how an evaluation is carried out: workers, safety, run folder, shards, latency, progress."""
+"""The options that tasks have in common, so that one word means one thing."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Annotated, Final
 
 from msgspec.structs import replace
 
-from evaltools.errors import UsageError
-from evaltools.parameter import NotNative, Parameter, format_value
-from evaltools.request import Options
+from evaltools.datasets.order import Order
+from evaltools.parameter import NotNative, Parameter
 
-if TYPE_CHECKING:
-    from evaltools.engine.execution import Execution, Shard
-
+MODEL_FILE: Final = Parameter(
+    "model_file",
+    "The .tflite model; it may also stand alone, as MODEL.tflite, and there may be several. Required.",
+    role="input_file",
+    required=True,
+    short="model",
+    positional=True,
+)
+CANDIDATES: Final = (
+    Parameter(
+        "config",
+        'One more configuration, "NAME: flag=value flag=value". May be repeated.',
+        repeatable=True,
+        about="configurations",
+    ),
+    Parameter(
+        "configs",
+        "YAML file that maps names to flags. May be repeated.",
+        repeatable=True,
+        role="input_file",
+        about="configurations",
+    ),
+    Parameter(
+        "sweep",
+        'Values to combine, as in "threads:1,2,4 use_xnnpack:true,false", each a configuration. May be repeated.',
+        repeatable=True,
+        about="configurations",
+    ),
+)
+ALLOW_FALLBACK: Final = Parameter(
+    "allow_fallback",
+    "Measure a configuration on the CPU where its delegate cannot be created or takes nothing; the result says so.",
+    default=False,
+)
+CONFIGURATIONS: Final = (
+    *CANDIDATES,
+    Parameter(
+        "reference",
+        "Flags of the configuration that the others are held against; builtin kernels and one thread unless stated. "
+        "none: no reference.",
+        only_with=("load_reference=",),
+    ),
+    ALLOW_FALLBACK,
+    Parameter(
+        "compat",
+        "native: do what the native tool does also where that is a trap (docs/native-differences.md).",
+        choices=("", "native"),
+    ),
+)
 _EXECUTOR: Final = "the devices are the executor"
 _PARTS: Final = "the parts are made here; see --parts"
 _SILENT: Final = "nothing is printed anyway"
@@ -133,81 +179,64 @@ _WORKERS: Final = Parameter(
     only_with=("executor=local",),
     not_native=NotNative("a native tool has one worker", ("1", "auto")),
 )
-PARAMETERS: Final = (_WORKERS, *_SHARED)
-PARAMETERS_WITH_ONE_WORKER: Final = (replace(_WORKERS, default="1"), *_SHARED)
+EXECUTION: Final = (_WORKERS, *_SHARED)
+EXECUTION_WITH_ONE_WORKER: Final = (replace(_WORKERS, default="1"), *_SHARED)
 """For a task whose latency is of all of its examples."""
-_MOST_WORKERS: Final = 1024
-
-
-def read_execution(flags: Options) -> Execution:
-    """The execution that flags ask for; raises :class:`UsageError` for values that make no sense."""
-    from evaltools.engine.execution import Execution
-
-    timeout = flags.real("example_timeout")
-    if timeout <= 0:
-        raise UsageError(f"--example_timeout={timeout:g}: use a number of seconds above 0")
-    crashes = flags.number("max_crashes")
-    if crashes < 1:
-        raise UsageError(f"--max_crashes={crashes}: use 1 or more")
-    latency_examples = flags.number("latency_examples")
-    if latency_examples < -1 or latency_examples == 0:
-        raise UsageError(f"--latency_examples={latency_examples}: use 1 or more examples, or -1 for the default")
-    return Execution(
-        workers=_workers(flags),
-        example_timeout_s=timeout,
-        max_crashes=crashes,
-        run_dir=flags.path("run_dir"),
-        shard=read_shard(flags),
-        latency_examples=None if latency_examples == -1 else latency_examples,
-        trace=flags.path("trace"),
-    )
-
-
-def flags_to_repeat(options: Options) -> dict[str, str]:
-    """The options that a resumed run, and each shard of one run, must have in common, as canonical texts.
-
-    Files are known by what is in them, and a default that is stated is as good as none.
-    """
-    found: dict[str, str] = {}
-    for name, value in sorted(options.stated.items()):
-        parameter = options.parameters[name]
-        if not parameter.must_agree or parameter.is_content:
-            continue
-        if isinstance(value, tuple):
-            texts = map(_without_folder, value) if parameter.role == "named_files" else value
-            found[f"--{name}"] = ", ".join(texts)
-        elif not parameter.is_as_left_out(value):
-            found[f"--{name}"] = format_value(value)
-    return found
-
-
-def _without_folder(named_file: str) -> str:
-    """``NAME=PATH`` or ``PATH`` wherever the file lies.
-
-    >>> _without_folder("in=/data/a.npy"), _without_folder("in=a.npy"), _without_folder("data/a.npy")
-    ('in=a.npy', 'in=a.npy', 'a.npy')
-    """
-    folder, slash, file = named_file.rpartition("/")
-    name = folder.partition("=")[0] + "=" if "=" in folder else ""
-    return f"{name}{file}" if slash else named_file
-
-
-def _workers(flags: Options) -> int | None:
-    text = flags.text("workers")
-    if text == "auto":
-        return None
-    if not text.isdecimal() or not 1 <= int(text) <= _MOST_WORKERS:
-        raise UsageError(f"--workers={text}: use a number from 1 to {_MOST_WORKERS}, or auto: one per core")
-    return int(text)
-
-
-def read_shard(flags: Options) -> Shard:
-    """The part of a run that is asked for; raises :class:`UsageError` for one that there is not."""
-    from evaltools.engine.execution import Shard
-
-    index, count = flags.number("shard_index"), flags.number("shard_count")
-    if count < 1 or not 0 <= index < count:
-        raise UsageError(f"--shard_index={index} --shard_count={count}: use an index from 0 to one less than the count")
-    if count > 1 and flags.path("run_dir") is None:
-        raise UsageError("a shard is of use only with a journal to merge; add --run_dir=FOLDER")
-    return Shard(index, count)
+ENDS_AT_FAILURE: Final = NotNative("the native tool ends at the first example that fails", (0,))
+IMAGES_PATH: Final = Parameter(
+    "ground_truth_images_path",
+    "Folder of pictures, taken in order of their names. Required.",
+    role="pictures",
+    required=True,
+    short="images",
+)
+OUTPUT_FILE_PATH: Final = Parameter(
+    "output_file_path",
+    "Result file: .json, .html or .md (pages), .csv, or the native tool's protobuf: .pb, .bin, any with "
+    "--compat=native.",
+    role="output_file",
+    about="result",
+    short="output",
+    in_python="call .save() of the result",
+)
+NUM_IMAGES: Final = Parameter("num_images", "Evaluate the first N pictures; 0: all.", default=0)
+_IN_ORDER: Final = "the native tool runs all pictures in the order of their names"
+ORDER: Final = Parameter(
+    "order",
+    "native: one after the other, as they are listed; random: shuffled, so that the first N are a fair sample.",
+    default="native",
+    choices=("native", "random"),
+    not_native=NotNative(_IN_ORDER, ("native",)),
+)
+SEED: Final = Parameter(
+    "seed",
+    "Seed of the random order: the same one takes the same examples.",
+    default=1,
+    only_with=("order=random",),
+    not_native=NotNative(_IN_ORDER),
+)
+NORMALIZATION: Final = Parameter(
+    "normalization",
+    "Input values: auto (model metadata, else native), native (-1..1), unit (0..1), none (0..255), imagenet, or "
+    '"mean=M[,M,M];std=S[,S,S]".',
+    default="auto",
+    not_native=NotNative("the native tool feeds values of its own, -1..1 to float models"),
+)
+Images = Annotated[Path, "Folder of pictures, taken in order of their names."]
+NumImages = Annotated[int, NUM_IMAGES.help]
+ExampleOrder = Annotated[Order, ORDER]
+Seed = Annotated[int, SEED]
+Normalized = Annotated[str, NORMALIZATION.help]
+"""The same options as parameters of a task's function."""
+MARGIN: Final = Parameter(
+    "margin",
+    "Change of accuracy, 0..1, that counts as none in the verdict; 0.005 is half a point.",
+    default=0.005,
+    about="result",
+)
+MAX_FAILED_EXAMPLES: Final = Parameter(
+    "max_failed_examples",
+    "Stop once more than this many examples have failed; -1: no limit.",
+    default=-1,
+    not_native=ENDS_AT_FAILURE,
+)

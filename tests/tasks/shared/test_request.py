@@ -10,12 +10,12 @@ from evaltools.engine.execution import Execution, Shard
 from evaltools.errors import UsageError
 from evaltools.request import Options
 from evaltools.request.flags import parse_flags
-from evaltools.tasks.shared.options import execution
-from evaltools.tasks.shared.options.execution import flags_to_repeat, read_execution
+from evaltools.tasks.shared.options import EXECUTION, EXECUTION_WITH_ONE_WORKER
+from evaltools.tasks.shared.request import flags_to_repeat, read_execution
 
 
 def given(*words: str, one_worker: bool = False) -> Options:
-    parameters = execution.PARAMETERS_WITH_ONE_WORKER if one_worker else execution.PARAMETERS
+    parameters = EXECUTION_WITH_ONE_WORKER if one_worker else EXECUTION
     return parse_flags("imagenet", "", "", {"execution": parameters}, words).options()
 
 
@@ -72,5 +72,5 @@ def test_values_that_make_no_sense_are_refused(words: list[str], message: str) -
 
 
 def test_a_shard_and_a_resumed_run_must_agree_on_when_a_configuration_is_given_up() -> None:
-    assert [parameter.name for parameter in execution.PARAMETERS if parameter.must_agree] == ["max_crashes"]
+    assert [parameter.name for parameter in EXECUTION if parameter.must_agree] == ["max_crashes"]
     assert flags_to_repeat(given("--workers=3", "--max-crashes=2", "--trace=t")) == {"--max_crashes": "2"}
