@@ -46,9 +46,9 @@ class _Coco(EvaluationKind):
 
     @property
     def evidence(self) -> TaskEvidence:
-        from evaltools.tasks.coco import evidence
+        from evaltools.tasks.coco import metrics
 
-        return evidence
+        return metrics
 
     def read(self, request: Request) -> CocoRequest:
         from evaltools.tasks.coco.request import read_request
@@ -66,12 +66,12 @@ class _Coco(EvaluationKind):
         return (asked.model_file, *truths)
 
     def more_files(self, request: Request, asked: CocoRequest, outputs: Iterable[Path]) -> Any:
-        from evaltools.tasks.coco.files import plan_detections
+        from evaltools.tasks.coco.report import plan_detections
 
         return plan_detections(request, self.files_read(asked), outputs)
 
     def debug_lines(self, result: EvaluationResult, options: Options) -> list[str]:
-        from evaltools.tasks.coco.native_lines import debug_lines
+        from evaltools.tasks.coco.report import debug_lines
 
         if not options.is_on("debug_mode"):
             return []
@@ -91,7 +91,7 @@ class _Coco(EvaluationKind):
     def write_more(
         self, result: EvaluationResult, files: Any, asked: CocoRequest, console: Console
     ) -> list[OutputError]:
-        from evaltools.tasks.coco.files import write_detections
+        from evaltools.tasks.coco.report import write_detections
 
         return write_detections(result, files, console)
 

@@ -18,13 +18,12 @@ from evaltools.engine.run_folder import RunIdentity, encode
 from evaltools.engine.task import Record
 from evaltools.errors import DataError, InferenceError
 from evaltools.metrics.coco_stats import require_evaluator
-from evaltools.metrics.latency import summarise_latency
+from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.model import read_model
 from evaltools.preprocess import ImageToTensor
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.coco.changes import verdicts_on_map
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, stated_mapping
-from evaltools.tasks.coco.data import coco_data
 from evaltools.tasks.coco.figures import (
     BoxPairs,
     OverlappingObjects,
@@ -36,7 +35,7 @@ from evaltools.tasks.coco.heads import candidates_of
 from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map, stated_output_map
 from evaltools.tasks.coco.reading import CocoMaterial, Reading, mapping_shown, reading_of
 from evaltools.tasks.coco.request import CocoRequest
-from evaltools.tasks.coco.result import CocoDetection, HeadUsed, OutputMap
+from evaltools.tasks.coco.result import ClassMappingUsed, CocoData, CocoDetection, GroundTruthUsed, HeadUsed, OutputMap
 from evaltools.tasks.coco.task import (
     CocoOptions,
     CocoTask,
@@ -48,6 +47,7 @@ from evaltools.tasks.coco.task import (
 from evaltools.tasks.coco.truth import EvaluatedPictures, dense_category_ids, load_pictures
 from evaltools.tasks.coco.warnings import OddPictures, general_warnings
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
+from evaltools.tasks.shared.image_input import describe_normalization
 from evaltools.tasks.shared.measuring import (
     OpenConfigurations,
     PassSetup,
@@ -294,3 +294,63 @@ def _as_read(
     used = material.candidate(reading.decoder)
     threshold, iou = used.score_threshold, used.nms_iou or 0.0
     return replace(used.options, score_threshold=threshold, nms_iou=iou), used.to_tensor
+
+
+def coco_data(
+    options: CocoOptions,
+    pictures: EvaluatedPictures,
+    labels: LabelFile | None,
+    to_tensor: ImageToTensor,
+    output_map: OutputMap | None,
+    class_mapping: ClassMappingUsed | None,
+    preprocessing_latency: Latency,
+    head: HeadUsed | None = None,
+) -> CocoData:
+    """What was evaluated and how it was read; the outputs' map, class mapping and head are those found."""
+    return CocoData(
+        images=str(options.ground_truth_images_path),
+        example_count=len(pictures.paths),
+        skipped_files=len(pictures.folder.skipped),
+        unlisted_pictures=len(pictures.unlisted),
+        ground_truth=_ground_truth_used(pictures),
+        labels_sha256=labels.sha256 if labels else None,
+        normalization=describe_normalization(to_tensor),
+        resize="stretch" if options.resize == "auto" else options.resize,
+        score_threshold=options.score_threshold or 0.0,
+        category_names=_category_names(pictures, labels),
+        output_map=output_map,
+        class_mapping=class_mapping,
+        preprocessing_latency=preprocessing_latency,
+        native=options.native,
+        head=head,
+        nms_iou=options.nms_iou or None,
+        channel_order="bgr" if to_tensor.blue_first else "rgb",
+        order=options.order,
+        seed=options.seed if options.order == "random" else None,
+    )
+
+
+def _category_names(pictures: EvaluatedPictures, labels: LabelFile | None) -> dict[int, str]:
+    """Names by number, those of the ground truth where there is one."""
+    if pictures.truth is not None:
+        return {category.id: category.name for category in pictures.truth.categories}
+    return dict(enumerate(labels.lines)) if labels is not None else {}
+
+
+def _ground_truth_used(pictures: EvaluatedPictures) -> GroundTruthUsed | None:
+    """What is annotated in the pictures, None without a ground truth."""
+    truth = pictures.truth
+    if truth is None:
+        return None
+    annotations = [annotation for image in truth.images for annotation in image.annotations]
+    return GroundTruthUsed(
+        file=str(truth.path),
+        kind=truth.kind,
+        sha256=truth.sha256,
+        categories=len(truth.categories),
+        objects=len(annotations),
+        crowd_regions=sum(annotation.is_crowd for annotation in annotations),
+        pictures_without_objects=sum(not image.annotations for image in truth.images),
+        dropped_by_native=truth.dropped_by_native,
+        missing_pictures=len(truth.missing),
+    )

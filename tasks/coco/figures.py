@@ -36,7 +36,6 @@ from evaltools.tasks.coco.changes import (
     resampled_figures,
 )
 from evaltools.tasks.coco.classes import CONFIDENT, ClassMapping
-from evaltools.tasks.coco.findings import findings_of
 from evaltools.tasks.coco.result import (
     AnnotatedObject,
     BoxComparison,
@@ -45,6 +44,7 @@ from evaltools.tasks.coco.result import (
 )
 from evaltools.tasks.coco.task import FoundObjects
 from evaltools.tasks.coco.truth import EvaluatedPictures, Truth
+from evaltools.tasks.coco.warnings import findings_of
 from evaltools.tasks.shared.one_pass import Pair
 
 Records = Collection[Record[FoundObjects]]

@@ -11,10 +11,16 @@ from msgspec.structs import replace
 from evaltools.errors import ModelError, UsageError
 from evaltools.model import ModelFile
 from evaltools.preprocess import ImageToTensor, parse_normalization
-from evaltools.tasks.coco.decoders import all_decoders, decoder_named
-from evaltools.tasks.coco.decoders.kind import Boxes, Coordinates, Decoder, Floats, Head
-from evaltools.tasks.coco.decoders.nms import suppressed
+from evaltools.tasks.coco.decoders import (
+    Boxes,
+    Coordinates,
+    Decoder,
+    Floats,
+    Head,
+    suppressed,
+)
 from evaltools.tasks.coco.task import OUTPUT_TYPES, CocoOptions, FoundObjects, detector_input
+from evaltools.tasks.coco.yolo_heads import DECODERS
 from evaltools.tasks.shared.image_input import ACCEPTED_TYPES, PictureFrame, check_picture_input
 
 SSD = "ssd"
@@ -103,7 +109,7 @@ def _fitting(model: ModelFile) -> dict[str, Head]:
     size = _input_size(model)
     if size is None:
         return {}
-    found = {each.name: each.fits(model.outputs[0].shape, *size) for each in all_decoders()}
+    found = {each.name: each.fits(model.outputs[0].shape, *size) for each in DECODERS.values()}
     return {name: head for name, head in found.items() if head is not None}
 
 
@@ -121,7 +127,7 @@ def _does_not_fit(model: ModelFile, name: str, fitting: Sequence[str]) -> ModelE
         advice = f"its outputs are read with --decoder={SSD}"
     return ModelError(
         f"{model.path} has no head of {name}: its outputs are {outputs}; expected is one, "
-        f"{decoder_named(name).output}{at}. If this is another model, {advice}"
+        f"{DECODERS[name].output}{at}. If this is another model, {advice}"
     )
 
 
@@ -136,7 +142,7 @@ def _refuse_without_head(options: CocoOptions) -> None:
 
 
 def _candidate(model: ModelFile, options: CocoOptions, name: str, head: Head) -> DecoderCandidate:
-    decoder = decoder_named(name)
+    decoder = DECODERS[name]
     if options.nms_iou and decoder.nms_iou is None and options.decoder in ("auto", name):
         raise UsageError(
             f"--nms_iou={options.nms_iou:g} has no effect on a {name} model, which suppresses boxes itself"

@@ -1,4 +1,4 @@
-"""The metrics of a COCO detection evaluation."""
+"""The metrics of a COCO detection evaluation, and how limits and baselines read them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from msgspec.structs import fields
 from evaltools.metrics.coco_stats import CocoStats
 from evaltools.metrics.metric import ABSENT, Figure, Metric
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evidence import Judged
 from evaltools.result.places import against_reference
 from evaltools.stats.changes import Change
 from evaltools.stats.resampled import resampled_change
 from evaltools.tasks.coco.result import BoxComparison, CocoDetection, DetectionFigures
+from evaltools.tasks.shared.conclusions import figures_by, judged_by, no_setup, task_name
 
 
 def _figures(result: EvaluationResult, name: str) -> DetectionFigures | None:
@@ -99,3 +101,23 @@ METRICS: Final = (
         against_baseline="share",
     ),
 )
+
+subject = task_name
+setup = no_setup
+
+
+def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
+    """The figures of the task's metrics."""
+    return figures_by(METRICS, result, configuration)
+
+
+def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
+    """The figures over resamples of the pictures, and their changes against the reference."""
+    return judged_by(METRICS, result, configuration)
+
+
+def examples(result: EvaluationResult) -> list[str]:
+    """Texts that identify the pictures and annotations that were evaluated."""
+    part: CocoDetection = result.part
+    truth = part.data.ground_truth
+    return [truth.sha256 if truth else "", str(part.data.unlisted_pictures)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from evaltools.parameter import NotNative, Parameter
-from evaltools.tasks.coco.decoders import NAMES
 from evaltools.tasks.shared.options import (
     IMAGES_PATH,
     MARGIN,
@@ -18,6 +17,8 @@ from evaltools.tasks.shared.options import (
     SEED,
 )
 
+DECODERS: Final = ("yolov5", "yolov8", "yolox", "yolo_nms")
+"""The raw heads that can be read; how, says ``yolo_heads.py``."""
 _IN_THE_RESULT: Final = NotNative("detections are in the JSON result, with --record_examples")
 
 _EVALUATION: Final = (
@@ -89,7 +90,7 @@ _READING: Final = (
         "What the outputs are: ssd or none (boxes, classes, scores), or a raw head of a YOLO. auto: by shapes, values "
         "and the ground truth, which the output names.",
         default="auto",
-        choices=("auto", "ssd", "none", *NAMES),
+        choices=("auto", "ssd", "none", *DECODERS),
         not_native=NotNative("the native tool decodes no raw heads", ("ssd", "none")),
     ),
     Parameter(
@@ -97,7 +98,7 @@ _READING: Final = (
         "Overlap above which a box of a raw head is suppressed by a better one of its class; 0: as the validation of "
         "its authors (yolov5 0.6, yolov8 0.7, yolox 0.65).",
         default=0.0,
-        only_with=(f"decoder=auto|{'|'.join(NAMES)}",),
+        only_with=(f"decoder=auto|{'|'.join(DECODERS)}",),
         not_native=NotNative("the native tool decodes no raw heads"),
     ),
     Parameter(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+import numpy as np
+from msgspec import Struct
+
+from evaltools.metrics.boxes import Detection, Detections, compare_boxes, match_boxes
 from evaltools.report.tables.cells import p_value
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Block, Cell, Frame, Gallery, Lines, Number, Picture, Section, Table, Tone
 from evaltools.tasks.coco.changes import is_clear
-from evaltools.tasks.coco.disagreements import DRAWN_SCORE, Disagreement, worst_disagreements
-from evaltools.tasks.coco.result import BoxComparison, CategoryChange, CocoDetection
+from evaltools.tasks.coco.result import BoxComparison, CategoryChange, CocoDetection, DetectedPicture
 
+DRAWN_SCORE: Final = 0.3
+_VISIBLE_SHIFT: Final = 0.01
 _MOST_PICTURES: Final = 16
 """Of each configuration."""
 _MOST_CATEGORIES: Final = 12
@@ -24,8 +29,7 @@ _ABOUT_THE_PICTURES: Final = (
 def sections(result: EvaluationResult) -> list[Section]:
     """Changes of figures, agreement of boxes, categories that changed most, and a gallery."""
     coco: CocoDetection = result.part
-    changes = [found for place, entry in enumerate(coco.comparisons) for found in _changes(entry, place)]
-    tables: list[Block] = [_figures(changes)] if changes else []
+    tables: list[Block] = _figures(coco)
     tables += [_boxes(coco)] if coco.comparisons else []
     tables += [_categories(entry, place) for place, entry in enumerate(coco.comparisons) if _clear(entry)]
     compared = coco.comparisons if coco.data.ground_truth is not None else []
@@ -37,8 +41,9 @@ def sections(result: EvaluationResult) -> list[Section]:
     ]
 
 
-def _changes(comparison: BoxComparison, place: int) -> list[Sequence[Cell]]:
-    return [
+def _figures(coco: CocoDetection) -> list[Block]:
+    """The changes of all comparisons in one table, none where there are none."""
+    rows: list[Sequence[Cell]] = [
         [
             _sides(comparison),
             change.stat,
@@ -48,13 +53,11 @@ def _changes(comparison: BoxComparison, place: int) -> list[Sequence[Cell]]:
             f"[{100 * change.interval.low:+.2f}, {100 * change.interval.high:+.2f}]",
             Number(p_value(change.p_value), change.p_value, f"part/comparisons/{place}/changes/{number}/p_value"),
         ]
+        for place, comparison in enumerate(coco.comparisons)
         for number, change in enumerate(comparison.changes)
     ]
-
-
-def _figures(rows: Sequence[Sequence[Cell]]) -> Table:
     columns = ("configuration", "figure", "change", "95 % interval", "test, uncorrected")
-    return Table("Changes of the figures of COCO, paired bootstrap over pictures", columns, rows)
+    return [Table("Changes of the figures of COCO, paired bootstrap over pictures", columns, rows)] if rows else []
 
 
 def _boxes(coco: CocoDetection) -> Table:
@@ -121,17 +124,17 @@ def _categories(comparison: BoxComparison, place: int) -> Table:
 
 
 def _galleries(coco: CocoDetection) -> list[Block]:
-    by_other: dict[str, list[Disagreement]] = {}
-    for found in worst_disagreements(coco, most=len(coco.pictures or [])):
-        by_other.setdefault(found.other, []).append(found)
+    """The pictures that differ most from the first baseline, of each configuration that is compared with it."""
     galleries: list[Block] = []
-    for other, differing in by_other.items():
-        pictures = [_picture(coco, found) for found in differing[:_MOST_PICTURES]]
-        counts = f"{len(pictures)} of {len(differing)} pictures shown"
-        below = (
-            f"{counts}; --record_examples=true keeps all in the JSON result" if len(pictures) < len(differing) else ""
-        )
-        galleries.append(Gallery(f"Pictures that differ most: {other}", pictures, below))
+    for comparison in coco.comparisons:
+        differing = disagreements(coco, comparison)
+        if comparison.baseline == coco.comparisons[0].baseline and differing:
+            pictures = [_picture(coco, found) for found in differing[:_MOST_PICTURES]]
+            below = ""
+            if len(pictures) < len(differing):
+                shown = f"{len(pictures)} of {len(differing)} pictures shown"
+                below = f"{shown}; --record_examples=true keeps all in the JSON result"
+            galleries.append(Gallery(f"Pictures that differ most: {comparison.other}", pictures, below))
     return galleries
 
 
@@ -153,3 +156,61 @@ def _frames(coco: CocoDetection, found: Disagreement, side: str, tone: Tone) -> 
         Frame(box.box, f"{side}: {names.get(box.category_id, f'class {box.category_id}')} {box.score:.2f}", tone)
         for box in boxes
     ]
+
+
+class Disagreement(Struct, frozen=True):
+    """A picture on which a test configuration differs from the reference.
+
+    ``lonely`` are the boxes of each side, by number, that have a score of 0.3 or more and no partner of the same class
+    on the other side, whatever its score. ``shift`` is the largest change of a score, plus the largest loss of overlap.
+    """
+
+    picture: DetectedPicture
+    baseline: str
+    other: str
+    lonely: Mapping[str, frozenset[int]]
+    shift: float
+
+    @property
+    def unequal(self) -> int:
+        """The number of boxes without a partner, of both sides."""
+        return sum(map(len, self.lonely.values()))
+
+
+def disagreements(coco: CocoDetection, comparison: BoxComparison) -> list[Disagreement]:
+    """The pictures on which two configurations differ, the worst first.
+
+    Those without lonely boxes, on which scores and places shift by less than 0.01, are left out.
+    """
+    baseline, other = comparison.baseline, comparison.other
+    rated = [
+        _rate(picture, baseline, other)
+        for picture in coco.pictures or []
+        if {baseline, other} <= picture.detections.keys()
+    ]
+    differing = [entry for entry in rated if entry.unequal or entry.shift >= _VISIBLE_SHIFT]
+    return sorted(differing, key=lambda entry: (-entry.unequal, -entry.shift))
+
+
+def _rate(picture: DetectedPicture, baseline: str, other: str) -> Disagreement:
+    expected, found = (picture.detections[name] for name in (baseline, other))
+    test, reference = _as_detections(found), _as_detections(expected)
+    pairs = [pair for pair in match_boxes(test, reference) if pair.same_class]
+    agreement = compare_boxes(test, reference)
+    lonely = {
+        baseline: _drawn(expected) - {pair.reference for pair in pairs},
+        other: _drawn(found) - {pair.test for pair in pairs},
+    }
+    return Disagreement(picture, baseline, other, lonely, agreement.score_shift + agreement.moved)
+
+
+def _drawn(found: Sequence[Detection]) -> frozenset[int]:
+    return frozenset(number for number, entry in enumerate(found) if entry.score >= DRAWN_SCORE)
+
+
+def _as_detections(found: Sequence[Detection]) -> Detections:
+    return Detections(
+        np.array([entry.box for entry in found], np.float64).reshape(-1, 4),
+        np.array([entry.category_id for entry in found], np.float64),
+        np.array([entry.score for entry in found], np.float64),
+    )

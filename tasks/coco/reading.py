@@ -17,14 +17,14 @@ from evaltools.model import ModelFile
 from evaltools.preprocess import ImageToTensor
 from evaltools.runtime import Session
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, mapping_of_head, undecided
-from evaltools.tasks.coco.decoders.kind import Coordinates
+from evaltools.tasks.coco.decoders import Coordinates
 from evaltools.tasks.coco.figures import OverlappingObjects
-from evaltools.tasks.coco.findings import findings_of
 from evaltools.tasks.coco.heads import DecoderCandidate
 from evaltools.tasks.coco.outputs import recognised_output_map, require_fitting
 from evaltools.tasks.coco.result import HeadUsed, OutputMap
 from evaltools.tasks.coco.task import CocoTask, Floats, FoundObjects, real_outputs
 from evaltools.tasks.coco.truth import EvaluatedPictures, Truth
+from evaltools.tasks.coco.warnings import findings_of
 from evaltools.tasks.shared.image_input import PictureFrame, load_picture
 
 PICTURES_TRIED: Final = 4

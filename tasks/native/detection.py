@@ -26,7 +26,7 @@ from evaltools.native.logs.run import DetectorFigures
 from evaltools.preprocess import picture_header
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping
-from evaltools.tasks.coco.data import coco_data
+from evaltools.tasks.coco.evaluation import coco_data
 from evaltools.tasks.coco.figures import (
     BoxPairs,
     OverlappingObjects,

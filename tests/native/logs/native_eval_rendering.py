@@ -14,7 +14,7 @@ from evaltools.native.lines.evaluation import native_lines
 from evaltools.native.logs.evaluation import LoggedPicture
 from evaltools.native.logs.run import ClassifierFigures, DetectorFigures, DiffFigures, NativeFigures
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.tasks.coco.native_lines import debug_lines
+from evaltools.tasks.coco.report import debug_lines
 from evaltools.tasks.imagenet.result import Classified
 from evaltools.tasks.native.figures import as_latency
 from tests import results

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from evaltools.datasets.native_ground_truth import NativePicture
 from evaltools.datasets.object_annotations import AnnotatedImage, Category
 from evaltools.tasks.coco.classes import ClassMapping
-from evaltools.tasks.coco.findings import findings_of
 from evaltools.tasks.coco.task import FoundObjects
 from evaltools.tasks.coco.truth import Truth
+from evaltools.tasks.coco.warnings import findings_of
 
 PLUS_ONE = ClassMapping("+1", 1)
 LEFT = (0.1, 0.1, 0.9, 0.3)

@@ -21,9 +21,8 @@ from evaltools.report.tables.evaluation import print_result
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Lines, Table
 from evaltools.task_kind import Detail
-from evaltools.tasks.coco.files import coco_results
-from evaltools.tasks.coco.native_lines import debug_lines
 from evaltools.tasks.coco.page import sections
+from evaltools.tasks.coco.report import coco_results, debug_lines
 from evaltools.tasks.coco.result import CategoryChange, ClassMappingUsed, OutputMap
 from tests.results import with_part
 from tests.tasks.coco.results import MAPPING, RIGHT, detection_result, figures, picture, with_data, with_figures

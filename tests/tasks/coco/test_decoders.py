@@ -1,21 +1,32 @@
-"""What decoders read of outputs, and which shapes are theirs."""
+"""What decoders read of outputs, which shapes are theirs, and which boxes stay."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
-from evaltools.tasks.coco.decoders import NAMES, all_decoders, decoder_named
-from evaltools.tasks.coco.decoders.kind import Boxes, Coordinates, Head
+from evaltools.runtime import open_session
+from evaltools.tasks.coco import decoders
+from evaltools.tasks.coco.decoders import Boxes, Coordinates, Decoder, Head, suppressed
+from evaltools.tasks.coco.evaluation import prepare
+from evaltools.tasks.coco.options import DECODERS as NAMES
+from evaltools.tasks.coco.yolo_heads import DECODERS
+from evaltools.tasks.shared.evaluation import evaluate
+from tests.detection_set import make_detection_set
 from tests.tasks.coco import yolo_by_hand
+from tests.tasks.coco.fakes import asked, detection_of
+from tests.tasks.observers import Silent
+from tests.tiny_detectors import detector
 from tests.tiny_yolo import CELLS, SIDE, Floats, cells, pixel_boxes
 
 
 def fitting(shape: tuple[int, ...], height: int = 640, width: int = 640) -> list[str]:
-    return [each.name for each in all_decoders() if each.fits(shape, height, width) is not None]
+    return [each.name for each in DECODERS.values() if each.fits(shape, height, width) is not None]
 
 
 @pytest.mark.parametrize(
@@ -46,14 +57,14 @@ def test_a_shape_tells_which_decoders_may_read_it(
 
 
 def head_of(name: str, table: Floats) -> Head:
-    head = decoder_named(name).fits(table.shape, SIDE, SIDE)
+    head = DECODERS[name].fits(table.shape, SIDE, SIDE)
     assert head is not None
     return head
 
 
 def decoded(name: str, table: Floats, threshold: float) -> tuple[Boxes, Coordinates]:
     """By the decoder of that name, in the coordinates that it tells."""
-    decoder, head = decoder_named(name), head_of(name, table)
+    decoder, head = DECODERS[name], head_of(name, table)
     coordinates = decoder.coordinates(head.rows(table), head)
     return decoder.decode(head.rows(table), head, coordinates, threshold), coordinates
 
@@ -130,7 +141,7 @@ def test_a_turned_output_is_the_same_head() -> None:
 
 
 def test_the_size_of_an_input_that_is_no_square_counts_by_its_sides() -> None:
-    decoder = decoder_named("yolov8")
+    decoder = DECODERS["yolov8"]
     head = decoder.fits((1, 5, 6300), 480, 640)
     assert head is not None
     row = np.array([[320, 120, 64, 48, 0.5]], np.float32)
@@ -140,7 +151,7 @@ def test_the_size_of_an_input_that_is_no_square_counts_by_its_sides() -> None:
 
 def test_negative_sizes_contradict_boxes_that_are_decoded() -> None:
     head = head_of("yolov8", yolov8_output())
-    assert decoder_named("yolov8").coordinates(yolox_output()[0] - 1, head) == "contradicted"
+    assert DECODERS["yolov8"].coordinates(yolox_output()[0] - 1, head) == "contradicted"
 
 
 def test_a_threshold_of_zero_keeps_what_has_a_score() -> None:
@@ -157,7 +168,7 @@ def test_nothing_may_be_found() -> None:
 
 def test_where_no_box_was_found_the_unit_of_boxes_is_unknown() -> None:
     empty = np.zeros((1, 300, 6), np.float32)
-    assert decoder_named("yolo_nms").coordinates(empty[0], head_of("yolo_nms", empty)) == "unknown"
+    assert DECODERS["yolo_nms"].coordinates(empty[0], head_of("yolo_nms", empty)) == "unknown"
 
 
 def test_a_class_beyond_all_numbers_is_the_largest() -> None:
@@ -167,4 +178,84 @@ def test_a_class_beyond_all_numbers_is_the_largest() -> None:
 
 
 def test_the_names_are_those_of_the_decoders() -> None:
-    assert tuple(each.name for each in all_decoders()) == NAMES
+    assert tuple(DECODERS) == NAMES
+
+
+def random_boxes(seed: int, count: int, classes: int, tied: bool) -> Boxes:
+    random = np.random.default_rng(seed)
+    start = random.random((count, 2))
+    corners = np.concatenate([start, start + random.random((count, 2)) * 0.4], axis=1).astype(np.float32)
+    scores = random.integers(1, 6, count) / 8 if tied else random.random(count)
+    return Boxes(corners, scores.astype(np.float32), random.integers(0, classes, count))
+
+
+@pytest.mark.parametrize("iou", [0.0, 0.3, 0.65, 1.0])
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_same_boxes_stay_as_in_plain_loops(iou: float, tied: bool) -> None:
+    for seed in range(25):
+        boxes = random_boxes(seed, count=[0, 1, 40, 300][seed % 4], classes=1 + seed % 3, tied=tied)
+        found = [
+            (float(score), int(number), (left, top, right, bottom))
+            for score, number, (top, left, bottom, right) in zip(
+                boxes.scores, boxes.classes, boxes.corners.astype(np.float64).tolist(), strict=True
+            )
+        ]
+        kept = suppressed(boxes, iou, most=300)
+        expected = yolo_by_hand.suppress(found, iou)
+        assert kept.scores.tolist() == [score for score, _, _ in expected], seed
+        assert kept.classes.tolist() == [number for _, number, _ in expected], seed
+        np.testing.assert_array_equal(kept.corners[:, 0], [box[1] for _, _, box in expected])
+
+
+def test_no_more_than_the_best_stay() -> None:
+    boxes = random_boxes(1, 500, 80, tied=False)
+    kept = suppressed(boxes, 1.0, most=37)
+    assert kept.scores.tolist() == sorted(boxes.scores.tolist(), reverse=True)[:37]
+
+
+def test_no_more_than_the_best_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoders, "MOST_CANDIDATES", 10)
+    assert len(suppressed(random_boxes(2, 50, 1, tied=False), 1.0).scores) == 10
+
+
+def test_boxes_without_an_area_stay() -> None:
+    corners = np.zeros((3, 4), np.float32)
+    assert len(suppressed(Boxes(corners, np.ones(3, np.float32), np.zeros(3, np.int64)), 0.5).scores) == 3
+
+
+def six_boxes(shape: Sequence[int], height: int, width: int) -> Head | None:
+    """Six boxes that are ready; the shape is also that of a YOLOv8 with four cells and two classes."""
+    return Head("rows", 6, 4, 1, height, width) if tuple(shape) == (1, 6, 4) else None
+
+
+ADDED = Decoder(
+    "six_boxes",
+    "[1,6,4]",
+    six_boxes,
+    lambda rows, head: "shares",
+    lambda rows, head, coordinates, threshold: Boxes(rows, np.full(6, 0.5, np.float32), np.zeros(6, np.int64)),
+    nms_iou=0.5,
+    score_threshold=0.25,
+)
+
+
+@pytest.mark.parametrize(
+    ("stated", "source", "used"),
+    [
+        ({}, "ground truth", (0.5, 0.25)),
+        ({"decoder": "six_boxes"}, "stated", (0.5, 0.25)),
+        ({"score_threshold": 0.45, "nms_iou": 0.9}, "ground truth", (0.9, 0.45)),
+    ],
+)
+def test_a_decoder_that_is_added_is_recognised_and_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stated: dict[str, Any], source: str, used: tuple[float, float]
+) -> None:
+    monkeypatch.setitem(DECODERS, "six_boxes", ADDED)
+    made = make_detection_set(tmp_path / "set", detector(("boxes",)), count=2)
+    request = asked(made, class_offset="1")
+    request = replace(request, options=replace(request.options, **stated))
+    detection = detection_of(evaluate(prepare, request, Silent(), open_session))
+    assert detection.data.head is not None
+    assert (detection.data.head.decoder, detection.data.head.source) == ("six_boxes", source)
+    assert (detection.data.nms_iou, detection.data.score_threshold, detection.data.resize) == (*used, "letterbox")
+    assert [figures.detections for figures in detection.figures] == [12, 12]

@@ -1,0 +1,233 @@
+"""The raw heads of YOLOs that can be read.
+
+A new one is a :class:`Decoder` in ``DECODERS``, and its name in ``DECODERS`` of ``options.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from evaltools.tasks.coco.decoders import (
+    Boxes,
+    Coordinates,
+    Decoder,
+    Floats,
+    Head,
+    best_class,
+    corners_of,
+    every_class,
+    head_of_cells,
+    input_size,
+    shares_or_pixels,
+)
+
+_LARGEST_SHARE: Final = 2.0
+_FARTHEST_OFFSET: Final = 4.0
+_LARGEST_LOGARITHM: Final = 20.0
+_MOST_ROWS: Final = 1000
+_VALUES: Final = 6
+_LARGEST_CLASS: Final = 2**24
+"""Up to here float32 holds every whole number."""
+
+
+def decode_yolov5(rows: Floats, head: Head, coordinates: Coordinates, threshold: float) -> Boxes:
+    """The boxes of rows ``(N, 5 + classes)``; as no class score is above 1, objectness is looked at first.
+
+    >>> row = np.array([[0.5, 0.5, 0.25, 0.5, 0.5, 0.5, 0.0]], np.float32)
+    >>> found = decode_yolov5(row, None, "shares", 0.2)
+    >>> found.corners.tolist(), found.scores.tolist(), found.classes.tolist()
+    ([[0.25, 0.375, 0.75, 0.625]], [0.25], [0])
+    """
+    likely = rows[rows[:, 4] >= threshold]
+    scores = likely[:, 5:] * likely[:, 4:5]
+    chosen, classes = every_class(scores, threshold)
+    centres = likely[chosen, :4] / input_size(head, coordinates)
+    return Boxes(corners_of(centres), scores[chosen, classes], classes.astype(np.int64))
+
+
+YOLOV5: Final = Decoder(
+    name="yolov5",
+    output="[1,N,5+classes] with 3 boxes per cell",
+    fits=partial(head_of_cells, anchors=3, before_classes=5, layouts=("rows",)),
+    coordinates=shares_or_pixels,
+    decode=decode_yolov5,
+    nms_iou=0.6,
+    score_threshold=0.001,
+)
+"""The head of YOLOv5, which YOLOv3 and YOLOv7 share.
+
+One output ``[1, N, 5 + classes]``, with three boxes per cell of the strides 8, 16, 32: 25200 at 640x640. Each row is
+centre x, centre y, width, height, objectness, class scores. Sigmoid, grid and anchors are applied in the graph
+(``TFDetect`` in ``models/tf.py`` of ultralytics/yolov5, which then divides the first four by the input's size; other
+exports leave pixels). A score is objectness times class score, and every class of a box that reaches the threshold
+counts (``non_max_suppression`` in ``utils/general.py`` with ``multi_label``; ``val.py``: confidence 0.001, IoU 0.6).
+"""
+
+
+def decode_yolov8(rows: Floats, head: Head, coordinates: Coordinates, threshold: float) -> Boxes:
+    """The boxes of rows ``(N, 4 + classes)``.
+
+    >>> row = np.array([[160, 320, 64, 128, 0.5, 0.25]], np.float32)
+    >>> found = decode_yolov8(row, Head("columns", 1, 6, 2, 512, 512), "pixels", 0.5)
+    >>> found.corners.tolist(), found.scores.tolist(), found.classes.tolist()
+    ([[0.5, 0.25, 0.75, 0.375]], [0.5], [0])
+    """
+    likely = rows[rows[:, 4:].max(axis=1) >= threshold]
+    scores = np.ascontiguousarray(likely[:, 4:])
+    chosen, classes = every_class(scores, threshold)
+    centres = likely[chosen, :4] / input_size(head, coordinates)
+    return Boxes(corners_of(centres), scores[chosen, classes], classes.astype(np.int64))
+
+
+YOLOV8: Final = Decoder(
+    name="yolov8",
+    output="[1,4+classes,N] or [1,N,4+classes] with 1 box per cell",
+    fits=partial(head_of_cells, anchors=1, before_classes=4, layouts=("columns", "rows")),
+    coordinates=shares_or_pixels,
+    decode=decode_yolov8,
+    nms_iou=0.7,
+    score_threshold=0.001,
+)
+"""The head of YOLOv8, which YOLOv9, YOLO11 and the ``u`` models of YOLOv5 share.
+
+One output ``[1, 4 + classes, N]``, with one box per cell of the strides 8, 16, 32: 8400 at 640x640; some converters
+turn it into ``[1, N, 4 + classes]``. A box is centre x, centre y, width, height, and class scores after the sigmoid;
+there is no objectness. Exports to TensorFlow Lite give shares of the input, others pixels (``Detect`` in
+``ultralytics/nn/modules/head.py``, which divides for the formats tflite and edgetpu). Every class of a box that reaches
+the threshold counts (``yolo val``: confidence 0.001, IoU 0.7).
+"""
+
+
+def offsets_or_pixels(rows: Floats, _head: Head) -> Coordinates:
+    """Raw offsets are about 0..1 and seldom beyond a few cells; centres in pixels cover the input.
+
+    >>> offsets_or_pixels(np.array([[0.5, 0.25, -1.5, 2, 0, 0]], np.float32), None)
+    'grid'
+    >>> offsets_or_pixels(np.array([[300, 200, 15, 20, 0, 0]], np.float32), None)
+    'pixels'
+    """
+    return "pixels" if np.median(np.abs(rows[:, :2])) > _FARTHEST_OFFSET else "grid"
+
+
+def grid(height: int, width: int, strides: Sequence[int]) -> tuple[Floats, Floats]:
+    """Column and row of each cell ``(N, 2)``, and its stride ``(N, 1)``; the finest map first, each by rows.
+
+    >>> [part.tolist() for part in grid(16, 32, (16, 32))]
+    [[[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]], [[16.0], [16.0], [32.0]]]
+    """
+    cells, sizes = [], []
+    for stride in strides:
+        rows, columns = np.mgrid[: -(-height // stride), : -(-width // stride)]
+        cells.append(np.stack([columns.ravel(), rows.ravel()], axis=1))
+        sizes.append(np.full((rows.size, 1), stride))
+    return np.concatenate(cells).astype(np.float32), np.concatenate(sizes).astype(np.float32)
+
+
+def decode_yolox(rows: Floats, head: Head, coordinates: Coordinates, threshold: float) -> Boxes:
+    """The boxes of rows ``(N, 5 + classes)``.
+
+    >>> row = np.array([[0.5, 0.5, 0, np.log(0.5), 0.5, 0.0, 0.5]], np.float32)
+    >>> found = decode_yolox(row, Head("rows", 1, 7, 2, 16, 16, (16,)), "grid", 0.01)
+    >>> found.corners.tolist(), found.scores.tolist(), found.classes.tolist()
+    ([[0.25, 0.0, 0.75, 1.0]], [0.25], [1])
+    """
+    likely = np.flatnonzero(rows[:, 4] >= threshold)
+    scores = rows[likely, 5:] * rows[likely, 4:5]
+    chosen, classes = best_class(scores, threshold)
+    taken = likely[chosen]
+    centres = rows[taken, :4]
+    if coordinates == "grid":
+        cells, strides = (part[taken] for part in grid(head.height, head.width, head.strides))
+        sizes = np.exp(np.minimum(centres[:, 2:], _LARGEST_LOGARITHM))
+        centres = np.concatenate([centres[:, :2] + cells, sizes], axis=1) * strides
+    corners = corners_of(centres / input_size(head, "pixels"))
+    return Boxes(corners, scores[chosen, classes], classes.astype(np.int64))
+
+
+YOLOX: Final = Decoder(
+    name="yolox",
+    output="[1,N,5+classes] with 1 box per cell",
+    fits=partial(head_of_cells, anchors=1, before_classes=5, layouts=("rows",)),
+    coordinates=offsets_or_pixels,
+    decode=decode_yolox,
+    nms_iou=0.65,
+    score_threshold=0.01,
+    cuts_at_edge=False,
+    resize="letterbox_top_left",
+    normalization="none",
+    channel_order="bgr",
+)
+"""The head of YOLOX.
+
+One output ``[1, N, 5 + classes]``, with one box per cell of the strides 8, 16, 32: 8400 at 640x640. Each row is an
+offset in the cell, the logarithms of width and height in cells, objectness, class scores; objectness and class scores
+are after the sigmoid. Exports leave the boxes raw (``decode_in_inference`` false), and ``demo_postprocess`` in
+``yolox/utils/demo_utils.py`` decodes them: ``(offset + cell) * stride``, ``exp(size) * stride`` pixels. Heads that were
+decoded in the graph give centre x, centre y, width, height in pixels.
+
+A score is objectness times the best class score, and that class alone counts (``postprocess`` in
+``yolox/utils/boxes.py``; ``yolox/exp/yolox_base.py``: ``test_conf`` 0.01, ``nmsthre`` 0.65). Boxes are not cut at the
+picture's edge. Pictures lie at the top left, blue first, 0..255 (``preproc`` in ``yolox/data/data_augment.py``).
+"""
+
+
+def fits_rows(shape: Sequence[int], height: int, width: int) -> Head | None:
+    """Whether an output may be ``[1, N, 6]``.
+
+    >>> fits_rows((1, 300, 6), 640, 640).count, fits_rows((1, 300, 7), 640, 640)
+    (300, None)
+    """
+    if len(shape) != 3 or shape[0] != 1 or shape[2] != _VALUES or not 1 < shape[1] <= _MOST_ROWS:
+        return None
+    return Head("rows", shape[1], _VALUES, 0, height, width)
+
+
+def found_in(rows: Floats, _head: Head) -> Coordinates:
+    """Pixels where a side of a box that was found is beyond 2; contradicted where boxes end before they begin.
+
+    Unknown where no box was found.
+
+    >>> found_in(np.array([[10, 20, 300, 200, 0.5, 1]], np.float32), None)
+    'pixels'
+    """
+    found = rows[rows[:, 4] > 0]
+    if not len(found):
+        return "unknown"
+    if (found[:, 2:4] < found[:, :2]).any(axis=1).mean() > 0.5:
+        return "contradicted"
+    return "pixels" if found[:, :4].max() > _LARGEST_SHARE else "shares"
+
+
+def decode_rows(rows: Floats, head: Head, coordinates: Coordinates, threshold: float) -> Boxes:
+    """The boxes of rows ``(N, 6)``.
+
+    >>> decode_rows(np.array([[0, 0.25, 0.5, 1, 0.5, 3]], np.float32), None, "shares", 0.1).corners.tolist()
+    [[0.25, 0.0, 1.0, 0.5]]
+    """
+    found = rows[(rows[:, 4] >= threshold) & (rows[:, 4] > 0)]
+    corners = (found[:, :4] / input_size(head, coordinates))[:, [1, 0, 3, 2]]
+    return Boxes(corners, found[:, 4], np.rint(np.clip(found[:, 5], 0, _LARGEST_CLASS)).astype(np.int64))
+
+
+YOLO_NMS: Final = Decoder(
+    name="yolo_nms",
+    output="[1,N,6] with left, top, right, bottom, score, class",
+    fits=fits_rows,
+    coordinates=found_in,
+    decode=decode_rows,
+    nms_iou=None,
+    score_threshold=0.001,
+)
+"""A YOLO that suppresses overlapping boxes itself.
+
+One output ``[1, N, 6]``, N being 300 as a rule: left, top, right, bottom, score, class, in shares or in pixels of the
+input, with scores of 0 where less was found (``export(nms=True)`` of ultralytics, and YOLOv10, which needs no
+suppression).
+"""
+
+DECODERS: Final = {each.name: each for each in (YOLOV5, YOLOV8, YOLOX, YOLO_NMS)}
+"""In the order in which they are taken where a shape fits several and nothing else tells them apart."""
