@@ -99,6 +99,38 @@ class PageRead(HTMLParser):
         }
 
 
+_WHOLE: Final = {
+    "h1": "# ", "h2": "## ", "h3": "### ", "h4": "#### ", "caption": "table: ", "figcaption": "figure: ", "dt": "  ",
+    "dd": "    ", "li": "* ", "p": "",
+}  # fmt: skip
+
+
+def transcript(page: PageRead) -> str:
+    """Every text of a page in its order, a line each; of a saying its colour, of a table a line for each row."""
+    lines: list[str] = []
+    for element in page.elements:
+        text, around = " ".join(element.text.split()), element.inside
+        tone = [name for name in element.attributes.get("class", "").split() if name.startswith("tone-")]
+        if element.tag == "article":
+            lines.append(f"[{' '.join(tone)}]")
+        elif element.tag == "tr":
+            lines.append("")
+        elif element.tag in ("th", "td"):
+            lines[-1] += f"| {text} "
+        elif element.tag == "img":
+            lines.append(f"picture: {element.attributes['alt']}")
+        elif element.tag == "span" and "figcaption" in around:
+            lines.append(f"  {text}")
+        elif element.tag in _WHOLE and "nav" not in around and not _is_of_a_picture(element):
+            lines.append(f"{_WHOLE[element.tag]}{text}")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _is_of_a_picture(element: Element) -> bool:
+    """Its texts are in elements of their own."""
+    return "picture" in element.attributes.get("class", "") or (element.tag == "figcaption" and "li" in element.inside)
+
+
 def at(document: Any, path: str) -> Any:
     """What stands at a path such as ``configurations/1/figures/top1``, a JSON Pointer without its first slash."""
     for step in (each.replace("~1", "/").replace("~0", "~") for each in path.split("/")):

@@ -15,8 +15,9 @@ from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.html import html_of
 from evaltools.result.section import Cell, Number, Section, Table
+from tests.report.page.pages import measured_benchmark, timed
 from tests.report.page.samples import changed, classifier, search
-from tests.report.page.test_page import hostile, measured_benchmark, timed
+from tests.report.page.test_page import hostile
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no browser: pip install 'evaltools[browser]'")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install 'evaltools[browser]'")

@@ -1,0 +1,249 @@
+"""Pages about results made by hand, as a reader gets them: every text in its order, kept in files and compared.
+
+``python -m tests.report.page.pages [NAME ...]`` writes them anew, to be looked at and committed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace
+
+from evaltools.gates.baseline import Baseline, make_baseline
+from evaltools.gates.check import GateDecisions
+from evaltools.gates.decide import Decision, Found
+from evaltools.gates.outcome import outcome_of
+from evaltools.metrics.latency import summarise_latency
+from evaltools.report.page.content.sources import Sources
+from evaltools.report.page.make import page_of
+from evaltools.report.page.rendering.markdown import markdown_of
+from evaltools.result.benchmark import Phase
+from evaltools.result.capture import ProcessUse, RunCapture
+from evaltools.result.device_run import DeviceConditions
+from evaltools.result.evaluation import (
+    EvaluationResult,
+    ExecutionUsed,
+    InferenceSeconds,
+    ProcessMemory,
+    RuntimeUsed,
+)
+from evaltools.result.locate import Errors, Verdict
+from evaltools.stats.interval import Interval
+from evaltools.stats.latency_ratio import Drift, LatencyRatio
+from evaltools.tasks.own.definition import Better
+from tests.report.benchmark_samples import PROFILE, QUIET, a_round, benchmark, row
+from tests.report.device_samples import BOARD, PHONE, lost, part, run_of, timed_part
+from tests.report.page.reading import transcript
+from tests.report.page.samples import classifier, own, read, search, stored, suite
+from tests.results import classified, configuration, result
+
+FOLDER: Final = Path(__file__).with_name("pages")
+EXECUTION: Final = ExecutionUsed(
+    2, 200, None, 0, 20, {"opening": 0.5}, {"read": 1.0, "decode": 4.0, "inference": 5.0}, "inference",
+    worker_seconds=[{"read": 0.5, "decode": 3.0, "inference": 1.0}, {"read": 0.5, "decode": 2.0, "inference": 1.0}],
+    inference_seconds={"reference": InferenceSeconds(0.25, 1.0, 0.125), "a/~b": InferenceSeconds(0.5, 0.0625, 0.0625)},
+    memory=[ProcessMemory("evaltools", None, [0.0, 0.5, 1.0], [50.0, 70.0, 60.0])],
+)  # fmt: skip
+
+
+def timed() -> EvaluationResult:
+    """A classifier that is worse than its reference, with all that is known of how it was run."""
+    made = classifier()
+    first, second = made.configurations
+    drifting = replace(second, latency_drift=Drift(0.31, 1e-6), peak_memory_mb=104.5)
+    return replace(made, execution=EXECUTION, configurations=[first, drifting])
+
+
+def with_slashes() -> EvaluationResult:
+    """Names that are no plain steps of a path."""
+    made = timed()
+    first, second = made.configurations
+    return replace(
+        made, configurations=[first, replace(second, name="a/~b", figures={"mAP 50/95": 0.25, "a~1b": 0.125})]
+    )
+
+
+def not_as_asked() -> EvaluationResult:
+    """One was not measured, one fell back, one crashed on its way, one has a figure without a number."""
+    made = classifier([])
+    first, second = made.configurations
+    gone = replace(
+        configuration("gpu"),
+        status="not measured",
+        reason="no Vulkan",
+        runtime=None,
+        delegates=[],
+        delegation=None,
+        inference_latency=None,
+    )
+    entries = [
+        first,
+        gone,
+        replace(second, name="fallen", fallback="no GPU"),
+        replace(second, name="crashed", not_clean="crashed", crashes=2),
+        replace(second, name="empty", figures={"top1": None, "agreement": 0.5}, verdicts=[]),
+    ]
+    return replace(made, configurations=entries, warnings=["mind the labels"], latency_comparisons=[])
+
+
+def bare() -> EvaluationResult:
+    """A reference alone, without times."""
+    untimed = replace(configuration("reference", "reference"), inference_latency=None)
+    return replace(result(untimed), failed=[])
+
+
+def measured_benchmark() -> Sources:
+    """Two rows that overlap, one that fell back, one that is slow, one that failed after it had figures."""
+    phase = Phase([100.0, 110.5, 120.25], [1.0, 1.0, 1.0], [0, 200, 400])
+    cool, hot = (replace(QUIET, temperatures={"x": warmth}) for warmth in (30.5, 41.25))
+    warm = replace(a_round(Phase(), phase), disturbances=["the load was 9"], before=cool, after=hot)
+    rows = [
+        replace(row("a", 90), rounds=[a_round(Phase(), phase)], profile=PROFILE),
+        replace(row("b", 80), rounds=[warm], profile=PROFILE),
+        replace(row("fallen", 70), fallback="no GPU"),
+        replace(row("slow", 90_000), versus_first=LatencyRatio(3, 1000.0, Interval(500.0, 1250.0))),
+        replace(row("broken", 1, accuracy=0.9), status="failed", reason="died"),
+        row("c", 100, accuracy=0.5),
+        row("d", 200, accuracy=0.75),
+    ]
+    runtime = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")
+    opened = [replace(each, runtime=runtime) if each.status == "measured" else each for each in rows]
+    return Sources(benchmarks={"bench": benchmark(*opened)})
+
+
+def alone(file: str, milliseconds: float, top1: float) -> EvaluationResult:
+    """One configuration and no reference."""
+    entry = replace(configuration("test"), inference_latency=summarise_latency([1000 * milliseconds] * 3))
+    made = result(entry, answered={"test": classified(top1, 1.0)})
+    execution = ExecutionUsed(1, 4, None, 0, None, {}, {"decode": 3.0, "inference": 1.0}, "input")
+    return replace(made, model=replace(made.model, file=file, sha256=file), execution=execution)
+
+
+def several() -> Sources:
+    """Results of two machines and a phone, benchmarks, limits, and a baseline that nothing belongs to."""
+    host = classifier()
+    fast = [replace(entry, inference_latency=summarise_latency([500.0] * 3)) for entry in host.configurations]
+    gone = replace(
+        configuration("gpu"), status="not measured", reason="no OpenCL", runtime=None, inference_latency=None
+    )
+    phone = replace(host, configurations=[*fast, gone], device_run=run_of(devices=(PHONE,)), warnings=["mind"])
+    here = benchmark(row("a", 20_000), row("b", 10_000))
+    there = replace(here, environment=replace(here.environment, processor="other CPU"))
+    kept, broken = Decision("x", "top1 >= 0.5", "pass"), Decision("x", "top1 >= 0.9", "fail", Found("top1", 0.5))
+    return Sources(
+        {"host": replace(host, warnings=["mind"]), "phone": phone, "diff": stored("inference_diff")},
+        {"x": here, "y": there},
+        outcomes={"gate": outcome_of("1", "gates.toml", [GateDecisions("run", "m.tflite", (kept, broken))])},
+        baselines=[release(1, 0.5, 2)],
+    )
+
+
+def lone(file: str, figure: float | None, better: Better = "higher") -> EvaluationResult:
+    """Of a task of one's own: one configuration and no reference; without a ``figure`` it was not measured."""
+    made = own("own", "depth", better)
+    entry = replace(made.configurations[1], name="x", verdicts=[], figures={"depth": figure})
+    mean = replace(made.part.means[1], configuration="x", mean=figure or 0.0)
+    if figure is None:
+        entry = replace(entry, status="not measured", reason="no GPU", runtime=None, inference_latency=None, figures={})
+    part = replace(made.part, means=[mean] if figure is not None else [], comparisons=[], scores=None, drawings=[])
+    return replace(made, configurations=[entry], part=part, model=replace(made.model, file=file, sha256=file))
+
+
+def release(day: int, top1: float, milliseconds: float, sha256: str = "00", machine: str = "c, 2 CPUs") -> Baseline:
+    """A baseline of an ImageNet evaluation of that day."""
+    made = replace(alone("m.tflite", milliseconds, top1), execution=None)
+    kept = make_baseline(replace(made, environment=replace(made.environment, started_at=f"2026-01-0{day}")))
+    return replace(kept, model_sha256=sha256, machine=machine)
+
+
+def releases() -> Sources:
+    """Of two contents on two machines; two configurations are not in each."""
+    first, second, last = release(1, 0.5, 2), release(2, 0.5, 2), release(3, 0.75, 1, sha256="01", machine="other CPU")
+    gone, once = (replace(first.configurations[0], name=name) for name in ("gone", "once"))
+    first = replace(first, configurations=[*first.configurations, gone, once])
+    second = replace(second, configurations=[*second.configurations, gone])
+    return Sources(baselines=[last, first, second])
+
+
+def on_devices() -> Sources:
+    """A phone that became warm and lost a part to a board."""
+    cool, warm = DeviceConditions(temperatures={"skin": 30.5}), DeviceConditions(temperatures={"skin": 41.25})
+    run = run_of(
+        part(0, PHONE.serial, timed_part("xnnpack", 1000, 3000), before=cool, after=warm),
+        part(1, PHONE.serial, timed_part("xnnpack", 2000), before=warm, after=warm),
+        part(2, BOARD.serial, lost=(lost(PHONE.serial),)),
+        devices=(PHONE, BOARD),
+    )
+    return Sources({"r": replace(classifier([]), device_run=run)})
+
+
+def searches() -> Sources:
+    """One that found an operator, one with NaN, one that looked at none, and tensors that were compared by name."""
+    found = search()
+    nan = Errors(float("inf"), float("inf"), float("inf"), 5, 5, first_not_finite=0)
+    broken = replace(found.operators[2], status="wrong", local=nan, accumulated=nan)
+    refused = replace(found, verdict=Verdict("not decided", (), "no such kernel"), operators=(), culprits=())
+    compared = tuple(replace(each, status="compared", local=None, tolerance=None) for each in found.operators)
+    return Sources(
+        searches={
+            "nan": replace(found, operators=(*found.operators[:2], broken, found.operators[3])),
+            "refused": refused,
+            "by name": replace(
+                found, operators=compared, culprits=(), verdict=Verdict("compared by name", (), "4 of 4")
+            ),
+        }
+    )
+
+
+def captured() -> RunCapture:
+    """Two seconds of a run with one process."""
+    use = ProcessUse(1, "evaltools", 0.5, 80.0, 90.0, 3)
+    return RunCapture(2.0, 40, 20.0, {"decode": 3.0, "inference": 1.0}, [use])
+
+
+DEPTHS: Final[Mapping[str, float | None]] = {"a": 0.25, "b": 0.75, "c": None}
+PAGES: Final[Mapping[str, Callable[[], Sources]]] = {
+    "classifier": lambda: Sources({"r": timed()}, located={"r": [search()]}),
+    "not as asked": lambda: Sources({"r": not_as_asked()}),
+    "bare": lambda: Sources({"r": bare()}),
+    "imagenet": lambda: Sources({"r": stored("imagenet")}),
+    "diff": lambda: Sources({"r": stored("inference_diff")}),
+    "coco": lambda: Sources({"r": stored("coco")}),
+    "drawings": lambda: Sources({"r": own("segmentation", "gpu")}),
+    "own": lambda: Sources({name: lone(f"{name}.tflite", figure) for name, figure in DEPTHS.items()}),
+    "benchmark": measured_benchmark,
+    "benchmarks": lambda: Sources(benchmarks={**measured_benchmark().benchmarks, "only": benchmark(row("only", 90))}),
+    "several": several,
+    "ranked": lambda: Sources({"a": alone("a.tflite", 1, 0.5), "b": alone("b.tflite", 2, 0.75)}),
+    "slashes": lambda: Sources({"a": timed(), "b": with_slashes()}, located={"b": [search()]}),
+    "searches": searches,
+    "suite": lambda: Sources(suites={"suite": suite("xnnpack")}),
+    "releases": releases,
+    "devices": on_devices,
+    "capture": lambda: Sources(captures={"summary": captured()}),
+}
+
+
+def shown(name: str) -> str:
+    """The texts of the page, then the same in Markdown."""
+    sources = PAGES[name]()
+    return f"{transcript(read(sources))}\n\n== in Markdown\n\n{markdown_of(page_of(sources)).decode()}"
+
+
+def kept(name: str) -> Path:
+    """The file of a page."""
+    return FOLDER / f"{name.replace(' ', '-')}.txt"
+
+
+def main(names: list[str]) -> None:
+    """Write the pages named, or all."""
+    FOLDER.mkdir(exist_ok=True)
+    for name in names or PAGES:
+        kept(name).write_text(shown(name))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

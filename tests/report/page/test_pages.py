@@ -1,0 +1,55 @@
+"""A page says what the JSON results say, in the order of questions, and nothing of what these lack."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+
+from tests.report.page.pages import FOLDER, PAGES, kept, shown
+from tests.report.page.reading import at
+from tests.report.page.samples import read
+
+FEWEST = {"classifier": 55, "imagenet": 30, "diff": 15, "coco": 40, "searches": 20, "slashes": 60, "benchmark": 20}
+"""How many figures of the result are on a page, at least."""
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_is_the_kept_one(name: str) -> None:
+    """``python -m tests.report.page.pages`` writes them anew."""
+    assert shown(name) == kept(name).read_text()
+
+
+def test_no_page_is_left_behind() -> None:
+    assert {path.name for path in FOLDER.iterdir()} == {kept(name).name for name in PAGES}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_figure_on_the_page_is_that_of_the_result_it_offers(name: str) -> None:
+    page = read(PAGES[name]())
+    found = page.figures_by_source
+    assert found.keys() <= page.results_by_name.keys()
+    for source, figures in found.items():
+        assert figures == {path: at(page.results_by_name[source], path) for path in figures}
+    assert sum(map(len, found.values())) >= FEWEST.get(name, 0)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_can_be_read_without_seeing_it(name: str) -> None:
+    """Headings skip no level, charts say their figures, tables have captions, links within the page lead somewhere."""
+    page = read(PAGES[name]())
+    levels = [int(each.tag[1]) for each in page.elements if re.fullmatch("h[1-6]", each.tag)]
+    assert levels[0] == 1
+    assert all(below - above <= 1 for above, below in itertools.pairwise(levels))
+    charts = [each.attributes for each in page.all("svg") if "aria-hidden" not in each.attributes]
+    told = [each.text for each in page.of_class("told")]
+    assert [chart["role"] for chart in charts] == ["img"] * len(charts) == ["img"] * len(told)
+    assert all(chart["aria-label"].endswith(text) for chart, text in zip(charts, told, strict=True))
+    assert all(re.search(r"\d", text) for text in told)
+    assert len(page.all("caption")) == len(page.all("table"))
+    ids = [each.attributes["id"] for each in page.elements if "id" in each.attributes]
+    assert len(ids) == len(set(ids))
+    links = [each.attributes["href"] for each in page.all("a")]
+    assert {link[1:] for link in links if link.startswith("#")} <= set(ids)
+    assert page.left_open == []
