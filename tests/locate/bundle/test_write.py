@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -14,13 +15,13 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.errors import OutputError, UsageError
-from evaltools.locate.bundle.write import output_of, write_bundle
+from evaltools.errors import OutputError
+from evaltools.locate.bundle.write import node_data, output_of, write_bundle
 from evaltools.locate.parts.part import Case
 from evaltools.model import read_model
 from evaltools.model.contents import read_contents
 from evaltools.model.cut import CuttableModel, Form
-from evaltools.result.locate import Evidence
+from evaltools.result.locate import Errors, Evidence, Operator
 from tests.locate.bundle.cases import SmallModel, addition, case_of, large_sum, neighbour_of, result_of
 from tests.runtime.openers import gpu_or_skip
 from tests.tflite_writer import Graph
@@ -209,13 +210,6 @@ def test_a_process_that_dies_reproduces_a_crash(tmp_path: Path) -> None:
     assert "ADD crashes with crashing.so" in (tmp_path / "bundle" / "reproduce.py").read_text()
 
 
-def test_the_script_ends_in_time(rounding_delegate: Path, tmp_path: Path) -> None:
-    case = case_of(addition(), f"runtime=litert external_delegate_path={rounding_delegate}", tmp_path)
-    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, None, timeout_s=0.01)
-    assert not bundle.reproduced
-    assert "(ended after 0.01 seconds)" in bundle.printed
-
-
 def test_arrays_and_models_are_those_of_the_case(faulty_delegate: Path, tmp_path: Path) -> None:
     flags = f"runtime=litert external_delegate_path={faulty_delegate} external_delegate_options=fault:zero"
     case = case_of(addition(), flags, tmp_path)
@@ -246,18 +240,41 @@ def test_without_a_case_there_is_nothing_to_reproduce(tmp_path: Path) -> None:
     assert (bundle.reproduced, bundle.printed) == (False, "")
 
 
-def test_only_a_new_folder_is_written_to(tmp_path: Path) -> None:
-    (tmp_path / "mine").touch()
-    with pytest.raises(UsageError, match="--bundle=.* is not empty; give a new folder"):
-        write_bundle(tmp_path, result_of(None), None, None)
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
 def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "bundle").mkdir()
     (tmp_path / "bundle").chmod(0o500)
     with pytest.raises(OutputError, match="cannot be written"):
         write_bundle(tmp_path / "bundle", result_of(None), None, None)
+
+
+def colours(*operators: Operator, graph: str = "") -> dict[str, Any]:
+    content = json.loads(node_data(operators, graph), parse_constant=pytest.fail)
+    assert isinstance(content, dict)
+    return content
+
+
+def measured(index: int, worst: float, tolerance: float) -> Operator:
+    errors = Errors(worst=worst, median=0.0, relative=0.0, runs=1, beyond=0)
+    return Operator(index, "ADD", "x", "absolute", "right", local=errors, tolerance=tolerance)
+
+
+def test_errors_are_shares_of_the_tolerance_as_model_explorer_reads_them() -> None:
+    """As ``GraphNodeData`` of ``model_explorer.node_data_builder`` has it, version 0.1.34."""
+    operators = (measured(0, 1.0, 0.5), measured(3, 0.0, 0.0), Operator(4, "MUL", "y", "absolute", "not tried"))
+    assert list(colours(*operators, graph='odd "né')) == ['odd "né']
+    graph = colours(*operators)["main"]
+    assert set(graph) == {"results", "name", "thresholds"}
+    assert graph["results"] == {"0": {"value": 2.0}, "3": {"value": 0.0}}
+    values = [threshold["value"] for threshold in graph["thresholds"]]
+    assert values == sorted(values)
+    assert all(set(threshold) == {"value", "bgColor"} for threshold in graph["thresholds"])
+
+
+@pytest.mark.parametrize(("worst", "tolerance"), [(math.inf, 1.0), (math.nan, 1.0), (1.0, 0.0), (1e300, 1e-300)])
+def test_what_json_cannot_hold_has_the_last_colour(worst: float, tolerance: float) -> None:
+    graph = colours(measured(0, worst, tolerance))["main"]
+    assert graph["results"]["0"]["value"] == graph["thresholds"][-1]["value"]
 
 
 def test_outputs_are_found_by_name_then_kind(tmp_path: Path) -> None:
