@@ -286,7 +286,7 @@ NOT_NAMED = {
     ),
     "a multiple and noise": Fault("CONV_2D", models.conv, floats(lambda y: y * 1.2 + random(y.shape, 3, 0.2))),
     "two values": Fault(
-        "FULLY_CONNECTED", lambda: models.fully_connected(units=2), floats(lambda y: y + [[1, -2]])
+        "FULLY_CONNECTED", lambda: models.fully_connected(units=2), floats(lambda y: np.add(y, [[1, -2]]))
     ),
     "an operand but for one value": Fault(
         "ADD", models.add, lambda _, inputs: flat(slice(17, 18), 5)(inputs[0], [])
