@@ -15,8 +15,8 @@ from evaltools.metrics.average_precision import mean_average_precision
 from evaltools.tasks.audio import audio
 from evaltools.tasks.audio.sounds import model_input, samples_in
 from evaltools.tasks.own.label_scores import label_scores, score
-from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
-from tests.tasks.declared import SAMPLE, run_sample
+from evaltools.tasks.own.tensors import Quantisation, TaskTensor
+from tests.tasks.declared import SAMPLE, outputs_of, run_sample
 
 FOLDER = SAMPLE / "audio"
 HERTZ = {"high": 2300, "low": 440, "middle": 1000}
@@ -43,7 +43,7 @@ def average_precision(is_right: list[bool], scores: list[float]) -> float:
 
 
 def test_the_sample_has_the_figures_of_its_tones() -> None:
-    result = run_sample("audio", "audio", recordings=Path("recordings"), labels=Path("labels.txt"))
+    result = run_sample("audio")
     names = (FOLDER / "labels.txt").read_text().split()
     paths = sorted((FOLDER / "recordings").glob("*/*"))
     right, found = [names.index(path.parent.name) for path in paths], [powers(path) for path in paths]
@@ -121,7 +121,7 @@ def test_folders_that_do_not_fit_are_told(tmp_path: Path) -> None:
 
 def test_frames_are_averaged_and_labels_must_fit() -> None:
     values = np.array([[0.5, 0.5], [0.0, 1.0]], np.float32)
-    outputs = Outputs([values], [TaskTensor("out", (2, 2), np.dtype("float32"))])
+    outputs = outputs_of(values)
     assert label_scores(outputs).tolist() == [0.25, 0.75]
     with pytest.raises(TaskError, match="the label has the number 2; the model gives 2 scores"):
         score(outputs, 2)

@@ -12,14 +12,14 @@ import evaltools as et
 from evaltools.errors import DataError, TaskError
 from evaltools.tasks.embeddings import embeddings
 from evaltools.tasks.embeddings.vectors import agree, recall, vector
-from evaltools.tasks.own.tensors import Outputs, TaskTensor
-from tests.tasks.declared import SAMPLE
+from evaltools.tasks.own.tensors import Outputs
+from tests.tasks.declared import SAMPLE, outputs_of
 
 IMAGES = SAMPLE / "images"
 
 
-def outputs_of(*values: float) -> Outputs:
-    return Outputs([np.array([values], np.float32)], [TaskTensor("out", (1, len(values)), np.dtype("float32"))])
+def embedding(*values: float) -> Outputs:
+    return outputs_of(np.array([values], np.float32))
 
 
 @pytest.mark.parametrize("count", [1, 5])
@@ -30,7 +30,7 @@ def test_recall_is_that_of_the_nearest_by_cosine(count: int, monkeypatch: pytest
     distances = distance.cdist(given, given, "cosine")
     np.fill_diagonal(distances, np.inf)
     expected = [label in labels[row.argsort()[:count]] for label, row in zip(labels, distances, strict=True)]
-    rows = [np.array([label, *vector(outputs_of(*each), 0)]) for label, each in zip(labels, given, strict=True)]
+    rows = [np.array([label, *vector(embedding(*each), 0)]) for label, each in zip(labels, given, strict=True)]
     assert recall(count, rows).tolist() == expected
     assert 0 < np.mean(expected) < 1
 
@@ -48,15 +48,15 @@ def test_the_task_runs_and_limits_hold() -> None:
 
 
 def test_the_cosine_is_that_of_both_vectors() -> None:
-    assert agree(0, outputs_of(1, 2), outputs_of(2, 1), None)["cosine"] == pytest.approx(4 / 5)
-    assert agree(0, outputs_of(1, 2), outputs_of(1, 2), None)["cosine"] == 1.0
+    assert agree(0, embedding(1, 2), embedding(2, 1), None)["cosine"] == pytest.approx(4 / 5)
+    assert agree(0, embedding(1, 2), embedding(1, 2), None)["cosine"] == 1.0
 
 
 def test_what_is_no_embedding_is_told() -> None:
     with pytest.raises(TaskError, match="the embedding has the length 0.0"):
-        vector(outputs_of(0, 0), 0)
+        vector(embedding(0, 0), 0)
     with pytest.raises(TaskError, match="--output_index=1: the model has the outputs 0 to 0"):
-        vector(outputs_of(1, 2), 1)
+        vector(embedding(1, 2), 1)
 
 
 def test_a_ground_truth_of_another_length_is_told(tmp_path: Path) -> None:

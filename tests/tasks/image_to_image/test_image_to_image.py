@@ -14,8 +14,8 @@ from PIL import Image
 from evaltools.errors import TaskError
 from evaltools.preprocess import decode_image
 from evaltools.tasks.image_to_image.quality import agree, picture, psnr, score, ssim
-from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
-from tests.tasks.declared import SAMPLE, run_sample
+from evaltools.tasks.own.tensors import Quantisation
+from tests.tasks.declared import SAMPLE, outputs_of, run_sample
 
 FOLDER = SAMPLE / "noise"
 Floats = npt.NDArray[np.float64]
@@ -47,9 +47,7 @@ def test_structural_similarity_is_that_of_each_window() -> None:
 
 
 def test_the_sample_has_the_figures_of_a_mean_over_nine_pixels() -> None:
-    result = run_sample(
-        "image_to_image", "noise", images=Path("images"), targets=Path("targets"), output_values="native", num_images=3
-    )
+    result = run_sample("image_to_image", num_images=3)
     expected = []
     for path in sorted((FOLDER / "images").iterdir())[:3]:
         padded = np.pad(decode_image(path).astype(np.float64), ((1, 1), (1, 1), (0, 0)), constant_values=np.nan)
@@ -61,10 +59,6 @@ def test_the_sample_has_the_figures_of_a_mean_over_nine_pixels() -> None:
     for entry in result:
         assert (entry.psnr, entry.ssim) == pytest.approx(np.mean(expected, axis=0), rel=1e-5)
     assert result["reference"].figures["error_to_reference"] == 0
-
-
-def outputs_of(values: npt.NDArray[Any], quantisation: Quantisation | None = None) -> Outputs:
-    return Outputs([values], [TaskTensor("out", values.shape, values.dtype, quantisation)])
 
 
 def test_equal_pictures_have_100_db() -> None:

@@ -99,15 +99,6 @@ def test_a_runtime_that_makes_another_output_than_the_file_states_is_refused(ask
     assert other.closed
 
 
-def test_the_record_of_examples_holds_every_answer(asked: ImagenetRequest, evaluation: EvaluationSet) -> None:
-    request = replace(asked, record_examples=True)
-    result = evaluate(prepare, request, Silent(), sessions(reference=Answering(3), a=Answering(4), b=Answering(5)))
-    assert len(result.part.examples) == 30
-    first = result.part.examples[0]
-    assert first.truth == f"class{evaluation.answers[0]}"
-    assert {name: answer.classes[0] for name, answer in first.answers.items()} == {"reference": 3, "a": 4, "b": 5}
-
-
 def test_bytes_of_labels_that_are_no_unicode_stay_equal(asked: ImagenetRequest, tmp_path: Path) -> None:
     labels, truths = tmp_path / "labels.txt", tmp_path / "truths.txt"
     labels.write_bytes(b"\xff0\n" + b"".join(b"class%d\n" % index for index in range(1, CLASSES)))

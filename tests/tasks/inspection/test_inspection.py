@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.configuration import Configuration
-from evaltools.errors import ConfigurationUnavailable, ModelError
+from evaltools.errors import ConfigurationUnavailable
 from evaltools.model import ModelFile
 from evaltools.report.tables.inspection import print_inspection
 from evaltools.result.inspection import NOT_TESTED, TESTED, DelegateRun, Inspection
-from evaltools.result.json_file import encode_json
 from evaltools.runtime import DelegateCoverage, Delegation, Open, Session, open_session
 from evaltools.tasks.inspection.task import inspect_model
 from tests import tiny_models
@@ -51,12 +48,6 @@ def inspect(folder: Path, content: bytes, run: bool = True, opener: Open = open_
 
 def run_of(inspection: Inspection, delegate: str) -> DelegateRun:
     return next(run for run in inspection.runs if run.delegate == delegate)
-
-
-def test_what_xnnpack_takes_is_seen_by_opening_the_model(tmp_path: Path) -> None:
-    run = run_of(inspect(tmp_path, tiny_models.add_chain(length=3)), "XNNPACK")
-    assert (run.basis, run.nodes, run.total_nodes, run.partitions) == (TESTED, 3, 3, 1)
-    assert run.left_on_cpu == ()
 
 
 def test_what_xnnpack_leaves_is_named_with_its_types(tmp_path: Path) -> None:
@@ -99,21 +90,6 @@ def test_without_run_nothing_is_opened(tmp_path: Path) -> None:
 def test_everything_but_the_runs_is_the_same_without_them(tmp_path: Path) -> None:
     with_runs, without = (inspect(tmp_path, tiny_models.classifier(), run=run) for run in (True, False))
     assert replace(with_runs, runs=()) == replace(without, runs=())
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_damaged_models_are_inspected_or_refused(tmp_path: Path, seed: int) -> None:
-    """Ten times one to three bytes are changed; whatever comes of it, no other error than a model's is raised."""
-    random = np.random.default_rng(seed)
-    whole = tiny_models.two_signatures(metadata=b"any") if seed % 2 else tiny_models.classifier(input_dtype="int8")
-    for _ in range(10):
-        content = bytearray(whole)
-        for place in random.integers(8, len(content), random.integers(1, 4)):
-            content[place] = random.integers(256)
-        with contextlib.suppress(ModelError):
-            inspection = inspect(tmp_path, bytes(content), run=False)
-            print_inspection(inspection, make_console(io.StringIO()))
-            encode_json(inspection)
 
 
 def doubt(model: ModelFile, configuration: Configuration) -> Session:

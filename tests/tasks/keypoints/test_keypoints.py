@@ -24,6 +24,7 @@ from evaltools.tasks.keypoints.small_pictures import draw
 from evaltools.tasks.own.definition import Pooled
 from evaltools.tasks.own.tensors import Outputs, TaskTensor
 from tests.tasks.declared import SAMPLE, run_sample
+from tests.tasks.declared import outputs_of as one_output
 
 FOLDER = SAMPLE / "keypoints"
 INPUT = TaskTensor("picture", (1, 64, 64, 3), np.dtype("float32"))
@@ -32,11 +33,11 @@ Found = list[dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def result() -> et.Result:
-    return run_sample("keypoints", "keypoints", images=Path("images"), annotations=Path("annotations.json"))
+    return run_sample("keypoints")
 
 
 def outputs_of(values: npt.NDArray[Any]) -> Outputs:
-    return Outputs([values], [TaskTensor("out", values.shape, values.dtype)], [INPUT])
+    return one_output(values, inputs=(INPUT,))
 
 
 def evaluated(annotations: Path, found: Found) -> tuple[float, float]:

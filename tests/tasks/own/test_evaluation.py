@@ -108,14 +108,6 @@ def test_the_verdict_knows_which_direction_is_better(
     assert result.configurations[1].figures.keys() == {"distance", "near"}
 
 
-def test_scores_of_every_example_are_written_where_that_was_asked_for(asked: OwnRequest) -> None:
-    part = part_of(replace(asked, record_examples=True), reference=lambda _value: 0.0, a=lambda _value: 0.25)
-    assert part.scores is not None
-    assert part.scores[3].example == "example03"
-    assert part.scores[3].scores["a"] == [pytest.approx(0.0, abs=1e-6), 1.0]
-    assert part_of(asked, reference=lambda _value: 0.0, a=lambda _value: 0.0).scores is None
-
-
 def test_a_task_that_fails_on_every_example_is_refused_before_the_pass(asked: OwnRequest, tmp_path: Path) -> None:
     file = write_task(tmp_path, task_files.BRIGHTNESS.replace('"near": ', '"nearly": '))
     with pytest.raises(

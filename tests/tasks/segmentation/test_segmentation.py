@@ -15,11 +15,11 @@ from PIL import Image
 import evaltools as et
 from evaltools.errors import DataError, TaskError, UsageError
 from evaltools.preprocess import decode_image
-from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
+from evaltools.tasks.own.tensors import Quantisation
 from evaltools.tasks.segmentation import segmentation
 from evaltools.tasks.segmentation.pixels import classes_of, mean_iou, overlaps, read_mask
 from evaltools.tasks.segmentation.small_pictures import draw
-from tests.tasks.declared import SAMPLE, run_sample
+from tests.tasks.declared import SAMPLE, outputs_of, run_sample
 
 FOLDER = SAMPLE / "segmentation"
 COLOURS = np.array([[60.37] * 3, [220.11, 60.37, 60.37], [60.37, 220.11, 60.37], [60.37, 60.37, 220.11]])
@@ -28,7 +28,7 @@ CLASSES = 4
 
 @pytest.fixture(scope="module")
 def result() -> et.Result:
-    return run_sample("segmentation", "segmentation", images=Path("images"), masks=Path("masks"))
+    return run_sample("segmentation")
 
 
 def doubled(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -64,7 +64,7 @@ def test_figures_are_those_of_a_confusion_matrix(result: et.Result) -> None:
 
 
 def test_without_masks_there_is_the_agreement_with_the_reference_alone() -> None:
-    result = run_sample("segmentation", "segmentation", images=Path("images"), num_images=2)
+    result = run_sample("segmentation", masks=None, num_images=2)
     assert result["xnnpack"].same_pixels > 0.99
     assert "miou" not in result["xnnpack"].figures
 
@@ -92,10 +92,6 @@ def test_a_mask_of_colours_is_refused(tmp_path: Path) -> None:
     (tmp_path / "broken.png").write_bytes(b"no picture")
     with pytest.raises(TaskError, match="cannot be read"):
         read_mask(tmp_path / "broken.png", "voc")
-
-
-def outputs_of(values: npt.NDArray[Any], quantisation: Quantisation | None = None) -> Outputs:
-    return Outputs([values], [TaskTensor("out", values.shape, values.dtype, quantisation)])
 
 
 def test_outputs_are_scores_or_a_mask_or_classes() -> None:

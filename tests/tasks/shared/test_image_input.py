@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,14 +69,25 @@ def test_an_input_has_one_source(pictures: Path) -> None:
         plan(IMAGE, images=pictures, ranges=("0:1",))
 
 
-def test_a_normalisation_in_the_metadata_is_used_for_float_inputs() -> None:
+SCALED = replace(IMAGE, dtype="uint8", scale=0.5, zero_point=3)
+
+
+@pytest.mark.parametrize(
+    ("taken", "options", "value"),
+    [
+        (IMAGE, {}, (51 - 10) / 2),
+        (IMAGE, {"native": True}, (51 - 127.5) / 127.5),
+        (IMAGE, {"normalization": "unit"}, 0.2),
+        (SCALED, {}, 51),
+        (SCALED, {"normalization": "none"}, 105),
+    ],
+)
+def test_a_normalisation_in_the_metadata_is_used_for_float_inputs_unless_another_is_asked_for(
+    taken: TensorInfo, options: dict[str, Any], value: float
+) -> None:
     stated = model(IMAGE, normalization=InputNormalization((10,), (2,)))
-    pixels = np.full((8, 8, 3), 16, np.uint8)
-    scaled = replace(IMAGE, dtype="uint8", scale=0.5, zero_point=3)
-    cases = [(IMAGE, {}, 3), (IMAGE, {"native": True}, (16 - 127.5) / 127.5), (scaled, {}, 16)]
-    for info, options, value in cases:
-        converted = input_transform(stated, info, **options)(pixels)  # type: ignore[arg-type]
-        assert converted.ravel()[0] == pytest.approx(value)
+    converted = input_transform(stated, taken, **options)(np.full((8, 8, 3), 51, np.uint8))
+    assert converted.ravel()[0] == pytest.approx(value)
 
 
 def test_a_normalisation_in_the_metadata_is_that_of_the_first_input_alone() -> None:
@@ -83,13 +95,6 @@ def test_a_normalisation_in_the_metadata_is_that_of_the_first_input_alone() -> N
     both = model(IMAGE, second, normalization=InputNormalization((10,), (2,)))
     assert input_transform(both, IMAGE).normalization is not None
     assert input_transform(both, second).normalization is None
-
-
-def test_a_normalisation_that_is_asked_for_goes_before_that_of_the_metadata() -> None:
-    stated = model(IMAGE, normalization=InputNormalization((10,), (2,)))
-    assert input_transform(stated, IMAGE, "unit")(np.full((8, 8, 3), 51, np.uint8)).ravel()[0] == pytest.approx(0.2)
-    whole = replace(IMAGE, dtype="uint8", scale=0.5, zero_point=3)
-    assert input_transform(stated, whole, "none")(np.full((8, 8, 3), 51, np.uint8)).ravel()[0] == 105
 
 
 def test_an_integer_input_without_quantisation_takes_no_real_values() -> None:

@@ -12,7 +12,7 @@ from evaltools.datasets import sample
 from evaltools.datasets.order import places
 from tests.cli.evaluate.sample_runs import XNNPACK, coco, figures_here, imagenet
 from tests.command import evaltools_here
-from tests.tasks.declared import run_sample
+from tests.tasks.declared import OPTIONS, run_sample
 
 RANDOM = ("--order=random", "--seed=3")
 STATED_TASK = """
@@ -20,15 +20,8 @@ inputs: {{kind: pictures, path: {folder}/images}}
 truth: {{kind: lines, path: {folder}/ground_truth.txt, labels: {folder}/labels.txt}}
 output: {{kind: scores}}
 """
-DECLARED: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "segmentation": ("segmentation", "num_images", {"images": Path("images"), "masks": Path("masks")}),
-    "keypoints": ("keypoints", "num_images", {"images": Path("images"), "annotations": Path("annotations.json")}),
-    "image_to_image": (
-        "noise", "num_images", {"images": Path("images"), "targets": Path("targets"), "output_values": "native"}
-    ),
-    "audio": ("audio", "num_recordings", {"recordings": Path("recordings"), "labels": Path("labels.txt")}),
-    "text": ("text", "num_rows", {"table": Path("texts.csv"), "label": "label"}),
-}  # fmt: skip
+LIMITS = {"audio": "num_recordings", "text": "num_rows"}
+"""Options that limit the number of examples, where that is not ``num_images``."""
 
 
 def scores(result: et.Result) -> dict[str, Any]:
@@ -42,11 +35,11 @@ def drawn(whole: dict[str, Any], count: int) -> list[str]:
     return [names[place] for place in places(len(names), count, "random", 3)]
 
 
-@pytest.mark.parametrize("task", DECLARED)
+@pytest.mark.parametrize("task", OPTIONS)
 def test_a_declared_task_takes_the_first_examples_of_the_random_order(task: str) -> None:
-    folder, limit, options = DECLARED[task]
-    whole = scores(run_sample(task, folder, record_examples=True, **options))
-    found = run_sample(task, folder, record_examples=True, order="random", seed=3, **{limit: 4}, **options)
+    limit = {LIMITS.get(task, "num_images"): 4}
+    whole = scores(run_sample(task, record_examples=True))
+    found = run_sample(task, record_examples=True, order="random", seed=3, **limit)
     assert [*scores(found)] == drawn(whole, 4)
     part = found.result.part
     assert (part.options["order"], part.options["seed"], part.example_count) == ("random", "3", 4)
@@ -126,29 +119,3 @@ def test_a_sample_goes_on_with_its_seed_alone(tmp_path: Path) -> None:
     other = evaltools_here(*command, "--seed=4")
     assert other.code == 2
     assert "seed" in other.err
-
-
-def test_a_sample_from_python() -> None:
-    data: dict[str, Any] = {
-        "images": sample.images_dir(), "ground_truth": sample.ground_truth_file(), "labels": sample.labels_file()
-    }  # fmt: skip
-    found = et.imagenet(
-        sample.model_file("int8"), tests="use_xnnpack=true", num_images=6, order="random", seed=3,
-        record_examples=True, **data,
-    )  # fmt: skip
-    names = dict.fromkeys(path.name for path in sorted(sample.images_dir().iterdir()))
-    assert [example.example for example in found.result.part.examples] == drawn(names, 6)
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--seed=3"], "--seed has no effect without --order=random"),
-        (["--order=sorted"], "--order=sorted: not an accepted value; use one of native, random"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(flags: list[str], message: str) -> None:
-    for command in (imagenet(*flags), coco(*flags)):
-        done = evaltools_here(*command)
-        assert (done.code, done.out) == (2, "")
-        assert message in done.err

@@ -1,4 +1,4 @@
-"""What a run is made of: what changes it, what does not, and what shards make together."""
+"""What a run is made of: what changes it, and what does not."""
 
 from __future__ import annotations
 
@@ -13,33 +13,26 @@ from msgspec.structs import replace
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Finished, Journal, TaskJournal, open_journal, temporary_journal
 from evaltools.engine.quiet_latency import QuietTimes
-from evaltools.engine.run import PassOptions
-from evaltools.engine.run_folder import REQUEST, RunIdentity, encode, has_own_request, identity_of
-from evaltools.engine.task import Example, Failure, Record
+from evaltools.engine.run_folder import REQUEST, RunIdentity, has_own_request, identity_of
+from evaltools.engine.task import Example, Record
 from evaltools.errors import DataError, UsageError
 from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, RuntimeUsed
 from evaltools.tasks.shared.run_identity import (
     QUIET,
-    MergedRun,
-    RunAtPlace,
     begin_run,
     described_in,
     fact_in,
     files_below,
-    merged_run,
     with_files,
 )
 from tests.requests import request_of
 from tests.results import configuration
-from tests.tasks.part_runs import Numbers
-from tests.tasks.part_runs import quiet as quiet_times
 
 DESCRIBED = [configuration("reference", "reference"), configuration("test")]
 IDENTITY = RunIdentity({"model": "m"}, {"images": "x"})
 REQUEST_MADE = request_of("imagenet")
 WHOLE = Shard()
-DIED = Failure("inference", "died", crashed=True)
 
 
 def begun(
@@ -159,27 +152,6 @@ def test_a_run_goes_on_only_as_what_it_was(
         journal.close()
 
 
-def test_a_run_that_began_on_one_gpu_does_not_go_on_on_another(tmp_path: Path) -> None:
-    journal = begun_with_one_example(tmp_path / "run", [DESCRIBED[0], on_device("llvmpipe")])
-    begun(journal, [DESCRIBED[0], on_device("llvmpipe")])
-    with pytest.raises(UsageError, match="test, its device was GPU on llvmpipe, now it is GPU on SwiftShader"):
-        begun(journal, [DESCRIBED[0], on_device("SwiftShader")])
-    journal.close()
-
-
-def test_shards_of_different_gpus_are_not_merged(tmp_path: Path) -> None:
-    folders = []
-    for number, device in enumerate(("llvmpipe", "SwiftShader")):
-        journal = open_journal(tmp_path / str(number))
-        begun(journal, [DESCRIBED[0], on_device(device)], Shard(number, 2))
-        journal.close()
-        folders.append(tmp_path / str(number))
-    with pytest.raises(
-        UsageError, match="is no shard of the run in .*its device was GPU on llvmpipe, now it is GPU on"
-    ):
-        merged(folders, Numbers(4))
-
-
 def test_what_a_run_did_not_come_to_is_said_with_the_next_step(run_dir: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="ended before its first example; finish it with evaltools resume"):
         fact_in(run_dir, QUIET, QuietTimes)
@@ -227,100 +199,3 @@ def test_files_below_are_those_of_folders_in_order(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     found = files_below([tmp_path / "z", tmp_path / "d", tmp_path / "none"])
     assert [str(path.relative_to(tmp_path)) for path in found] == ["z", "d/a", "d/b", "d/e/c", "none"]
-
-
-def shard_of(
-    folder: Path,
-    task: Numbers,
-    shard: Shard,
-    leave_out: Sequence[int] = (),
-    died: Sequence[int] = (),
-    quiet: QuietTimes | None = None,
-    identity: RunIdentity = IDENTITY,
-) -> Path:
-    """A finished part of a run in which example i gives i."""
-    journal = open_journal(folder)
-    begun(journal, shard=shard, identity=identity)
-    rows = TaskJournal(journal, task.examples, int)
-    for example in shard.of(task.examples):
-        if example.index in leave_out:
-            continue
-        records = [
-            Record(example, name, (1,), example.index, None, 1)
-            if name == "reference" or example.index not in died
-            else Record[int](example, name, (), None, DIED)
-            for name in ("reference", "test")
-        ]
-        rows.add(Finished(example, 7, records))
-    rows.flush()
-    if quiet is not None:
-        journal.state({QUIET: encode(quiet)})
-    journal.close()
-    return folder
-
-
-def merged(folders: Sequence[Path], task: Numbers, identity: RunIdentity = IDENTITY) -> MergedRun:
-    journal = temporary_journal()
-    return merged_run(journal, [RunAtPlace(tuple(folders))], task, identity, "reference", PassOptions())
-
-
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
-def test_shards_make_the_whole_whatever_their_order(order: Sequence[int], tmp_path: Path) -> None:
-    task = Numbers(8)
-    parts = [quiet_times(number, test=[number], reference=[5]) for number in range(3)]
-    folders = [
-        shard_of(tmp_path / str(number), task, Shard(number, 3), quiet=parts[number] if number else None)
-        for number in order
-    ]
-    found = merged(folders, task)
-    outcome, quiet = found.measured.outcome, found.measured.quiet
-    assert [record.observation for record in outcome.records["test"]] == list(range(8))
-    assert (outcome.examples_done, outcome.stopped, found.measured.merged_shards) == (8, None, 3)
-    assert found.described == DESCRIBED
-    assert quiet is not None
-    assert quiet.examples == 4
-    assert sorted((each.example, each.invokes_us, each.run_and_read_us) for each in quiet.taken["test"]) == [
-        (number, (number,), 1000 + number) for number in (1, 2)
-    ]
-    assert [each.process for each in quiet.taken["test"]] == [0, 1], "each shard had processes of its own"
-    assert quiet.run_and_read_us("reference") == [1005, 1005]
-
-
-def test_crashes_in_a_row_are_counted_over_all_shards(tmp_path: Path) -> None:
-    task = Numbers(9)
-    folders = [shard_of(tmp_path / str(number), task, Shard(number, 3), died=(3, 4, 5)) for number in range(3)]
-    outcome = merged(folders, task).measured.outcome
-    assert {name: end.after for name, end in outcome.given_up.items()} == {"test": 5}
-    assert outcome.stopped == "every configuration was given up"
-    assert {name: len(records) for name, records in outcome.records.items()} == {"reference": 6, "test": 6}
-
-
-def test_copies_on_other_hosts_may_have_other_times_of_change(tmp_path: Path) -> None:
-    task = Numbers(4)
-    folders = [
-        shard_of(tmp_path / "0", task, Shard(0, 2)),
-        shard_of(tmp_path / "1", task, Shard(1, 2), identity=replace(IDENTITY, written={"images": "other"})),
-    ]
-    here = replace(IDENTITY, written={"images": "here"})
-    assert merged(folders, task, here).measured.outcome.examples_done == 4
-
-
-def test_what_does_not_belong_together_is_refused(tmp_path: Path) -> None:
-    task = Numbers(6)
-    parts = [shard_of(tmp_path / str(number), task, Shard(number, 2)) for number in range(2)]
-    foreign = shard_of(tmp_path / "foreign", task, Shard(1, 2), identity=RunIdentity({"model": "n"}))
-    third = shard_of(tmp_path / "third", task, Shard(1, 3))
-    unfinished = shard_of(tmp_path / "unfinished", task, Shard(1, 2), leave_out=[5])
-    for folders, message in (
-        ([parts[0]], "3 of 6 examples are in none of the 1 folders; give all shards"),
-        ([parts[0], unfinished], "1 of 6 examples are in none of the 2 folders"),
-        ([parts[0], foreign], f"{foreign} is no shard of the run in {parts[0]}: model was m, now it is n"),
-        ([*parts, unfinished], "give each shard of one run once"),
-        ([parts[0], third], f"{parts[0]} holds shard 0/2, {third} holds shard 1/3; give each shard of one run once"),
-    ):
-        with pytest.raises(UsageError) as caught:
-            merged(folders, task)
-        assert message in str(caught.value)
-    with pytest.raises(UsageError, match="was of something else: model was m, now it is n; restore that"):
-        merged(parts, task, RunIdentity({"model": "n"}))
-    assert merged(parts, task).measured.outcome.examples_done == 6

@@ -11,11 +11,11 @@ import pytest
 import evaltools as et
 from evaltools.errors import DataError, TaskError
 from evaltools.model import read_model
-from evaltools.tasks.own.tensors import Outputs, TaskTensor
+from evaltools.tasks.own.tensors import TaskTensor
 from evaltools.tasks.text import text
-from evaltools.tasks.text.rows import correlation, model_inputs
+from evaltools.tasks.text.rows import agree, correlation, model_inputs
 from tests import tiny_models
-from tests.tasks.declared import SAMPLE, run_sample
+from tests.tasks.declared import SAMPLE, outputs_of, run_sample
 
 FOLDER = SAMPLE / "text"
 TOKENS = TaskTensor("tokens", (1, 4), np.dtype("int32"))
@@ -31,7 +31,7 @@ def looked_up() -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
 
 
 def test_the_sample_has_the_figures_of_its_table() -> None:
-    result = run_sample("text", "text", table=Path("texts.csv"), label="label")
+    result = run_sample("text")
     right = []
     for row in csv.DictReader((FOLDER / "texts.csv").read_text().splitlines()):
         scores = looked_up()[[int(word) for word in row["tokens"].split()]].sum(axis=0)
@@ -100,8 +100,6 @@ def test_a_label_that_is_not_finite_is_told(tmp_path: Path) -> None:
 
 
 def test_an_output_of_several_numbers_is_no_regression() -> None:
-    from evaltools.tasks.text.rows import agree
-
-    two = Outputs([np.zeros((1, 2), np.float32)], [TaskTensor("out", (1, 2), np.dtype("float32"))])
+    two = outputs_of(np.zeros((1, 2), np.float32))
     with pytest.raises(TaskError, match=r"the output float32\[1, 2\] is no finite number"):
         agree(two, two, None)

@@ -1,4 +1,4 @@
-"""The same run at several places, such as devices and this computer: what their records make together."""
+"""What the records of run folders make together: shards of a run, and the same run at several places."""
 
 from __future__ import annotations
 
@@ -32,6 +32,10 @@ def merged(
     return merged_run(journal, places, Numbers(count), identity, reference, PassOptions(max_crashes=max_crashes))
 
 
+def merged_shards(folders: Sequence[Path], count: int, identity: RunIdentity = IDENTITY) -> MergedRun:
+    return merged([RunAtPlace(tuple(folders))], count, identity)
+
+
 def observed(run: MergedRun) -> dict[str, list[int | None]]:
     return {name: [record.observation for record in records] for name, records in run.measured.outcome.records.items()}
 
@@ -41,6 +45,52 @@ def two_places(tmp_path: Path, host: Part, phone: Part) -> list[RunAtPlace]:
         RunAtPlace((host.write(tmp_path / "host"),), "host"),
         RunAtPlace((phone.write(tmp_path / "phone"),), "R58M"),
     ]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
+def test_shards_make_the_whole_whatever_their_order(order: Sequence[int], tmp_path: Path) -> None:
+    quiet_times = [None, *(quiet(number, test=[number], reference=[5]) for number in (1, 2))]
+    parts = [Part(8, Shard(number, 3), quiet=quiet_times[number]) for number in order]
+    run = merged_shards([part.write(tmp_path / str(part.shard.index)) for part in parts], 8)
+    outcome, found = run.measured.outcome, run.measured.quiet
+    assert observed(run)["test"] == list(range(8))
+    assert (outcome.examples_done, outcome.stopped, run.measured.merged_shards) == (8, None, 3)
+    assert run.described == list(DESCRIBED)
+    assert found is not None
+    assert found.examples == 4
+    assert sorted((each.example, each.invokes_us, each.run_and_read_us) for each in found.taken["test"]) == [
+        (number, (number,), 1000 + number) for number in (1, 2)
+    ]
+    assert [each.process for each in found.taken["test"]] == [0, 1], "each shard had processes of its own"
+    assert found.run_and_read_us("reference") == [1005, 1005]
+
+
+def test_crashes_in_a_row_are_counted_over_all_shards(tmp_path: Path) -> None:
+    folders = [Part(9, Shard(number, 3), died=(3, 4, 5)).write(tmp_path / str(number)) for number in range(3)]
+    outcome = merged_shards(folders, 9).measured.outcome
+    assert {name: end.after for name, end in outcome.given_up.items()} == {"test": 5}
+    assert outcome.stopped == "every configuration was given up"
+    assert {name: len(records) for name, records in outcome.records.items()} == {"reference": 6, "test": 6}
+
+
+def test_what_does_not_belong_together_is_refused(tmp_path: Path) -> None:
+    parts = [Part(6, Shard(number, 2)).write(tmp_path / str(number)) for number in range(2)]
+    foreign = Part(6, Shard(1, 2), identity=RunIdentity({"the model": "n"})).write(tmp_path / "foreign")
+    third = Part(6, Shard(1, 3)).write(tmp_path / "third")
+    unfinished = Part(6, Shard(1, 2), without=[5]).write(tmp_path / "unfinished")
+    for folders, message in (
+        ([parts[0]], "3 of 6 examples are in none of the 1 folders; give all shards"),
+        ([parts[0], unfinished], "1 of 6 examples are in none of the 2 folders"),
+        ([parts[0], foreign], f"{foreign} is no shard of the run in {parts[0]}: the model was m, now it is n"),
+        ([*parts, unfinished], "give each shard of one run once"),
+        ([parts[0], third], f"{parts[0]} holds shard 0/2, {third} holds shard 1/3; give each shard of one run once"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            merged_shards(folders, 6)
+        assert message in str(caught.value)
+    with pytest.raises(UsageError, match="was of something else: the model was m, now it is n; restore that"):
+        merged_shards(parts, 6, RunIdentity({"the model": "n"}))
+    assert merged_shards(parts, 6).measured.outcome.examples_done == 6
 
 
 def test_configurations_have_the_place_behind_their_names_and_records_of_their_own(tmp_path: Path) -> None:
@@ -53,6 +103,7 @@ def test_configurations_have_the_place_behind_their_names_and_records_of_their_o
     }
     assert run.measured.merged_shards == 2
     assert (run.measured.outcome.examples_done, run.measured.outcome.stopped) == (4, None)
+    assert run.measured.quiet is None
 
 
 def test_there_is_one_reference_that_of_the_first_place(tmp_path: Path) -> None:
@@ -71,14 +122,6 @@ def test_one_place_without_a_name_is_a_run_as_always(tmp_path: Path) -> None:
     run = merged([RunAtPlace((Part(4).write(tmp_path / "run"),))])
     assert run.described == list(DESCRIBED)
     assert list(observed(run)) == ["reference", "test"]
-
-
-def test_one_place_with_a_name_keeps_its_reference(tmp_path: Path) -> None:
-    run = merged([RunAtPlace((Part(4).write(tmp_path / "run"),), "R58M")])
-    assert [(entry.name, entry.role) for entry in run.described] == [
-        ("reference@R58M", "reference"),
-        ("test@R58M", "test"),
-    ]
 
 
 def test_without_a_reference_there_is_none_anywhere(tmp_path: Path) -> None:
@@ -169,13 +212,6 @@ def test_a_place_without_a_quiet_phase_has_the_times_of_its_pass(tmp_path: Path)
     assert (list(times.baseline_us), list(times.other_us)) == ([30, 40], [100, 101]), "those of the same examples"
     assert list(sums.run_and_read_us("test@host")) == [1030, 1040]
     assert list(sums.run_and_read_us("test@R58M")) == [101, 102, 103, 104], "a reading takes 1"
-
-
-def test_without_any_quiet_phase_all_times_are_those_of_the_passes(tmp_path: Path) -> None:
-    measured = merged(two_places(tmp_path, Part(4), Part(4, first=100))).measured
-    sums = sum_up(measured, [])
-    assert measured.quiet is None
-    assert list(sums.invokes_us("test@R58M")) == [100, 101, 102, 103]
 
 
 def test_a_configuration_without_a_single_time_in_quiet_gets_none_from_the_pass(tmp_path: Path) -> None:
@@ -280,25 +316,7 @@ def test_files_that_are_copies_have_other_times_of_change(tmp_path: Path) -> Non
     assert run.measured.outcome.examples_done == 4
 
 
-def test_a_place_where_nothing_began_is_refused(tmp_path: Path) -> None:
-    open_journal(tmp_path / "empty").close()
-    host = Part(4).write(tmp_path / "host")
-    with pytest.raises(UsageError, match="empty ended before its first example; give its command again"):
-        merged([RunAtPlace((host,), "host"), RunAtPlace((tmp_path / "empty",), "R58M")])
-
-
 # ----- what keeps two runs from being parts of one
-
-
-def differences(tmp_path: Path, one: Part, other: Part) -> list[str]:
-    return differences_of_runs(one.write(tmp_path / "one"), other.write(tmp_path / "other"))
-
-
-def test_parts_of_one_run_do_not_differ(tmp_path: Path) -> None:
-    """Their numbers, examples and times of change are their own."""
-    one = Part(5, Shard(0, 2), identity=replace(IDENTITY, written={"the photos": "a"}))
-    other = Part(5, Shard(1, 2), first=9, identity=replace(IDENTITY, written={"the photos": "b"}))
-    assert differences(tmp_path, one, other) == []
 
 
 @pytest.mark.parametrize(
@@ -309,19 +327,15 @@ def test_parts_of_one_run_do_not_differ(tmp_path: Path) -> None:
             Part(4, described=(ELSEWHERE, DESCRIBED[1])),
             "configuration reference, its runtime was ai-edge-litert 2.3.0, default, now it is ai-edge-litert 9.9",
         ),
-        (
-            Part(4, described=(DESCRIBED[0], replace(DESCRIBED[1], status="not measured", reason="no GPU"))),
-            "configuration test, its status was measured, now it is not measured (no GPU)",
-        ),
         (Part(4, identity=replace(IDENTITY, options={"--seed": "3"})), "--seed was left out, now it is 3"),
-        (
-            Part(4, identity=replace(IDENTITY, libraries={"/data/l.so": "1"})),
-            "the library /data/l.so was not there, now",
-        ),
     ],
 )
 def test_what_two_devices_do_not_have_in_common_is_said_in_words(other: Part, words: str, tmp_path: Path) -> None:
-    (change,) = differences(tmp_path, Part(4), other)
+    """Their numbers, examples and times of change are their own."""
+    one = Part(4, Shard(0, 2), identity=replace(IDENTITY, written={"the photos": "a"})).write(tmp_path / "one")
+    same = Part(4, Shard(1, 2), first=9, identity=replace(IDENTITY, written={"the photos": "b"}))
+    assert differences_of_runs(one, same.write(tmp_path / "same")) == []
+    (change,) = differences_of_runs(one, other.write(tmp_path / "other"))
     assert change.startswith(words)
 
 
