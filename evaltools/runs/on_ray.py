@@ -7,8 +7,12 @@ is started again elsewhere. Shards that have come back lie in the run folder, so
 from __future__ import annotations
 
 import contextlib
+import importlib
+import signal
+import socket
 import tempfile
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +28,6 @@ from evaltools.exit_codes import MEASURED
 from evaltools.request import Request
 from evaltools.request.plain import from_plain, to_plain
 from evaltools.runs.finished_shards import FinishedShards
-from evaltools.runs.ray_cluster import RETRIES, cpus_of, joined, ray_module, results_in_turn, tasks_asked_for
 from evaltools.runs.stored import seen_from
 from evaltools.tasks.shared.evaluation import record
 from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
@@ -33,6 +36,9 @@ from evaltools.tasks.shared.request import flags_to_repeat
 
 TASKS: Final = "tasks on the cluster"
 """The fact with the number of shards."""
+_RETRIES: Final = 5
+"""How often a task is started again elsewhere when its node or process is lost."""
+_SECONDS_TO_CONNECT: Final = 5.0
 OnProgress = Callable[[int], AbstractContextManager[Callable[[Tally], None]]]
 
 
@@ -51,13 +57,15 @@ def shards_on_ray(kind: EvaluationKind, request: Request, progress: OnProgress) 
     Raises :class:`UsageError` where Ray is not installed, the cluster is not reachable, or the request is wrong.
     """
     options = request.options
-    tasks = tasks_asked_for(options)
+    tasks = options.number("ray_tasks")
+    if tasks < 0:
+        raise UsageError(f"--ray_tasks={tasks}: use a number of tasks, or 0 for one per CPU")
     kind.read(request)
-    ray = ray_module()
+    ray = _ray_module()
     with run_folder(options.path("run_dir")) as folder, run_journal(folder) as journal:
         stated = _begin(journal, folder, request)
         with joined(ray, options.text("ray_address")):
-            count = tasks or stated or cpus_of(ray)
+            count = tasks or stated or max(1, int(ray.cluster_resources().get("CPU", 1)))
             journal.state({TASKS: str(count)})
             folders = _collect(ray, request, count, folder, progress)
         yield FinishedShards.of_one_run(folders)
@@ -82,29 +90,50 @@ def _collect(ray: Any, request: Request, count: int, folder: Path, progress: OnP
     """Do the missing shards; returns the folders of all shards."""
     folders = [folder / f"shard-{index}-of-{count}" for index in range(count)]
     missing = [index for index, shard in enumerate(folders) if not (shard / JOURNAL_NAME).exists()]
-    task = ray.remote(num_cpus=1, max_retries=RETRIES)(run_shard)
-    plain = to_plain(for_tasks(request))
+    task = ray.remote(num_cpus=1, max_retries=_RETRIES)(run_shard)
+    plain = to_plain(_for_tasks(request))
     tasks = {task.remote(plain, Shard(index, count)): index for index in missing}
     tally = Tally(done=count - len(missing))
     with progress(count) as on_progress:
-        for index, done in results_in_turn(ray, tasks, "shard {}".format):
-            keep(done, folders[index], f"shard {index}")
+        for index, done in _results_in_turn(ray, tasks):
+            _keep(done, folders[index], index)
             tally.done += 1
             on_progress(tally)
     return folders
 
 
-def for_tasks(request: Request) -> Request:
+def _results_in_turn(ray: Any, tasks: Mapping[Any, int]) -> Iterator[tuple[int, ShardDone]]:
+    """What each task gave, with the number of its shard, as soon as it has ended.
+
+    Raises :class:`UsageError` where one failed or was lost.
+    """
+    waiting = dict(tasks)
+    while waiting:
+        (finished,), _ = ray.wait(list(waiting), num_returns=1)
+        index = waiting.pop(finished)
+        try:
+            done = ray.get(finished)
+        except ray.exceptions.RayTaskError as error:
+            raise UsageError(
+                f"shard {index} failed on its node: {error.cause}. evaltools and the files must be there under the "
+                "same paths"
+            ) from error
+        except ray.exceptions.RayError as error:
+            raise UsageError(f"shard {index} was lost {_RETRIES + 1} times: {error}") from error
+        yield index, done
+
+
+def _for_tasks(request: Request) -> Request:
     """The request without what is about the result, the run as a whole, or another executor."""
     parameters = request.options.parameters.values()
     of_shards = [each for each in parameters if each.must_agree or (each.is_sent and not each.only_with)]
     return request.without(*(each.name for each in parameters if each not in of_shards))
 
 
-def keep(done: ShardDone, folder: Path, what: str) -> None:
-    """Write the journal of a shard to a folder; raises :class:`UsageError`, which says of ``what``, without one."""
+def _keep(done: ShardDone, folder: Path, index: int) -> None:
+    """Write the journal of a shard to a folder; raises :class:`UsageError` where it has none."""
     if done.code not in MEASURED:
-        raise UsageError(f"{what} ended with exit code {done.code}: {done.reason.strip()}")
+        raise UsageError(f"shard {index} ended with exit code {done.code}: {done.reason.strip()}")
     unfinished = folder / f"{JOURNAL_NAME}.part"
     try:
         folder.mkdir(exist_ok=True)
@@ -130,3 +159,60 @@ def run_shard(plain: dict[str, Any], shard: Shard) -> ShardDone:
             return ShardDone(error.exit_code, b"", str(error))
         journal = Path(folder, "run", JOURNAL_NAME)
         return ShardDone(code, journal.read_bytes() if journal.exists() else b"", "")
+
+
+def _ray_module() -> Any:
+    """Ray; raises :class:`UsageError` where it is not installed."""
+    try:
+        return importlib.import_module("ray")
+    except ImportError as error:
+        raise UsageError("--executor=ray needs Ray: pip install 'evaltools[ray]'") from error
+
+
+@contextlib.contextmanager
+def joined(ray: Any, address: str) -> Iterator[None]:
+    """A context in which the cluster at an address can be used; without an address, Ray is started on this machine.
+
+    Raises :class:`UsageError` where that cannot be.
+    """
+    _require_listening(address)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        ray.init(address=address or "local", log_to_driver=False, include_dashboard=False, logging_level="ERROR")
+    except Exception as error:  # Ray raises no narrower one where a node does not start in time
+        ray.shutdown()
+        raise UsageError(_cannot_be_used(address, error)) from error
+    finally:
+        _restore(handlers)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _cannot_be_used(address: str, error: Exception) -> str:
+    said = str(error).strip().removesuffix(".")
+    if address:
+        return f"--ray_address={address}: no Ray cluster can be joined there: {said}; ray status says what runs there"
+    return (
+        f"Ray cannot be started here: {said}; try again when this machine has less to do, give --ray_address=HOST:PORT "
+        "of a cluster that runs, or leave --executor=ray out"
+    )
+
+
+def _restore(handlers: Mapping[signal.Signals, Any]) -> None:
+    """Ray takes signals for itself, so that one that is to end the run would dump it."""
+    if threading.current_thread() is threading.main_thread():
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _require_listening(address: str) -> None:
+    """Raise :class:`UsageError` where nobody listens at an address, for which Ray would wait for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=_SECONDS_TO_CONNECT).close()
+    except OSError as error:
+        raise UsageError(f"--ray_address={address}: nobody answers there: {error.strerror or error}") from error

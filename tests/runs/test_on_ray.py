@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from evaltools.errors import UsageError
-from evaltools.runs.ray_cluster import joined
+from evaltools.runs.on_ray import joined
 
 
 class LateRay:
