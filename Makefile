@@ -29,12 +29,9 @@ test: $(VENV)/ready lint types
 test-all: $(VENV)/ready lint types
 	$(PYTEST)
 
-# Each property says what it was tried with where it fails. The table has a run for each harm of a delegate at each moment.
+# Each property says what it was tried with where it fails.
 hostile: $(VENV)/ready
-	EVALTOOLS_HOSTILE_EXAMPLES=2000 $(PYTEST) tests/hostile
-	$(VENV)/bin/python -m tests.hostile.models --cases=2000
-	$(VENV)/bin/python -m tests.hostile.table
-	$(VENV)/bin/python -m tests.hostile.strikes
+	EVALTOOLS_HOSTILE_EXAMPLES=2000 $(PYTEST) --dist=load tests/hostile
 
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check .

@@ -17,7 +17,7 @@ import pytest
 
 from evaltools.runtime.process.child import ChildProcess
 from evaltools.runtime.process.isolated import IsolatedSession
-from tests.example_delegate import CompilerMissing, build_delegate
+from tests.example_delegate import SOURCE_DIR, CompilerMissing, build_delegate
 
 pytest_plugins = "pytester"
 _SECONDS_TO_OPEN: Final = 60.0
@@ -111,19 +111,26 @@ def fresh_server() -> Iterator[None]:
     forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
+def _compiled(name: str, made: pytest.TempPathFactory, sources: Path = SOURCE_DIR) -> Path:
+    try:
+        return build_delegate(name, made.mktemp(name), sources)
+    except CompilerMissing as error:
+        pytest.skip(str(error))
+
+
 @pytest.fixture(scope="session")
 def rounding_delegate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example external delegate, compiled."""
-    try:
-        return build_delegate("rounding_delegate", tmp_path_factory.mktemp("rounding_delegate"))
-    except CompilerMissing as error:
-        pytest.skip(str(error))
+    return _compiled("rounding_delegate", tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def faulty_delegate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example delegate that is wrong on purpose, compiled."""
-    try:
-        return build_delegate("faulty_delegate", tmp_path_factory.mktemp("faulty_delegate"))
-    except CompilerMissing as error:
-        pytest.skip(str(error))
+    return _compiled("faulty_delegate", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def hostile_delegate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The delegate that does harm at a moment, compiled."""
+    return _compiled("hostile_delegate", tmp_path_factory, Path(__file__).parent / "hostile")

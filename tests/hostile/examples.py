@@ -1,4 +1,4 @@
-"""How many examples a property is tried with, and texts that are nearly right."""
+"""How many examples a property is tried with, and files that are nearly right."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 _STATED: Final = os.environ.get("EVALTOOLS_HOSTILE_EXAMPLES", "")
+IS_LONG: Final = bool(_STATED)
+"""Whether all is tried, as ``make hostile`` does, instead of a choice."""
+EXAMPLES: Final = int(_STATED or 40)
 tried = settings(
-    max_examples=int(_STATED or 40),
-    derandomize=not _STATED,
+    max_examples=EXAMPLES,
+    derandomize=not IS_LONG,
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-"""A few examples, always the same; ``make hostile`` tries many new ones."""
+"""A few examples, always the same, or many new ones."""
 
 _PIECES: Final = st.binary(max_size=8) | st.sampled_from(
     [

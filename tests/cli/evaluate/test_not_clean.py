@@ -14,8 +14,6 @@ import evaltools as et
 from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED
 from tests.cli.evaluate.sample_runs import coco, imagenet, inference_diff
 from tests.command import Completed, evaltools_here
-from tests.example_delegate import CompilerMissing
-from tests.hostile.harm import build_hostile_delegate
 
 pytestmark = [
     pytest.mark.once,
@@ -24,14 +22,6 @@ pytestmark = [
 RUNS = 60
 WITHIN_A_WHILE = 3000
 """So many runs take longer than it takes the delegate's own thread to do harm."""
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    try:
-        return build_hostile_delegate(tmp_path_factory.mktemp("hostile_delegate"))
-    except CompilerMissing as error:
-        pytest.skip(str(error))
 
 
 def crashing(library: Path, moment: str) -> str:
@@ -58,8 +48,10 @@ def evaluated(command: list[str], folder: Path) -> tuple[Completed, Any, Any]:
         ("exit", RUNS, "at its exit"),
     ],
 )
-def test_a_run_with_a_crash_is_not_clean(library: Path, tmp_path: Path, moment: str, runs: int, why: str) -> None:
-    command = inference_diff(crashing(library, moment), "--quiet", runs=runs)
+def test_a_run_with_a_crash_is_not_clean(
+    hostile_delegate: Path, tmp_path: Path, moment: str, runs: int, why: str
+) -> None:
+    command = inference_diff(crashing(hostile_delegate, moment), "--quiet", runs=runs)
     done, result, bad = evaluated(command, tmp_path)
     assert done.code == EXAMPLES_FAILED, done.err
     assert (bad["status"], bad["finished_examples"], result["failed"]) == ("measured", runs, [])
@@ -75,28 +67,28 @@ def test_a_run_with_a_crash_is_not_clean(library: Path, tmp_path: Path, moment: 
     assert et.gate(loaded, ["max_error >= 0"], configuration="bad").verdict == "not clean"
 
 
-def test_a_crash_at_creation_is_not_measured_and_counts(library: Path, tmp_path: Path) -> None:
-    done, _, bad = evaluated(inference_diff(crashing(library, "create")), tmp_path)
+def test_a_crash_at_creation_is_not_measured_and_counts(hostile_delegate: Path, tmp_path: Path) -> None:
+    done, _, bad = evaluated(inference_diff(crashing(hostile_delegate, "create")), tmp_path)
     assert (done.code, bad["status"], bad["crashes"]) == (NOT_MEASURED, "not measured", 1)
     assert bad["first_crash"] == bad["reason"]
     assert done.err.splitlines()[-1] == "bad: crashed 1 time before its first run"
 
 
 @pytest.mark.parametrize("command", [imagenet, coco])
-def test_every_task_counts_crashes(library: Path, tmp_path: Path, command: Any) -> None:
+def test_every_task_counts_crashes(hostile_delegate: Path, tmp_path: Path, command: Any) -> None:
     """Every process crashes at its fifth run, which a fresh one then does."""
-    done, result, bad = evaluated(command(crashing(library, "later"), "--workers=1", pictures=12), tmp_path)
+    done, result, bad = evaluated(command(crashing(hostile_delegate, "later"), "--workers=1", pictures=12), tmp_path)
     assert (done.code, bad["crashes"], result["failed"]) == (EXAMPLES_FAILED, 2, [])
 
 
 def test_crashes_stay_counted_when_a_run_goes_on_and_are_summed_when_shards_are_merged(
-    library: Path, tmp_path: Path
+    hostile_delegate: Path, tmp_path: Path
 ) -> None:
     folders, crashes = [], []
     for index in range(2):
         folders.append(str(tmp_path / f"shard{index}"))
         shard = [f"--run_dir={folders[-1]}", f"--shard_index={index}", "--shard_count=2", "--workers=1"]
-        done, _, bad = evaluated(imagenet(crashing(library, "later"), *shard, pictures=24), tmp_path)
+        done, _, bad = evaluated(imagenet(crashing(hostile_delegate, "later"), *shard, pictures=24), tmp_path)
         assert done.code == EXAMPLES_FAILED
         crashes.append(bad["crashes"])
     again = evaltools_here("resume", folders[0])
@@ -105,14 +97,14 @@ def test_crashes_stay_counted_when_a_run_goes_on_and_are_summed_when_shards_are_
     assert (done.code, bad["crashes"]) == (EXAMPLES_FAILED, sum(crashes))
 
 
-def test_a_suite_with_a_crash_is_not_clean(library: Path, tmp_path: Path) -> None:
+def test_a_suite_with_a_crash_is_not_clean(hostile_delegate: Path, tmp_path: Path) -> None:
     *_, model = (word for word in inference_diff() if word.startswith("--model_file="))
     job = "crash: " + shlex.join(["diff", "--num_runs=60", "--noise_floor_runs=3"])
     done = evaltools_here(
         "suite",
         model.partition("=")[2],
         f"--job={job}",
-        crashing(library, "fiftieth"),
+        crashing(hostile_delegate, "fiftieth"),
         f"--run_dir={tmp_path / 'suite'}",
     )
     assert done.code == EXAMPLES_FAILED, done.err

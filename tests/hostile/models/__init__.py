@@ -1,1 +1,0 @@
-"""Models whose tables are damaged one by one, and what commands make of them."""
