@@ -53,9 +53,9 @@ class _InferenceDiff(EvaluationKind):
 
     @property
     def evidence(self) -> TaskEvidence:
-        from evaltools.tasks.inference_diff import evidence
+        from evaltools.tasks.inference_diff import metrics
 
-        return evidence
+        return metrics
 
     def reference(self, options: Options, text: str | None, native_tool: bool = False) -> Configuration | None:
         """The reference; None where its outputs are loaded.
@@ -126,17 +126,17 @@ class _InferenceDiff(EvaluationKind):
         return PartsOfTask(len(material.task.examples), pictures, shared=1, in_one_part=material.stateful)
 
     def saving_reference(self, request: Request, folder: Path) -> Request | None:
-        from evaltools.tasks.inference_diff.host_reference import saving_reference
+        from evaltools.tasks.inference_diff.saved_outputs import saving_reference
 
         return saving_reference(request, folder)
 
     def against_saved(self, request: Request, folder: Path) -> Request:
-        from evaltools.tasks.inference_diff.host_reference import against_saved
+        from evaltools.tasks.inference_diff.saved_outputs import against_saved
 
         return against_saved(request, folder)
 
     def with_host_names(self, result: EvaluationResult, names: HostNames) -> EvaluationResult:
-        from evaltools.tasks.inference_diff.host_reference import with_host_names
+        from evaltools.tasks.inference_diff.saved_outputs import with_host_names
 
         return replace(result, part=with_host_names(result.part, names))
 

@@ -32,12 +32,6 @@ from evaltools.tasks.inference_diff.judgement import (
 )
 from evaltools.tasks.inference_diff.measure_yardsticks import differences_of, run_changes
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest
-from evaltools.tasks.inference_diff.reruns import (
-    NOISE_FLOOR,
-    PRECISION,
-    REPEAT,
-    RerunOutcomes,
-)
 from evaltools.tasks.inference_diff.result import (
     DiffComparison,
     InferenceDiff,
@@ -48,7 +42,13 @@ from evaltools.tasks.inference_diff.result import (
 )
 from evaltools.tasks.inference_diff.saved_outputs import Manifest, SavedConfiguration, SavedFile
 from evaltools.tasks.inference_diff.task import Difference, DiffObservation, DiffSummary
-from evaltools.tasks.inference_diff.yardstick_plan import LOCAL_REFERENCE
+from evaltools.tasks.inference_diff.yardsticks import (
+    LOCAL_REFERENCE,
+    NOISE_FLOOR,
+    PRECISION,
+    REPEAT,
+    RerunOutcomes,
+)
 from evaltools.tasks.shared.evaluation import Findings
 from evaltools.tasks.shared.one_pass import MeasuredPass, judge_records, sum_up
 

@@ -22,14 +22,16 @@ from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.assembly import DiffNotes, diff_findings
 from evaltools.tasks.inference_diff.measure_yardsticks import measure_yardsticks
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest, prepare
-from evaltools.tasks.inference_diff.reruns import (
-    RerunOutcomes,
-    warm_up,
-)
 from evaltools.tasks.inference_diff.saved_outputs import SavingSession
 from evaltools.tasks.inference_diff.task import DiffObservation
 from evaltools.tasks.inference_diff.value_ranges import are_sane
-from evaltools.tasks.inference_diff.yardstick_plan import LOCAL_REFERENCE, plan_reruns, session_wrapper
+from evaltools.tasks.inference_diff.yardsticks import (
+    LOCAL_REFERENCE,
+    RerunOutcomes,
+    plan_reruns,
+    session_wrapper,
+    warm_up,
+)
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
 from evaltools.tasks.shared.measuring import (
     Observer,

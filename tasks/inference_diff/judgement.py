@@ -33,10 +33,16 @@ from evaltools.report.words.verdicts import size_in_words
 from evaltools.result.verdict import BLIND, Reason, Verdict
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.metrics import output_figures
-from evaltools.tasks.inference_diff.reruns import NOISE_FLOOR, PRECISION, RerunKind, RerunOutcome, RerunOutcomes
 from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Variant
 from evaltools.tasks.inference_diff.task import DiffSummary, OutputComparison, output_names
-from evaltools.tasks.inference_diff.yardstick_plan import FEW_ROUNDINGS
+from evaltools.tasks.inference_diff.yardsticks import (
+    FEW_ROUNDINGS,
+    NOISE_FLOOR,
+    PRECISION,
+    RerunKind,
+    RerunOutcome,
+    RerunOutcomes,
+)
 
 METRIC: Final = "outputs"
 

@@ -16,17 +16,19 @@ from evaltools.metrics.boxes import BoxAgreement
 from evaltools.runtime import Open
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest, spread
-from evaltools.tasks.inference_diff.reruns import (
+from evaltools.tasks.inference_diff.task import Difference, DiffObservation
+from evaltools.tasks.inference_diff.yardsticks import (
+    LOCAL_REFERENCE,
     Rerun,
     RerunOutcomes,
     Runnable,
     Runs,
     Sample,
+    base_configuration,
     run_inputs,
     run_on_sample,
+    session_wrapper,
 )
-from evaltools.tasks.inference_diff.task import Difference, DiffObservation
-from evaltools.tasks.inference_diff.yardstick_plan import LOCAL_REFERENCE, base_configuration, session_wrapper
 
 _FARTHEST_OF_EACH: Final = 3
 

@@ -1,25 +1,35 @@
-"""How the figures are shown: the native tool's lines and protobuf, sections of a page; the table has its own file."""
+"""How a diff is shown: the native tool's lines and protobuf, what to do next; table and page have their own files."""
 
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.metrics.native_error import NativeError
 from evaltools.metrics.shortest import widened
 from evaltools.native.lines.latency import fill_latency
+from evaltools.report.tables.next_steps import SEARCH
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
-from evaltools.tasks.inference_diff.next_steps import next_steps
+from evaltools.tasks.inference_diff.options import GIVEN_TO_A_SEARCH, LOCATE
 from evaltools.tasks.inference_diff.result import InferenceDiff
 from evaltools.tasks.inference_diff.table import print_figures
 
 if TYPE_CHECKING:
     from evaltools.result.section import Section
 
+
 __all__ = ["fill", "lines", "next_steps", "print_figures", "sections"]
+_ON_REAL_DATA: Final = (
+    "imagenet, coco or a task of your own (evaltools run) say whether answers on real data change with it"
+)
+_OTHER_INPUTS: Final = (
+    "inputs of the model's own kind may decide (--input_images=FOLDER, --input_files=...), and so may its accuracy: "
+    "imagenet, coco or a task of your own (evaltools run)"
+)
 
 
 def sections(result: EvaluationResult) -> list[Section]:
@@ -85,3 +95,24 @@ def _errors(result: EvaluationResult, configuration: ConfigurationResult) -> Ite
 
 def _number(value: float | None) -> float:
     return math.nan if value is None else value
+
+
+def next_steps(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
+    """Which operator makes the difference, unless the command looks for it itself; then what it means on real data."""
+    verdict = configuration.verdict
+    if verdict is None:
+        return []
+    words = [_name(word) for word in result.environment.command]
+    search = [] if LOCATE in words or verdict.kind == "not judged" else [_search(result, configuration)]
+    return [*search, _OTHER_INPUTS if verdict.kind == "not decided" else _ON_REAL_DATA]
+
+
+def _search(result: EvaluationResult, configuration: ConfigurationResult) -> str:
+    """The search with the inputs that the command states."""
+    inputs = [word for word in result.environment.command if "=" in word and _name(word) in GIVEN_TO_A_SEARCH]
+    command = f"{SEARCH}{shlex.join([result.model.file, *configuration.flags, *inputs])}"
+    return f"{command} looks for the operator that makes the difference"
+
+
+def _name(word: str) -> str:
+    return word.removeprefix("--").partition("=")[0].replace("-", "_")

@@ -22,7 +22,8 @@ from evaltools.metrics.output_difference import (
 )
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.output_kinds import KINDS, SCORES, VALUES, Output, Segmentation, kind_of
+from evaltools.tasks.inference_diff.output_kind import Output
+from evaltools.tasks.inference_diff.output_kinds import KINDS, SCORES, VALUES, Segmentation, kind_of
 
 NATIVE_INPUT_TYPES: Final = ("float32", "int8", "uint8", "int32", "int64", "bool")
 NATIVE_OUTPUT_TYPES: Final = ("float32", "int8", "uint8", "int32", "bool")

@@ -12,7 +12,8 @@ import pytest
 
 from benchmarks import verdicts
 from evaltools.metrics.output_difference import KindFigures
-from evaltools.tasks.inference_diff.output_kinds import KINDS, Output, kind_of
+from evaltools.tasks.inference_diff.output_kind import Output
+from evaltools.tasks.inference_diff.output_kinds import KINDS, kind_of
 from tests import tiny_models
 from tests.command import evaltools_here
 from tests.tflite_writer import Graph

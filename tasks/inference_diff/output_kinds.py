@@ -1,0 +1,302 @@
+"""The kinds of outputs, each of which says what a difference means: a class for each, and its line in ``KINDS``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from evaltools.errors import UsageError
+from evaltools.metrics.output_difference import BEST_CLASS, JudgedFigure, KindFigures
+from evaltools.metrics.scores import looks_like_scores
+from evaltools.parameter import did_you_mean
+from evaltools.tasks.inference_diff.output_kind import (
+    MADE_AS_SCORES,
+    PICTURE_CHANNELS,
+    Embedding,
+    Output,
+    OutputKind,
+    Values,
+    Vector,
+)
+
+CONFIDENT: Final = 0.3
+"""From this confidence on, MoveNet's examples draw a keypoint."""
+DISPLACED: Final = 0.05
+"""A move by more than this share of the picture puts a keypoint elsewhere."""
+_HALF_A_PIXEL: Final = 0.002
+_PEOPLE_OF_COCO: Final = (17, 3)
+_NOWHERE: Final = 1.0
+"""What a place that is no number counts as: a move by the whole picture."""
+_LARGEST_SHARE: Final = 2.0
+"""Larger coordinates are pixels."""
+_WHOLE: Final = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool")
+_MOST_CLASSES: Final = 1 << 16
+_LEAST_SHARE: Final = 0.001
+"""A class with fewer of all pixels says little by its IoU."""
+_SCORE_MAKERS: Final = (MADE_AS_SCORES, ("LOGISTIC",))
+"""Operators that make scores, of several classes and of one."""
+VALUES: Final = "values"
+"""Nothing is known of the output: its elements alone are compared."""
+SCORES: Final = "scores"
+_NO_SCORES: Final = ("int32", "int64", "bool", "string")
+
+
+class Keypoints:
+    """Points as y, x and confidence, or as two coordinates alone, in shares of the picture or in its pixels."""
+
+    name = "keypoints"
+    needs = "[..., points, 3] with y, x and confidence, or [..., points, 2]"
+
+    def is_kind(self, output: Output) -> bool:
+        """The 17 points of a person, as MoveNet gives them."""
+        return output.is_real and output.shape[-2:] == _PEOPLE_OF_COCO and int(np.prod(output.shape[:-2])) == 1
+
+    def fits(self, output: Output) -> bool:
+        """Points with two or three numbers."""
+        return output.is_real and len(output.shape) >= 2 and output.shape[-1] in (2, 3)
+
+    def compare(self, test: npt.NDArray[np.generic], reference: npt.NDArray[np.generic], output: Output) -> Values:
+        """How far each point moved, as a share of the picture, and both confidences; without any, all are sure."""
+        points, width = test.shape[-2:]
+        first, second = (
+            test.reshape(-1, points, width).astype(float),
+            reference.reshape(-1, points, width).astype(float),
+        )
+        places = second[..., :2]
+        largest = float(np.abs(places).max(initial=0.0))
+        picture = output.picture
+        size = np.ones(2)
+        if largest > _LARGEST_SHARE:
+            size = np.array(picture[:2] if picture is not None else (largest, largest), float)
+        with np.errstate(all="ignore"):
+            moved = np.hypot(*np.moveaxis((first[..., :2] - places) / size, -1, 0))
+        moved = np.where(np.isfinite(moved), moved, _NOWHERE)
+        sure = np.ones_like(moved)
+        return {
+            "moved": moved,
+            "test": first[..., 2] if width == 3 else sure,
+            "reference": second[..., 2] if width == 3 else sure,
+        }
+
+    def summarise(self, runs: Sequence[Values]) -> KindFigures:
+        """Moves as shares of the picture; ``parts`` has the largest move of each point that is sure on both sides."""
+        moved, test, reference = (
+            np.concatenate([run[name] for run in runs]) for name in ("moved", "test", "reference")
+        )
+        is_sure, was_sure = test >= CONFIDENT, reference >= CONFIDENT
+        both, either = is_sure & was_sure, is_sure | was_sure
+        displaced = both & (moved > DISPLACED)
+        lost, new = int(np.count_nonzero(was_sure & ~is_sure)), int(np.count_nonzero(is_sure & ~was_sure))
+        sure, unsure = moved[both], moved[~either]
+        total = int(np.count_nonzero(either))
+        judged = []
+        if total:
+            wrong = (int(np.count_nonzero(displaced)) + lost + new) / total
+            judged.append(JudgedFigure("keypoints_lost_new_or_displaced", wrong, of=total))
+        if sure.size:
+            judged.append(JudgedFigure("mean_move_of_keypoints", float(sure.mean()), at_least=_HALF_A_PIXEL))
+        return KindFigures(
+            kind=self.name,
+            figures={
+                "points": moved.size,
+                "confident": int(np.count_nonzero(was_sure)),
+                "lost": lost,
+                "new": new,
+                "displaced": int(np.count_nonzero(displaced)),
+                "mean_move": float(sure.mean()) if sure.size else None,
+                "largest_move": float(sure.max()) if sure.size else None,
+                "largest_move_of_others": float(unsure.max()) if unsure.size else None,
+            },
+            parts={
+                str(point): float(moved[:, point][both[:, point]].max())
+                for point in range(moved.shape[1])
+                if both[:, point].any()
+            },
+            judged=judged,
+            decides=total > 0,
+        )
+
+    def in_words(self, found: KindFigures) -> str:
+        """Those that are sure, then the others.
+
+        >>> figures = {"points": 34, "confident": 20, "lost": 1, "new": 0, "displaced": 0}
+        >>> moves = {"mean_move": 0.004, "largest_move": 0.04, "largest_move_of_others": 0.71}
+        >>> Keypoints().in_words(KindFigures("keypoints", {**figures, **moves}, {}, [], True))
+        '20 of 34 are sure (0.3 or more): mean move 0.4 % of the picture, largest 4 %, 1 lost, 0 new; others up to 71 %'
+        """
+        figures = found.figures
+        text = f"{figures['confident']} of {figures['points']} are sure ({CONFIDENT} or more)"
+        if figures["mean_move"] is not None and figures["largest_move"] is not None:
+            mean, largest = 100 * figures["mean_move"], 100 * figures["largest_move"]
+            text += f": mean move {mean:.2g} % of the picture, largest {largest:.2g} %"
+        text += f", {figures['lost']} lost, {figures['new']} new"
+        others = figures["largest_move_of_others"]
+        return text if others is None else f"{text}; others up to {100 * others:.2g} %"
+
+
+class Segmentation:
+    """A class for each pixel: scores of classes, a mask (above 0.5), or the classes themselves."""
+
+    name = "segmentation"
+    needs = "[1, height, width, classes], a mask [1, height, width, 1], or whole numbers [1, height, width]"
+
+    def is_kind(self, output: Output) -> bool:
+        """A map of the size of the picture that goes in.
+
+        One with as many channels as pictures have is a picture, unless SOFTMAX or LOGISTIC makes it a map of scores.
+        """
+        if not output.is_map:
+            return output.made_by == "ARG_MAX" and self._is_labels(output)
+        channels = output.shape[3] if len(output.shape) == 4 else 1
+        if not output.is_real:
+            return channels == 1 and self._is_labels(output)
+        if len(output.shape) == 3:
+            return False
+        return channels not in PICTURE_CHANNELS or output.made_by in _SCORE_MAKERS[channels == 1]
+
+    def fits(self, output: Output) -> bool:
+        """Three or four axes; whole numbers are classes, and have no fourth one."""
+        return self._is_labels(output) or (output.is_real and len(output.shape) == 4)
+
+    def _is_labels(self, output: Output) -> bool:
+        flat = len(output.shape) == 3 or (len(output.shape) == 4 and output.shape[3] == 1)
+        return flat and not output.is_real and output.dtype in _WHOLE
+
+    def compare(self, test: npt.NDArray[np.generic], reference: npt.NDArray[np.generic], output: Output) -> Values:
+        """Pixels of each class on both sides and on either; those with another class, equal scores apart."""
+        first, second = _classes(test, output), _classes(reference, output)
+        changed = first != second
+        tied = 0
+        if output.is_real and test.shape[-1] > 1 and changed.any():
+            places = changed.ravel()
+            sides = (test.reshape(-1, test.shape[-1])[places], reference.reshape(-1, test.shape[-1])[places])
+            one, other = first.ravel()[places], second.ravel()[places]
+            rows = np.arange(len(one))
+            tied = int(np.count_nonzero(np.any([side[rows, one] == side[rows, other] for side in sides], axis=0)))
+        numbers, ours, theirs = _numbered(first, second)
+        count = int(max(ours.max(), theirs.max())) + 1
+        common = np.bincount(ours[ours == theirs], minlength=count)
+        either = np.bincount(ours, minlength=count) + np.bincount(theirs, minlength=count) - common
+        found = np.flatnonzero(either)
+        pixels = np.array([first.size, int(np.count_nonzero(changed)), tied], np.int64)
+        return {"classes": numbers[found], "common": common[found], "either": either[found], "pixels": pixels}
+
+    def summarise(self, runs: Sequence[Values]) -> KindFigures:
+        """``parts`` has the IoU of each class between the two sides, over all runs."""
+        common, either = dict[int, int](), dict[int, int]()
+        for run in runs:
+            for number, both, any_side in zip(
+                *(run[name].tolist() for name in ("classes", "common", "either")), strict=True
+            ):
+                common[number] = common.get(number, 0) + both
+                either[number] = either.get(number, 0) + any_side
+        pixels, changed, tied = np.sum([run["pixels"] for run in runs], axis=0).tolist()
+        overlaps = {number: common[number] / either[number] for number in sorted(either)}
+        large = {number: overlap for number, overlap in overlaps.items() if either[number] >= _LEAST_SHARE * pixels}
+        worst = min(large, key=lambda number: large[number], default=None)
+        judged = [JudgedFigure(BEST_CLASS, (changed - tied) / pixels, of=pixels)] if pixels else []
+        if worst is not None:
+            judged.append(JudgedFigure("pixels_of_the_worst_class_not_in_both", 1 - overlaps[worst], of=either[worst]))
+        return KindFigures(
+            kind=self.name,
+            figures={
+                "pixels": pixels,
+                "changed": changed,
+                "tied": tied,
+                "changed_share": changed / pixels if pixels else None,
+                "mean_iou": float(np.mean(list(overlaps.values()))) if overlaps else None,
+                "worst_class": worst,
+                "worst_iou": None if worst is None else overlaps[worst],
+            },
+            parts={str(number): overlap for number, overlap in overlaps.items()},
+            judged=judged,
+            decides=False,
+        )
+
+    def in_words(self, found: KindFigures) -> str:
+        """The share that changes, the mean IoU and that of the worst class.
+
+        >>> figures = {"changed_share": 0.002, "mean_iou": 0.99, "worst_class": 3, "worst_iou": 0.95}
+        >>> Segmentation().in_words(KindFigures("segmentation", figures, {"0": 1.0, "3": 0.95}, [], False))
+        '0.2 % of the pixels change their class; mean IoU of 2 classes 0.9900, class 3 0.9500'
+        """
+        figures = found.figures
+        text = f"{100 * (figures['changed_share'] or 0):.3g} % of the pixels change their class"
+        text += f"; mean IoU of {len(found.parts)} classes {figures['mean_iou'] or 0:.4f}"
+        worst = figures["worst_iou"]
+        return text if worst is None or worst == 1 else f"{text}, class {figures['worst_class']} {worst:.4f}"
+
+
+def _classes(values: npt.NDArray[np.generic], output: Output) -> npt.NDArray[Any]:
+    if not output.is_real:
+        return np.asarray(values).reshape(values.shape[:3])
+    if values.shape[-1] == 1:
+        return (values[..., 0].astype(float) > 0.5).astype(np.int64)
+    return np.asarray(values.argmax(axis=-1))
+
+
+def _numbered(
+    first: npt.NDArray[Any], second: npt.NDArray[Any]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Classes, and both sides as places in them; sorting, which is slow, only where class numbers are far apart."""
+    low, high = int(min(first.min(), second.min())), int(max(first.max(), second.max()))
+    if high - low < _MOST_CLASSES:
+        numbers = np.arange(low, high + 1, dtype=np.int64)
+        return numbers, first.ravel().astype(np.int64) - low, second.ravel().astype(np.int64) - low
+    found, places = np.unique(np.stack((first, second)), return_inverse=True)
+    ours, theirs = places.reshape(2, -1)
+    return found.astype(np.int64), ours, theirs
+
+
+KINDS: Final[dict[str, OutputKind]] = {kind.name: kind for kind in (Keypoints(), Segmentation(), Embedding(), Vector())}
+
+
+@functools.cache
+def kind_of(output: Output) -> str:
+    """The kind of an output by its shape and its operators.
+
+    >>> kind_of(Output("Identity", "float32", (1, 1, 17, 3), "CONCATENATION", ((1, 192, 192, 3),), True))
+    'keypoints'
+    >>> kind_of(Output("Identity", "float32", (1, 1001), "SOFTMAX", ((1, 224, 224, 3),), True))
+    'scores'
+    """
+    for kind in KINDS.values():
+        if kind.is_kind(output):
+            return kind.name
+    is_scores = output.dtype not in _NO_SCORES and looks_like_scores(output.shape, output.made_by in MADE_AS_SCORES)
+    return SCORES if is_scores else VALUES
+
+
+def forced_kinds(texts: Sequence[str], outputs: Sequence[Output], names: Sequence[Sequence[str]]) -> dict[int, str]:
+    """The kinds that flags state, ``KIND`` for all outputs or ``OUTPUT=KIND``, by position.
+
+    ``names`` are those that each output goes by.
+    Raises :class:`UsageError` for a kind or an output that does not exist, and for one that does not fit.
+    """
+    found: dict[int, str] = {}
+    for text in texts:
+        name, _, kind = text.rpartition("=")
+        known = (VALUES, SCORES, *KINDS)
+        if kind not in known:
+            raise UsageError(f"--output_kind={text}: use {', '.join(known)}.{did_you_mean(kind, known)}")
+        positions = [position for position, own in enumerate(names) if not name or name in own]
+        if not positions:
+            shown = [own[0] for own in names]
+            raise UsageError(f"--output_kind={text}: no output is called {name!r}, there is {', '.join(shown)}")
+        for position in positions:
+            _require_fit(text, kind, outputs[position])
+            found[position] = kind
+    return found
+
+
+def _require_fit(text: str, kind: str, output: Output) -> None:
+    if kind in KINDS and not KINDS[kind].fits(output):
+        found = f"{output.name or 'without a name'} is {output.dtype}{list(output.shape)}"
+        raise UsageError(
+            f"--output_kind={text}: the output {found}, and {kind} needs {KINDS[kind].needs}; leave it out, or name "
+            f"the output that it is about, as OUTPUT={kind}"
+        )
