@@ -17,8 +17,7 @@ import pytest
 from evaltools.commands.names import command_names
 from evaltools.delegates import PARAMETERS
 from evaltools.gates.gate_file import RunSource
-from evaltools.result.evaluation import EvaluationResult
-from evaltools.runs.gate_runs import Run, result_of
+from evaltools.runs.gate_runs import Result, Run, result_of
 from evaltools.task_kind import kind_names
 from evaltools.tasks.shared.kind import evaluation_kind
 from tests.command import Completed, evaltools_here
@@ -63,9 +62,9 @@ def shown_commands() -> list[Shown]:
 @pytest.fixture(scope="module", autouse=True)
 def the_same_run_of_gates_is_carried_out_once() -> Iterator[None]:
     """Several commands hold the same limits in the same runs, and say so in other words."""
-    found: dict[tuple[RunSource, Path], EvaluationResult] = {}
+    found: dict[tuple[RunSource, Path], Result] = {}
 
-    def once(run: Run, output: Path) -> EvaluationResult:
+    def once(run: Run, output: Path) -> Result:
         asked = (run.source, run.folder.resolve())
         if asked not in found:
             found[asked] = result_of(run, output)

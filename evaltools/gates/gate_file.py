@@ -2,8 +2,12 @@
 
 ::
 
+    [variables]
+    data = "--ground_truth_images_path=images --ground_truth_labels=labels.txt"
+
     [runs.mobilenet]
-    command = "imagenet --model_file=mobilenet.tflite ... --config='xnnpack: use_xnnpack=true'"
+    models = ["v1.tflite", "v2.tflite"]
+    command = "imagenet {data} --config='xnnpack: use_xnnpack=true'"
 
     [[gates]]
     run = "mobilenet"
@@ -14,8 +18,9 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -29,20 +34,28 @@ from evaltools.parameter import did_you_mean
 from evaltools.task_kind import OWN, kind_names, name_in_limits, tree_kinds
 
 _PYPROJECT: Final = "pyproject.toml"
+BENCHMARK: Final = "benchmark"
+SUITE: Final = "suite"
+_BRACES: Final = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
 class RunSource(Struct, frozen=True):
-    """Where a result comes from: the words of an evaltools ``command``, or a ``result`` file that exists."""
+    """Where a result comes from: the words of an evaltools ``command``, or a ``result`` file that exists.
+
+    ``model`` is that of several which was put into the command; empty where the command names its own.
+    """
 
     name: str
     command: tuple[str, ...] = ()
     result: Path | None = None
+    model: str = ""
 
 
 class Gate(Struct, frozen=True):
     """Limits on the configurations that a pattern names, in the results of a run, a task or a model.
 
     Patterns are those of file names (``*`` stands for anything), or the name as it is; empty ones name everything.
+    ``NAME`` is also about the runs ``NAME/...``.
     ``allow_failed_examples`` is how many examples of a configuration may be without an answer.
     """
 
@@ -56,7 +69,11 @@ class Gate(Struct, frozen=True):
     def is_about(self, run: str, task: str, subject: str, model: str) -> bool:
         """Whether a result falls under this gate; ``subject`` is what the task is called, ``model`` the file's name."""
         is_about_task = _fits(task, self.task) or _fits(subject, self.task)
-        return is_about_task and _fits(run, self.run) and _fits(model, self.model)
+        return is_about_task and any(_fits(name, self.run) for name in _with_parents(run)) and _fits(model, self.model)
+
+    def may_be_about(self, source: RunSource) -> bool:
+        """Whether what a run gives falls under this gate if its task and model do."""
+        return _may_be_of_run(source, self.run)
 
     def names(self, configuration: str) -> bool:
         """Whether a configuration falls under this gate."""
@@ -65,6 +82,25 @@ class Gate(Struct, frozen=True):
 
 def _fits(name: str, pattern: str) -> bool:
     return not pattern or name == pattern or fnmatch.fnmatchcase(name, pattern)
+
+
+def _with_parents(run: str) -> list[str]:
+    """The run and those that it is a part of.
+
+    >>> _with_parents("night/v1")
+    ['night', 'night/v1']
+    """
+    parts = run.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+
+
+def _may_be_of_run(source: RunSource, pattern: str) -> bool:
+    """Whether the name of a run fits a pattern, or, of one that may give several results, that of a part of it."""
+    may_have_parts = source.result is not None or source.command[:1] in ((BENCHMARK,), (SUITE,))
+    of_parts = _with_parents(pattern)[:-1] if may_have_parts else []
+    return any(_fits(name, pattern) for name in _with_parents(source.name)) or any(
+        _fits(source.name, parent) for parent in of_parts
+    )
 
 
 class GateFile(Struct, frozen=True):
@@ -78,6 +114,7 @@ class GateFile(Struct, frozen=True):
 class _RunEntry(msgspec.Struct, forbid_unknown_fields=True):
     command: str = ""
     result: str = ""
+    models: list[str] = []
 
 
 class _Gate(msgspec.Struct, forbid_unknown_fields=True):
@@ -92,6 +129,7 @@ class _Gate(msgspec.Struct, forbid_unknown_fields=True):
 class _Document(msgspec.Struct, forbid_unknown_fields=True):
     gates: list[_Gate] = []
     runs: dict[str, _RunEntry] = {}
+    variables: dict[str, str] = {}
 
 
 def read_gate_file(path: Path) -> GateFile:
@@ -110,10 +148,12 @@ def read_gate_file(path: Path) -> GateFile:
         raise UsageError(f"{path}: {error}; see docs/gates.md for what a file of gates holds") from None
     if not read.gates:
         raise UsageError(f"{path} has no gates; add [[{prefix}gates]] with limits")
-    runs = tuple(_run(name, run, path) for name, run in read.runs.items())
+    _require_used(read.variables, read.runs.values(), path)
+    runs = tuple(source for name, run in read.runs.items() for source in _sources(name, run, read.variables, path))
+    _require_apart(runs, path)
     gates = tuple(_gate(number, gate, runs, path) for number, gate in enumerate(read.gates, 1))
     for run in runs:
-        if not any(_fits(run.name, gate.run) for gate in gates):
+        if not any(gate.may_be_about(run) for gate in gates):
             raise UsageError(f"{path}: runs.{run.name}: no gate is about it; add one, or leave the run out")
     return GateFile(path, runs, gates)
 
@@ -137,27 +177,74 @@ def _own_table(document: Any, path: Path) -> Any:
     return tools["evaltools"]
 
 
-def _run(name: str, run: _RunEntry, path: Path) -> RunSource:
+def _filled(text: str, variables: Mapping[str, str], place: str) -> str:
+    """The text with shared texts in the place of their names; ``{{`` and ``}}`` stand for braces."""
+
+    def text_of(found: re.Match[str]) -> str:
+        name = found[1]
+        if found[0] in ("{{", "}}"):
+            return found[0][0]
+        if name in variables:
+            return variables[name]
+        known = f"there are {', '.join(variables)}" if variables else "the file has no [variables]"
+        hint = did_you_mean(name or "", variables)
+        raise UsageError(f"{place}: {text!r}: no variable {found[0]}; {known}.{hint} Braces are written {{{{ and }}}}")
+
+    return _BRACES.sub(text_of, text)
+
+
+def _require_used(variables: Iterable[str], runs: Iterable[_RunEntry], path: Path) -> None:
+    """Raise :class:`UsageError` for a variable that no run has."""
+    texts = (text for run in runs for text in (run.command, run.result, *run.models))
+    used = {found[1] for text in texts for found in _BRACES.finditer(text)}
+    for name in variables:
+        if name not in used:
+            raise UsageError(f"{path}: variables.{name} is used in no run; write {{{name}}} there, or leave it out")
+
+
+def _sources(name: str, run: _RunEntry, variables: Mapping[str, str], path: Path) -> list[RunSource]:
+    """The run of an entry, or one for each of its models."""
+    place = f"{path}: runs.{name}"
     if bool(run.command) == bool(run.result):
-        raise UsageError(f"{path}: runs.{name}: give either command or result")
-    if "\0" in run.command + run.result:
-        raise UsageError(f"{path}: runs.{name}: a NUL character can be in no command and no file name")
+        raise UsageError(f"{place}: give either command or result")
+    if run.result and run.models:
+        raise UsageError(f"{place}: models are put into a command; leave them out beside result")
+    command, result, *models = (_filled(text, variables, place) for text in (run.command, run.result, *run.models))
+    if "\0" in "".join((command, result, *models)):
+        raise UsageError(f"{place}: a NUL character can be in no command and no file name")
+    if result:
+        return [RunSource(name, result=path.parent / result)]
+    words = _words(command, place)
+    if not models:
+        return [RunSource(name, words)]
+    return [RunSource(f"{name}/{Path(model).stem}", (*words, model), model=model) for model in models]
+
+
+def _words(command: str, place: str) -> tuple[str, ...]:
     try:
-        words = tuple(shlex.split(run.command))
+        words = tuple(shlex.split(command))
     except ValueError as error:
-        raise UsageError(f"{path}: runs.{name}: {run.command!r} cannot be split into words: {error}") from None
+        raise UsageError(f"{place}: {command!r} cannot be split into words: {error}") from None
     if words[:1] == ("evaltools",):
         words = words[1:]
     if words[:1] == ("gate",):
         raise UsageError(
-            f"{path}: runs.{name}: {run.command!r} gives verdicts and no result, and may read this file again; write a "
+            f"{place}: {command!r} gives verdicts and no result, and may read this file again; write a "
             "command that gives a result, such as 'imagenet --model_file=...'"
         )
-    if run.command and not words:
-        raise UsageError(
-            f"{path}: runs.{name}: {run.command!r} is no command; write such as 'imagenet --model_file=...'"
-        )
-    return RunSource(name, words, path.parent / run.result if run.result else None)
+    if not words:
+        raise UsageError(f"{place}: {command!r} is no command; write such as 'imagenet --model_file=...'")
+    return words
+
+
+def _require_apart(runs: Iterable[RunSource], path: Path) -> None:
+    """Raise :class:`UsageError` where two models or runs would go by one name."""
+    sources: dict[str, RunSource] = {}
+    for run in runs:
+        other = sources.setdefault(run.name, run)
+        if other is not run:
+            which = f"{other.model} and {run.model}" if other.model and run.model else "two runs"
+            raise UsageError(f"{path}: {which} are both called {run.name!r}; give one of them a run of another name")
 
 
 def _may_be_of_own_task(gate: _Gate, runs: Sequence[RunSource]) -> bool:
@@ -165,9 +252,9 @@ def _may_be_of_own_task(gate: _Gate, runs: Sequence[RunSource]) -> bool:
 
     Without runs the results are given beside the file, and without a task in the gate they may be of any.
     """
-    about = [run for run in runs if _fits(run.name, gate.run)]
+    about = [run for run in runs if _may_be_of_run(run, gate.run)]
     commands = {run.command[0] for run in about if run.command}
-    is_known = bool(commands) and all(run.command for run in about) and commands <= _commands_of_tree()
+    is_known = bool(commands) and all(run.command for run in about) and commands <= {*_commands_of_tree(), BENCHMARK}
     is_named = any(_fits(name, gate.task) for name in _own_tasks(runs)) or (not runs and gate.task not in tree_kinds())
     return is_named and not is_known and bool(gate.task or gate.run)
 
@@ -188,10 +275,10 @@ def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> 
     if not gate.limits:
         raise UsageError(f"{place} has no limits; add some, such as 'top1 >= 0.70'")
     names = [run.name for run in runs]
-    if names and not any(_fits(name, gate.run) for name in names):
+    if names and not any(_may_be_of_run(run, gate.run) for run in runs):
         hint = did_you_mean(gate.run, names)
         raise UsageError(f"{place}: there is no run {gate.run!r}; there are {', '.join(names)}.{hint}")
-    tasks = list(dict.fromkeys([*tree_kinds(), *_own_tasks(runs)]))
+    tasks = list(dict.fromkeys([*tree_kinds(), BENCHMARK, *_own_tasks(runs)]))
     hint = did_you_mean(gate.task, tasks)
     may_be_given = not runs and not hint and gate.task.isidentifier()
     if not any(_fits(task, gate.task) for task in tasks) and not may_be_given:

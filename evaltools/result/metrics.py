@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from evaltools.metrics.metric import ABSENT, Figure, Metric
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, DelegationProof, EvaluationResult
+
+RUNS_FOR_P90: Final = 10
+RUNS_FOR_P99: Final = 100
+"""With fewer, such a percentile is the longest time."""
 
 
 def _latency_ms(_result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
@@ -15,29 +20,55 @@ def _latency_ms(_result: EvaluationResult, configuration: ConfigurationResult) -
     return latency.p50_us / 1000
 
 
+def _latency_p90_ms(_result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
+    latency = configuration.inference_latency
+    if latency is None or latency.count < RUNS_FOR_P90 or latency.p90_us is None:
+        return ABSENT
+    return latency.p90_us / 1000
+
+
 def _peak_memory_mb(_result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
     return ABSENT if configuration.peak_memory_mb is None else configuration.peak_memory_mb
 
 
-def _delegated_nodes(_result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
-    proof = configuration.delegation
+def share_delegated(proof: DelegationProof | None) -> Figure:
+    """The share of the nodes that delegates took."""
     return proof.delegated_nodes / proof.total_nodes if proof is not None and proof.total_nodes else ABSENT
 
 
-def _partitions(_result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
-    """Not known where a delegate took nodes and does not say in how many partitions."""
-    taken = [delegate.partitions for delegate in configuration.delegates if delegate.nodes]
-    if None in taken or configuration.delegation is None or not configuration.delegation.total_nodes:
+def partitions_of(delegates: Sequence[DelegateUsed], proof: DelegationProof | None) -> Figure:
+    """Of all delegates; not known where one took nodes and does not say in how many partitions."""
+    taken = [delegate.partitions for delegate in delegates if delegate.nodes]
+    if None in taken or proof is None or not proof.total_nodes:
         return ABSENT
     return float(sum(filter(None, taken)))
+
+
+def _absent(_result: EvaluationResult, _configuration: ConfigurationResult) -> Figure:
+    return ABSENT
 
 
 METRICS: Final = (
     Metric("latency_ms", "median time of invoke, ms", _latency_ms, unit="ms", better="lower"),
     Metric(
+        "latency_p90_ms",
+        f"time within which 90 % of invokes ended, of {RUNS_FOR_P90} or more, ms",
+        _latency_p90_ms,
+        unit="ms",
+        better="lower",
+    ),
+    Metric(
+        "latency_p99_ms",
+        f"benchmark: time within which 99 % of invokes ended, of {RUNS_FOR_P99} or more, ms",
+        _absent,
+        unit="ms",
+        better="lower",
+    ),
+    Metric("init_ms", "benchmark: median time of loading the model, ms", _absent, unit="ms", better="lower"),
+    Metric(
         "latency",
         "only as `latency ratio`: time by that of the reference, on the same examples",
-        lambda _result, _configuration: ABSENT,
+        _absent,
         is_ratio=True,
     ),
     Metric(
@@ -50,12 +81,17 @@ METRICS: Final = (
     Metric(
         "delegated_nodes",
         "share of the model's nodes that ran on delegates, 0..1",
-        _delegated_nodes,
+        lambda _result, configuration: share_delegated(configuration.delegation),
         better="higher",
         is_share=True,
         against_baseline="number",
     ),
-    Metric("partitions", "number of partitions of all delegates", _partitions, better="lower"),
+    Metric(
+        "partitions",
+        "number of partitions of all delegates",
+        lambda _result, configuration: partitions_of(configuration.delegates, configuration.delegation),
+        better="lower",
+    ),
     Metric(
         "failed_examples",
         "examples without an answer",

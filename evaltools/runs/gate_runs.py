@@ -6,21 +6,31 @@ import shlex
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
 from evaltools import exit_codes
-from evaltools.errors import EvaltoolsError, OutputError, UsageError
-from evaltools.gates.gate_file import RunSource
+from evaltools.errors import OutputError, UsageError
+from evaltools.gates.evidence import Evidence
+from evaltools.gates.gate_file import SUITE, Gate, RunSource
+from evaltools.gates.other_results import AnyResult, OtherResult, part_names, part_of_suite, parts_of_benchmark
+from evaltools.gates.suite_result import SuiteResult, read_suite
 from evaltools.request import Request
+from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.json_file import read_json
+from evaltools.result.verdict import Reason
 from evaltools.result_file import read_result
 from evaltools.runs.handing_over import ending_in_words
 from evaltools.runs.stored import HANDED_OVER, command_of, to_bytes
+from evaltools.task_kind import OWN, comes_with_evaltools, name_in_limits
 
 OUTPUT_FLAG: Final = "output_file_path"
 _MOST_LINES: Final = 20
+_ERROR: Final = "evaltools: "
+_MODEL: Final = ("model_file", "graph")
+Result = EvaluationResult | BenchmarkResult | SuiteResult
 
 
 class Run(Struct, frozen=True):
@@ -43,16 +53,59 @@ class Run(Struct, frozen=True):
             return [self.folder / word for word in self.source.command]
         return [self.folder / path for path in self.request.files_read]
 
+    def runs_at(self, output: Path) -> Path | None:
+        """Where a suite whose result lies at ``output`` keeps those of its runs; None for another command."""
+        if self.request is None or self.request.task != SUITE:
+            return None
+        stated = self.request.options.path("run_dir")
+        return output.absolute().with_suffix(".runs") if stated is None else self.folder.absolute() / stated
 
-def result_of(run: Run, output: Path) -> EvaluationResult:
+    @property
+    def models(self) -> list[str]:
+        """The models that its command names, as far as they are known."""
+        options = None if self.request is None else self.request.options
+        return [] if options is None else [text for name in _MODEL if name in options for text in options.texts(name)]
+
+    @property
+    def configurations(self) -> list[str]:
+        """Those that its result will have, as far as they are known: on devices there may be one for each device."""
+        if self.request is None or self.request.devices is not None or not self.models:
+            return []
+        return [entry.name for entry in self.request.tests]
+
+    def is_under(self, gate: Gate) -> bool:
+        """Whether its result will fall under a gate, as far as that is known."""
+        if not self.models:
+            return gate.may_be_about(self.source)
+        return any(gate.is_about(run, *self._task, Path(model).name) for run, model in self._named_models)
+
+    def failed(self, failure: str) -> dict[str, OtherResult]:
+        """What gates are held against where it gave no result for that reason."""
+        found = tuple(Evidence(name, Reason.of_text(failure)) for name in self.configurations)
+        if not self.models:
+            return {self.source.name: OtherResult("", "", "", found, failure)}
+        return {run: OtherResult(*self._task, Path(model).name, found, failure) for run, model in self._named_models}
+
+    @property
+    def _task(self) -> tuple[str, str]:
+        """What results call its task, and what limits call it."""
+        task = self.request.task if self.request is not None else ""
+        return (task if comes_with_evaltools(task) else OWN, name_in_limits(task))
+
+    @property
+    def _named_models(self) -> list[tuple[str, str]]:
+        return list(zip(part_names(self.source.name, self.models), self.models, strict=True))
+
+
+def result_of(run: Run, output: Path) -> Result:
     """The result of a run; ``output`` is where its command writes it.
 
-    Raises an :class:`EvaltoolsError` with the end of what the command said where it gives no result, and what
-    :func:`read_result` raises where a file is none.
+    Raises an :class:`EvaltoolsError` where it gives no result, whose first line says why and whose others are the end
+    of what the command said, and what :func:`read_any_result` raises where a file is none.
     """
     source = run.source
     if source.result is not None:
-        return read_result(source.result)
+        return read_any_result(source.result)
     try:
         output.unlink(missing_ok=True)
     except OSError as error:
@@ -61,7 +114,10 @@ def result_of(run: Run, output: Path) -> EvaluationResult:
         arguments = ["evaltools.cli.main", *source.command, f"--{OUTPUT_FLAG}={output.absolute()}"]
         if run.request is not None:
             file = Path(scratch, "request.json")
-            file.write_bytes(to_bytes(run.request.stating(**{OUTPUT_FLAG: output.absolute()})))
+            stated = {OUTPUT_FLAG: output.absolute()} | (
+                {} if (runs := run.runs_at(output)) is None else {"run_dir": runs}
+            )
+            file.write_bytes(to_bytes(run.request.stating(**stated)))
             arguments = [HANDED_OVER, str(file)]
         completed = subprocess.run(
             command_of(*arguments),
@@ -73,12 +129,50 @@ def result_of(run: Run, output: Path) -> EvaluationResult:
             errors="replace",
         )
     if completed.returncode in exit_codes.MEASURED and output.exists():
-        return read_result(output)
-    raise _no_result(source, completed.returncode, completed.stderr)
+        return read_any_result(output)
+    raise UsageError(_no_result(source, completed.returncode, completed.stderr))
 
 
-def _no_result(source: RunSource, code: int, said: str) -> EvaltoolsError:
-    end = "\n".join(line.rstrip() for line in said.splitlines()[-_MOST_LINES:]) or "nothing on stderr"
+class _Head(Struct):
+    """What tells results apart: a benchmark has several models and no task, a suite a version of its own."""
+
+    task: str | None = None
+    models: list[Any] | None = None
+    suite_version: str | None = None
+
+
+def read_any_result(path: Path) -> Result:
+    """The result of an evaluation, of a benchmark or of a suite; raises :class:`DataError` for a file that is none."""
+    head = read_json(path, _Head, "evaltools result")
+    if head.suite_version is not None:
+        return read_suite(path)
+    if head.task is None and head.models is not None:
+        return read_json(path, BenchmarkResult, "evaltools benchmark result")
+    return read_result(path)
+
+
+def parts_of(name: str, result: Result, folder: Path | None = None) -> dict[str, AnyResult]:
+    """What gates are held against, by the name of the run or a part of it.
+
+    ``folder`` has the results of a suite's runs; without it there are its rows alone.
+    """
+    if isinstance(result, EvaluationResult):
+        return {name: result}
+    if isinstance(result, BenchmarkResult):
+        return dict(parts_of_benchmark(name, result))
+    parts: dict[str, AnyResult] = {}
+    for entry in result.entries:
+        place = f"{name}/{entry.model}" + f"/{entry.job}" * (len({each.job for each in result.entries}) > 1)
+        if folder is None or not entry.result:
+            parts[place] = part_of_suite(entry)
+        else:
+            parts |= parts_of(place, read_any_result(folder / entry.result))
+    return parts
+
+
+def _no_result(source: RunSource, code: int, said: str) -> str:
+    lines = [line.rstrip() for line in said.splitlines() if line.strip()] or ["nothing on stderr"]
+    why = next((line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)), lines[-1])
+    end = "\n".join(lines[-_MOST_LINES:])
     command = shlex.join(("evaltools", *source.command))
-    message = f"run {source.name}: no result from {command!r} ({ending_in_words(code)}); it said:\n{end}"
-    return OutputError(message) if code == exit_codes.NOT_WRITTEN else UsageError(message)
+    return f"run {source.name}: no result ({ending_in_words(code)}): {why}\n{command} said:\n{end}"

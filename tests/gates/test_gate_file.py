@@ -76,6 +76,56 @@ limits = ["top1 >= 0.7"]
     assert [gate.criteria for gate in file.gates] == [(parse_criterion("top1 >= 0.7"),)]
 
 
+SHARED = """\
+[variables]
+data = "--images=a --labels='b c.txt'"
+models = "m"
+[runs.all]
+models = ["{models}/v1.tflite", "{models}/v2.tflite"]
+command = "imagenet {data} --config='x: external_delegate_options={{a}}'"
+[runs.old]
+result = "{models}/old.json"
+[[gates]]
+run = "all"
+limits = ["top1 >= 0.7"]
+[[gates]]
+run = "old"
+limits = ["top1 >= 0.7"]
+"""
+
+
+def test_variables_and_several_models_write_the_commands(tmp_path: Path) -> None:
+    file = read_gate_file(written(tmp_path, SHARED))
+    words = ("imagenet", "--images=a", "--labels=b c.txt", "--config=x: external_delegate_options={a}")
+    assert file.runs == (
+        RunSource("all/v1", (*words, "m/v1.tflite"), model="m/v1.tflite"),
+        RunSource("all/v2", (*words, "m/v2.tflite"), model="m/v2.tflite"),
+        RunSource("old", (), tmp_path / "m" / "old.json"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [("all", ["all/v1", "all/v2"]), ("all/*", ["all/v1", "all/v2"]), ("all/v2", ["all/v2"]), ("al", [])],
+)
+def test_a_gate_for_a_run_is_for_all_its_models(pattern: str, names: list[str], tmp_path: Path) -> None:
+    runs = read_gate_file(written(tmp_path, SHARED)).runs
+    asked = gate(run=pattern)
+    assert [run.name for run in runs if asked.may_be_about(run) and run.command] == names
+    assert [run.name for run in runs if asked.is_about(run.name, "imagenet", "imagenet", "v1.tflite")] == names
+
+
+@pytest.mark.parametrize(("command", "may"), [("suite m", True), ("benchmark m", True), ("imagenet m", False)])
+def test_a_gate_may_name_a_part_of_what_gives_several_results(command: str, may: bool, tmp_path: Path) -> None:
+    text = f"[runs.a]\ncommand = '{command}'\n[[gates]]\nrun = 'a/v1'\nlimits = ['latency_ms <= 5']\n"
+    path = written(tmp_path, text)
+    if may:
+        assert read_gate_file(path).runs[0].name == "a"
+    else:
+        with pytest.raises(UsageError, match="gate 1: there is no run 'a/v1'; there are a"):
+            read_gate_file(path)
+
+
 GATE = '[[gates]]\nlimits = ["top1 >= 0.7"]\n'
 
 
@@ -101,6 +151,20 @@ GATE = '[[gates]]\nlimits = ["top1 >= 0.7"]\n'
             GATE + "run = 'a'\n[runs.a]\nresult = 'a'\n[runs.b]\nresult = 'b'",
             ": runs.b: no gate is about it; add one, or leave the run out",
         ),
+        (
+            GATE + "[variables]\nimages = 'a'\n[runs.a]\ncommand = 'diff {image} {images}'",
+            ": runs.a: 'diff {image} {images}': no variable {image}; there are images. Did you mean images?",
+        ),
+        (
+            GATE + "[runs.a]\ncommand = 'diff {'",
+            ": no variable {; the file has no [variables]. Braces are written {{ and }}",
+        ),
+        (GATE + "[variables]\nimages = 'a'\n[runs.a]\ncommand = 'diff'", ": variables.images is used in no run"),
+        (
+            GATE + "[runs.a]\ncommand = 'diff'\nmodels = ['a/m.tflite', 'b/m.tflite']",
+            ": a/m.tflite and b/m.tflite are both called 'a/m'; give one of them a run of another name",
+        ),
+        (GATE + "[runs.a]\nresult = 'a.json'\nmodels = ['m.tflite']", ": runs.a: models are put into a command"),
         (GATE + "[runs.a]", ": runs.a: give either command or result"),
         (GATE + "[runs.a]\ncommand = 'imagenet'\nresult = 'a.json'", ": runs.a: give either command or result"),
         (

@@ -39,9 +39,7 @@ def test_a_run_without_result_fails_the_test_with_what_it_said(words: list[str],
     pytester.makepyfile(f"def test_result(evaltools_run):\n    evaltools_run(*{words!r})")
     result = plain_pytest(pytester)
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["E*Failed: run *: no result from 'evaltools*' (exit code 2); it said:", "E*evaltools*"]
-    )
+    result.stdout.fnmatch_lines(["E*Failed: run *: no result (exit code 2): *", "E*evaltools* said:"])
     assert "session_runs.py" not in result.stdout.str()
 
 

@@ -23,13 +23,19 @@ PARAMETERS: Final = (
         role="input_file",
     ),
     *FILES,
+    Parameter(
+        "keep_results",
+        "Folder for the results of the runs, FOLDER/NAME.json; it is made where there is none.",
+        role="output_folder",
+        about="result",
+    ),
     Parameter("allow_inconclusive", "Limits that too few examples leave open do not count as an error.", default=False),
 )
 EXIT_CODES: Final = """\
 exit codes, of several the one that stands first:
-  2  a flag, the file of gates, a result or a command is wrong
-  5  the verdicts could not be written
-  3  something was not measured, so nothing was shown of it
+  2  a flag, the file of gates, a result or a command is wrong; nothing was run
+  5  the verdicts or the results could not be written
+  3  something was not measured, so nothing was shown of it; a command that gives no result is that, too
   1  a limit is broken
   6  too few examples to tell whether a limit is kept (no reason with --allow_inconclusive=true)
   4  every limit is kept, but a process that ran a configuration crashed or hung

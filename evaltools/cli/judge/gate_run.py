@@ -3,37 +3,54 @@
 from __future__ import annotations
 
 import os
-import shlex
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools import exit_codes
 from evaltools.cli.judge.verdict_files import EXIT_CODE_OF, planned_files, write_verdicts
-from evaltools.cli.shared.streams import say
+from evaltools.cli.shared.streams import complain, say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
-from evaltools.commands.gates import read_run
-from evaltools.errors import OutputError, UsageError
-from evaltools.gates.check import hold_gates, report_unjudged
+from evaltools.commands.gates import problems, read_run
+from evaltools.errors import EvaltoolsError, OutputError, UsageError
+from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import worst_verdict
 from evaltools.gates.gate_file import GateFile, RunSource, read_gate_file
+from evaltools.gates.other_results import AnyResult, hold_all, unjudged
 from evaltools.gates.outcome import outcome_of
+from evaltools.gates.suite_result import SuiteResult
+from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.gates import print_gates
+from evaltools.request import require_apart
 from evaltools.request.flags import GivenFlags
+from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result_file import read_result
-from evaltools.runs.gate_runs import Run, result_of
-from evaltools.task_kind import tree_kinds
+from evaltools.result.json_file import encode_json
+from evaltools.runs.gate_runs import Result, Run, parts_of, read_any_result, result_of
 
+_KEEP: Final = "keep_results"
 _DEFAULTS: Final = ("gates.toml", "pyproject.toml")
+
+
+class _Carried(Struct):
+    """What came of the runs, by their names; ``parts`` are what gates are held against, by those of runs and parts.
+
+    ``seconds`` is how long each command took.
+    """
+
+    results: dict[str, Result] = field(default_factory=dict)
+    parts: dict[str, AnyResult] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    not_kept: list[OutputError] = field(default_factory=list)
 
 
 def gate(flags: GivenFlags, results: Sequence[str]) -> int:
@@ -43,18 +60,20 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     """
     is_inconclusive_allowed = flags.is_on("allow_inconclusive")
     file = read_gate_file(_gate_file(flags))
-    sources = _named(results, file) if results else _runs(file)
-    runs = [read_run(source, file.path.parent) for source in sources]
-    _require_possible(file, runs)
-    files = planned_files(flags, [file.path, *(path for run in runs for path in run.files_read)])
+    runs, read = _checked(file, _named(results, file) if results else _runs(file))
+    inputs = [file.path, *(path for run in runs for path in run.files_read)]
+    files = planned_files(flags, inputs)
+    kept = _kept_files(flags, runs, inputs, files)
     console = make_console()
-    seconds: dict[str, float] = {}
-    found = _results(runs, console, seconds)
-    held = hold_gates(file.gates, found) + report_unjudged(file.gates, found)
-    timed = [replace(report, elapsed_s=seconds.get(report.run, report.elapsed_s)) for report in held]
+    carried = _carry_out(runs, read, kept, console)
+    held = hold_all(file.gates, carried.parts)
+    timed = [
+        replace(report, elapsed_s=carried.seconds.get(report.run, report.elapsed_s))
+        for report in held + unjudged(file.gates, carried.parts)
+    ]
     outcome = outcome_of(version("evaltools"), str(file.path), timed)
-    is_printed = say(text_for_stdout(partial(print_gates, outcome)))
-    not_written = write_verdicts(outcome, files, Sources(found))
+    is_printed = say(f"{text_for_stdout(partial(print_gates, outcome))}\n{_summary(held)}")
+    not_written = carried.not_kept + write_verdicts(outcome, files, _sources(carried))
     if not is_printed:
         not_written.append(OutputError("stdout cannot be written"))
     for error in not_written:
@@ -104,32 +123,95 @@ def _named(results: Sequence[str], file: GateFile) -> list[RunSource]:
     return [RunSource(name, result=Path(word)) for name, word in files.items()]
 
 
-def _require_possible(file: GateFile, runs: Sequence[Run]) -> None:
-    """Raise :class:`UsageError`, before anything is run, for limits on figures that the task of a run never has."""
-    of_tasks = {name: {metric.name for metric in kind.metrics} for name, kind in tree_kinds().items()}
-    for run in runs:
-        task = "" if run.request is None else run.request.task
-        of_others = set().union(*of_tasks.values()) - of_tasks.get(task, set())
-        about = [gate for gate in file.gates if not gate.model and gate.is_about(run.source.name, task, task, "")]
-        for criterion in (criterion for gate in about for criterion in gate.criteria if task in of_tasks):
-            if criterion.figure in of_others:
-                raise UsageError(
-                    f"{file.path}: {criterion.text!r} is held against run {run.source.name}, which is of {task} and "
-                    f"has no {criterion.figure} ({criterion.metric.meaning}); say which task or run it is about"
-                )
+def _checked(file: GateFile, sources: Sequence[RunSource]) -> tuple[list[Run], dict[str, Result]]:
+    """The runs, and the results that exist; raises :class:`UsageError` with everything that is wrong with them."""
+    runs: list[Run] = []
+    read: dict[str, Result] = {}
+    wrong: list[str] = []
+    for source in sources:
+        try:
+            runs.append(read_run(source, file.path.parent))
+            if source.result is not None:
+                read[source.name] = read_any_result(source.result)
+        except EvaltoolsError as error:
+            wrong.append(str(error))
+    wrong += problems(file, runs)
+    if len(wrong) > 1:
+        raise UsageError("\n  ".join([f"{len(wrong)} mistakes, so nothing was run:", *wrong]))
+    if wrong:
+        raise UsageError(wrong[0])
+    return runs, read
 
 
-def _results(runs: Sequence[Run], console: Console, seconds: dict[str, float]) -> dict[str, EvaluationResult]:
-    """The result of every run. Files are read first, so that a damaged one is reported before hours of runs.
+def _kept_files(
+    flags: GivenFlags, runs: Sequence[Run], inputs: Sequence[Path], files: Mapping[str, Path]
+) -> dict[str, Path]:
+    """Where ``--keep_results`` puts the result of each run, by its name; checked before anything is run."""
+    folder = flags.path(_KEEP)
+    if folder is None:
+        return {}
+    kept = {run.source.name: folder / f"{run.source.name.replace('/', '_')}.json" for run in runs}
+    written = [(f"--{name}", path) for name, path in files.items()]
+    require_apart([*written, *((f"the result of {name}:", path) for name, path in kept.items())])
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--{_KEEP}={folder}: the folder cannot be made: {error.strerror}") from error
+    for path in kept.values():
+        require_output_file(path, f"--{_KEEP}, file", inputs)
+    return kept
 
-    ``seconds`` is filled with the time that each command took.
-    """
-    found = {run.source.name: read_result(run.source.result) for run in runs if run.source.result is not None}
+
+def _carry_out(runs: Sequence[Run], read: Mapping[str, Result], kept: Mapping[str, Path], console: Console) -> _Carried:
+    """Carry out every run whose result is not ``read`` already; one that gives none stops no other."""
+    carried = _Carried()
     with tempfile.TemporaryDirectory(prefix="evaltools-gate-") as scratch:
-        for number, run in enumerate(runs):
-            if run.source.result is None:
-                console.print(f"run {run.source.name}: evaltools {shlex.join(run.source.command)}")
-                start = time.perf_counter()
-                found[run.source.name] = result_of(run, Path(scratch, f"{number}.json"))
-                seconds[run.source.name] = round(time.perf_counter() - start, 3)
-    return {run.source.name: found[run.source.name] for run in runs}
+        for run in runs:
+            name = run.source.name
+            if name in kept:
+                kept[name].unlink(missing_ok=True)
+            if name in read:
+                carried.results[name] = read[name]
+                carried.parts |= parts_of(name, read[name])
+            else:
+                console.print(f"run {len(carried.seconds) + 1} of {len(runs) - len(read)}: {name} ...", end="")
+                failure = _run(run, Path(scratch, f"{len(carried.seconds)}.json"), carried)
+                console.print(f", {carried.seconds[name]:.0f} s")
+                if failure:
+                    complain(f"evaltools: {failure}")
+            if name in kept and name in carried.results:
+                try:
+                    write_file(kept[name], encode_json(carried.results[name]))
+                except OutputError as error:
+                    carried.not_kept.append(error)
+    return carried
+
+
+def _run(run: Run, output: Path, carried: _Carried) -> str:
+    """Carry one command out; returns what went wrong, empty where there is a result."""
+    name, failure, start = run.source.name, "", time.perf_counter()
+    try:
+        result = result_of(run, output)
+        carried.parts |= parts_of(name, result, run.runs_at(output))
+        carried.results[name] = result
+    except EvaltoolsError as error:
+        failure = str(error)
+        carried.parts |= run.failed(failure.partition("\n")[0].removeprefix(f"run {name}: "))
+    carried.seconds[name] = round(time.perf_counter() - start, 3)
+    return failure
+
+
+def _sources(carried: _Carried) -> Sources:
+    """What a page is about: the evaluations in suites, too."""
+    return Sources(
+        evaluations={name: part for name, part in carried.parts.items() if isinstance(part, EvaluationResult)},
+        benchmarks={name: each for name, each in carried.results.items() if isinstance(each, BenchmarkResult)},
+        suites={name: each for name, each in carried.results.items() if isinstance(each, SuiteResult)},
+    )
+
+
+def _summary(held: Sequence[GateDecisions]) -> str:
+    """The last line: how many limits there are, how many of them were measured, and how many are kept."""
+    verdicts = [decision.verdict for report in held for decision in report.decisions]
+    measured = len(verdicts) - verdicts.count("not measured")
+    return f"{len(verdicts)} limit{'s' * (len(verdicts) != 1)}, {measured} measured, {verdicts.count('pass')} kept"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -143,7 +144,8 @@ def test_without_words_the_runs_of_the_file_are_read_and_run(folder: Path) -> No
     completed = gate(elsewhere, f"--gates={path}", "--output_file_path=o.json")
     assert completed.code == 0, completed.err
     took = time.perf_counter() - start
-    assert "run live: evaltools imagenet --model_file=" in completed.err
+    assert completed.err.startswith("run 1 of 1: live ..., ")
+    assert completed.out.splitlines()[-1] == "2 limits, 2 measured, 2 kept"
     reports = json.loads((elsewhere / "o.json").read_text())["reports"]
     assert [(report["run"], report["model"]) for report in reports] == [
         ("night", "float32.tflite"),
@@ -155,26 +157,177 @@ def test_without_words_the_runs_of_the_file_are_read_and_run(folder: Path) -> No
     assert [entry.name for entry in elsewhere.iterdir()] == ["o.json"]
 
 
-def test_a_command_that_gives_no_result_is_an_error(folder: Path) -> None:
-    write_gates(folder, "latency_ms <= 999", more='[runs.live]\ncommand = "diff --model_file=none.tflite"\n')
-    completed = gate(folder, "--junit=j.xml")
+def test_a_command_that_gives_no_result_stops_no_other_run(folder: Path) -> None:
+    shutil.copy(sample.labels_file(), folder / "labels.txt")
+    runs = '[runs.broken]\ncommand = "diff --model_file=labels.txt"\n[runs.night]\nresult = "nightly.json"\n'
+    write_gates(folder, "latency_ms <= 999", configuration="*t*", more=runs)
+    completed = gate(folder, "--junit=j.xml", "--markdown=m.md", "--json=o.json", "--keep_results=kept")
+    assert completed.code == 3
+    broken, night = json.loads((folder / "o.json").read_text())["reports"]
+    [decision] = broken["decisions"]
+    assert (broken["run"], decision["configuration"], decision["verdict"]) == ("broken", "test", "not measured")
+    assert [each["verdict"] for each in night["decisions"]] == ["pass"]
+    why = "no result (exit code 2): labels.txt "
+    assert why in completed.err
+    assert why in decision["reason"]["names"]["text"]
+    assert all(why in text for text in (completed.out, *((folder / name).read_text() for name in ("j.xml", "m.md"))))
+    assert completed.out.splitlines()[-1] == "2 limits, 1 measured, 1 kept"
+    assert [entry.name for entry in (folder / "kept").iterdir()] == ["night.json"]
+
+
+def test_everything_that_is_wrong_is_told_at_once_and_nothing_is_run(folder: Path) -> None:
+    words = imagenet("--config=v1q: use_xnnpack=true", pictures=2)
+    words[1:3] = ["--model_file=none.tflite", "--ground_truth_images_path=nowhere"]
+    runs = f"[runs.live]\ncommand = {json.dumps(shlex.join(words))}\n"
+    runs += '[runs.old]\nresult = "gone.json"\n[runs.typo]\ncommand = "diff --num_run=2"\n'
+    runs += f'[runs.good]\ncommand = "diff --model_file={sample.model_file("int8")}"\n'
+    gates = '[[gates]]\nrun = "good"\nmodel = "v2*"\nlimits = ["max_error <= 1"]\n'
+    gates += '[[gates]]\nrun = "[ot]*"\nlimits = ["max_error <= 1"]\n'
+    write_gates(folder, KEPT, configuration="v1p", more=f'run = "live"\n{gates}{runs}')
+    completed = gate(folder, "--json=o.json")
     assert (completed.code, completed.out) == (2, "")
-    assert "run live: no result from 'evaltools diff --model_file=none.tflite' (exit code 2)" in completed.err
-    assert not (folder / "j.xml").exists()
+    heading, *problems = completed.err.splitlines()
+    assert heading == f"evaltools: {len(problems)} mistakes, so nothing was run:"
+    expected = [
+        "gone.json cannot be read",
+        "run typo: --num_run=2: no such flag. Did you mean --num_runs?",
+        "run live: --model_file=none.tflite: no such file or folder",
+        "run live: --ground_truth_images_path=nowhere: no such file or folder",
+        "gate 1: run live has no configuration 'v1p'; there are v1q. Did you mean v1q?",
+        "gate 2: no run is of such a task with such a model; there are int8.tflite in run good",
+    ]
+    assert [text for text in expected if not any(text in problem for problem in problems)] == []
+    assert len(problems) == len(expected)
+    assert not (folder / "o.json").exists()
+
+
+def test_one_command_is_run_for_several_models(tmp_path: Path) -> None:
+    for name in ("float32", "int8"):
+        shutil.copy(sample.model_file(name), tmp_path)
+    (tmp_path / "gates.toml").write_text(
+        """
+        [variables]
+        inputs = "--num_runs=1 --seed=3"
+        [runs.all]
+        models = ["float32.tflite", "int8.tflite"]
+        command = "diff {inputs} --config='xnnpack: use_xnnpack=true'"
+        [[gates]]
+        run = "all"
+        limits = ["failed_examples <= 0"]
+        [[gates]]
+        run = "all/*"
+        model = "int8.tflite"
+        limits = ["max_quanta <= 255"]
+        """
+    )
+    completed = gate(tmp_path, "--json=o.json", "--keep_results=kept")
+    assert completed.code == 0, completed.err
+    reports = json.loads((tmp_path / "o.json").read_text())["reports"]
+    assert [(each["run"], each["model"]) for each in reports] == [
+        ("all/float32", "float32.tflite"),
+        ("all/int8", "int8.tflite"),
+        ("all/int8", "int8.tflite"),
+    ]
+    assert [line.partition(" ...")[0] for line in completed.err.splitlines()] == [
+        "run 1 of 2: all/float32",
+        "run 2 of 2: all/int8",
+    ]
+    kept = json.loads((tmp_path / "kept" / "all_int8.json").read_text())
+    assert kept["environment"]["command"][1:4] == ["inference-diff", "--num_runs=1", "--seed=3"]
+    assert evaltools_here("gate", "kept/all_int8.json", "--gates=only.toml", cwd=tmp_path).code == 2
+    (tmp_path / "only.toml").write_text('[[gates]]\nlimits = ["max_quanta <= 255"]\n')
+    assert evaltools_here("gate", "kept/all_int8.json", "--gates=only.toml", cwd=tmp_path).code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("nightly", ["--keep_results=."], "nightly.json would overwrite an input of this run"),
+        ("night", ["--keep_results=kept", "--json=kept/night.json"], "kept/night.json is the file of --json, too"),
+        (
+            "night",
+            ["--keep_results=nightly.json"],
+            "--keep_results=nightly.json: the folder cannot be made: File exists",
+        ),
+    ],
+)
+def test_where_results_are_kept_is_checked_first(folder: Path, name: str, arguments: list[str], message: str) -> None:
+    (folder / "kept").mkdir()
+    write_gates(folder, KEPT, more=f'[runs.{name}]\nresult = "nightly.json"\n')
+    before = (folder / "nightly.json").read_bytes()
+    completed = gate(folder, *arguments)
+    assert (completed.code, completed.out) == (2, "")
+    assert message in completed.err
+    assert (folder / "nightly.json").read_bytes() == before
+
+
+def test_a_result_of_an_earlier_day_is_not_kept_for_that_of_a_run_without_one(folder: Path) -> None:
+    shutil.copy(sample.labels_file(), folder / "labels.txt")
+    (folder / "kept").mkdir()
+    shutil.copy(folder / "nightly.json", folder / "kept" / "live.json")
+    write_gates(
+        folder, "max_error <= 1", configuration="*", more='[runs.live]\ncommand = "diff --model_file=labels.txt"\n'
+    )
+    assert gate(folder, "--keep_results=kept").code == 3
+    assert list((folder / "kept").iterdir()) == []
+
+
+def test_benchmarks_and_suites_are_held_against_limits(tmp_path: Path) -> None:
+    shutil.copy(sample.model_file("int8"), tmp_path)
+    (tmp_path / "gates.toml").write_text(
+        """
+        [runs.speed]
+        models = ["int8.tflite"]
+        command = "benchmark --num_runs=10 --min_secs=0 --warmup_min_secs=0 --config='xnnpack: use_xnnpack=true'"
+        [runs.night]
+        command = "suite int8.tflite --config='xnnpack: use_xnnpack=true' --job='d: diff --num_runs=1'"
+        [[gates]]
+        run = "speed"
+        task = "benchmark"
+        limits = ["latency_p90_ms <= 900", "init_ms <= 9000", "delegated_nodes >= 0.9", "latency_p99_ms <= 900"]
+        [[gates]]
+        run = "night/int8"
+        limits = ["max_quanta <= 255", "failed_examples <= 0"]
+        """
+    )
+    completed = gate(tmp_path, "--json=o.json", "--keep_results=kept", "--report=page.html")
+    assert completed.code == 3, completed.err
+    speed, night = json.loads((tmp_path / "o.json").read_text())["reports"]
+    assert [each["verdict"] for each in speed["decisions"]] == ["pass", "pass", "pass", "not measured"]
+    assert (night["run"], [each["verdict"] for each in night["decisions"]]) == ("night/int8", ["pass", "pass"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "gates.toml",
+        "int8.tflite",
+        "kept",
+        "o.json",
+        "page.html",
+    ]
+    by_rows = tmp_path / "rows.toml"
+    by_rows.write_text('[[gates]]\ntask = "inference_diff"\nlimits = ["failed_examples <= 0"]\n')
+    assert gate(tmp_path, "kept/night.json", f"--gates={by_rows}").code == 0
+    by_rows.write_text('[[gates]]\ntask = "inference_diff"\nlimits = ["max_quanta <= 255"]\n')
+    assert gate(tmp_path, "kept/night.json", f"--gates={by_rows}").code == 3
+
+
+@pytest.mark.parametrize("limit", ["top1 >= 0.5", "failed_examples <= 0", "snr_db >= 3"])
+def test_a_limit_on_what_benchmarks_never_have_is_refused(limit: str, folder: Path) -> None:
+    live = f'[runs.live]\ncommand = "benchmark {sample.model_file("int8")}"\n'
+    write_gates(folder, limit, configuration="*", more=live)
+    completed = gate(folder)
+    assert completed.code == 2
+    assert f"{limit!r} is held against run live, which is of benchmark" in completed.err
 
 
 def test_a_limit_on_what_the_task_of_a_run_never_has_is_refused_before_anything_runs(folder: Path) -> None:
-    live = '[runs.live]\ncommand = "diff --model_file=none.tflite"\n'
-    write_gates(folder, KEPT, more=live)
+    live = f'[runs.live]\ncommand = "diff --model_file={sample.model_file("int8")}"\n'
+    write_gates(folder, KEPT, configuration="*", more=live)
     completed = gate(folder)
     assert (completed.code, completed.out) == (2, "")
     assert (
         "'top1 >= 0.5' is held against run live, which is of inference_diff and has no top1 (Top-1 accuracy, 0..1); "
         "say which task or run it is about"
     ) in completed.err
-    assert "run live: evaltools" not in completed.err
-    write_gates(folder, KEPT, more=f'task = "imagenet"\n[[gates]]\nlimits = ["max_error <= 1"]\n{live}')
-    assert "run live: evaltools" in gate(folder).err
+    assert "run 1 of 1" not in completed.err
 
 
 def test_pyproject_stands_in_for_gates_toml(folder: Path) -> None:
@@ -227,7 +380,8 @@ def test_what_is_typed_wrong_is_named(folder: Path, arguments: list[str], messag
 
 def test_what_a_command_reads_is_not_overwritten(folder: Path) -> None:
     shutil.copy(sample.labels_file(), folder / "labels.txt")
-    write_gates(folder, "latency_ms <= 999", more='[runs.live]\ncommand = "diff --model_file=labels.txt"\n')
+    live = '[runs.live]\ncommand = "diff --model_file=labels.txt"\n'
+    write_gates(folder, "latency_ms <= 999", configuration="*", more=live)
     completed = gate(folder, "--markdown=labels.txt")
     assert completed.code == 2
     assert "--markdown=labels.txt would overwrite an input of this run" in completed.err

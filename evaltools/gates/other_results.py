@@ -1,0 +1,204 @@
+"""Limits on benchmarks, on the rows of suites, and on runs that gave no result.
+
+Of several models each is a run of its own, ``NAME/MODEL``.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from evaltools.gates.check import GateDecisions, decide_together, hold_gates
+from evaltools.gates.decide import Decision
+from evaltools.gates.evidence import Evidence
+from evaltools.gates.gate_file import BENCHMARK, Gate
+from evaltools.gates.suite_result import SuiteEntry, SuiteRow
+from evaltools.metrics.metric import Figure, present
+from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.metrics import RUNS_FOR_P90, RUNS_FOR_P99, partitions_of, share_delegated
+from evaltools.result.verdict import Reason
+from evaltools.task_kind import OWN, kind_of, name_in_limits, tree_kinds
+
+BENCHMARK_ALONE: Final = ("init_ms", "latency_p99_ms")
+"""The figures that only benchmarks have."""
+_KB_PER_MB: Final = 1024
+
+
+class OtherResult(Struct, frozen=True):
+    """What gates need of a run that gave no result of an evaluation.
+
+    ``task``, what that is called, and ``model`` are what patterns are held against; all are empty where they are not
+    known. ``found`` has the evidence on each configuration; ``failure`` says why there is none, also where the names
+    of the configurations are not known.
+    """
+
+    task: str
+    subject: str
+    model: str
+    found: tuple[Evidence, ...] = ()
+    failure: str = ""
+    elapsed_s: float = 0.0
+
+
+AnyResult = EvaluationResult | OtherResult
+
+
+def part_names(run: str, models: Sequence[str]) -> list[str]:
+    """The names of the runs of one or several models.
+
+    >>> part_names("fast", ["a/m.tflite"]), part_names("fast", ["a/m.tflite", "n.tflite"])
+    (['fast'], ['fast/m', 'fast/n'])
+    """
+    if len(models) == 1:
+        return [run]
+    stems = [Path(model).stem for model in models]
+    return [f"{run}/{stem if stems.count(stem) == 1 else model}" for stem, model in zip(stems, models, strict=True)]
+
+
+def parts_of_benchmark(run: str, result: BenchmarkResult) -> dict[str, OtherResult]:
+    """Each model of a benchmark, by the name of its run."""
+    files = [model.file for model in result.models]
+    return {
+        name: OtherResult(
+            BENCHMARK,
+            BENCHMARK,
+            Path(files[number]).name,
+            tuple(_of_benchmark(row, result.stopped) for row in result.rows if row.model == number),
+            elapsed_s=result.environment.elapsed_s,
+        )
+        for number, name in enumerate(part_names(run, files))
+    }
+
+
+def part_of_suite(entry: SuiteEntry) -> OtherResult:
+    """A model of a suite by its rows, where the result behind them is not there."""
+    words = [*entry.command[1:], "", "", ""]
+    word = words[2] if words[:2] == ["device", "run"] else words[1] if words[:1] == ["run"] else words[0]
+    task = next((name for name, kind in tree_kinds().items() if word and word in (kind.command, kind.alias)), OWN)
+    task, subject = (word, word) if word == BENCHMARK else (task, name_in_limits(word) if task == OWN else task)
+    found = tuple(_of_suite(row, task) for row in entry.rows if row.role == "test")
+    return OtherResult(task, subject, Path(entry.model_file).name, found, entry.reason, entry.elapsed_s)
+
+
+def hold_all(gates: Sequence[Gate], results: Mapping[str, AnyResult]) -> list[GateDecisions]:
+    """Check every gate against every result that it is about, as :func:`hold_gates` does those of evaluations."""
+    reports = []
+    for gate in gates:
+        about = {run: result for run, result in results.items() if _is_about(gate, run, result)}
+        for run, result in about.items():
+            if isinstance(result, OtherResult):
+                reports.append(_held(gate, run, result))
+            else:
+                reports += hold_gates([gate], {run: result})
+        if not about:
+            there_are = ", ".join(_described(*entry) for entry in results.items()) or "none"
+            nothing = _not_measured(gate, Reason("no_result", names={"there_are": there_are}))
+            reports.append(GateDecisions(gate.run, gate.model, nothing))
+    return reports
+
+
+def unjudged(gates: Sequence[Gate], results: Mapping[str, AnyResult]) -> list[GateDecisions]:
+    """Decisions for the results that no gate is about: each is ``not measured``."""
+    reports = []
+    for run, result in results.items():
+        if not any(_is_about(gate, run, result) for gate in gates):
+            reason = Reason("no_gate", names={"result": _described(run, result)})
+            reports.append(
+                GateDecisions(run, _model(result), (Decision("*", "no limit", "not measured", reason=reason),))
+            )
+    return reports
+
+
+def _is_about(gate: Gate, run: str, result: AnyResult) -> bool:
+    if isinstance(result, OtherResult) and not result.task:
+        return gate.is_about(run, gate.task, gate.task, gate.model)
+    return gate.is_about(run, result.task, _subject(result), _model(result))
+
+
+def _subject(result: AnyResult) -> str:
+    return result.subject if isinstance(result, OtherResult) else kind_of(result.task).evidence.subject(result)
+
+
+def _model(result: AnyResult) -> str:
+    return result.model if isinstance(result, OtherResult) else Path(result.model.file).name
+
+
+def _described(run: str, result: AnyResult) -> str:
+    return f"{run} ({_subject(result)} of {_model(result)})"
+
+
+def _held(gate: Gate, run: str, result: OtherResult) -> GateDecisions:
+    named = [evidence for evidence in result.found if gate.names(evidence.configuration)]
+    held = [(criterion, evidence) for evidence in named for criterion in gate.criteria]
+    if held:
+        decisions = tuple(decide_together(held))
+    elif result.failure:
+        decisions = _not_measured(gate, Reason.of_text(result.failure))
+    else:
+        there_are = ", ".join(evidence.configuration for evidence in result.found) or "none"
+        names = {"configuration": gate.configuration, "run": run, "there_are": there_are}
+        decisions = _not_measured(gate, Reason("no_configuration", names=names))
+    return GateDecisions(run, result.model, decisions, result.elapsed_s)
+
+
+def _not_measured(gate: Gate, reason: Reason) -> tuple[Decision, ...]:
+    return tuple(Decision(gate.configuration, limit.text, "not measured", reason=reason) for limit in gate.criteria)
+
+
+def _of_benchmark(row: BenchmarkRow, stopped: str | None) -> Evidence:
+    obstacle = _obstacle(row.status == "measured", row.reason, row.fallback, stopped)
+    if obstacle is not None:
+        return Evidence(row.name, obstacle, row.cannot_exist)
+    figures: dict[str, Figure] = {
+        "delegated_nodes": share_delegated(row.delegation),
+        "partitions": partitions_of(row.delegates, row.delegation),
+    }
+    times_us: dict[str, float | None] = {}
+    if row.figures is not None and (runs := row.figures.inference.count):
+        percentiles = row.figures.percentiles
+        times_us["latency_ms"] = row.figures.inference.p50_us
+        times_us["latency_p90_ms"] = percentiles.get("90") if runs >= RUNS_FOR_P90 else None
+        times_us["latency_p99_ms"] = percentiles.get("99") if runs >= RUNS_FOR_P99 else None
+        times_us["init_ms"] = row.figures.init.p50_us
+    elif row.logged is not None:
+        starts = [each.init_us for each in row.logged.rounds if each.init_us is not None]
+        times_us["latency_ms"] = row.logged.median_us
+        times_us["init_ms"] = statistics.median(starts) if starts else None
+    known_us = {name: value for name, value in times_us.items() if value is not None}
+    figures |= {name: value / 1000 for name, value in known_us.items()}
+    peaks_mb = [each.memory.peak_kb / _KB_PER_MB for each in row.rounds if each.memory.peak_kb is not None]
+    memories = [each.memory for each in row.logged.rounds] if row.logged is not None else []
+    peaks_mb += [memory.peak_mb for memory in memories if memory is not None and memory.peak_mb is not None]
+    if peaks_mb:
+        figures["peak_memory_mb"] = max(peaks_mb)
+    no_first = None if row.versus_first else Reason("no_reference")
+    return Evidence(row.name, reference_not_measured=no_first, figures=present(figures), ratio=row.versus_first)
+
+
+def _of_suite(row: SuiteRow, task: str) -> Evidence:
+    obstacle = _obstacle(row.status == "measured", row.reason, row.fallback, None)
+    if obstacle is not None:
+        return Evidence(row.configuration, obstacle)
+    kind = tree_kinds().get(task)
+    figures: dict[str, float | None] = {"failed_examples": float(row.failed_examples)}
+    if kind is not None and kind.accuracy is not None:
+        figures[kind.accuracy.figure] = row.accuracy
+    if row.p50_us is not None:
+        figures["latency_ms"] = row.p50_us / 1000
+    if row.total_nodes:
+        figures["delegated_nodes"] = (row.delegated_nodes or 0) / row.total_nodes
+    return Evidence(row.configuration, figures=figures, not_clean=row.not_clean)
+
+
+def _obstacle(is_measured: bool, reason: str | None, fallback: str | None, stopped: str | None) -> Reason | None:
+    """Why a configuration has no figures of its own."""
+    if not is_measured:
+        return Reason.of_text(reason or "not measured")
+    if fallback is not None:
+        return Reason("fallback", names={"why": fallback})
+    return None if stopped is None else Reason("ended_early", names={"why": stopped})
