@@ -13,7 +13,7 @@ from msgspec import Struct
 from evaltools import exit_codes
 from evaltools.errors import OutputError, UsageError
 from evaltools.gates.evidence import Evidence
-from evaltools.gates.gate_file import SUITE, Gate, RunSource
+from evaltools.gates.gate_file import BENCHMARK, SUITE, Gate, RunSource
 from evaltools.gates.other_results import AnyResult, OtherResult, part_names, part_of_suite, parts_of_benchmark
 from evaltools.gates.suite_result import SuiteResult, read_suite
 from evaltools.request import Request
@@ -24,7 +24,7 @@ from evaltools.result.verdict import Reason
 from evaltools.result_file import read_result
 from evaltools.runs.handing_over import ending_in_words
 from evaltools.runs.stored import HANDED_OVER, command_of, to_bytes
-from evaltools.task_kind import OWN, comes_with_evaltools, name_in_limits
+from evaltools.task_kind import OWN, name_in_limits, tree_kinds
 
 OUTPUT_FLAG: Final = "output_file_path"
 _MOST_LINES: Final = 20
@@ -90,7 +90,7 @@ class Run(Struct, frozen=True):
     def _task(self) -> tuple[str, str]:
         """What results call its task, and what limits call it."""
         task = self.request.task if self.request is not None else ""
-        return (task if comes_with_evaltools(task) else OWN, name_in_limits(task))
+        return (task if task in (BENCHMARK, *tree_kinds()) else OWN, name_in_limits(task))
 
     @property
     def _named_models(self) -> list[tuple[str, str]]:

@@ -33,7 +33,7 @@ PARAMETERS: Final = (
 )
 EXIT_CODES: Final = """\
 exit codes, of several the one that stands first:
-  2  a flag, the file of gates, a result or a command is wrong; nothing was run
+  2  a flag, the file of gates, a result or a command is wrong
   5  the verdicts or the results could not be written
   3  something was not measured, so nothing was shown of it; a command that gives no result is that, too
   1  a limit is broken
