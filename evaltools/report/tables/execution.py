@@ -65,7 +65,7 @@ def _ranked(shares: Mapping[str, float]) -> list[tuple[str, float]]:
     return sorted(((name, share) for name, share in shares.items() if share >= _SMALLEST_SHARE), key=lambda s: -s[1])
 
 
-def verdict(execution: ExecutionUsed) -> str:
+def _verdict(execution: ExecutionUsed) -> str:
     """The kind of work that takes most of the time, and what would make it faster; empty where none is known."""
     if execution.bound is None:
         return ""
@@ -77,7 +77,7 @@ def verdict(execution: ExecutionUsed) -> str:
 
 def advice_in_words(result: EvaluationResult, execution: ExecutionUsed) -> str:
     """What bounds the run, and which flags would make it faster."""
-    return "; ".join(filter(None, (verdict(execution), *_flags_in_words(result))))
+    return "; ".join(filter(None, (_verdict(execution), *_flags_in_words(result))))
 
 
 def _flags_in_words(result: EvaluationResult) -> Iterator[str]:

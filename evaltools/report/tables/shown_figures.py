@@ -60,7 +60,7 @@ def _own(row: BenchmarkRow, figures: BenchmarkFigures) -> Shown:
         median_us=figures.inference.p50_us,
         interval=figures.median_interval,
         average_us=figures.inference.avg_us,
-        p95_us=figures.percentiles.get("95", 0),
+        p95_us=figures.percentiles.get("95"),
         with_reading_us=figures.run_and_read.p50_us,
         first_run_us=figures.first_run.p50_us,
     )

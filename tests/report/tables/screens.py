@@ -39,10 +39,12 @@ from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, FirstAnsw
 from evaltools.text import wrapped
 from tests import results
 from tests.report.benchmark_samples import benchmark, on_front, row
+from tests.report.tables.cases import CASES, in_turn
 from tests.tasks.coco.results import detection_result, with_data
 from tests.tasks.inference_diff import test_report as diff
 
 WIDTHS: Final = (60, 80, 120)
+WIDE: Final = 200
 FOLDER: Final = Path(__file__).with_name("screens")
 GPU: Final = "gpu on the phone's big cores, half precision"
 NO_GPU: Final = (
@@ -190,12 +192,17 @@ SCREENS: Final[Mapping[str, Callable[[Console], None]]] = {
 }
 
 
+def widths_of(name: str) -> tuple[int, ...]:
+    """Of cases one that has room for every column."""
+    return (WIDE,) if name in CASES else WIDTHS
+
+
 def shown(name: str, width: int) -> str:
     """As on a terminal so wide, without blanks at line ends."""
     text = io.StringIO()
     console = make_console(text)
     console.width, console.soft_wrap = width, False
-    SCREENS[name](console)
+    (in_turn(CASES[name]) if name in CASES else SCREENS[name])(console)
     return "\n".join(line.rstrip() for line in text.getvalue().rstrip().splitlines()) + "\n"
 
 
@@ -211,8 +218,8 @@ def main(words: list[str]) -> None:
     if words:
         return
     FOLDER.mkdir(exist_ok=True)
-    for name in SCREENS:
-        for width in WIDTHS:
+    for name in (*SCREENS, *CASES):
+        for width in widths_of(name):
             stored(name, width).write_text(shown(name, width))
 
 

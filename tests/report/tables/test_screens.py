@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.report.tables.screens import FOLDER, SCREENS, WIDTHS, shown, stored
+from tests.report.tables.cases import CASES
+from tests.report.tables.screens import FOLDER, SCREENS, WIDTHS, shown, stored, widths_of
 
 ROOT = Path(__file__).parents[3]
-EVERY = [(name, width) for name in SCREENS for width in WIDTHS]
+EVERY = [(name, width) for name in (*SCREENS, *CASES) for width in widths_of(name)]
 
 
 @pytest.mark.parametrize(("name", "width"), EVERY)

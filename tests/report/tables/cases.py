@@ -1,0 +1,341 @@
+"""Results of every kind that a terminal shows in its own way, each with a few words on what is special about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from msgspec.structs import replace
+from rich.console import Console
+
+from evaltools.metrics.agreement import Agreement
+from evaltools.metrics.latency import summarise_latency
+from evaltools.metrics.op_profile import OpProfile, OpTimes
+from evaltools.report.tables.benchmark import print_benchmark
+from evaltools.report.tables.device import print_device_run, print_devices
+from evaltools.report.tables.evaluation import print_configurations, print_result
+from evaltools.report.tables.execution import print_execution
+from evaltools.report.tables.short_answers import print_answers
+from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Phase
+from evaltools.result.device import DeviceFinding, DeviceList, ListedDevice
+from evaltools.result.device_run import DeviceConditions, DeviceLeftOut, DeviceRun
+from evaltools.result.evaluation import (
+    ConfigurationResult,
+    DelegateUsed,
+    DelegationProof,
+    EvaluationResult,
+    ExecutionUsed,
+    LatencyComparison,
+    RuntimeUsed,
+)
+from evaltools.result.verdict import TOO_FEW_PICTURES, Reason, Verdict, VerdictKind
+from evaltools.stats.interval import Interval
+from evaltools.stats.latency_ratio import Drift, LatencyRatio
+from evaltools.tasks.imagenet.result import Comparison, TopKChange
+from tests.report.benchmark_samples import PROFILE, a_round, benchmark, on_front, row
+from tests.report.device_samples import BOARD, NOTHING, PHONE, lost, part, run_of, timed_part
+from tests.results import classified, configuration, result, with_part
+
+Show = Callable[[Console], None]
+ROUND: Final = a_round(Phase([90]), Phase([100], [1], [0]))
+REFERENCE: Final = configuration("reference", "reference")
+
+
+def in_turn(cases: Mapping[str, Show]) -> Show:
+    """All cases, each below what is special about it."""
+
+    def show(console: Console) -> None:
+        for title, each in cases.items():
+            console.print(f"\n== {title}")
+            each(console)
+
+    return show
+
+
+def failed(name: str, reason: str) -> BenchmarkRow:
+    """A row without figures."""
+    return replace(row(name, 1), status="failed", reason=reason, figures=None)
+
+
+def _disturbed(name: str, *rounds: tuple[str, ...]) -> BenchmarkRow:
+    return replace(row(name, 1000), rounds=[replace(ROUND, disturbances=list(texts)) for texts in rounds])
+
+
+def _with_interval(name: str, high: int) -> BenchmarkRow:
+    made = row(name, 1000)
+    assert made.figures is not None
+    return replace(made, figures=replace(made.figures, median_interval=Interval(1000, high)))
+
+
+def _of_two_folders(*rows: BenchmarkRow) -> BenchmarkResult:
+    made = benchmark(*rows, sizes=(4_000_000, 10_000, 1))
+    files = ["old/m.tflite", "new/m.tflite", "new/n.tflite"]
+    return replace(made, models=[replace(model, file=file) for model, file in zip(made.models, files, strict=True)])
+
+
+def _benchmarks() -> Mapping[str, Show]:
+    proof = DelegationProof(10, 9, {"SOFTMAX": 1})
+    ran = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")
+    software = DelegateUsed("GPU", True, {}, 9, 1, "llvmpipe", True)
+    added = DelegateUsed("XNNPACK", False, {}, 9, 1, "", True)
+    twice, uneven, single, slow = (
+        LatencyRatio(3, 0.5, Interval(0.4, 0.625)),
+        LatencyRatio(3, 0.5, Interval(0.1, 5.0)),
+        LatencyRatio(1, 4.0, None),
+        LatencyRatio(3, 480.0, Interval(400.0, 500.0)),
+    )
+    inside = OpProfile("litert", 1, [OpTimes("Add (ND)", "Delegate/Add (ND):0", None, True, [70])], [75])
+    doubtful = replace(PROFILE, invoke_us=[200, 200], plain_us=[100, 100])
+    profiled = {"left on the CPU": PROFILE, "none left": inside, "doubtful: 37.5 and 30 %, twice as slow": doubtful}
+    gpu = replace(row("a", 1000), delegates=[DelegateUsed("GPU", True, {}, 9, 1)], flags=["--use_gpu=true"])
+    others = row("b", 9000), replace(gpu, name="c", figures=row("c", 8000).figures)
+    noisy = [_disturbed(name, ("hot",)) for name in "abc"]
+    many = _disturbed("a", ("hot", "busy"), ("hot", "slow", "steal"))
+    made = {
+        "by latency": benchmark(row("slow", 3000), failed("[gone]", "no driver"), row("fast", 500)),
+        "nothing was measured": benchmark(failed("a", "first"), failed("b", "second"), failed("c", "first")),
+        "failed after some rounds": benchmark(replace(row("a", 1), status="failed", reason="died", runtime=ran)),
+        "an interval up to three times its low end is shown": benchmark(
+            _with_interval("a", 3000), replace(_with_interval("b", 3001), versus_first=uneven)
+        ),
+        "software, the runtime's own delegate, a fallback": benchmark(
+            replace(row("gpu", 1000), delegates=[software], delegation=proof),
+            replace(row("plain", 2000), delegates=[added], delegation=proof),
+            replace(row("fallen", 3000), fallback="no such library", delegation=proof),
+        ),
+        "half the time is twice as fast": benchmark(
+            row("first", 1000),
+            replace(row("second", 500), versus_first=twice, rounds=[ROUND] * 3),
+            replace(row("third", 4000), versus_first=single),
+            replace(row("last", 480_000), versus_first=slow),
+        ),
+        "files of one name": _of_two_folders(row("x", 1000), row("x", 2000, model=1), row("x", 3000, model=2)),
+        "failed, of several models": _of_two_folders(row("x", 1000), replace(failed("x", "why"), model=1)),
+        "accuracy and the front": benchmark(on_front(row("a", 1000, 0.7654)), row("b", 2000, 0.5), row("c", 3000)),
+        "disturbed": benchmark(many),
+        "two disturbed": benchmark(many, _disturbed("b", ("hot",))),
+        "three of four disturbed": benchmark(*noisy, row("quiet", 2000)),
+        "all disturbed": benchmark(*noisy),
+        **{title: benchmark(replace(row("a", 1000), profile=profile)) for title, profile in profiled.items()},
+        "no profiler": benchmark(replace(row("a", 1000), profile_failure="no profiler here")),
+        "the fastest delegate is to be checked": benchmark(gpu, *others),
+        "but not where its accuracy is known": benchmark(replace(gpu, accuracy=row("a", 1, 0.5).accuracy), *others),
+    }
+    shows: dict[str, Show] = {title: partial(print_benchmark, each) for title, each in made.items()}
+    alone = benchmark(_disturbed("slow", ("hot",)), failed("gone", "no driver"), row("fast", 500))
+    shows["the answer alone"] = partial(print_benchmark, alone, is_quiet=True)
+    shows["the answer alone, of one row"] = partial(print_benchmark, benchmark(row("test", 500)), is_quiet=True)
+    return shows
+
+
+def _device_runs() -> Mapping[str, Show]:
+    alike = replace(PHONE, serial="R58N")
+    both = run_of(
+        part(0, "R58M", timed_part("reference", 4000, 6000), timed_part("gpu", 1000)),
+        part(1, BOARD.serial, timed_part("reference", 50_000), timed_part("gpu"), examples=9),
+        part(2, "R58M", timed_part("reference", 80_000), timed_part("gpu", 2000, 3000)),
+        devices=[PHONE, BOARD],
+    )
+    conditions = {
+        "battery": [(DeviceConditions(battery_temperature=287), NOTHING)],
+        "status": [(NOTHING, DeviceConditions(thermal_status=0))],
+        "sensors": [(DeviceConditions(temperatures={"SKIN": 31.24, "BIG": 48.26}), NOTHING)],
+        "both": [(NOTHING, DeviceConditions(battery_temperature=500, temperatures={"SKIN": 31.5}))],
+        "parts": [
+            (DeviceConditions(thermal_status=1, battery_temperature=300), DeviceConditions(thermal_status=0)),
+            (DeviceConditions(battery_temperature=399), DeviceConditions(thermal_status=3, battery_temperature=350)),
+        ],
+    }
+    warm = [
+        part(index, serial, before=before, after=after)
+        for serial, moments in conditions.items()
+        for index, (before, after) in enumerate(moments)
+    ]
+    attempts = (lost(BOARD.serial), lost(BOARD.serial, "no space", 12.6), lost("R58M"), lost("gone"))
+    runs: dict[str, DeviceRun] = {
+        "medians are of all times of a device": both,
+        "each did everything": replace(both, split="each"),
+        "devices of one kind": run_of(part(0, "R58M"), part(1, "R58N"), devices=[PHONE, alike]),
+        "a benchmark has no examples": run_of(part(0, "R58M", timed_part("a", 1000), examples=0)),
+        "the first four of six configurations": run_of(part(0, "R58M", *(timed_part(name, 1000) for name in "abcdef"))),
+        "the worst before and after any part": run_of(
+            *warm,
+            part(9, "other", after=DeviceConditions(battery_temperature=900, thermal_status=6)),
+            devices=[replace(PHONE, serial=serial) for serial in conditions],
+        ),
+        "losses": run_of(part(0, "R58M"), part(2, "R58M", lost=attempts), devices=[PHONE, replace(BOARD, model="x")]),
+        "one was left out": run_of(part(0, "R58M"), left_out=[DeviceLeftOut("B", "not alike", "B is not like [x]")]),
+    }
+    found = DeviceFinding(ListedDevice(BOARD.serial, "device"), replace(BOARD, model="board"))
+    return {
+        **{title: partial(print_device_run, run) for title, run in runs.items()},
+        "a board without sensors": partial(print_devices, DeviceList("1", "adb", (found,))),
+    }
+
+
+def missing(name: str, reason: str) -> ConfigurationResult:
+    """A configuration that could not be opened."""
+    return replace(configuration(name), status="not measured", reason=reason, runtime=None)
+
+
+def _changed(agreement: Agreement, ties: int) -> EvaluationResult:
+    return with_part(
+        result(REFERENCE, configuration("test")),
+        comparisons=[Comparison("reference", "test", agreement, [], ties=ties)],
+    )
+
+
+def _evaluations() -> Mapping[str, Show]:
+    told = DelegateUsed("XNNPACK", True, {}, None, 2, evidence="its log: XNNPACK executes the graph partially")
+    gpu = DelegateUsed("GPU", True, {}, 63, 1, evidence="its log: TfLiteGpuDelegateV2 took 63 of 64 nodes")
+    nnapi = DelegateUsed("NNAPI", True, {}, None, None)
+    opened = [
+        configuration("usual"),
+        replace(configuration("native"), delegation=None, delegates=[told, gpu, nnapi], fallback="no NNAPI"),
+        replace(configuration("loaded"), delegation=None, delegates=[]),
+        *(missing(name, reason) for name, reason in (("gpu", "no GPU"), ("npu", "no NPU"), ("gpu fp16", "no GPU"))),
+    ]
+    flips = TopKChange(1, 1, 0, -0.25, Interval(-0.6, 0.2), 1.0, 0.0004)
+    worse = Verdict("worse", "top1", "reference", change=-0.25, low=-0.6, high=-0.1)
+    certain = with_part(
+        result(
+            REFERENCE,
+            replace(configuration("test"), verdicts=[worse]),
+            answered={"reference": replace(classified(), topk_intervals=[Interval(0.1, 0.9)])},
+        ),
+        comparisons=[Comparison("reference", "test", Agreement(4, 3, 1, 0), [flips])],
+    )
+    ratio = LatencyComparison("reference", "test", 4, 0.5, Interval(0.4, 0.8))
+    plain = result(replace(REFERENCE, delegates=[]), configuration("test [fast]"))
+    unchanged = Reason("identical_answers", {"examples": 200, "most_differing": 0.0149})
+    verdicts = {name: [Verdict("not decided", "top1", "reference", reasons=[unchanged])] for name in "ac"}
+    verdicts["b"] = [Verdict("not decided", "top1", "reference")]
+    drifts = {
+        "rose": Drift(0.31, 1e-6),
+        "fell": Drift(-0.2, 1e-12),
+        "unsure": Drift(0.31, 0.01),
+        "little": Drift(0.05, 1e-6),
+    }
+    drifted = [replace(configuration(name), latency_drift=drift) for name, drift in drifts.items()]
+    slow = replace(configuration("slow"), inference_latency=summarise_latency([1_234_000]))
+    late = replace(configuration("late"), status="not measured", reason="not one example succeeded")
+    made = {
+        "figures, comparison, failures": plain,
+        "intervals and verdicts": replace(certain, latency_comparisons=[ratio]),
+        "an interval that says nothing": replace(
+            certain, latency_comparisons=[replace(ratio, interval=Interval(0.05, 40.0))]
+        ),
+        "the same for several": result(
+            REFERENCE, *(replace(configuration(name), verdicts=found) for name, found in sorted(verdicts.items()))
+        ),
+        "13 changed, 7 ties": _changed(Agreement(99, 86, 4, 4), 7),
+        "2 changed, one tie": _changed(Agreement(200, 198, 1, 1), 1),
+        "none changed": _changed(Agreement(200, 200, 0, 0), 0),
+        "two clear drifts of four": result(*drifted),
+        "no reference, a long time, one that failed late": result(slow, configuration("second"), late),
+        "on a device": replace(result(configuration("a")), device_run=run_of(part(0, "R58M", timed_part("a", 1000)))),
+    }
+    return {
+        "what runs": partial(print_configurations, opened),
+        **{title: partial(print_result, each) for title, each in made.items()},
+        "the answer alone": lambda console: print_result(replace(plain, warnings=["mind"]), console, "answer"),
+    }
+
+
+def judged(name: str, kind: VerdictKind, metric: str = "outputs", **more: Any) -> ConfigurationResult:
+    """Compared with the reference."""
+    change = -0.03 if metric == "top1" else None
+    span = (-0.05, -0.01) if metric == "top1" else (None, None)
+    verdict = Verdict(kind, metric, "reference", change=change, low=span[0], high=span[1], margin=0.005)
+    flags = ["--use_gpu=true", "--gpu_backend=cl"]
+    return replace(configuration(name), verdicts=[replace(verdict, **more)], flags=flags)
+
+
+def _diff(kind: VerdictKind, *words: str) -> EvaluationResult:
+    made = replace(result(REFERENCE, judged("gpu", kind)), task="inference_diff")
+    return replace(made, environment=replace(made.environment, command=["evaltools", "diff", "m.tflite", *words]))
+
+
+def _answers() -> Mapping[str, Show]:
+    kinds: tuple[VerdictKind, ...] = ("equivalent", "fp16", "not decided", "diverged", "not judged")
+    plain, fallen, loaded, native = (
+        replace(judged(name, "equivalent"), inference_latency=None) for name in ("plain", "fallen", "loaded", "native")
+    )
+    ratio = LatencyComparison("reference", "gpu", 30, 0.5, Interval(0.4, 0.8))
+    few = Reason(TOO_FEW_PICTURES, {"pictures": 4, "fewest": 50})
+    died = replace(configuration("c"), status="not measured", reason="it died", inference_latency=None)
+    missed = result(REFERENCE, missing("a", "no GPU here"), missing("b", "no GPU here"), died)
+    made = {
+        "a change with its speed": replace(
+            result(REFERENCE, judged("gpu", "worse", "top1")), latency_comparisons=[ratio]
+        ),
+        **{f"outputs {kind}": _diff(kind) for kind in kinds},
+        "stated inputs": _diff("diverged", "--input-images=my pictures", "--seed=2", "--num_runs=3"),
+        "it searches itself": _diff("diverged", "--locate"),
+        "no delegate ran": result(
+            REFERENCE,
+            replace(plain, delegates=[]),
+            replace(fallen, fallback="no GPU"),
+            replace(loaded, delegates=[], delegation=None),
+            replace(native, delegation=None),
+        ),
+        "not measured": missed,
+        "nothing to compare": result(REFERENCE),
+        "the reference was not measured": result(replace(died, role="reference"), configuration("a")),
+        "no answer in common": result(REFERENCE, configuration("a")),
+        "more examples decide": result(REFERENCE, judged("gpu", "not decided", "top1", examples_needed=5642)),
+        "too few pictures": result(REFERENCE, judged("gpu", "not decided", "top1", reasons=[few])),
+        "nothing decides": result(REFERENCE, judged("gpu", "not decided", "top1")),
+    }
+    return {
+        **{title: partial(print_answers, each, with_reasons=True) for title, each in made.items()},
+        "reasons stand above": partial(print_answers, missed, with_reasons=False),
+    }
+
+
+def used(bound: str | None = "input", workers: int = 2, quiet: int | None = 12, **seconds: Any) -> ExecutionUsed:
+    """How a run of nine examples was carried out."""
+    facts: dict[str, Any] = {"bound": bound, "stage_seconds": seconds}
+    return ExecutionUsed(workers, 9, None, 0, quiet, {}, **facts)
+
+
+def _executions() -> Mapping[str, Show]:
+    found = result(configuration("a"))
+    base = replace(found, environment=replace(found.environment, elapsed_s=2.0), examples_done=9)
+    inputs = ("read", "decode", "resize", "prepare")
+    shares = dict(zip((*inputs, "inference", "metrics", "journal"), (0.4, 30, 10, 10, 45.2, 4, 0.4), strict=True))
+    every = dict.fromkeys(inputs, 2.0) | {"inference": 5.0}
+    one = LatencyComparison("a", "b", 9, 0.5, Interval(0.4, 0.6))
+    executions: dict[str, ExecutionUsed | None] = {
+        "all that is known": used(decode=3, inference=1),
+        "one worker": used("inference", 1, None, inference=1),
+        "one worker, in quiet": used("inference", 1, 3, inference=1),
+        "two workers, no quiet phase": used("inference", 2, None, inference=1),
+        "not known": None,
+        "nothing was run": used(None, quiet=None, decode=0.0, inference=0.0),
+        "a finished run that is resumed": replace(used(None, quiet=5), examples_run=0),
+        "the trace was lost": replace(used(None, quiet=None), not_traced="--trace=[t] cannot be written"),
+        "the largest first, tiny ones left out": replace(used(), stage_seconds=shares),
+        "bound by inference": used("inference", decode=9.0, inference=1.0),
+        "bound by metrics": used("metrics", decode=9.0, metrics=1.0),
+        "bound by journal": used("journal", decode=9.0, journal=1.0),
+    }
+    for stage in inputs:
+        executions[f"mostly {stage}"] = replace(used(), stage_seconds=every | {stage: 3.0})
+    made = {title: replace(base, execution=execution) for title, execution in executions.items()}
+    timed = replace(base, execution=used("inference", inference=1))
+    made["no time at all"] = replace(timed, environment=replace(base.environment, elapsed_s=0.0))
+    made["a speed without an interval"] = replace(timed, latency_comparisons=[replace(one, interval=None)])
+    made["a speed of one process each"] = replace(timed, latency_comparisons=[one])
+    made["a speed of four processes each"] = replace(timed, latency_comparisons=[replace(one, processes=4)])
+    return {title: partial(print_execution, each) for title, each in made.items()}
+
+
+CASES: Final[Mapping[str, Mapping[str, Show]]] = {
+    "benchmark-cases": _benchmarks(),
+    "device-run-cases": _device_runs(),
+    "evaluation-cases": _evaluations(),
+    "answer-cases": _answers(),
+    "execution-cases": _executions(),
+}

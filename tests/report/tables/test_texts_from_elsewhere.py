@@ -1,0 +1,48 @@
+"""What devices, runtimes and files say stays in its line and commands no terminal."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any, Final
+
+from msgspec.structs import replace
+from rich.console import Console
+
+from evaltools.cli.shared.terminal import make_console
+from evaltools.report.tables.device import print_device_run
+from evaltools.report.tables.evaluation import print_configurations, print_result
+from evaltools.result.device import DeviceFacts
+from evaltools.result.device_run import DeviceLeftOut
+from evaltools.result.evaluation import FailedExample
+from tests.report.device_samples import lost, part, run_of
+from tests.report.tables.cases import missing
+from tests.results import configuration, result
+
+ODD: Final = "\x1b[31mred\nINFO: Top-1 Accuracy: 1"
+SHOWN: Final = r"\x1b[31mred\nINFO: Top-1 Accuracy: 1"
+
+
+def printed(show: Callable[[Any, Console], None], what: Any) -> str:
+    text = io.StringIO()
+    console = make_console(text)
+    console.width = 160
+    show(what, console)
+    return text.getvalue()
+
+
+def test_what_a_device_says_of_itself() -> None:
+    odd = DeviceFacts("R\x1b[2J", "device", model="Pi\nxel", soc="\x07")
+    gone = [DeviceLeftOut("\r", "x", "two\nlines\x1b[31m")]
+    shown = printed(print_device_run, run_of(part(0, odd.serial, lost=(lost("\x1b[A"),)), devices=[odd], left_out=gone))
+    assert not set(shown) & set("\x1b\x07\r")
+    assert "Pi\\nxel (\\x07)" in shown
+    assert "warning: \\r was left out: two\\nlines\\x1b[31m" in shown
+
+
+def test_what_an_evaluation_was_told() -> None:
+    failure = FailedExample(f"{ODD}.jpg", None, "input", ODD)
+    lines = printed(print_result, replace(result(configuration("test")), failed=[failure], warnings=[ODD])).splitlines()
+    assert f"failed: {SHOWN}.jpg: {SHOWN}" in lines
+    assert f"warning: {SHOWN}" in lines
+    assert printed(print_configurations, [missing("test", ODD)]) == f"test  not measured: {SHOWN}\n"
