@@ -12,6 +12,7 @@ from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.runtime import DelegateCoverage, Session, find_runtime, open_session
+from evaltools.runtime.interpreter import covered_nodes
 from tests import tiny_models
 from tests.example_delegate import PythonDelegate
 
@@ -242,6 +243,27 @@ def test_what_no_runtime_has_together_is_not_sent_from_one_to_the_other(
     assert one in str(caught.value)
     assert other in str(caught.value)
     assert caught.value.cannot_exist
+
+
+def node(index: int, name: str, inputs: list[int], outputs: list[int]) -> dict[str, object]:
+    return {"index": index, "op_name": name, "inputs": inputs, "outputs": outputs}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "covered"),
+    [([0, 10], [4], {0, 1, 2, 3}), ([1], [4], {1, 2, 3}), ([2, 3], [4], {3}), ([1], [2, 3], {1, 2})],
+)
+def test_a_partition_covers_what_makes_its_outputs_back_to_its_inputs(
+    inputs: list[int], outputs: list[int], covered: set[int]
+) -> None:
+    """Tensor 0 goes into CONV_2D, whose output is multiplied and negated, and both are added; 10 is a weight."""
+    diamond = [
+        node(0, "CONV_2D", [0, 10], [1]),
+        node(1, "MUL", [1, -1], [2]),
+        node(2, "NEG", [1], [3]),
+        node(3, "ADD", [2, 3], [4]),
+    ]
+    assert covered_nodes(node(4, "DELEGATE", inputs, outputs), diamond) == covered
 
 
 def test_a_runtime_that_is_not_installed_is_named_with_the_fix(

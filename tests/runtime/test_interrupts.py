@@ -27,13 +27,3 @@ def test_the_block_is_finished_before_the_interrupt_takes_effect() -> None:
         interrupted()
     assert steps == ["finished"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_without_an_interrupt_nothing_happens() -> None:
-    with deferred_interrupt():
-        pass
-
-
-def test_an_error_in_the_block_is_raised_as_it_is() -> None:
-    with pytest.raises(ImportError), deferred_interrupt():
-        raise ImportError

@@ -118,6 +118,7 @@ def test_what_the_compiler_of_an_npu_selected_and_where_it_runs() -> None:
     assert npu_share(NPU, Graphs((64,))) == AcceleratorShare(63, 64, 2)
     assert npu_device(NPU.format(device="CPU")) == Device("Intel OpenVINO device: CPU", True)
     assert npu_device(NPU.format(device="NPU")) == Device("Intel OpenVINO device: NPU", False)
+    assert npu_device(NPU.splitlines()[1]) is None, "that is what was compiled for"
 
 
 def test_of_several_graphs_the_compiler_of_an_npu_names_the_number() -> None:
@@ -129,23 +130,10 @@ def test_of_several_graphs_the_compiler_of_an_npu_names_the_number() -> None:
     assert npu_share(NPU, Graphs((64, 64), 1)) is None
 
 
-def test_the_device_that_was_compiled_for_is_not_the_one_that_ran() -> None:
-    assert npu_device(NPU.splitlines()[1]) is None
-
-
 def test_the_first_error_is_quoted_without_its_place() -> None:
     assert first_error(NO_ADAPTER) == "Failed to initialize WebGPU environment: INTERNAL: No adapters found"
     assert first_error(NO_ADAPTER.splitlines()[2]) == "Failed to get or create delegate WebGPU environment"
     assert first_error(GPU) == ""
-
-
-def test_a_gpu_that_takes_nothing_says_why() -> None:
-    printed = (
-        "ERROR: Following operations are not supported by GPU delegate:\n"
-        "WHILE: Operation is not supported.\n"
-        "No operations will run on the GPU, and all 3 operations will run on the CPU.\n"
-    )
-    assert gpu_share(printed, Graphs((3,))) == AcceleratorShare(0, 3, 0, {"WHILE": "Operation is not supported."})
 
 
 def test_an_error_of_several_lines_is_quoted_as_a_whole() -> None:

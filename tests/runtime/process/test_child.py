@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import subprocess
 import sys
@@ -156,14 +155,3 @@ def test_without_a_thread_for_its_server_a_child_is_started_by_this_process(monk
 
 def say(channel: Channel, _bell: Channel) -> None:
     channel.send("here")
-
-
-def test_what_the_server_of_children_has_imported_is_no_garbage_to_look_through_in_them() -> None:
-    child = ChildProcess(count_garbage, ())
-    frozen = child.receive(child.channel, 60)
-    child.end()
-    assert frozen > 10_000
-
-
-def count_garbage(channel: Channel, _bell: Channel) -> None:
-    channel.send(gc.get_freeze_count())

@@ -24,7 +24,6 @@ from evaltools.errors import (
 )
 from evaltools.runtime import BlockSession, Inference, TensorSpec, open_session
 from evaltools.runtime.process.isolated import open_isolated
-from evaltools.runtime.process.shared_arrays import SharedArrays
 from tests import tiny_models
 from tests.runtime.openers import (
     ANSWERS,
@@ -121,23 +120,6 @@ def test_outputs_stay_as_they_were_when_the_session_runs_again() -> None:
     session.run([np.zeros((2, 3), np.float32)])
     assert first.tolist() == [[2.0] * 3] * 2
     session.close()
-
-
-def test_slots_do_not_overlap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaltools.runtime.process.shared_arrays._folders", lambda: [str(tmp_path)])
-    numbers = (TensorSpec("a", np.dtype("int16"), (3,)), TensorSpec("b", np.dtype("int64"), (50,)))
-    memory = SharedArrays.create(numbers, numbers[1:])
-    child = SharedArrays.attach(memory.path, numbers, numbers[1:])
-    assert memory.slots == child.slots > 1
-    sent = [
-        [np.full(spec.shape, 10 * slot + place, spec.dtype) for place, spec in enumerate((*numbers, numbers[1]))]
-        for slot in range(memory.slots)
-    ]
-    inputs = [memory.put_inputs(slot, arrays[:2]) for slot, arrays in enumerate(sent)]
-    outputs = [child.put_outputs(slot, arrays[2:]) for slot, arrays in enumerate(sent)]
-    for arrays, given, found in zip(sent, inputs, outputs, strict=True):
-        read = [*child.inputs(given), *memory.outputs(found)]
-        assert [array.tolist() for array in read] == [array.tolist() for array in arrays]
 
 
 @pytest.mark.parametrize("kind", [ConfigurationUnavailable, DelegateTookNothing, UsageError, ModelError])

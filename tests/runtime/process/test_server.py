@@ -50,10 +50,6 @@ def test_it_is_a_copy_of_the_command_and_says_nothing_a_second_time(tmp_path: Pa
     assert said_by(tmp_path, lines) == ["once", "True True"]
 
 
-def test_it_is_started_once(tmp_path: Path) -> None:
-    assert said_by(tmp_path, "start_server(); first = server(); start_server(); print(server() == first)") == ["True"]
-
-
 @pytest.mark.parametrize(
     "has",
     [

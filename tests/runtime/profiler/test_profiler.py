@@ -20,7 +20,7 @@ from evaltools.model.contents import read_contents
 from evaltools.runtime.compiled.source import source_of
 from evaltools.runtime.profiler import profiled_model
 from evaltools.runtime.profiler.opening import KNOWN_VERSIONS, profile_operators
-from evaltools.runtime.profiler.profiled_model import CallFailed, LiteRtLibrary, ProfiledModel
+from evaltools.runtime.profiler.profiled_model import LiteRtLibrary, ProfiledModel
 from evaltools.runtime.session import Array
 from tests import tflite_writer, tiny_models
 from tests.runtime.openers import model_of, opened
@@ -75,18 +75,11 @@ def test_with_builtin_kernels_the_operators_are_the_nodes_of_the_model(classifie
     assert [op.name for op in profile.ops] == [
         f"[{graph.tensors[node.outputs[0]].name}]:{node.index}" for node in graph.nodes
     ]
-    assert {op.calls_per_run for op in profile.ops} == {1}
-
-
-def test_each_run_has_its_times(classifier: ModelFile) -> None:
-    profile = profiled(classifier, "kernels=builtin", runs=7)
-    assert profile.runs == 7
-    assert {len(op.times_us) for op in profile.ops} == {7}
-    assert len(profile.invoke_us) == len(profile.plain_us) == 7
+    assert {(op.calls_per_run, len(op.times_us)) for op in profile.ops} == {(1, 4)}
+    assert len(profile.invoke_us) == len(profile.plain_us) == profile.runs == 4
     totals = run_totals_us(profile.ops)
     assert all(0 <= total <= whole for total, whole in zip(totals, profile.invoke_us, strict=True))
-    version = importlib.metadata.version("ai-edge-litert")
-    assert profile.runtime == f"CompiledModel of ai-edge-litert {version}"
+    assert profile.runtime == f"CompiledModel of ai-edge-litert {importlib.metadata.version('ai-edge-litert')}"
 
 
 def test_operators_of_xnnpack_are_of_the_nodes_that_the_interpreter_says_it_took(classifier: ModelFile) -> None:
@@ -196,13 +189,6 @@ def test_all_is_freed_and_what_was_made_last_first(classifier: ModelFile) -> Non
     assert library.freed == library.made[::-1]
 
 
-def test_what_was_made_before_a_failure_is_freed_as_well(classifier: ModelFile) -> None:
-    library = RecordingLibrary()
-    with pytest.raises(CallFailed, match="LiteRtCreateCompiledModel answered with status"):
-        ProfiledModel(library, source_of(classifier).loaded, "kernel_mode = 99\n")
-    assert [kind for kind, _ in library.freed] == ["Options", "Model", "Environment"]
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -254,11 +240,6 @@ def test_types_without_buffers_are_refused_by_name(tmp_path: Path) -> None:
     model = model_of(graph.to_bytes([words], [same]), tmp_path)
     with pytest.raises(ConfigurationUnavailable, match="no buffers for words of type string"):
         profile_operators(model, Configuration.from_text("c", ""), [], 1)
-
-
-def test_other_inputs_than_the_model_takes_are_refused(classifier: ModelFile) -> None:
-    with pytest.raises(ConfigurationUnavailable, match=r"got inputs \[\('float64', \(1, 2\)\)\], and the model takes"):
-        profile_operators(classifier, Configuration.from_text("c", ""), [np.zeros((1, 2))], 1)
 
 
 def test_an_operator_that_is_not_there_is_named(tmp_path: Path) -> None:
