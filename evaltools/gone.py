@@ -19,3 +19,21 @@ GONE: Final[Mapping[str, str]] = {
     "stop": "give --num_images=N --order=random, and evaltools power says how large N must be",
     "try_advice": "the line on what takes the time names the flags that would use idle cores; run once with them",
 }
+"""Flags of any command."""
+_ONE_MACHINE: Final = "a suite runs on one machine; give each machine a suite of fewer models"
+GONE_OF: Final[Mapping[str, Mapping[str, str]]] = {
+    "power": {"margin": "evaltools power is about examples in a random order"},
+    "suite": {
+        "executor": _ONE_MACHINE,
+        "operators": "evaltools locate says which operators of a model are supported and right",
+        "ray_address": _ONE_MACHINE,
+        "shard_count": _ONE_MACHINE,
+        "shard_index": _ONE_MACHINE,
+    },
+}
+"""Flags of one command, which other commands may have."""
+
+
+def instead_of(flag: str, command: str = "") -> str:
+    """What to do instead of a flag that is gone, from every command or from this one; empty for any other flag."""
+    return GONE_OF.get(command, {}).get(flag) or GONE.get(flag, "")

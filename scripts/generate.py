@@ -47,7 +47,7 @@ def benchmark_schema() -> bytes:
 
 def delegate_flags() -> bytes:
     """The reference page of delegate flags."""
-    from evaltools.cli.look.reference import reference_page
+    from evaltools.cli.delegates import reference_page
 
     return reference_page().encode()
 

@@ -152,12 +152,11 @@ def test_every_command_is_in_the_docs() -> None:
 def test_flags_in_the_docs_exist() -> None:
     from evaltools.benchmark import flags as benchmark_flags
     from evaltools.benchmark import kind as benchmark
-    from evaltools.cli.convert import command as convert
+    from evaltools.cli import convert, demo, doctor, inspect
     from evaltools.cli.device import clean as device_clean
     from evaltools.cli.device import list as device_list
     from evaltools.cli.judge import baseline, gate, power
-    from evaltools.cli.look import demo, doctor, inspect
-    from evaltools.cli.runs import capture, run_folders
+    from evaltools.cli.runs import capture, folders
     from evaltools.device.run import flags as device_run_flags
     from evaltools.locate.options import PARAMETERS as LOCATE
     from evaltools.suite.options import PARAMETERS as SUITE
@@ -179,7 +178,7 @@ def test_flags_in_the_docs_exist() -> None:
         *device_run_flags.PARAMETERS,
         *baseline.PARAMETERS,
         *capture.PARAMETERS,
-        run_folders.TRUST,
+        folders.TRUST,
         *LOCATE.values(),
         *SUITE.values(),
     )

@@ -10,13 +10,11 @@ from typing import Final
 import pytest
 
 from evaltools.benchmark import kind as benchmark
-from evaltools.cli.convert import command as convert
+from evaltools.cli import convert, delegates, demo, doctor, inspect
 from evaltools.cli.device import clean as device_clean
 from evaltools.cli.device import list as device_list
 from evaltools.cli.judge import baseline, gate, power
-from evaltools.cli.look import delegates, demo, doctor, inspect
-from evaltools.cli.runs import merge, resume
-from evaltools.cli.runs.run_folders import TRUST
+from evaltools.cli.runs.folders import RUN_DIR, RUN_DIRS, TRUST
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.device.run import flags as device_run_flags
 from evaltools.errors import DataError, UsageError
@@ -43,9 +41,9 @@ COMMANDS: Final[dict[str, Sequence[Parameter]]] = {
     "doctor": doctor.PARAMETERS,
     "gate": gate.PARAMETERS,
     "inspect": inspect.PARAMETERS,
-    "merge": (merge.RUN_DIRS, TRUST),
+    "merge": (RUN_DIRS, TRUST),
     "power": power.PARAMETERS,
-    "resume": (resume.RUN_DIR, TRUST),
+    "resume": (RUN_DIR, TRUST),
     "suite": list(suite.PARAMETERS.values()),
 }
 KNOWN: Final = {parameter.name: parameter for own in COMMANDS.values() for parameter in own}

@@ -124,13 +124,14 @@ def _dispatch(arguments: list[str]) -> int:
     name, rest = arguments[0], arguments[1:]
     task = task_of(name)
     if task is not None:
-        from evaltools.cli.evaluate import command
+        from evaltools.cli.evaluate import run_task
 
-        return command.run(task, rest)
+        return run_task(task, rest)
     if name not in COMMANDS:
         complain(f"evaltools: {name!r} is no command.{did_you_mean(name, command_names())}\n{_help_text()}")
         return USAGE
-    run: Callable[[list[str]], int] = importlib.import_module(f"evaltools.cli.{COMMANDS[name].module}").run
+    module, _, function = COMMANDS[name].target.partition(":")
+    run: Callable[[list[str]], int] = getattr(importlib.import_module(f"evaltools.cli.{module}"), function)
     return run(rest)
 
 
@@ -148,8 +149,8 @@ def _help_text() -> str:
         "usage: evaltools COMMAND --flag=value ...\n\n"
         "Does a delegate do the same job as the CPU, how fast, and can you prove it?\n\n"
         f"commands:\n{commands}\n\n"
-        "evaltools COMMAND --help lists the flags of a command; evaltools --version prints the version.\n"
-        "--debug shows where an error comes from.\n\n"
+        "evaltools COMMAND --help lists the flags of a command that most people need, --help=all every one.\n"
+        "evaltools --version prints the version; --debug shows where an error comes from.\n\n"
         f"exit codes:\n{EXIT_CODE_HELP}"
     )
 

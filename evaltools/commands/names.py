@@ -1,4 +1,4 @@
-"""The names of commands: every task is one, any other is one module in ``evaltools.cli`` plus one line here."""
+"""The names of commands: every task is one, any other is a function in ``evaltools.cli`` plus one line here."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from evaltools.task_kind import kind_names, tree_kinds
 
 
 class Command(NamedTuple):
-    """The module of a command in ``evaltools.cli``, and its summary."""
+    """The function of a command in ``evaltools.cli``, MODULE:FUNCTION, and its summary."""
 
-    module: str
+    target: str
     summary: str
 
 
 COMMANDS: Final = {
     "benchmark": Command(
-        "benchmark.command", "How fast: load, first run, steady state, memory, operators; many options in one run"
+        "benchmark:run", "How fast: load, first run, steady state, memory, operators; many options in one run"
     ),
-    "locate": Command("locate.command", "Which operator makes the difference, and why: cause, proof, smallest model"),
-    "suite": Command("suite.command", "Many models in many configurations: one table, one report, what changed since"),
+    "locate": Command("locate:run", "Which operator makes the difference, and why: cause, proof, smallest model"),
+    "suite": Command(
+        "suite.command:run", "Many models in many configurations: one table, one report, what changed since"
+    ),
     "run": Command(
-        "evaluate.own_task", "A task of your own: run FILE.py:NAME|FILE.yaml MODEL.tflite --option=value ..."
+        "evaluate:run_own_task", "A task of your own: run FILE.py:NAME|FILE.yaml MODEL.tflite --option=value ..."
     ),
-    "resume": Command("runs.resume", "Go on with an interrupted run, from the journal of its --run_dir"),
-    "merge": Command("runs.merge", "One result from the shards of a run"),
-    "capture": Command("runs.capture", "What a run that goes on does now: a trace of its work and its processes"),
-    "gate": Command("judge.gate", "Are the limits in gates.toml kept? For CI: JUnit, Markdown, exit code"),
-    "report": Command("report.command", "One page about results, to be forwarded: HTML without network, or Markdown"),
-    "inspect": Command("look.inspect", "What kind of model is this, which delegates fit, what do they take of it"),
-    "convert": Command(
-        "convert.command", "Ground truth from COCO, YOLO, VOC or ILSVRC files; results from logs of iOS"
-    ),
-    "baseline": Command("judge.baseline", "Keep what a release found, and hold later results against it"),
-    "power": Command("judge.power", "How many pictures do I need to see a drop of accuracy"),
-    "doctor": Command("look.doctor", "Which runtimes, delegates and tools work here, and what to do for the others"),
-    "device": Command("device.command", "Phones and boards over adb: what they are; any task there"),
-    "delegates": Command("look.delegates", "The delegates, their flags, and where each one runs"),
-    "demo": Command("look.demo", "The sample pictures and models that come with evaltools"),
+    "resume": Command("runs.folders:resume", "Go on with an interrupted run, from the journal of its --run_dir"),
+    "merge": Command("runs.folders:merge", "One result from the shards of a run"),
+    "capture": Command("runs.capture:run", "What a run that goes on does now: a trace of its work and its processes"),
+    "gate": Command("judge.gate:run", "Are the limits in gates.toml kept? For CI: JUnit, Markdown, exit code"),
+    "report": Command("report:run", "One page about results, to be forwarded: HTML without network, or Markdown"),
+    "inspect": Command("inspect:run", "What kind of model is this, which delegates fit, what do they take of it"),
+    "convert": Command("convert:run", "Ground truth from COCO, YOLO, VOC or ILSVRC files; results from logs of iOS"),
+    "baseline": Command("judge.baseline:run", "Keep what a release found, and hold later results against it"),
+    "power": Command("judge.power:run", "How many pictures do I need to see a drop of accuracy"),
+    "doctor": Command("doctor:run", "Which runtimes, delegates and tools work here, and what to do for the others"),
+    "device": Command("device.command:run", "Phones and boards over adb: what they are; any task there"),
+    "delegates": Command("delegates:run", "The delegates, their flags, and where each one runs"),
+    "demo": Command("demo:run", "The sample pictures and models that come with evaltools"),
 }
 
 

@@ -6,7 +6,6 @@ The configurations are the command line's own, and those of ``--sweep``, ``--con
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
@@ -16,21 +15,16 @@ from typing import Any, Final, NoReturn
 
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration, configurations_from_yaml
 from evaltools.errors import UsageError
-from evaltools.gone import GONE
-from evaltools.parameter import BOOLEANS, Parameter, Value, did_you_mean, format_value, split_flag
+from evaltools.gone import instead_of
+from evaltools.parameter import BOOLEANS, Parameter, Value, did_you_mean, split_flag
 from evaltools.request import Options, Values, require_apart
-from evaltools.request.common_flags import MOST_LISTED, common_groups, summary_of, where_the_others_are, whole_help
+from evaltools.request.help import MOST_LISTED, described, in_paragraphs, short_help
 from evaltools.request.sweep import sweep_configurations
 from evaltools.text import columns_of, wrapped
 
 TEST_NAME: Final = "test"
 _HERE: Final = Path()
-
-_LONG_LINE: Final = 100
 HELP_OF_ALL: Final = "--help=all"
-_PLACE_OF_SUMMARIES: Final = 36
-_WIDTH_IN_PIPES: Final = 120
-_MOST_LINES: Final = 120
 
 
 class GivenFlags(Values, frozen=True):
@@ -138,12 +132,12 @@ def parse_flags(
     by_name = {name: parameter for parameter in parameters.values() for name in parameter.names} | parameters
     columns = columns_of(sys.stdout)
     if HELP_OF_ALL not in arguments and len(parameters) > MOST_LISTED and _asks_for_help(arguments):
-        print(_short_help(command, description, groups, columns))
+        print(short_help(command, description, groups, columns))
         raise SystemExit(0)
     parser = _Parser(
         prog=f"evaltools {command}",
         usage=f"evaltools {command} --flag=value ...",
-        description=wrapped(description if columns is None else _in_paragraphs(description), columns),
+        description=wrapped(description if columns is None else in_paragraphs(description), columns),
         epilog=wrapped(epilog, columns),
         formatter_class=argparse.RawDescriptionHelpFormatter if columns is None else _TerminalHelp,
         allow_abbrev=False,
@@ -159,7 +153,7 @@ def parse_flags(
     positional = next((parameter.name for parameter in parameters.values() if parameter.positional), None)
     for word in others:
         if positional is None or word.startswith("-") or word.partition("=")[0].replace("-", "_") in by_name:
-            raise UsageError(_unknown_flag(word, by_name))
+            raise UsageError(_unknown_flag(word, by_name, command.partition(" ")[0]))
     flags = GivenFlags((*((str(positional), word) for word in others), *known.given), parameters)
     if is_whole:
         flags.refuse_without_effect()
@@ -171,52 +165,12 @@ def _asks_for_help(words: Sequence[str]) -> bool:
     return any(word in ("--help", "-h") for word in words)
 
 
-def _short_help(command: str, description: str, groups: Mapping[str, Sequence[Parameter]], columns: int | None) -> str:
-    """The flags that most people need: with all that is known of each, else with a sentence, else with a line of it."""
-    listed = common_groups(groups)
-    width = columns or _WIDTH_IN_PIPES
-    for summary, lines_each in ((whole_help, None), (summary_of, None), (summary_of, 1)):
-        lines = [f"usage: evaltools {command} --flag=value ...", "", wrapped(_in_paragraphs(description), width)]
-        for title, group in listed.items():
-            lines += ["", f"{title}:"]
-            for parameter in group:
-                lines += _summary_lines(parameter, summary(parameter), width, lines_each)
-        text = "\n".join([*lines, "", wrapped(where_the_others_are(groups, listed), width)])
-        if len(text.splitlines()) <= _MOST_LINES:
-            break
-    return text
-
-
-def _summary_lines(parameter: Parameter, summary: str, width: int, most: int | None) -> list[str]:
-    """The name of a flag, and what is said of it in at most so many lines."""
-    indent = " " * _PLACE_OF_SUMMARIES
-    name = f"  --{', --'.join(parameter.names)}".ljust(_PLACE_OF_SUMMARIES)
-    is_long = not name.endswith(" ")
-    text = textwrap.wrap(
-        summary,
-        width - len(indent),
-        max_lines=most,
-        placeholder=" ...",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    first = [name, indent + text[0]] if is_long else [name + text[0]]
-    return [*first, *(indent + line for line in text[1:])]
-
-
-def _in_paragraphs(text: str) -> str:
-    """The text with lines joined that were only broken to fit into the source: the long ones."""
-    return re.sub(rf"(?m)^(.{{{_LONG_LINE},}})\n(?=\S)", r"\1 ", text)
-
-
 def _add(section: Any, parameter: Parameter, names: Sequence[str]) -> None:
-    default = "" if parameter.given_counts else format_value(parameter.default)
-    help_text = parameter.help.replace("%", "%%") + (f" Default: {default}." if default else "")
-    metavar = "|".join(format_value(choice) for choice in parameter.choices if choice != "") or parameter.type.upper()
+    choices, meaning = described(parameter)
     optional = {"nargs": "?", "const": "true"} if parameter.type == "bool" else {}
     section.add_argument(
         *(f"--{name}" for name in names), dest=parameter.name, action=_Collect, default=argparse.SUPPRESS,
-        metavar=metavar, help=help_text, **optional,
+        metavar=choices or parameter.type.upper(), help=meaning.replace("%", "%%"), **optional,
     )  # fmt: skip
 
 
@@ -247,12 +201,12 @@ def _normalise(word: str, parameters: Mapping[str, Parameter]) -> str:
         return word
 
 
-def _unknown_flag(word: str, parameters: Mapping[str, Parameter]) -> str:
+def _unknown_flag(word: str, parameters: Mapping[str, Parameter], command: str) -> str:
     if not word.startswith("-"):
         return f"{word!r} is no flag; everything is given as --name=value"
     name = word.lstrip("-").partition("=")[0].replace("-", "_")
-    if name in GONE:
-        return f"--{name} is gone: {GONE[name]}"
+    if instead := instead_of(name, command):
+        return f"--{name} is gone: {instead}"
     if not word.startswith("--") and name in parameters:
         return f"{word}: flags start with two dashes: -{word}"
     nearest = did_you_mean(name, parameters).replace("mean ", "mean --")

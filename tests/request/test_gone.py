@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaltools.errors import UsageError
-from evaltools.gone import GONE
+from evaltools.gone import GONE, GONE_OF
 from evaltools.request.flags import parse_flags
 
 
@@ -14,6 +14,16 @@ def test_a_flag_that_is_gone_is_refused_with_what_to_do_instead(name: str, inste
     with pytest.raises(UsageError) as refused:
         parse_flags("imagenet", "", "", {"flags": ()}, [f"--{name}=x"])
     assert f"--{name} is gone: {instead}" in str(refused.value)
+
+
+@pytest.mark.parametrize("command", GONE_OF)
+def test_a_flag_that_is_gone_from_one_command_is_refused_there_alone(command: str) -> None:
+    for name, instead in GONE_OF[command].items():
+        with pytest.raises(UsageError, match="is gone") as refused:
+            parse_flags(f"{command} X", "", "", {"flags": ()}, [f"--{name}=x"])
+        assert instead in str(refused.value)
+        with pytest.raises(UsageError, match="no such flag"):
+            parse_flags("imagenet", "", "", {"flags": ()}, [f"--{name}=x"])
 
 
 def test_they_are_sorted() -> None:

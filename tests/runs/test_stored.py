@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from evaltools.cli.runs import resume
-from evaltools.cli.runs.run_folders import read_given
+from evaltools.cli.runs.folders import read_given, resume
 from evaltools.engine.journal import JOURNAL_NAME, Finished, TaskJournal, open_journal
 from evaltools.engine.run_folder import IDENTITY as IDENTITY_FACT
 from evaltools.engine.run_folder import REQUEST, RunIdentity, encode, request_facts
@@ -76,7 +75,7 @@ def test_flags_that_change_figures_are_refused_with_those_that_may_be_given(word
 )
 def test_a_folder_is_given_and_flags_anew_with_two_dashes(words: list[str], message: str) -> None:
     with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
-        resume.run(words)
+        resume(words)
 
 
 def test_a_flag_that_does_not_exist_is_refused_with_the_nearest() -> None:

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
 
-from evaltools.cli.benchmark.files import written_whole
-from evaltools.cli.benchmark.run import exit_code_of
-from evaltools.cli.evaluate.carry_out import carry_out
-from evaltools.cli.evaluate.output import has_native_lines, write_and_show, write_report
-from evaltools.cli.evaluate.terminal import Terminal
+from evaltools.cli.benchmark import contents_of, exit_code_of, written_whole
+from evaltools.cli.carry_out import Terminal, carry_out, has_native_lines, write_and_show
 from evaltools.cli.shared.interrupts import interrupts_restored
+from evaltools.cli.shared.outputs import planned_outputs, write_outputs, write_report
 from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.run.benchmark import measure_on_devices, read_device_benchmark
 from evaltools.device.run.evaluation import parts_on_devices
 from evaltools.device.run.flags import DeviceFlags
 from evaltools.device.run.native_evaluation import evaluate_native, require_binary
-from evaltools.errors import OutputError
 from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN, OK
-from evaltools.report.files.benchmark_trace import trace_json
 from evaltools.report.files.evaluation import planned_files, planned_report
-from evaltools.report.files.output_file import require_output_file, write_file
-from evaltools.report.files.plot import plot_benchmark, require_plot
 from evaltools.report.page.content.sources import Sources
-from evaltools.report.page.file import measured_page, require_page_file
 from evaltools.report.tables.benchmark import print_benchmark
 from evaltools.report.tables.device import print_device_run
 from evaltools.report.tables.evaluation import print_configurations
 from evaltools.request import Request
 from evaltools.result.benchmark import BenchmarkResult
-from evaltools.result.json_file import encode_json
 from evaltools.tasks.native.command import refuse_options
 from evaltools.tasks.native.inputs import prepare_native
 from evaltools.tasks.shared.kind import evaluation_kind
@@ -74,7 +66,7 @@ def benchmark_on_devices(asked: Request, flags: DeviceFlags) -> int:
     """Benchmark on every device, print, write; returns the exit code."""
     console = make_console()
     wanted = read_device_benchmark(asked, flags)
-    files = _benchmark_files(asked)
+    files = planned_outputs(asked.options, written_whole(), asked.files_read)
     with interrupts_restored():
         found = measure_on_devices(wanted, console)
         if not _show_benchmark(found.result, found.printed, files, console, asked.options.is_on("quiet")):
@@ -82,20 +74,6 @@ def benchmark_on_devices(asked: Request, flags: DeviceFlags) -> int:
     if not found.are_all:
         return NOT_MEASURED
     return exit_code_of(found.result, wanted.request) if found.code is None else found.code
-
-
-def _benchmark_files(asked: Request) -> dict[str, Path]:
-    """The files to write, by flag, checked before anything is measured; raises :class:`UsageError`."""
-    flags = asked.options
-    files = {name: path for name in written_whole() if (path := flags.path(name)) is not None}
-    read = asked.files_read
-    for name, path in files.items():
-        require_output_file(path, f"--{name}", read)
-    if "plot" in files:
-        require_plot(files["plot"])
-    if "report" in files:
-        require_page_file(files["report"], "--report")
-    return files
 
 
 def _show_benchmark(
@@ -108,19 +86,10 @@ def _show_benchmark(
             continue
         heading = f"INFO: Device: {serial}\n" if len(printed) > 1 else ""
         is_written = say(heading + text.rstrip("\n")) and is_written
-    makers: dict[str, Callable[[], bytes]] = {
-        "output_file_path": lambda: encode_json(result),
-        "trace": lambda: trace_json(result),
-        "plot": lambda: plot_benchmark(result, files["plot"]),
-        "report": lambda: measured_page(Sources(benchmarks={"benchmark": result}), files["report"]),
-    }
     print_benchmark(result, console, is_quiet)
     if result.device_run is not None:
         print_device_run(result.device_run, console)
-    for name, path in files.items():
-        try:
-            write_file(path, makers[name]())
-        except OutputError as error:
-            console.print(f"evaltools: {error}", style="bold red")
-            is_written = False
-    return is_written
+    not_written = write_outputs(files, contents_of(result, files))
+    for error in not_written:
+        console.print(f"evaltools: {error}", style="bold red")
+    return is_written and not not_written

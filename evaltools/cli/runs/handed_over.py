@@ -67,7 +67,7 @@ def carry_out(request: Request, with_stdin: bool = False, is_part: bool = False)
 
         return carry_out_on_devices(request)
     if request.task == BENCHMARK.name:
-        from evaltools.cli.benchmark.run import benchmark
+        from evaltools.cli.benchmark import benchmark
 
         return benchmark(request)
     if request.task == SUITE.name:
@@ -75,14 +75,14 @@ def carry_out(request: Request, with_stdin: bool = False, is_part: bool = False)
 
         return suite(request)
     if request.task == LOCATE.name:
-        from evaltools.cli.locate.run import locate_and_print
+        from evaltools.cli.locate import locate_and_print
 
         return locate_and_print(request)
     if is_part:
-        from evaltools.cli.evaluate.record import record_part
+        from evaltools.cli.carry_out import record_part
 
         return record_part(request)
-    from evaltools.cli.evaluate.carry_out import carry_out as evaluate
+    from evaltools.cli.carry_out import carry_out as evaluate
 
     return evaluate(request).exit_code
 

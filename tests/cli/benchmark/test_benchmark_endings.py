@@ -44,7 +44,7 @@ sys.exit(main(sys.argv[1:]))
 """
 INTERRUPTED_AFTER_THE_SUMMARY = """
 import os, signal, sys
-from evaltools.cli.benchmark.lines import NativeLines
+from evaltools.cli.benchmark_native import NativeLines
 from evaltools.cli.main import main
 summary = NativeLines.summary
 def interrupted(lines, rows):

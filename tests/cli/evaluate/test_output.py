@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from evaltools.cli.evaluate import output
-from evaltools.cli.evaluate.output import has_native_lines
+from evaltools.cli import carry_out
+from evaltools.cli.carry_out import has_native_lines
 from tests.requests import request_of
 from tests.results import configuration, result
 
@@ -19,7 +19,7 @@ def test_a_program_that_reads_stdout_always_gets_them() -> None:
 
 
 def test_on_a_terminal_they_are_those_of_one_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "stdout_is_terminal", lambda: True)
+    monkeypatch.setattr(carry_out, "stdout_is_terminal", lambda: True)
     plain, quiet, native = (
         request_of("imagenet", *flags).options for flags in ((), ("--quiet",), ("--compat=native",))
     )

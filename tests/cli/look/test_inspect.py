@@ -86,10 +86,11 @@ def test_what_is_no_model_is_refused_without_a_traceback(tmp_path: Path, kind: s
     [
         ([], "missing: the model. Give evaltools inspect MODEL.tflite"),
         (["a.tflite", "--output_file_path=out.pb"], "the findings are JSON; give a name that ends in .json"),
-        (["a.json", "--output_file_path=./a.json"], "would overwrite the model; give another name"),
+        (["a.json", "--output_file_path=./a.json"], "would overwrite an input"),
     ],
 )
 def test_what_is_typed_wrong_is_named(tmp_path: Path, arguments: list[str], message: str) -> None:
+    (tmp_path / "a.json").write_text("a model by another name")
     completed = inspect(*arguments, cwd=tmp_path)
     assert (completed.code, completed.out) == (2, "")
     assert message in completed.err

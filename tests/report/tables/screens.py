@@ -15,8 +15,8 @@ from typing import Final
 from msgspec.structs import replace
 from rich.console import Console
 
+from evaltools.cli.demo import NEXT_STEPS
 from evaltools.cli.judge.baseline_run import print_comparison
-from evaltools.cli.look.demo import NEXT_STEPS
 from evaltools.cli.shared.terminal import make_console
 from evaltools.gates.baseline import make_baseline
 from evaltools.gates.baseline_diff import compare_with_baseline

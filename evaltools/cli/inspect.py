@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import Final
 
+from evaltools.cli.shared.outputs import planned_outputs
+from evaltools.cli.shared.streams import say
 from evaltools.errors import UsageError
+from evaltools.exit_codes import NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
+from evaltools.report.files.output_file import write_file
 from evaltools.request.flags import parse_flags
 from evaltools.tasks.shared.options import MODEL_FILE
 
@@ -32,10 +38,18 @@ exit codes:
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command; returns the exit code."""
-    flags = parse_flags("inspect", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments)
+    """Inspect the model, print what was found to stdout, write the JSON file; returns the exit code."""
+    flags = parse_flags("inspect", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments).options()
     if not flags.text("model_file"):
         raise UsageError("missing: the model. Give evaltools inspect MODEL.tflite; see evaltools inspect --help")
-    from evaltools.cli.look.inspect_run import inspect
+    from evaltools.cli.shared.terminal import text_for_stdout
+    from evaltools.report.tables.inspection import print_inspection
+    from evaltools.result.json_file import encode_json
+    from evaltools.tasks.inspection.task import inspect_model
 
-    return inspect(flags)
+    model = Path(flags.text("model_file"))
+    files = planned_outputs(flags, ["output_file_path"], [model], "the findings are")
+    inspection = inspect_model(model, flags.is_on("run"))
+    for path in files.values():
+        write_file(path, encode_json(inspection))
+    return OK if say(text_for_stdout(partial(print_inspection, inspection))) else NOT_WRITTEN

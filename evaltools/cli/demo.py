@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from evaltools import exit_codes
-from evaltools.cli.evaluate import command as evaluate
+from evaltools.cli.evaluate import run_task
 from evaltools.cli.shared.streams import complain
 from evaltools.datasets import sample
 from evaltools.errors import UsageError
@@ -61,7 +61,7 @@ def run(arguments: list[str]) -> int:
         command = [*step.arguments, *configurations]
         complain(f"\n$ evaltools {step.task.replace('_', '-')} {shlex.join(command)}")
         with contextlib.redirect_stdout(io.StringIO()):
-            code = evaluate.run(step.task, command)
+            code = run_task(step.task, command)
         if code not in (exit_codes.OK, exit_codes.NOT_MEASURED):
             return code
     complain(NEXT_STEPS)

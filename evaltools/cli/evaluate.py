@@ -1,36 +1,54 @@
-"""``evaltools TASK``: flags become a request, which is carried out; whatever the task."""
+"""``evaltools TASK`` and ``evaltools run``: flags become a request, which is carried out; whatever the task."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from evaltools.cli.shared.streams import complain
 from evaltools.commands.evaluation import command_of, flags_of_words
+from evaltools.errors import UsageError
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags
 from evaltools.tasks.shared.kind import evaluation_kind
 from evaltools.tasks.shared.options import MODEL_FILE
 
+_USAGE_OF_RUN: Final = """\
+usage: evaltools run FILE.py:NAME|FILE.yaml MODEL.tflite --option=value ...
 
-def run(task: str, arguments: Sequence[str]) -> int:
+A task of your own. NAME is a function with @evaltools.task in FILE.py; its parameters are the options. FILE.yaml states
+a task without code. An installed task needs its name alone. evaltools run FILE.py:NAME --help lists all options."""
+
+
+def run_own_task(arguments: list[str]) -> int:
+    """Run ``evaltools run TASK``, with the options that the task declares; returns the exit code."""
+    if arguments[:1] in (["--help"], ["--help=all"], ["-h"]):
+        print(_USAGE_OF_RUN)
+        return 0
+    if not arguments or arguments[0].startswith("-"):
+        raise UsageError("which task? Write evaltools run FILE.py:NAME MODEL.tflite --option=value ..., or FILE.yaml")
+    return run_task(arguments[0], arguments[1:])
+
+
+def run_task(task: str, arguments: Sequence[str]) -> int:
     """Run the command of a task; returns the exit code."""
     kind = evaluation_kind(task)
     flags = flags_of_words(kind, arguments)
     command = command_of(kind, arguments)
     if len(flags.texts(MODEL_FILE.name)) > 1:
-        from evaltools.cli.evaluate.several import PLOT_FLAG, REPORT_FLAG, carry_out_each, flags_of_models
+        from evaltools.cli.several_models import carry_out_each, flags_of_models
 
         of_models = flags_of_models(flags, MODEL_FILE.name)
         requests = {name: kind.request_of_flags(own, command) for name, own in of_models.items()}
         for name, one in requests.items():
             _say_what_was_found(of_models[name], one)
-        return carry_out_each(requests, flags.path(PLOT_FLAG), flags.path(REPORT_FLAG))
+        return carry_out_each(requests, flags.options(leave_out=(MODEL_FILE.name,)))
     request = kind.request_of_flags(flags, command)
     _say_what_was_found(flags, request)
     from evaltools.runtime.process.server import start_server
 
     start_server()
-    from evaltools.cli.evaluate.carry_out import carry_out
+    from evaltools.cli.carry_out import carry_out
 
     return carry_out(request).exit_code
 

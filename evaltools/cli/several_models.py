@@ -10,24 +10,22 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools import exit_codes
-from evaltools.cli.evaluate.carry_out import carry_out
-from evaltools.cli.evaluate.output import print_to_stdout, write_report
+from evaltools.cli.carry_out import carry_out, print_to_stdout
+from evaltools.cli.shared.outputs import planned_outputs, write_outputs
 from evaltools.cli.shared.streams import complain, stdout_is_terminal
 from evaltools.cli.shared.terminal import make_console
-from evaltools.errors import EvaltoolsError, OutputError, UsageError
-from evaltools.report.files.evaluation import PLOT, files_read, require_report
-from evaltools.report.files.output_file import require_output_file, write_measured
-from evaltools.report.files.plot import plot_models, require_plot
+from evaltools.errors import EvaltoolsError, UsageError
+from evaltools.report.files.evaluation import files_read
+from evaltools.report.files.plot import plot_models
 from evaltools.report.page.content.sources import Sources
+from evaltools.report.page.file import measured_page
 from evaltools.report.tables.benchmark import model_names
 from evaltools.report.tables.models import print_models
-from evaltools.request import Request
+from evaltools.request import Options, Request
 from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import EvaluationResult
 
-PLOT_FLAG: Final = "plot"
-REPORT_FLAG: Final = "report"
-_TOGETHER: Final = (PLOT_FLAG, REPORT_FLAG)
+_TOGETHER: Final = ("plot", "report")
 """Flags of files about all models."""
 _WORST_FIRST: Final = (
     exit_codes.INTERRUPTED,
@@ -69,18 +67,14 @@ def _with_name(path: Path, name: str) -> str:
     return str(path.with_name(f"{path.stem}.{safe_name}{path.suffix}"))
 
 
-def carry_out_each(requests: Mapping[str, Request], plot: Path | None = None, page: Path | None = None) -> int:
-    """Evaluate one model after the other, show a table of all, draw and report it; returns the worst of the exit codes.
+def carry_out_each(requests: Mapping[str, Request], options: Options) -> int:
+    """Evaluate one model after the other, show a table of all, draw and report it as the options of all say.
 
-    A model that cannot be evaluated costs no other one.
+    Returns the worst of the exit codes: a model that cannot be evaluated costs no other one.
     """
     console = make_console()
     read = [path for each in requests.values() for path in files_read(each, ())]
-    if plot is not None:
-        require_plot(plot)
-        require_output_file(plot, f"--{PLOT_FLAG}", read)
-    if page is not None:
-        require_report(page, read)
+    files = planned_outputs(options, _TOGETHER, read)
     results: dict[str, EvaluationResult] = {}
     sources: dict[str, Sources] = {}
     codes = []
@@ -106,10 +100,11 @@ def carry_out_each(requests: Mapping[str, Request], plot: Path | None = None, pa
     if results:
         console.print()
         print_models(results, console)
-        not_written: list[OutputError] = []
-        if plot is not None:
-            not_written = write_measured({PLOT: plot_models(results, plot)}, {PLOT: plot}, console)
-        not_written += write_report(page, _all_of(sources))
+        contents = {
+            "plot": lambda: plot_models(results, files["plot"]),
+            "report": lambda: measured_page(_all_of(sources), files["report"]),
+        }
+        not_written = write_outputs(files, contents)
         for problem in not_written:
             complain(f"evaltools: {problem}")
         codes += [exit_codes.NOT_WRITTEN] * len(not_written)

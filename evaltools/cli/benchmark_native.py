@@ -1,10 +1,12 @@
-"""The native tool's log lines during a benchmark, and the progress that a person sees instead."""
+"""What a benchmark prints and writes as the native tool does, and the progress that a person sees instead."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
@@ -15,6 +17,7 @@ from evaltools.benchmark.request import BenchmarkOptions, BenchmarkRequest, Cand
 from evaltools.cli.shared.interrupts import ignore_interrupts
 from evaltools.cli.shared.streams import say, stdout_is_terminal
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
+from evaltools.errors import OutputError, UsageError
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.native.lines.benchmark import (
     delegation_lines,
@@ -22,23 +25,32 @@ from evaltools.native.lines.benchmark import (
     loaded_line,
     memory_lines,
     model_size_line,
+    native_benchmark_proto,
     performance_options_line,
     running_line,
+    saved_lines,
     signature_line,
     starting_lines,
     stat_lines,
     summary_lines,
     timings_line,
 )
-from evaltools.native.lines.profile_report import profile_report
+from evaltools.native.lines.profile_report import CSV, profile_file, profile_report
 from evaltools.native.lines.stat_line import stat_figures
 from evaltools.parameter import Parameter, Value, split_flag
+from evaltools.report.files.evaluation import file_per_configuration
+from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.tables.benchmark import model_names
 from evaltools.report.tables.evaluation import describe_configuration
-from evaltools.request import Options
-from evaltools.result.benchmark import BenchmarkRow, Phase, Round
-from evaltools.runtime.session import Opening
+from evaltools.request import Options, Request, require_apart
+from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Phase, Round
+from evaltools.runtime.session import Array, Opening
 from evaltools.text import printable
+
+_PROTOS: Final = "result_file_path"
+_OUTPUTS: Final = "output_filepath"
+_PROFILES: Final = "op_profiling_output_file"
+_CSV_PROFILES: Final = "profiling_output_csv_file"
 
 
 class NativeLines(Watcher):
@@ -130,7 +142,7 @@ class NativeLines(Watcher):
 
     def profiled(self, profile: OpProfile, opening: Opening) -> None:
         """Print the operators, unless they are to be written to a file."""
-        if "op_profiling_output_file" in self._flags or "profiling_output_csv_file" in self._flags:
+        if _PROFILES in self._flags or _CSV_PROFILES in self._flags:
             return
         report = profile_report(profile, opening, self._flags.text("op_profiling_output_mode"))
         self._say(f"INFO: {report}")
@@ -216,3 +228,79 @@ def _configuration_flags(configuration: Configuration) -> list[tuple[Parameter, 
         parameter = CONFIGURATION_PARAMETERS[name]
         found.append((parameter, parameter.parse(text)))
     return found
+
+
+class NativeFiles(Struct, frozen=True):
+    """The files of the native tool's flags: one for each row, by flag.
+
+    ``input_bytes`` is the size of each model's inputs.
+    """
+
+    paths: Mapping[str, Sequence[Path]]
+    input_bytes: Sequence[int]
+    profile_mode: str
+
+    @classmethod
+    def planned(cls, asked: Request, request: BenchmarkRequest, others: Mapping[str, Path]) -> NativeFiles:
+        """Check every file, also that none is one of the ``others``; raises :class:`UsageError`."""
+        flags = asked.options
+        if _PROFILES in flags and _CSV_PROFILES in flags:
+            raise UsageError(f"--{_PROFILES} and --{_CSV_PROFILES} both name a file for the operators' times; keep one")
+        labels = _labels(request)
+        paths = {
+            each.name: list(file_per_configuration(path, labels).values())
+            for each in benchmark_flags.PARAMETERS
+            if each.role == "output_file" and (path := flags.path(each.name)) is not None
+        }
+        written = [(name, path) for name, several in paths.items() for path in several]
+        require_apart((f"--{name}", path) for name, path in [*others.items(), *written])
+        for name, path in written:
+            require_output_file(path, f"--{name}", asked.files_read)
+        input_bytes = [sum(array.nbytes for array in values) for values in request.inputs]
+        mode = CSV if _CSV_PROFILES in flags else flags.text("op_profiling_output_mode")
+        return cls(paths, input_bytes, mode)
+
+    def write(
+        self, result: BenchmarkResult, outputs: Sequence[tuple[Array, ...] | None], lines: NativeLines
+    ) -> list[OutputError]:
+        """Write what was measured; returns what could not be written."""
+        not_written = []
+        for flag, paths in self.paths.items():
+            for path, row, values in zip(paths, result.rows, outputs, strict=True):
+                content = self._content(flag, result, row, values)
+                if content is None:
+                    continue
+                try:
+                    write_file(path, content)
+                except OutputError as error:
+                    not_written.append(error)
+                    continue
+                if flag == _PROTOS:
+                    lines.text(saved_lines(path))
+        return not_written
+
+    def _content(
+        self, flag: str, result: BenchmarkResult, row: BenchmarkRow, values: tuple[Array, ...] | None
+    ) -> bytes | None:
+        """The content of a row's file; None where there is nothing to write."""
+        if flag == _OUTPUTS:
+            return None if values is None else b"".join(array.tobytes() for array in values)
+        if row.status == "failed":
+            return None
+        if flag == _PROTOS:
+            size = result.models[row.model].size_bytes
+            return native_benchmark_proto(row, size, self.input_bytes[row.model])
+        if row.profile is None:
+            return None
+        return profile_file(row.profile, row.rounds[-1].opening, self.profile_mode)
+
+
+def _labels(request: BenchmarkRequest) -> list[str]:
+    """A label for each row, to be put into a file's name; no two are alike."""
+    several = len(request.models) > 1
+    return [
+        f"{candidate.model_number} {candidate.model.path.stem} {candidate.configuration.name}"
+        if several
+        else candidate.configuration.name
+        for candidate in request.candidates
+    ]

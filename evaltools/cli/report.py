@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
+from evaltools.cli.shared.streams import complain
 from evaltools.errors import UsageError
+from evaltools.exit_codes import OK
 from evaltools.parameter import Parameter
+from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.request.flags import parse_flags
+
+if TYPE_CHECKING:
+    from evaltools.report.page.content.sources import Sources
 
 DESCRIPTION: Final = """\
 One page about results: the same or not, how sure, how fast, did it run, what to do next; then proof, accuracy,
@@ -40,14 +47,36 @@ _USAGE: Final = "report RESULT.json ... --output=FILE.html"
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command; returns the exit code."""
+    """Write a page about result files; returns the exit code."""
     flags = parse_flags(_USAGE, DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments)
-    results = flags.texts("result")
-    output = flags.path("output_file_path")
-    if not results:
+    files = [Path(word) for word in flags.texts("result")]
+    output, images = flags.path("output_file_path"), flags.path("images")
+    if not files:
         raise UsageError(f"which result? Write evaltools {_USAGE}")
     if output is None:
         raise UsageError(f"missing: where to write the page. Write evaltools {_USAGE}")
-    from evaltools.cli.report.run import report
+    from evaltools.report.page.file import page_file, require_page_file
+    from evaltools.report.page.from_files import read_sources
 
-    return report(results, output, flags.path("images"))
+    require_page_file(output, "--output")
+    require_output_file(output, "--output", files)
+    if images is not None and not images.is_dir():
+        raise UsageError(f"--images={images}: no such folder; give the one with the pictures, or leave it out")
+    sources = read_sources(files)
+    _require_content(sources)
+    content = page_file(sources, output, images)
+    write_file(output, content)
+    complain(f"{output} written ({len(content) / 1e6:.2f} MB)")
+    return OK
+
+
+def _require_content(sources: Sources) -> None:
+    """Raise :class:`UsageError` for baselines that have nothing of the same model and examples beside them."""
+    from evaltools.report.page.make import histories_in
+
+    if sources.count or not sources.baselines or any(len(history.releases) > 1 for history in histories_in(sources)):
+        return
+    raise UsageError(
+        "a baseline alone is no page; give a result beside it, or another baseline of "
+        f"{sources.baselines[0].about} on the same examples, which are told over time"
+    )

@@ -1,0 +1,108 @@
+"""``evaltools benchmark``: how fast a model is with each configuration, and what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from evaltools import exit_codes
+from evaltools.benchmark import flags as benchmark_flags
+from evaltools.benchmark.kind import GROUPS, request_of_flags
+from evaltools.request import Request
+from evaltools.request.flags import parse_flags
+
+if TYPE_CHECKING:
+    from evaltools.benchmark.request import BenchmarkRequest
+    from evaltools.result.benchmark import BenchmarkResult
+
+EXIT_CODES: Final = """\
+  0    everything asked for was measured
+  2    a flag or a file is wrong; nothing was measured
+  3    a configuration failed, or no operators could be profiled
+  4    runs of a configuration failed
+  5    a file, or stdout, could not be written
+  130  interrupted; finished rounds are in the files"""
+DESCRIPTION: Final = """\
+How fast a model is: load, first run, warm-up, steady state, memory, operators; any number of configurations in turns,
+each in processes of its own.
+stdout: the lines of benchmark_model, of a single configuration. stderr: what ran, a table sorted by latency, what was
+not quiet."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command; returns the exit code."""
+    benchmark_flags.refuse_native_flags(arguments)
+    flags = parse_flags("benchmark MODEL.tflite", DESCRIPTION, f"exit codes:\n{EXIT_CODES}", GROUPS, arguments)
+    return benchmark(request_of_flags(flags, ["evaltools", "benchmark", *arguments]))
+
+
+def benchmark(asked: Request) -> int:
+    """Measure, print, write; returns the exit code."""
+    from evaltools.benchmark.accuracy import accuracies_of
+    from evaltools.benchmark.request import read_request
+    from evaltools.benchmark.run import measure_benchmark
+    from evaltools.cli.benchmark_native import NativeFiles, NativeLines
+    from evaltools.cli.shared.interrupts import interrupts_restored
+    from evaltools.cli.shared.outputs import planned_outputs, write_outputs
+    from evaltools.cli.shared.terminal import make_console
+    from evaltools.report.tables.benchmark import print_benchmark
+
+    console, flags = make_console(), asked.options
+    request = read_request(asked)
+    accuracies_of(flags, request)
+    files = planned_outputs(flags, written_whole(), asked.files_read)
+    native_files = NativeFiles.planned(asked, request, files)
+    lines = NativeLines(flags, request, console)
+    with interrupts_restored(), closing(lines):
+        lines.start()
+        result, outputs = measure_benchmark(asked, request, lines)
+        lines.summary(result.rows)
+        not_written = native_files.write(result, outputs, lines)
+        contents = {**contents_of(result, files), "native_lines": lambda: lines.content}
+        not_written += write_outputs(files, contents)
+        print_benchmark(result, console, is_quiet=flags.is_on("quiet"))
+    for error in not_written:
+        console.print(f"evaltools: {error}", style="bold red")
+    if result.stopped:
+        console.print("interrupted; the figures are those of the rounds finished until then", style="bold red")
+    if not lines.is_written:
+        console.print("evaltools: stdout cannot be written", style="bold red")
+    if not_written or not lines.is_written:
+        return exit_codes.NOT_WRITTEN
+    return exit_code_of(result, request)
+
+
+def written_whole() -> list[str]:
+    """The flags of files that hold all rows together."""
+    return [parameter.name for parameter in benchmark_flags.BEYOND if parameter.role == "output_file"]
+
+
+def contents_of(result: BenchmarkResult, files: Mapping[str, Path]) -> dict[str, Callable[[], bytes]]:
+    """What makes the content of each file about a whole result, by flag."""
+    from evaltools.report.files.benchmark_trace import trace_json
+    from evaltools.report.files.plot import plot_benchmark
+    from evaltools.report.page.content.sources import Sources
+    from evaltools.report.page.file import measured_page
+    from evaltools.result.json_file import encode_json
+
+    return {
+        "output_file_path": lambda: encode_json(result),
+        "trace": lambda: trace_json(result),
+        "plot": lambda: plot_benchmark(result, files["plot"]),
+        "report": lambda: measured_page(Sources(benchmarks={"benchmark": result}), files["report"]),
+    }
+
+
+def exit_code_of(result: BenchmarkResult, request: BenchmarkRequest) -> int:
+    """The exit code of a benchmark whose files were all written."""
+    if result.stopped:
+        return exit_codes.INTERRUPTED
+    failed = [row for row in result.rows if row.status == "failed"]
+    counting = [row for row in failed if row.runtime is not None or row.name not in request.may_be_missing]
+    if len(failed) == len(result.rows) or any(row.figures is None for row in counting):
+        return exit_codes.NOT_MEASURED
+    if request.options.profile_runs and not any(row.profile for row in result.rows):
+        return exit_codes.NOT_MEASURED
+    return exit_codes.EXAMPLES_FAILED if counting else exit_codes.OK

@@ -1,0 +1,186 @@
+"""A request for an evaluation carried out at a terminal: measured, shown, written; whatever the task."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+
+from msgspec import Struct
+from rich.console import Console
+
+from evaltools import exit_codes
+from evaltools.cli.locate import search
+from evaltools.cli.shared.interrupts import ignore_interrupts, interrupts_restored
+from evaltools.cli.shared.outputs import write_report
+from evaltools.cli.shared.progress import show_progress
+from evaltools.cli.shared.streams import say, stdout_is_terminal
+from evaltools.cli.shared.terminal import make_console
+from evaltools.engine.ledger import Tally
+from evaltools.errors import OutputError
+from evaltools.native.lines.evaluation import native_lines
+from evaltools.report.files.evaluation import file_per_configuration, planned_files, planned_report, rendered
+from evaltools.report.files.output_file import write_measured
+from evaltools.report.page.content.sources import Sources
+from evaltools.report.tables.evaluation import print_configurations, print_result
+from evaltools.request import Options, Request
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.json_file import encode_json
+from evaltools.result.locate import LocateResult
+from evaltools.runs.finished_shards import FinishedShards
+from evaltools.runs.measure import measure
+from evaltools.task_kind import Detail
+from evaltools.tasks.shared.evaluation import record
+from evaltools.tasks.shared.kind import evaluation_kind
+from evaltools.tasks.shared.measuring import Observer
+from evaltools.text import printable
+
+
+class Terminal(Observer):
+    """Shows an evaluation on stderr, what runs and how far it is, as ``--progress`` and ``--quiet`` ask for."""
+
+    def __init__(self, console: Console, options: Options) -> None:
+        self._console = console
+        self._is_quiet = options.is_on("quiet")
+        self._progress = "none" if self._is_quiet else options.text("progress")
+
+    def opened(self, configurations: list[ConfigurationResult]) -> None:
+        """Print what each configuration runs on."""
+        if not self._is_quiet:
+            print_configurations(configurations, self._console)
+
+    @contextmanager
+    def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
+        """Show progress."""
+        with show_progress(phase, total, self._console, self._progress) as update:
+            yield update
+
+    def measured(self) -> None:
+        """Ignore Ctrl-C from now on: the result is not written yet."""
+        ignore_interrupts()
+
+
+class CarriedOut(Struct, frozen=True):
+    """What came of a request; ``sources`` are what a page tells of it."""
+
+    exit_code: int
+    result: EvaluationResult
+    sources: Sources
+
+
+def carry_out(
+    request: Request,
+    shards: FinishedShards | None = None,
+    is_one_model: bool = True,
+) -> CarriedOut:
+    """Evaluate, or take the records from finished ``shards``; print, write. ``is_one_model``: of this command."""
+    options, console = request.options, make_console()
+    kind = evaluation_kind(request.task)
+    asked = kind.read(request)
+    files = planned_files(request, kind.files_read(asked))
+    page = planned_report(request, kind.files_read(asked))
+    more_files = kind.more_files(request, asked, files.values())
+    with interrupts_restored():
+        with redirect_stdout(sys.stderr):  # what a task of one's own prints does not mix with the native lines
+            result = measure(kind, request, Terminal(console, options), shards)
+        with_lines = has_native_lines(result, options, is_one_model)
+        not_written = print_to_stdout(kind.debug_lines(result, options) if with_lines else [])
+        saved = kind.as_asked(result, options)
+        not_written += write_and_show(saved, files, console, options, with_lines)
+        not_written += kind.write_more(result, more_files, asked, console)
+        total = asked.execution.shard.size_of(kind.example_count(result))
+        _print_early_end(result, total, asked.max_failed_examples, request.is_native, console)
+    located: Sequence[LocateResult] = ()
+    if "locate" in kind.parameters and options.is_on("locate"):
+        located, errors = _locate_after(request, result, files, console)
+        not_written += errors
+    name = Path(result.model.file).stem
+    as_saved = {name: encode_json(saved)} if page is not None or not is_one_model else {}
+    sources = Sources({name: result}, located={name: located}, saved=as_saved)
+    not_written += write_report(page, sources)
+    for error in not_written:
+        console.print(f"evaltools: {error}", style="bold red")
+    for entry in result.configurations:
+        if entry.crashes:
+            console.print(f"{entry.name}: {entry.crashes_of_runs}", style="bold red")
+    return CarriedOut(exit_codes.NOT_WRITTEN if not_written else kind.exit_code(result), result, sources)
+
+
+def record_part(request: Request) -> int:
+    """Measure a part of a run and keep it in its run folder; another process makes the figures of all parts.
+
+    Returns the exit code.
+    """
+    kind = evaluation_kind(request.task)
+    with interrupts_restored(), redirect_stdout(sys.stderr):  # what a task of one's own prints is no result
+        return record(kind.prepare, kind.read(request), Terminal(make_console(), request.options))
+
+
+def has_native_lines(result: EvaluationResult, options: Options, is_one_model: bool = True) -> bool:
+    """Whether the native lines are printed on stdout.
+
+    They are where a program reads stdout, and with ``--compat=native``. On a terminal they are only for a single model
+    with a single test configuration, without ``--quiet``.
+    """
+    if not stdout_is_terminal() or options.text("compat") == "native":
+        return True
+    tests = [entry for entry in result.configurations if entry.role == "test"]
+    return is_one_model and len(tests) == 1 and not options.is_on("quiet")
+
+
+def write_and_show(
+    result: EvaluationResult, files: dict[str, Path], console: Console, options: Options, with_lines: bool = True
+) -> list[OutputError]:
+    """Write the files, print the native lines and the tables; returns what could not be written."""
+    contents = rendered(result, files, options.text("output_format"))
+    not_written = write_measured(contents, files, console)
+    if with_lines:
+        not_written += print_to_stdout(native_lines(result))
+    detail: Detail = "answer" if options.is_on("quiet") else "all" if options.is_on("verbose") else "figures"
+    print_result(result, console, detail)
+    return not_written
+
+
+def print_to_stdout(lines: Sequence[str]) -> list[OutputError]:
+    """Print lines; returns what could not be written."""
+    return [] if not lines or say("\n".join(lines)) else [OutputError("stdout cannot be written")]
+
+
+def _print_early_end(result: EvaluationResult, total: int, limit: int | None, native: bool, console: Console) -> None:
+    """Say why the evaluation ended before its last example, if it did; ``limit`` is that of failed examples."""
+    if result.stopped is None:
+        return
+    reason: str = result.stopped
+    if result.stopped == "too many failed examples":
+        reason = f"more than --max_failed_examples={limit} examples failed"
+        if native:
+            reason = "an example failed, and the native tool stops there (--compat=native)"
+    line = f"stopped after {result.examples_done} of {total} examples: {reason}"
+    if result.examples_done == total:
+        line = f"all {total} examples were run, what follows was not finished: {reason}"
+    console.print(line, style="bold red")
+
+
+def _locate_after(
+    request: Request, result: EvaluationResult, files: Mapping[str, Path], console: Console
+) -> tuple[list[LocateResult], list[OutputError]]:
+    """Search for each configuration that differs, and show what is found; returns that, and what could not be written.
+
+    Where ``files`` has a JSON file, the findings are written beside it.
+    """
+    from evaltools.locate.kind import searches_after
+    from evaltools.report.tables.locate import print_answer, print_operators
+
+    searches = searches_after(request, result)
+    json_files = [path for path in files.values() if path.suffix.lower() == ".json"]
+    beside = file_per_configuration(json_files[0].with_suffix(".locate.json"), list(searches)) if json_files else {}
+    found = {}
+    for name, asked in searches.items():
+        found[name] = search(asked, request.options, console)
+        console.print(f"\n{printable(name)}:")
+        if not request.options.is_on("quiet"):
+            print_operators(found[name], console)
+        print_answer(found[name], console)
+    not_written = write_measured({name: encode_json(found[name]) for name in beside}, beside, console)
+    return list(found.values()), not_written

@@ -1,1 +1,0 @@
-"""The commands that evaluate a task: one module serves them all."""

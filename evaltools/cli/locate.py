@@ -1,0 +1,82 @@
+"""``evaltools locate``: which operator makes the difference between a delegate and the CPU, and why."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from evaltools.exit_codes import LOCATE_EXIT_CODE_HELP, NOT_MEASURED, NOT_WRITTEN, OK
+from evaltools.locate.kind import KIND, request_of_flags
+from evaltools.request import Options, Request
+from evaltools.request.flags import parse_flags
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evaltools.result.locate import LocateResult
+
+DESCRIPTION: Final = """\
+Which operator makes the difference between a delegate and the CPU: every operator alone on the CPU's tensors, the
+whole model, and what confirms or clears a suspect. What small differences add up to names no culprit.
+The model is given as the first word or as --model_file. stdout: the answer. stderr: progress, the operators."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command; returns the exit code."""
+    exit_codes = f"exit codes:\n{LOCATE_EXIT_CODE_HELP}"
+    flags = parse_flags("locate MODEL.tflite", DESCRIPTION, exit_codes, KIND.groups, arguments)
+    request = request_of_flags(flags, ("evaltools", "locate", *arguments))
+    from evaltools.runtime.process.server import start_server
+
+    start_server()
+    return locate_and_print(request)
+
+
+def locate_and_print(asked: Request) -> int:
+    """Search, print the answer to stdout and the table to stderr, write the files; returns the exit code."""
+    from evaltools.cli.shared.interrupts import interrupts_restored
+    from evaltools.cli.shared.outputs import planned_outputs, write_outputs
+    from evaltools.cli.shared.streams import complain, say
+    from evaltools.cli.shared.terminal import make_console, text_for_stdout
+    from evaltools.report.page.content.sources import Sources
+    from evaltools.report.page.file import measured_page
+    from evaltools.report.tables.locate import print_answer, print_operators
+    from evaltools.result.json_file import encode_json
+
+    files = planned_outputs(asked.options, ("output_file_path", "report"), asked.files_read, "the findings are")
+    console = make_console()
+    with interrupts_restored():
+        result = search(asked, asked.options, console)
+    if not asked.options.is_on("quiet"):
+        print_operators(result, console)
+    is_printed = say(text_for_stdout(partial(print_answer, result)))
+    sources = Sources(searches={Path(result.model.file).stem: result})
+    contents = {
+        "output_file_path": lambda: encode_json(result),
+        "report": lambda: measured_page(sources, files["report"]),
+    }
+    not_written = write_outputs(files, contents)
+    for error in not_written:
+        complain(f"evaltools: {error}")
+    return exit_code_of(result) if is_printed and not not_written else NOT_WRITTEN
+
+
+def search(asked: Request, options: Options, console: Console) -> LocateResult:
+    """Search for the operator, with progress as ``--progress`` and ``--quiet`` of these options ask for."""
+    from evaltools.cli.shared.progress import show_progress
+    from evaltools.engine.ledger import Tally
+    from evaltools.locate.request import read_request
+    from evaltools.locate.run import expected_parts, locate
+
+    request = read_request(asked)
+    style = "none" if options.is_on("quiet") else options.text("progress")
+    with show_progress("operators", expected_parts(request), console, style) as update:
+        return locate(request, lambda done, _total: update(Tally(done)))
+
+
+def exit_code_of(result: LocateResult) -> int:
+    """Whether there is an answer, or else figures of a delegate that ran."""
+    looked_at = bool(result.stopped) or any(operator.accumulated or operator.local for operator in result.operators)
+    ran = result.configuration.status == "measured" and looked_at
+    return OK if ran or result.verdict.kind != "not decided" else NOT_MEASURED

@@ -1,1 +1,0 @@
-"""``evaltools doctor``, ``delegates``, ``inspect`` and ``demo``: what there is."""

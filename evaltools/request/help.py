@@ -1,0 +1,118 @@
+"""What ``--help`` says of flags. A short help lists those that most people need; ``--help=all`` lists every one."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from evaltools.parameter import Parameter, format_value
+from evaltools.text import wrapped
+
+MOST_LISTED: Final = 45
+"""A command with more flags has a short help."""
+_LONG_LINE: Final = 100
+_PLACE_OF_SUMMARIES: Final = 36
+_WIDTH_IN_PIPES: Final = 120
+_MOST_LINES: Final = 120
+_GROUPS_OF_DETAILS: Final = ("delegate", "sampling", "execution", "configurations")
+"""Groups, by how their titles begin, of which only common flags are listed."""
+_COMMON: Final = frozenset({
+    "allow_fallback", "compat", "config", "configs", "delegate", "external_delegate_options", "external_delegate_path",
+    "num_interpreter_threads", "output_format", "quiet", "reference", "report", "run_dir", "runtime", "sweep",
+    "workers",
+})  # fmt: skip
+"""Of these groups, beside the switch of each delegate."""
+_DETAILS: Final = frozenset({
+    "bootstrap_resamples", "channel_order", "coco_evaluator", "debug_mode", "letterbox_fill",
+    "memory_footprint_check_interval_ms", "native_lines", "nms_iou", "op_profiling_output_file", "op_profiling_runs",
+    "option_benchmark_run_delay", "profiling_output_csv_file", "random_shuffle_benchmark_runs", "record_examples",
+    "result_file_path", "run_delay", "run_frequency", "run_timeout", "warmup_min_secs",
+})  # fmt: skip
+"""Of the other groups, which are those of the command itself, all flags but these are listed."""
+
+
+def described(parameter: Parameter) -> tuple[str, str]:
+    """The choices of a flag, ``a|b``, empty for any value; and its help with its default."""
+    choices = "|".join(format_value(choice) for choice in parameter.choices if choice != "")
+    default = "" if parameter.given_counts else format_value(parameter.default)
+    return choices, parameter.help + (f" Default: {default}." if default else "")
+
+
+def in_paragraphs(text: str) -> str:
+    """The text with lines joined that were only broken to fit into the source: the long ones."""
+    return re.sub(rf"(?m)^(.{{{_LONG_LINE},}})\n(?=\S)", r"\1 ", text)
+
+
+def short_help(command: str, description: str, groups: Mapping[str, Sequence[Parameter]], columns: int | None) -> str:
+    """The flags that most people need: with all that is known of each, else with a sentence, else with a line of it."""
+    listed = _common_groups(groups)
+    width = columns or _WIDTH_IN_PIPES
+    for summary, lines_each in ((_whole_help, None), (_first_sentence, None), (_first_sentence, 1)):
+        lines = [f"usage: evaltools {command} --flag=value ...", "", wrapped(in_paragraphs(description), width)]
+        for title, group in listed.items():
+            lines += ["", f"{title}:"]
+            for parameter in group:
+                lines += _summary_lines(parameter, summary(parameter), width, lines_each)
+        text = "\n".join([*lines, "", wrapped(_where_the_others_are(groups, listed), width)])
+        if len(text.splitlines()) <= _MOST_LINES:
+            break
+    return text
+
+
+def _summary_lines(parameter: Parameter, summary: str, width: int, most: int | None) -> list[str]:
+    """The name of a flag, and what is said of it in at most so many lines."""
+    indent = " " * _PLACE_OF_SUMMARIES
+    name = f"  --{', --'.join(parameter.names)}".ljust(_PLACE_OF_SUMMARIES)
+    is_long = not name.endswith(" ")
+    text = textwrap.wrap(
+        summary,
+        width - len(indent),
+        max_lines=most,
+        placeholder=" ...",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    first = [name, indent + text[0]] if is_long else [name + text[0]]
+    return [*first, *(indent + line for line in text[1:])]
+
+
+def _common_groups(groups: Mapping[str, Sequence[Parameter]]) -> dict[str, list[Parameter]]:
+    """What a short help lists of each group; those of all delegates are one, and those without such a flag none."""
+    listed: dict[str, list[Parameter]] = {}
+    for title, group in groups.items():
+        common = [each for each in group if _is_common(title, each)]
+        if common:
+            listed.setdefault(_shown(title), []).extend(common)
+    return listed
+
+
+def _whole_help(parameter: Parameter) -> str:
+    """What is known of a flag: its choices, its help, its default."""
+    choices, meaning = described(parameter)
+    return f"{choices}: {meaning}" if choices else meaning
+
+
+def _first_sentence(parameter: Parameter) -> str:
+    """The first sentence of a flag's help."""
+    return parameter.help.partition(". ")[0].rstrip(".") + "."
+
+
+def _where_the_others_are(groups: Mapping[str, Sequence[Parameter]], listed: Mapping[str, Sequence[Parameter]]) -> str:
+    """The last line of a short help."""
+    kept = {parameter.name for group in listed.values() for parameter in group}
+    left_out = [(title, each) for title, group in groups.items() for each in group if each.name not in kept]
+    titles = dict.fromkeys(_shown(title) for title, _ in left_out)
+    return f"--help=all lists {len(left_out)} more flags: of {', '.join(titles)}; and the exit codes"
+
+
+def _shown(title: str) -> str:
+    return "delegates" if title.startswith("delegate") else title
+
+
+def _is_common(title: str, parameter: Parameter) -> bool:
+    if not title.startswith(_GROUPS_OF_DETAILS):
+        return parameter.name not in _DETAILS
+    is_switch = title.startswith("delegate ") and parameter.name.startswith("use_")
+    return is_switch or parameter.name in _COMMON
