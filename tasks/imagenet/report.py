@@ -11,7 +11,7 @@ from rich.console import Console
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.metric import ABSENT
-from evaltools.native.lines.latency import fill_latency
+from evaltools.native.lines.evaluation import fill_latency
 from evaltools.report.page.content.page import some_of
 from evaltools.report.tables.cells import Said, p_value, print_said
 from evaltools.report.tables.columns import Column, print_columns, ranked

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.metrics.native_error import NativeError
 from evaltools.metrics.shortest import widened
-from evaltools.native.lines.latency import fill_latency
+from evaltools.native.lines.evaluation import fill_latency
 from evaltools.report.tables.next_steps import SEARCH
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterator
-from typing import NoReturn
+from pathlib import Path
+from typing import Final, NoReturn
 
 import pytest
 
 from evaltools.device.adb.adb import Adb
-from tests.device.adb_server import free_port
 from tests.device.fault_proxy import FaultProxy
 from tests.device.real_device import FIRST_PORT, Facts, Network, NoNetwork, RealDevice
 
 SECOND = Facts(model="Second model", sdk=29, temperature=415, thermal_status=2)
 Devices = tuple[RealDevice, RealDevice]
+_FAKE_ADB: Final = """#!/bin/sh
+case "$*" in
+*devices*) printf 'List of devices attached\\nR58M\\tSTATE usb:1-1\\n' ;;
+*start-server*) ;;
+*shell*)
+  [ "STATE" = device ] || exit 1
+  for command; do :; done
+  sh -c "$command" 2>&1
+  exit 0 ;;
+*) exit 1 ;;
+esac
+"""
+_PROBED: Final = range(5554, 5586)
+"""Ports at which every adb server looks for emulators."""
 
 
 def leave_out(reason: NoNetwork) -> NoReturn:
@@ -68,3 +83,23 @@ def proxy(network: Network, devices: Devices) -> Iterator[FaultProxy]:
         network.connect(link)
         yield link
     network.run_adb("disconnect", link.serial)
+
+
+def free_port() -> int:
+    """A free TCP port of this machine, outside those at which adb servers look for emulators."""
+    while True:
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            port = int(listening.getsockname()[1])
+        if port not in _PROBED:
+            return port
+
+
+def write_fake_adb(folder: Path, state: str) -> str:
+    """Write a program that answers as adb where the device R58M is in a state that no daemon can be brought into.
+
+    Its shell is one without exit codes, as before Android 7: stderr comes on stdout.
+    """
+    program = folder / "fake_adb"
+    program.write_text(_FAKE_ADB.replace("STATE", state))
+    program.chmod(0o755)
+    return str(program)

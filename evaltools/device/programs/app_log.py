@@ -94,10 +94,10 @@ def _process_of(lines: Sequence[_LogcatLine], package: str) -> str:
     Empty if there is none.
     """
     name = re.escape(package)
-    started = re.compile(rf"Start proc (?:(?P<first>\d+):{name}/.*|{name} for .*\bpid=(?P<last>\d+)\b.*)")
+    started = re.compile(rf"Start proc (?P<process>\d+):{name}/.*")
     found = [match for match in (started.fullmatch(line.text) for line in lines) if match]
     if found:
-        return found[-1]["first"] or found[-1]["last"]
+        return found[-1]["process"]
     return next((line.process for line in reversed(lines) if line.text.startswith(_FIRST_LINES)), "")
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from evaltools.metrics.latency import Latency
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.task_kind import kind_of
 
@@ -35,3 +37,14 @@ def native_proto(result: EvaluationResult, configuration: ConfigurationResult) -
     kind_of(result.task).report.fill(message, result, configuration)
     data: bytes = message.SerializeToString()
     return data
+
+
+def fill_latency(message: Any, latency: Latency, with_std: bool = True) -> None:
+    """Fill a ``LatencyMetrics``."""
+    message.last_us = latency.last_us
+    message.max_us = latency.max_us
+    message.min_us = latency.min_us
+    message.sum_us = latency.sum_us
+    message.avg_us = latency.avg_us
+    if with_std:
+        message.std_deviation_us = latency.std_us

@@ -60,7 +60,6 @@ class NativeBenchmarkLog(Struct, frozen=True):
     regular: StatFigures | None
     memory: LoggedMemory | None
     errors: tuple[str, ...]
-    warnings: tuple[str, ...]
     is_complete: bool
 
 
@@ -99,7 +98,6 @@ def parse_benchmark_log(text: str) -> NativeBenchmarkLog:
         regular=regular,
         memory=_memory(lines),
         errors=tuple(text for text in errors if _OLD_TIMINGS.fullmatch(text) is None),
-        warnings=tuple(record.text for record in records if record.level == "WARNING"),
         is_complete=regular is not None and timings is not None,
     )
 

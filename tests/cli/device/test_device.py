@@ -1,103 +1,59 @@
-"""``evaltools device list``: what can be used, and what to do for the others."""
+"""The actions of ``evaltools device``; what ``list`` says can be used, and what to do for the others."""
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from evaltools.cli.device.command import run
-from evaltools.device.adb.adb import Adb
 from evaltools.errors import UsageError
 from evaltools.result.device import DeviceList
-from tests.device.adb_server import own_server
-from tests.device.fake_device import Behaviour, FakeDevice
-
-ADB = os.environ.get("EVALTOOLS_ADB") or shutil.which("adb") or ""
-needs_adb = pytest.mark.skipif(not ADB, reason="no adb binary: neither EVALTOOLS_ADB nor PATH names one")
-DUMPSYS = """\
-#!/bin/sh
-case "$1" in
-  battery) echo '  present: true'; echo '  level: 87'; echo '  scale: 100'; echo '  temperature: 283';;
-  thermalservice) echo 'Thermal Status: 2'; echo ' Temperature{mValue=41.5, mType=3, mName=SKIN, mStatus=0}';;
-esac
-"""
-GETPROP = """\
-#!/bin/sh
-case "$1" in
-  ro.product.model) echo 'Pixel 7';;
-  ro.product.manufacturer) echo Google;;
-  ro.build.version.sdk) echo 34;;
-  ro.build.version.release) echo 14;;
-esac
-"""
+from tests.device.fixtures import SECOND, Devices, write_fake_adb
+from tests.device.real_device import Network
 
 
-@pytest.fixture
-def adb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Adb]:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("ANDROID_SERIAL", raising=False)
-    with own_server(ADB) as port:
-        yield Adb(ADB, port)
-
-
-@pytest.fixture
-def phone(tmp_path: Path, adb: Adb) -> Iterator[FakeDevice]:
-    """A device that answers getprop and dumpsys as a phone does."""
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    for name, text in (("dumpsys", DUMPSYS), ("getprop", GETPROP)):
-        (tools / name).write_text(text)
-        (tools / name).chmod(0o755)
-    device = FakeDevice(tmp_path / "phone", Behaviour(environment={"PATH": f"{tools}:{os.environ['PATH']}"}))
-    adb.reconnect(device.serial)
-    yield device
-    device.close()
-
-
-@pytest.fixture
-def stranger(tmp_path: Path, adb: Adb) -> Iterator[FakeDevice]:
-    device = FakeDevice(tmp_path / "stranger", Behaviour(state="unauthorized"))
-    adb.reconnect(device.serial)
-    yield device
-    device.close()
-
-
-@needs_adb
-def test_a_phone_is_listed_with_its_facts(
-    adb: Adb, phone: FakeDevice, stranger: FakeDevice, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_devices_are_listed_with_their_facts(
+    network: Network, devices: Devices, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "found.json"
-    code = run(["list", f"--adb={ADB}", f"--adb_port={adb.port}", f"--output_file_path={output}"])
+    assert run(["list", f"--adb={network.adb}", f"--output_file_path={output}"]) == 0
     out, err = capsys.readouterr()
-    assert (code, err) == (0, "")
-    row = next(line for line in out.splitlines() if line.startswith(f"{phone.serial} "))
-    for cell in ("device", "Google Pixel 7", "14 (SDK 34)", "87% 28.3 C", "41.5 C", "moderate", "GiB"):
+    assert err == ""
+    row = next(line for line in out.splitlines() if line.startswith(f"{devices[1].serial} "))
+    for cell in ("device", SECOND.model, f"(SDK {SECOND.sdk})", "93% 41.5 C", "moderate", "GiB"):
         assert cell in row
-    assert f"{stranger.serial}: unauthorized\n  unlock the device and accept" in out
-    found = {entry["device"]["serial"]: entry for entry in json.loads(output.read_text())["devices"]}
-    assert found[phone.serial]["facts"]["battery_temperature"] == 283
-    assert found[phone.serial]["facts"]["temperatures"] == {"SKIN": 41.5}
-    assert found[stranger.serial]["facts"] is None
-    assert "Allow USB debugging" in found[stranger.serial]["next_step"]
-    assert msgspec.json.decode(output.read_bytes(), type=DeviceList).adb == ADB
+    listed = msgspec.json.decode(output.read_bytes(), type=DeviceList)
+    assert listed.adb == str(network.adb)
+    found = {entry.device.serial: entry.facts for entry in listed.devices}
+    assert sorted(found) == sorted(device.serial for device in devices)
+    facts = found[devices[1].serial]
+    assert facts is not None
+    assert (facts.model, facts.sdk) == (SECOND.model, SECOND.sdk)
+    assert (facts.battery_temperature, facts.thermal_status) == (SECOND.temperature, SECOND.thermal_status)
+    assert facts.temperatures == {"battery": 41.5}
+    assert "shell_v2" in facts.adb_features
+    assert (facts.free_bytes or 0) > 0
+    assert run(["list", f"--adb={network.adb}", f"--serials={devices[0].serial},R58M"]) == 0
+    only = capsys.readouterr().out
+    assert devices[1].serial not in only
+    assert "R58M" in only
 
 
-@needs_adb
-def test_without_a_usable_device_the_code_is_3(
-    adb: Adb, stranger: FakeDevice, capsys: pytest.CaptureFixture[str]
+def test_without_a_usable_device_the_code_is_3_and_the_next_step_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["list", f"--adb={ADB}", f"--adb_port={adb.port}"]) == 3
+    output = tmp_path / "found.json"
+    assert run(["list", f"--adb={write_fake_adb(tmp_path, 'unauthorized')}", f"--output_file_path={output}"]) == 3
     out, err = capsys.readouterr()
-    assert "Allow USB debugging" in out
+    assert "R58M: unauthorized\n  unlock the device and accept" in out
     assert "no device can be used; stdout says what to do for each" in err
+    (found,) = msgspec.json.decode(output.read_bytes(), type=DeviceList).devices
+    assert (found.facts, found.problem) == (None, "unauthorized")
+    assert "Allow USB debugging" in found.next_step
 
 
 def test_help_and_unknown_actions(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,7 +87,7 @@ def test_neither_numpy_nor_a_runtime_is_needed() -> None:
     code = (
         "import sys; from evaltools.cli.device.command import run; import evaltools.device.adb.facts; "
         "import evaltools.device.adb.detached; "
-        "import evaltools.report.tables.device; run(['--help']); "
+        "run(['--help']); "
         "sys.exit(sorted({'numpy', 'PIL', 'google.protobuf', 'ai_edge_litert'} & set(sys.modules)) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

@@ -123,15 +123,14 @@ def make_folder(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("more", [[], ["--allow_fallback=true"]])
 def test_a_device_without_the_gpu_is_not_like_one_that_has_it(
-    more: list[str], network: Network, devices: Devices, one_with_a_gpu: RealDevice, tmp_path: Path
+    network: Network, devices: Devices, one_with_a_gpu: RealDevice, tmp_path: Path
 ) -> None:
     """Whichever does a part first does all of them."""
     having, lacking = serials(devices)
     output = tmp_path / "native.json"
     binary = write_both(tmp_path, "imagenet", GPU_LINES, ())
-    arguments = imagenet("--config=g: use_gpu=true", "--reference=none", "--parts=2", *more, pictures=8)
+    arguments = imagenet("--config=g: use_gpu=true", "--reference=none", "--parts=2", pictures=8)
     run_native(network, [having, lacking], binary, arguments, output)
     told = device_runs.device_run(output)
     assert len({part["serial"] for part in told["parts"]}) == 1

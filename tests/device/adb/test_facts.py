@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 
 import pytest
 
@@ -69,6 +70,16 @@ Current temperatures from HAL:
 \tTemperature{mValue=NaN, mType=5, mName=none, mStatus=0}
 Current cooling devices from HAL:
 \tCoolingDevice{mValue=0, mType=2, mName=thermal-cpufreq-0}"""
+CACHED = THERMAL.partition("HAL Ready")[0]
+LIMITS = """\
+Current temperatures from HAL:
+\tTemperature{mValue=4.312, mType=6, mName=vbat, mStatus=0}
+\tTemperature{mValue=120.0, mType=7, mName=ibat, mStatus=0}
+\tTemperature{mValue=87.0, mType=8, mName=soc, mStatus=0}
+\tTemperature{mValue=41.0, mType=9, mName=npu, mStatus=0}
+\tTemperature{mValue=40.0, mType=-1, mName=unknown, mStatus=0}
+"""
+"""Voltage, current and percentage of a battery are listed as temperatures, by types of Android's Temperature.java."""
 SPACE = """\
 Filesystem       1K-blocks     Used Available Use% Mounted on
 /dev/block/dm-49 114986964 25862420  88993472  23% /data"""
@@ -130,48 +141,33 @@ def test_a_linux_board_has_neither_properties_nor_services() -> None:
     assert (facts.battery_level, facts.battery_temperature, facts.thermal_status, facts.free_bytes) == (None,) * 4
 
 
-def test_the_soc_of_before_sdk_31_is_the_platform() -> None:
-    assert parse_soc(parse_properties("ro.board.platform=msm8998\nro.soc.model="), "") == "msm8998"
-
-
-def test_a_device_without_battery_has_no_level() -> None:
-    assert parse_battery("  present: false\n  level: 0\n  temperature: 0") == (None, None)
-    assert parse_battery("  level: 1\n  scale: 2\n  temperature: -35") == (50, -35)
-    assert parse_battery("Can't find service: battery") == (None, None)
-
-
-def test_the_cached_temperatures_count_where_the_hal_gives_none() -> None:
-    cached = THERMAL.partition("HAL Ready")[0]
-    assert parse_thermal(cached) == (1, {"VIRTUAL-SKIN": 31.5})
-    assert parse_thermal(f"{cached}Current temperatures from HAL:\n") == (1, {"VIRTUAL-SKIN": 31.5})
-    assert parse_thermal("Can't find service: thermalservice") == (None, None)
-
-
-@pytest.mark.parametrize(("text", "count"), [("0-7", 8), ("0", 1), ("0-3,6-7", 6), ("", None), ("0-", None)])
-def test_cpus_are_counted(text: str, count: int | None) -> None:
-    assert parse_count(text) == count
-
-
-def test_a_cpu_that_hides_its_frequency_is_still_named() -> None:
-    assert parse_frequencies("3,,,300000,\nbroken") == (DeviceCpu(3, None, None, 300000, None),)
-
-
-def test_zones_without_a_reading_are_left_out() -> None:
-    assert parse_zones("-274000 off\n41000 soc\n\n x\n") == {"soc": 41.0}
-
-
-def test_space_is_read_only_from_blocks_of_1_kib() -> None:
-    assert free_bytes(SPACE) == 91129315328
-    assert (
-        free_bytes("Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/very/long\n 10 4 6 40% /d") == 6144
-    )
-    assert free_bytes("Filesystem               Size     Used     Free   Blksize\n/data 24.8G 9.1G 15.7G 4096") is None
-    assert free_bytes("df: /data/local/tmp: No such file or directory") is None
-
-
-def test_only_a_python_that_runs_is_named() -> None:
-    assert parse_python("/usr/bin/python3") == (None, None)
-    assert parse_python("") == (None, None)
+@pytest.mark.parametrize(
+    ("read", "text", "found"),
+    [
+        (parse_battery, "  present: false\n  level: 0\n  temperature: 0", (None, None)),
+        (parse_battery, "  level: 1\n  scale: 2\n  temperature: -35", (50, -35)),
+        (parse_battery, "Can't find service: battery", (None, None)),
+        (parse_thermal, CACHED, (1, {"VIRTUAL-SKIN": 31.5})),
+        (parse_thermal, f"{CACHED}Current temperatures from HAL:\n", (1, {"VIRTUAL-SKIN": 31.5})),
+        (parse_thermal, "Can't find service: thermalservice", (None, None)),
+        (parse_thermal, LIMITS, (None, {"npu": 41.0, "unknown": 40.0})),
+        (parse_count, "0-3,6-7", 6),
+        (parse_count, "0", 1),
+        (parse_count, "", None),
+        (parse_count, "0-", None),
+        (parse_frequencies, "3,,,300000,\nbroken", (DeviceCpu(3, None, None, 300000, None),)),
+        (parse_zones, "-274000 off\n41000 soc\n\n x\n", {"soc": 41.0}),
+        (free_bytes, SPACE, 91129315328),
+        (free_bytes, "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/long\n 10 4 6 40% /d", 6144),
+        (free_bytes, "Filesystem               Size     Used     Free   Blksize\n/data 24.8G 9.1G 15.7G 4096", None),
+        (free_bytes, "df: /data/local/tmp: No such file or directory", None),
+        (parse_python, "/usr/bin/python3", (None, None)),
+        (parse_python, "", (None, None)),
+        (lambda text: parse_soc(parse_properties(text), ""), "ro.board.platform=msm8998\nro.soc.model=", "msm8998"),
+    ],
+)
+def test_texts_of_odd_devices(read: Callable[[str], object], text: str, found: object) -> None:
+    assert read(text) == found
 
 
 def test_the_questions_fit_into_one_message_of_old_adb_and_a_real_shell_answers_them() -> None:
@@ -183,16 +179,3 @@ def test_the_questions_fit_into_one_message_of_old_adb_and_a_real_shell_answers_
     machine = subprocess.run(["uname", "-m"], capture_output=True, text=True, check=True).stdout.strip()
     assert sections["machine"] == machine
     assert list(sections)[-1] == "python"
-
-
-def test_what_limits_a_battery_is_listed_as_a_temperature_and_is_none() -> None:
-    """Voltage in mV or V, current in mA or A, and percentage: types 6, 7 and 8 of Android's Temperature.java."""
-    limits = """\
-\tTemperature{mValue=4.312, mType=6, mName=vbat, mStatus=0}
-\tTemperature{mValue=120.0, mType=7, mName=ibat, mStatus=0}
-\tTemperature{mValue=87.0, mType=8, mName=soc, mStatus=0}
-\tTemperature{mValue=41.0, mType=9, mName=npu, mStatus=0}
-\tTemperature{mValue=40.0, mType=-1, mName=unknown, mStatus=0}
-"""
-    assert parse_thermal(f"Current temperatures from HAL:\n{limits}") == (None, {"npu": 41.0, "unknown": 40.0})
-    assert parse_thermal("Temperature{mValue=87.0, mType=8, mName=soc, mStatus=0}") == (None, None)

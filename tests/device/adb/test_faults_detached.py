@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import threading
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
+from evaltools.device.adb import adb as adb_module
 from evaltools.device.adb import detached
 from evaltools.device.adb.adb import Adb, patiently
 from evaltools.device.adb.detached import DetachedRun
-from evaltools.device.adb.errors import MAY_PASS, DeviceStopped, DeviceTimeout
-from tests.device.fault_proxy import FaultProxy
+from evaltools.device.adb.errors import DeviceStopped, DeviceTimeout
+from tests.device.fault_proxy import Direction, FaultProxy
 from tests.device.faults import FAULTS, Fault, ended_server
 from tests.device.real_device import wait_until
 
@@ -88,16 +90,22 @@ def test_a_server_of_its_own_that_is_ended_is_started_again(own_client: Adb, pro
     run_through(ended_server, proxy, own_client)
 
 
-def test_a_start_whose_answer_is_lost_can_be_repeated(client: Adb, proxy: FaultProxy) -> None:
-    proxy.cut_after("down", 50)  # in the middle of the answer, so when it has been done
-    with pytest.raises(MAY_PASS):
-        detached.start(client, proxy.serial, "echo once", name="repeated")
-    run = patiently(
-        client, proxy.serial, lambda: detached.start(client, proxy.serial, "echo again", name="repeated"), PATIENCE_S
-    )
-    answer = detached.wait(client, run, 60.0, poll_s=0.1)
-    assert (answer.code, answer.out) == (0, b"once\n")
-    detached.remove(client, run)
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_a_command_runs_once_wherever_the_link_breaks(
+    client: Adb, proxy: FaultProxy, direction: Direction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in the middle of the answer, when it has been started."""
+    monkeypatch.setattr(adb_module, "_BETWEEN_TRIES_S", 0.1)
+    ran = proxy.device.folder / "runs"
+    ran.unlink(missing_ok=True)
+    for place in (0, 20, 50, 400, 800, 2500):
+        command = f"echo {place} >> /data/local/tmp/runs; printf out; printf err >&2; exit 3"
+        act = partial(detached.start, client, proxy.serial, command, name=f"run{place}{direction}")
+        proxy.cut_after(direction, place)
+        run = patiently(client, proxy.serial, act, PATIENCE_S)
+        answer = detached.wait(client, run, 60.0, poll_s=0.05, patience_s=PATIENCE_S)
+        assert (answer.code, answer.out, answer.err) == (3, b"out", b"err"), place
+    assert ran.read_text() == "0\n20\n50\n400\n800\n2500\n"
 
 
 def test_of_two_starts_at_once_one_command_runs(client: Adb, proxy: FaultProxy) -> None:

@@ -75,13 +75,10 @@ def test_patience_ends_with_the_last_error() -> None:
     with pytest.raises(ConnectionLost, match="away"):
         patiently(Device(), "R58M", act, 0.2)
     assert act.tries > 1
-
-
-def test_without_patience_there_is_one_try() -> None:
-    act = Failing(ConnectionLost("away"), 1)
+    once = Failing(ConnectionLost("away"), 1)
     with pytest.raises(ConnectionLost):
-        patiently(Device(), "R58M", act, 0.0)
-    assert act.tries == 1
+        patiently(Device(), "R58M", once, 0.0)
+    assert once.tries == 1
 
 
 def test_a_stop_is_heard_before_the_first_try_and_between_two() -> None:

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import random
+import re
+import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from evaltools.device.adb import adb as adb_module
 from evaltools.device.adb import detached
-from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.errors import MAY_PASS, CommandFailed, DeviceTimeout, NoSpace
+from evaltools.device.adb.adb import Adb, patiently
+from evaltools.device.adb.errors import (
+    MAY_PASS,
+    CommandFailed,
+    ConnectionLost,
+    DeviceStopped,
+    DeviceTimeout,
+    NoPermission,
+    NoSpace,
+    TransferFailed,
+)
+from evaltools.device.adb.process import AdbRun
 from evaltools.device.files import transfer as files
 from evaltools.device.files.transfer import pull, push
+from evaltools.errors import DataError, OutputError
 from tests.device.fault_proxy import Direction, FaultProxy
 from tests.device.faults import FAULTS, Fault, stalled
 from tests.device.real_device import Network, wait_until
@@ -22,6 +36,9 @@ from tests.device.real_device import Network, wait_until
 SIZE = 20 * 1024 * 1024
 BEGUN = SIZE // 4
 PATIENCE_S = 30.0
+SMALL = 300_000
+PLACES = [0, 50, 2000, SMALL // 2, SMALL]
+"""Bytes before a break: from the first message of a transfer to the last."""
 FOLDER = "/data/local/tmp/transfer"
 REMOTE = f"{FOLDER}/model"
 
@@ -40,6 +57,14 @@ class Patient(Adb):
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("files") / "model"
     path.write_bytes(random.Random(0).randbytes(SIZE))
+    return path
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    (tmp_path / "here").mkdir()
+    path = tmp_path / "here" / "small"
+    path.write_bytes(random.Random(1).randbytes(SMALL))
     return path
 
 
@@ -210,3 +235,128 @@ def test_what_is_left_of_a_file_is_replaced_by_the_next_that_is_sent(
     local.write_text("all of it")
     push(client, proxy.serial, local, f"{FOLDER}/a[1]")
     assert [path.name for path in there.iterdir()] == ["a[1]"]
+
+
+def test_a_file_arrives_whole_wherever_the_link_breaks(
+    client: Adb, proxy: FaultProxy, small: Path, there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adb_module, "_BETWEEN_TRIES_S", 0.1)
+    back = tmp_path / "back"
+    for place in PLACES:
+        proxy.cut_after("up", place)
+        push(client, proxy.serial, small, REMOTE, patience_s=PATIENCE_S)
+        assert (there / "model").read_bytes() == small.read_bytes(), place
+        assert [path.name for path in there.iterdir()] == ["model"], place
+        proxy.cut_after("down", place)
+        pull(client, proxy.serial, REMOTE, back, patience_s=PATIENCE_S)
+        assert back.read_bytes() == small.read_bytes(), place
+        assert not back.with_name("back.part").exists(), place
+        (there / "model").unlink()
+
+
+class Eventful(Adb):
+    """Something happens after each transfer, before anybody has looked at what arrived."""
+
+    def __init__(self, adb: Adb, after_transfer: Callable[[], object]) -> None:
+        super().__init__(adb.path, adb.port)
+        self._after_transfer = after_transfer
+
+    def run(self, arguments: Sequence[str], timeout_s: float, stop: threading.Event | None = None) -> AdbRun:
+        done = super().run(arguments, timeout_s)
+        if {"push", "pull"} & set(arguments):
+            self._after_transfer()
+        return done
+
+
+def test_a_break_that_is_over_when_somebody_looks_is_a_lost_connection_too(
+    client: Adb, proxy: FaultProxy, small: Path, there: Path, tmp_path: Path
+) -> None:
+    def come_back() -> None:
+        patiently(client, proxy.serial, lambda: client.shell(proxy.serial, "true"), PATIENCE_S)
+
+    late = Eventful(client, come_back)
+    proxy.cut_after("up", SMALL // 2)
+    with pytest.raises(ConnectionLost, match=rf"lost during adb push of {REMOTE}: \d+ of {SMALL} bytes arrived"):
+        push(late, proxy.serial, small, REMOTE)
+    (there / "model").write_bytes(small.read_bytes())
+    proxy.cut_after("down", SMALL // 2)
+    with pytest.raises(ConnectionLost, match=rf"lost during adb pull of {REMOTE}: \d+ of {SMALL} bytes arrived"):
+        pull(late, proxy.serial, REMOTE, tmp_path / "back")
+
+
+def test_a_file_that_is_whole_and_has_no_name_yet_goes_when_the_transfer_is_stopped(
+    client: Adb, proxy: FaultProxy, small: Path, there: Path
+) -> None:
+    stop, arrived = threading.Event(), list[str]()
+
+    def cut_and_stop() -> None:
+        arrived.extend(path.name for path in there.iterdir())
+        proxy.cut()
+        stop.set()
+
+    with pytest.raises(DeviceStopped):
+        push(Eventful(client, cut_and_stop), proxy.serial, small, REMOTE, patience_s=PATIENCE_S, stop=stop)
+    assert arrived == ["model.part"]
+    assert list(there.iterdir()) == []
+
+
+def test_a_full_disk_here_is_said_at_once(
+    client: Adb, proxy: FaultProxy, small: Path, there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (there / "model").write_bytes(small.read_bytes())
+
+    def fill() -> None:
+        part.write_bytes(part.read_bytes()[: SMALL // 2])
+        monkeypatch.setattr(shutil, "disk_usage", lambda _path: shutil._ntuple_diskusage(9, 9, 0))
+
+    part = tmp_path / "back.part"
+    message = (
+        rf"{REMOTE} of {proxy.serial} \({SMALL} bytes\) does not fit into {tmp_path}, which has 0 free; delete some"
+    )
+    with pytest.raises(OutputError, match=message):
+        pull(Eventful(client, fill), proxy.serial, REMOTE, tmp_path / "back", patience_s=3600.0)
+    assert not part.exists()
+
+
+@pytest.fixture
+def spoiling(proxy: FaultProxy) -> Iterator[str]:
+    """A device, where every file that arrives has other content than the one that was sent."""
+    tool = shutil.which("sha256sum")
+    proxy.device.add_program("sha256sum", f"#!/bin/sh\n{{ cat; echo; }} | {tool}\n")
+    yield proxy.serial
+    proxy.device.add_program("sha256sum", f"#!/bin/sh\nexec {tool}\n")
+
+
+def test_a_spoiled_file_never_gets_its_name(client: Adb, spoiling: str, small: Path, there: Path) -> None:
+    with pytest.raises(TransferFailed, match="did not arrive as it was sent"):
+        push(client, spoiling, small, REMOTE)
+    assert list(there.iterdir()) == []
+
+
+def test_one_of_the_same_size_is_sent_and_the_same_is_not(
+    client: Adb, proxy: FaultProxy, there: Path, tmp_path: Path
+) -> None:
+    serial, local = proxy.serial, tmp_path / "model"
+    for content in (b"old", b"new"):
+        local.write_bytes(content)
+        assert not push(client, serial, local, f"{FOLDER}/model").was_there
+        assert (there / "model").read_bytes() == content
+    assert push(client, serial, local, f"{FOLDER}/model").was_there
+
+
+def test_why_a_file_cannot_be_written_is_asked_of_the_device(client: Adb, proxy: FaultProxy, small: Path) -> None:
+    serial = proxy.serial
+    with pytest.raises(NoPermission, match="/proc/none cannot be written"):
+        push(client, serial, small, "/proc/none/model")
+    with pytest.raises(TransferFailed, match=f"{re.escape(FOLDER)} is a folder"):
+        push(client, serial, small, FOLDER)
+    with pytest.raises(DataError, match="absent cannot be read"):
+        push(client, serial, small.with_name("absent"), REMOTE)
+
+
+def test_an_old_file_is_no_success_of_pull(client: Adb, proxy: FaultProxy, there: Path, tmp_path: Path) -> None:
+    local = tmp_path / "result"
+    local.write_text("of yesterday")
+    with pytest.raises(TransferFailed, match=f"there is no file {FOLDER}/result"):
+        pull(client, proxy.serial, f"{FOLDER}/result", local)
+    assert not local.exists()

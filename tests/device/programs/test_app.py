@@ -14,7 +14,6 @@ from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.errors import CommandFailed, ConnectionLost, DeviceStopped, NoSpace, ProgramMissing
 from evaltools.device.adb.process import ShellAnswer
 from evaltools.device.files.store import DeviceStore
-from evaltools.device.programs import app as app_module
 from evaltools.device.programs.app import AppRun, BenchmarkApp, install_app, run_app, start_command
 from evaltools.errors import UsageError
 from evaltools.native.logs.benchmark import parse_benchmark_log
@@ -129,17 +128,6 @@ def test_an_app_that_does_not_end_is_ended(client: Adb, phone: RealDevice) -> No
     found = run(client, phone, timeout_s=0.5)
     assert found.failure.startswith("it did not end within 0.5 s and was ended; it ")
     assert kept(phone, "app.pid").read_text() == ""
-
-
-def test_an_app_is_ended_before_it_runs_anew(client: Adb, phone: RealDevice) -> None:
-    kept(phone, "mode").write_text("hang")
-    client.shell(phone.serial, start_command(APP, FLAGS))
-    wait_until_it_hangs(phone)
-    before = kept(phone, "app.pid").read_text()
-    kept(phone, "mode").write_text("gives up")
-    found = run(client, phone)
-    assert {line.split()[2] for line in found.log.splitlines()} != {before}
-    assert texts(found.log)[-1] == "Failed to load model /no/such/file"
 
 
 def test_a_stop_ends_the_app(client: Adb, phone: RealDevice) -> None:
@@ -282,24 +270,3 @@ def test_a_run_that_was_done_before_the_device_left_counts(leaving: Adb, phone: 
         "Afterwards the app org.tensorflow.lite.benchmark could not be ended, and the property debug.tflite.trace "
         f"could not be set back to nothing: {phone.serial}: it left"
     )
-
-
-def test_a_stop_stays_a_stop_where_the_app_cannot_be_ended(
-    leaving: Adb, phone: RealDevice, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(app_module, "_PATIENCE_AT_STOP_S", 0.0)
-    kept(phone, "mode").write_text("hang")
-    with (
-        stop_when(lambda: wait_until_it_hangs(phone)) as stop,
-        pytest.raises(DeviceStopped, match=r"stopped as asked.*could not be ended"),
-    ):
-        run_app(leaving, phone.serial, FLAGS, LONG_S, traces=True, poll_s=POLL_S, patience_s=0.0, stop=stop)
-
-
-def test_a_stop_ends_the_waiting_for_an_installation(client: Adb, phone: RealDevice, tmp_path: Path) -> None:
-    phone.add_program("pm", "#!/bin/sh\necho >/data/local/tmp/android/installing\nsleep 60\n")
-    with (
-        stop_when(lambda: wait_until(kept(phone, "installing").exists, "it is not installed")) as stop,
-        pytest.raises(DeviceStopped),
-    ):
-        install_app(DeviceStore(client, phone.serial, STORE, stop=stop), apk(tmp_path, "Success"))

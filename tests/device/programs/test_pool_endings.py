@@ -97,19 +97,6 @@ def test_an_error_that_is_no_devices_stops_all_and_is_raised() -> None:
     assert (devices.losses, devices.waited_for) == ([], []), "what was stopped was not lost"
 
 
-def test_a_pool_that_is_stopped_begins_nothing_more() -> None:
-    stop = threading.Event()
-
-    def act(serial: str, job: Job) -> str:
-        if job.index == 2:
-            stop.set()
-        return by(serial, job)
-
-    outcome = to_its_end(Devices(act, stop=stop).pool(["A"], parts(10)))
-    assert [job.index for job in outcome.done] == [0, 1, 2]
-    assert outcome.left_out == []
-
-
 def test_a_device_that_is_lost_while_all_are_stopped_is_not_left_out() -> None:
     stop = threading.Event()
 
@@ -117,8 +104,9 @@ def test_a_device_that_is_lost_while_all_are_stopped_is_not_left_out() -> None:
         stop.set()
         raise ConnectionLost("away", serial)
 
-    outcome = to_its_end(Devices(act, away=["A"], stop=stop).pool(["A"], parts(3)))
-    assert outcome.left_out == []
+    devices = Devices(act, away=["A"], stop=stop)
+    outcome = to_its_end(devices.pool(["A"], parts(3)))
+    assert (outcome.left_out, len(devices.begun)) == ([], 1)
 
 
 @pytest.mark.parametrize("where", ["lost", "is_back"])

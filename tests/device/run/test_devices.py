@@ -11,8 +11,7 @@ import pytest
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.errors import DeviceBusy, DeviceError, DeviceTimeout, NoSuchDevice
-from evaltools.device.adb.facts import device_facts
+from evaltools.device.adb.errors import DeviceBusy, DeviceError, NoSuchDevice
 from evaltools.device.files.lock import DeviceLock
 from evaltools.device.files.store import remote_path
 from evaltools.device.programs.part import PartWork, SentFiles
@@ -20,7 +19,6 @@ from evaltools.device.run.devices import DevicesUsed, Sending
 from evaltools.device.run.flags import DEFAULT_ROOT, PARAMETERS, read_device_flags
 from evaltools.errors import UsageError
 from evaltools.request.flags import parse_flags
-from evaltools.result.device import DeviceFacts
 from tests.cli.device import runs as device_runs
 from tests.device.fault_proxy import FaultProxy
 from tests.device.fixtures import Devices
@@ -94,27 +92,6 @@ def test_a_mask_without_a_cpu_of_the_device_is_refused(network: Network, devices
     assert used([f"--adb={network.adb}", f"--serials={serial}", "--taskset=1"])[0].serials == (serial,)
     with pytest.raises(NoSuchDevice, match=rf"no device can be used;(?s:.)*{serial}: --taskset"):
         used([f"--adb={network.adb}", "--serials=all", f"--taskset={NO_CPU}"])
-
-
-def test_why_a_device_was_left_out_is_what_asking_it_gave(
-    network: Network, devices: Devices, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, second = (device.serial for device in devices)
-
-    def facts(adb: Adb, serial: str) -> DeviceFacts:
-        if serial == first:
-            raise DeviceTimeout(f"{serial}: no answer", serial)
-        return device_facts(adb, serial)
-
-    monkeypatch.setattr("evaltools.device.adb.facts.device_facts", facts)
-    found, text = used([f"--adb={network.adb}", "--serials=all"])
-    assert (found.serials, [(entry.serial, entry.kind) for entry in found.left_out]) == (
-        (second,),
-        [(first, "time-out")],
-    )
-    assert f"left out: {first}: no answer" in text.getvalue()
-    with pytest.raises(DeviceTimeout):
-        used([f"--adb={network.adb}", f"--serials={first}"])
 
 
 class Sleeping:
@@ -204,14 +181,6 @@ def test_of_two_serials_of_one_device_one_is_left_out(network: Network, devices:
         f"left out: {left_out.serial} is the same device as {other}, connected twice, and would disturb"
         in text.getvalue()
     )
-
-
-def test_two_serials_of_one_device_that_are_named_are_refused(
-    network: Network, devices: Devices, proxy: FaultProxy
-) -> None:
-    first = devices[0].serial
-    with pytest.raises(
-        DeviceError, match=f"^{proxy.serial} is the same device as {first}, connected twice, .* name one"
-    ):
-        used([f"--adb={network.adb}", f"--serials={first},{proxy.serial}"])
+    with pytest.raises(DeviceError, match=f"^{proxy.serial} is the same device as .*, connected twice, .* name one"):
+        used([f"--adb={network.adb}", f"--serials={devices[0].serial},{proxy.serial}"])
     assert used([f"--adb={network.adb}", f"--serials={proxy.serial}"])[0].serials == (proxy.serial,)

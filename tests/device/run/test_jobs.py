@@ -55,13 +55,6 @@ def test_parts_of_one_result_are_all_needed() -> None:
     )
 
 
-def test_where_nothing_is_done_there_is_nothing_to_go_on_from() -> None:
-    found = outcome({Job(0): ["gone"]}, "gone", "B is full")
-    assert missing(POOL, [], found, "; go on") == "3 of 3 parts were not done: gone; B is full"
-    half = outcome({EACH[0]: ["A died"], EACH[3]: ["B died"]}, "A died", "B died")
-    assert missing(EACH, [EACH[1], EACH[2]], half) == "2 of 4 parts were not done: A died; B died\n  2 are done"
-
-
 def test_the_last_reason_of_a_part_that_was_given_up_is_said() -> None:
     """Although its devices were not left out, or others were for another reason; not those of parts that are done."""
     given_up = outcome({Job(0): ["long past"], Job(1): ["x", "y", "z", "it killed the device"]})
@@ -109,9 +102,7 @@ def test_the_result_names_the_devices_that_did_parts_once_each() -> None:
 @pytest.mark.parametrize(
     ("text", "leave_out", "words"),
     [
-        ("", "", "nothing"),
         ("\n \n", "", "nothing"),
-        ("one", "", "one"),
         ("one\ntwo\n\n three \nfour\n", "", "two | three | four"),
         ('one\n{"phase": 1}\ntwo\n{"phase": 2}', '{"phase"', "one | two"),
         ('{"phase": 1}', '{"phase"', "nothing"),

@@ -65,7 +65,9 @@ def kept_part(
 def test_a_part_is_done_once_it_is_kept(tmp_path: Path) -> None:
     folder, job = PartsFolder(tmp_path, 2), Job(1)
     assert not folder.is_done(job)
+    (folder.unfinished(job) / "of_a_lost_attempt").touch()
     unfinished = folder.unfinished(job)
+    assert list(unfinished.iterdir()) == []
     (unfinished / "records").write_text("r")
     assert not folder.is_done(job)
     folder.keep(job, KeptPart(part_of(job), facts_of("R58M")))
@@ -92,12 +94,6 @@ def test_what_is_said_of_a_part_is_read_again_as_it_was(tmp_path: Path) -> None:
     assert folder.read(job) == KeptPart(part, facts_of("R58M"))
 
 
-def test_results_that_were_fetched_before_a_loss_are_thrown_away(tmp_path: Path) -> None:
-    folder, job = PartsFolder(tmp_path, 2), Job(0)
-    (folder.unfinished(job) / "old").write_text("of the first attempt")
-    assert list(folder.unfinished(job).iterdir()) == []
-
-
 def test_parts_of_devices_lie_apart(tmp_path: Path) -> None:
     folder = PartsFolder(tmp_path, 2)
     jobs = [Job(index, serial) for index in range(2) for serial in ("", "R58M", "10.0.0.2:5555")]
@@ -111,8 +107,8 @@ def test_parts_of_devices_lie_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{", b"[]", b"{}", b"null", b"\xff", b'{"part": {"index": "one"}}', b'{"more": ' + b"[" * 200_000],
-    ids=["nothing", "cut", "list", "empty", "null", "no text", "wrong", "deep"],
+    [b"", b"{}", b"\xff", b'{"part": {"index": "one"}}', b'{"more": ' + b"[" * 200_000],
+    ids=["nothing", "empty", "no text", "wrong", "deep"],
 )
 def test_a_file_that_is_damaged_is_a_data_error_with_what_to_do(content: bytes, tmp_path: Path) -> None:
     folder, job = PartsFolder(tmp_path, 2), Job(0)
@@ -125,13 +121,6 @@ def test_a_run_folder_where_no_part_can_be_put_is_an_output_error(tmp_path: Path
     (tmp_path / "pool").write_text("a file")
     with pytest.raises(OutputError, match=r"shard-0-of-2\.part cannot be written: .*; make room there"):
         PartsFolder(tmp_path, 2).unfinished(Job(0))
-
-
-def test_a_part_whose_folder_is_gone_cannot_be_kept(tmp_path: Path) -> None:
-    folder, job = PartsFolder(tmp_path, 2), Job(0)
-    folder.unfinished(job).rmdir()
-    with pytest.raises(OutputError, match="cannot be written: No such file or directory. Parts that are done are kept"):
-        folder.keep(job, KeptPart(part_of(job), facts_of("R58M")))
 
 
 # ----- doing them
@@ -282,16 +271,6 @@ def test_a_device_that_lacks_a_delegate_is_not_like_one_that_has_it(tmp_path: Pa
     assert {both.kept.read(job).part.serial for job in both.jobs} == {"A"}
 
 
-def test_what_a_device_did_before_is_what_others_are_like_although_it_lacks_something(tmp_path: Path) -> None:
-    lacking = (DESCRIBED[0], replace(DESCRIBED[1], status="not measured", reason="no GPU"))
-    kept_part(PartsFolder(tmp_path, 4), Job(0), part_of(Job(0), "B", 4), lacking)
-    run = Run(tmp_path, [Phone("A"), Phone("B", lacking)], count=4)
-    found = run.do()
-    assert len(found.done) == 3
-    assert {run.kept.read(job).part.serial for job in run.jobs} == {"B"}
-    assert {entry.kind for entry in found.left_out} <= {"not alike"}
-
-
 def test_devices_that_are_compared_need_not_be_alike(tmp_path: Path) -> None:
     run = Run(tmp_path, [Phone("A"), Phone("B", OTHER_RUNTIME)], each=True)
     assert len(run.do().done) == 4
@@ -307,8 +286,7 @@ def test_a_device_that_refuses_the_command_is_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("code", "leaves_records", "is_done"),
-    [(0, True, True), (1, True, False), (3, True, True), (4, True, True), (5, True, False), (130, True, False),
-     (137, True, False), (-9, True, False), (0, False, False), (3, False, False)],
+    [(0, True, True), (1, True, False), (3, True, True), (4, True, True), (137, True, False), (0, False, False)],
 )  # fmt: skip
 def test_a_part_is_done_where_its_code_says_so_and_its_records_are_there(
     code: int, leaves_records: bool, is_done: bool, tmp_path: Path

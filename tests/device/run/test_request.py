@@ -84,12 +84,6 @@ def test_a_file_has_its_place_in_the_store_of_the_device(name: str, model: Path,
         sent((name, "none.tflite"))
 
 
-def test_a_file_is_sent_once_however_often_it_is_named(model: Path, remote: str) -> None:
-    made = sent(("model_file", str(model)), ("reference_model_file", str(model)))
-    assert options(made) == {"model_file": remote, "reference_model_file": remote}
-    assert made.files == {model: remote}
-
-
 @pytest.mark.parametrize("name", PICTURES)
 def test_pictures_lie_in_a_folder_of_the_part_named_after_the_flag(name: str, tmp_path: Path) -> None:
     made = sent((name, str(tmp_path)))

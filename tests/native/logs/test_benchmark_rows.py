@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import io
-import json
-import re
 from collections.abc import Mapping
-from pathlib import Path
 
-import jsonschema
 import pytest
 
-from evaltools.cli.shared.terminal import make_console
 from evaltools.native.logs.benchmark_rows import row_of_log, with_logged_ratios
 from evaltools.parameter import Value
-from evaltools.report.tables.benchmark import print_benchmark
-from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, LoggedFigures, LoggedMemory, StatFigures
+from evaltools.result.benchmark import BenchmarkRow, LoggedFigures, LoggedMemory, StatFigures
 from evaltools.result.evaluation import DelegateUsed, DelegationProof
-from evaltools.result.json_file import encode_json, json_schema, read_json
 from evaltools.stats.median_interval import median_interval
 from tests.native.logs.log_styles import STYLES, recorded
-from tests.report.benchmark_samples import benchmark, row
 
 GPU: Mapping[str, Mapping[str, Value]] = {"GPU": {"gpu_backend": "cl"}}
 NNAPI: Mapping[str, Mapping[str, Value]] = {"NNAPI": {}}
@@ -56,14 +47,6 @@ def on_cpu(*medians_us: int, name: str = "cpu") -> BenchmarkRow:
 def logged(found: BenchmarkRow) -> LoggedFigures:
     assert found.logged is not None
     return found.logged
-
-
-def printed(result: BenchmarkResult) -> list[str]:
-    text = io.StringIO()
-    console = make_console(text)
-    console.width = 300
-    print_benchmark(result, console)
-    return [line.rstrip() for line in text.getvalue().splitlines()]
 
 
 def test_a_round_on_a_gpu_is_measured_with_its_proof() -> None:
@@ -137,11 +120,6 @@ def test_nnapi_that_may_use_its_own_cpu_is_measured_only_where_its_device_is_nam
     assert (found.status, found.reason) == ("failed", f"{doubt}; {HINT}")
     assert (allowed.status, allowed.fallback) == ("measured", doubt)
     assert made(recorded("benchmark_nnapi_accelerator"), asked=may).status == "measured"
-
-
-def test_hexagon_says_twice_what_it_took_and_counts_once() -> None:
-    found = made(recorded("benchmark_hexagon"), asked={"Hexagon": {}})
-    assert found.delegation == DelegationProof(31, 31, {})
 
 
 def test_xnnpack_that_the_runtime_added_is_shown() -> None:
@@ -291,37 +269,3 @@ def test_rows_are_held_against_the_first_by_their_rounds() -> None:
     assert found.pairs == 3
     assert found.ratio == pytest.approx((50 / 100 * 56 / 110 * 60 / 120) ** (1 / 3))
     assert found.interval is not None
-
-
-def test_the_table_shows_figures_of_logs_beside_own_ones() -> None:
-    gpu, hexagon = recorded("benchmark_gpu_full"), recorded("benchmark_hexagon")
-    rows = [made(gpu, name="gpu"), made(gpu, gpu, name="twice"), made(hexagon, asked={"Hexagon": {}}, name="dsp")]
-    shown = [re.split(" {2,}", line) for line in printed(benchmark(*rows, row("own", 9000)))]
-    heading, *lines = [cells for cells in shown if len(cells) > 1]
-    table = {cells[0]: dict(zip(heading, cells, strict=True)) for cells in lines}
-    assert list(table) == ["dsp", "gpu", "twice", "own"]
-    assert table["gpu"] == {
-        "configuration": "gpu",
-        "delegated": "31/31",
-        "median [95 %]": "6.5 ms",
-        "runs": "152",
-        "average": "6.51 ms",
-        "p95": "7.16 ms",
-        "with reading": "-",
-        "load": "1283 ms",
-        "first run": "9.21 ms",
-        "peak MB": "94.3",
-        "steady MB": "-",
-    }
-    assert table["dsp"]["median [95 %]"] == "4.24 ms (average)"
-    assert (table["twice"]["median [95 %]"], table["twice"]["runs"]) == ("6.5 ms [too few rounds]", "304 in 2 rounds")
-    assert table["twice"]["p95"] == "-"
-    assert table["own"]["median [95 %]"] == "9 ms [8.1, 9.9]"
-
-
-def test_the_result_with_logs_is_written_and_read_again(tmp_path: Path) -> None:
-    result = benchmark(made(recorded("benchmark_gpu_full"), name="gpu"), on_cpu(100, 104))
-    file = tmp_path / "result.json"
-    file.write_bytes(encode_json(result))
-    jsonschema.validate(json.loads(file.read_text()), json_schema(BenchmarkResult, "evaltools benchmark result"))
-    assert read_json(file, BenchmarkResult, "evaltools benchmark result") == result

@@ -67,10 +67,6 @@ def test_the_dividers_of_logcat_are_left_out(divider: str) -> None:
     assert plain_lines(f"a\n{divider}\nb") == [LogLine("", "a"), LogLine("", "b")]
 
 
-def test_an_empty_log_has_no_lines() -> None:
-    assert plain_lines("") == []
-
-
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("name", ["benchmark_gpu_full", "eval_hexagon", "benchmark_nnapi_compilation_failed"])
 def test_every_style_gives_the_same_texts(name: str, style: str) -> None:

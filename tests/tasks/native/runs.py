@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from evaltools.cli.shared.terminal import make_console
 from evaltools.configuration import Configuration
 from evaltools.metrics.latency import summarise_latency
-from evaltools.native.lines.latency import fill_latency
+from evaltools.native.lines.evaluation import fill_latency
 from evaltools.native.logs.run import NativeRun, proof_lines
 from evaltools.proto import message_class
 from evaltools.report.tables.evaluation import print_configurations, print_result
