@@ -1,172 +1,109 @@
-"""The arrows between the rooms point as drawn in CONTRIBUTING.md."""
+"""Rooms know only the layers below them, nothing imports in a circle, and texts of others are parsed in one place."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-FOR_ALL = ("documents", "errors", "exit_codes", "extensions", "gone", "lazy_sequence", "text")
-"""What every room may import; they import each other only."""
-MAY_IMPORT = {
-    **dict.fromkeys(FOR_ALL, ""),
-    "parameter": "",
-    "delegates": "parameter",
-    "configuration": "delegates parameter",
-    "model": "parameter",
-    "preprocess": "",
-    "metrics": "stats",
-    "stats": "",
-    "proto": "",
-    "result": "metrics model parameter runtime stats",
-    "task_kind": "metrics parameter result",
-    "result_file": "result task_kind",
-    "gates": "metrics parameter result stats task_kind",
-    "runtime": "configuration delegates metrics model",
-    "datasets": "preprocess proto",
-    "engine": "configuration delegates model result runtime",
-    "request": "configuration delegates parameter task_kind",
-    "native": "configuration delegates metrics parameter proto result runtime stats task_kind",
-    "report": "engine gates metrics model native request result result_file runtime stats task_kind",
-    "benchmark": (
-        "configuration datasets delegates engine metrics model native parameter report request result "
-        "result_file runtime stats task_kind tasks"
+LAYERS = {
+    "for all": "documents errors exit_codes extensions gone lazy_sequence text",
+    "facts and numbers": (
+        "configuration datasets delegates metrics model parameter preprocess proto request result result_file stats "
+        "task_kind"
     ),
-    "tasks": (
-        "configuration datasets delegates engine gates metrics model native parameter preprocess report "
-        "request result runtime stats task_kind"
-    ),
-    "locate": (
-        "configuration datasets delegates engine metrics model parameter report request result result_file "
-        "runtime task_kind tasks"
-    ),
-    "runs": "configuration delegates engine gates parameter request result result_file runtime task_kind tasks",
-    "device": "benchmark engine locate native parameter report request result result_file runs task_kind tasks",
-    "device/adb": "device result",
-    "device/files": "device",
-    "device/programs": "device result",
-    "capture": "device engine report request result runs runtime",
-    "commands": "benchmark device gates locate parameter request runs task_kind tasks",
-    "suite": (
-        "benchmark commands configuration engine gates locate model parameter report request result result_file runs "
-        "runtime stats task_kind tasks"
-    ),
-    "api": (
-        "benchmark configuration datasets engine gates locate metrics model parameter preprocess report "
-        "request result result_file runs runtime suite task_kind tasks"
-    ),
-    "cli": (
-        "benchmark capture commands configuration datasets delegates device engine gates locate metrics "
-        "native parameter report request result result_file runs runtime stats suite task_kind tasks"
-    ),
-    "pytest_plugin": "commands engine gates parameter preprocess report request result result_file runs tasks",
+    "running models": "engine runtime",
+    "judging and saying": "gates native report",
+    "doing": "benchmark capture commands device locate runs suite tasks",
+    "doors": "api cli pytest_plugin",
 }
+"""The layers that docs/architecture.md tells of, from below."""
+LEVEL = {room: level for level, rooms in enumerate(LAYERS.values()) for room in rooms.split()}
+PARSERS = {"json.loads", "json.load", "msgspec.json.decode", "tomllib.loads", "yaml.load", "ElementTree.XMLParser"}
 
 
-def sources(room: str) -> list[Path]:
-    folder = ROOT / room if room in ("tasks", "datasets") else ROOT / "evaltools" / room
-    return sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
+@cache
+def sources() -> dict[str, Path]:
+    """The files of the product, by their modules."""
+    found = {}
+    for folder in ("evaltools", "tasks", "datasets"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            inside = parts if folder == "evaltools" else ("evaltools", *parts)
+            found[".".join(inside[:-1] if inside[-1] == "__init__" else inside)] = path
+    return found
 
 
-def imported_rooms(source: Path) -> set[str]:
-    rooms = set()
-    for node in ast.walk(ast.parse(source.read_text())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("evaltools."):
-            rooms.add(str(node.module).split(".")[1])
-        elif isinstance(node, ast.Import):
-            rooms |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("evaltools.")}
-    return rooms
+@cache
+def imports() -> dict[str, set[str]]:
+    """The files that a file imports, at its top, in functions and for types, by their modules."""
+    return {module: imported_modules(path) - {module} for module, path in sources().items()}
 
 
-@pytest.mark.parametrize("room", MAY_IMPORT)
-def test_a_room_imports_only_what_it_may(room: str) -> None:
-    files = sources(room)
-    assert files
-    for source in files:
-        assert imported_rooms(source) <= {room, *FOR_ALL, *MAY_IMPORT[room].split()}, source
-
-
-def all_rooms() -> set[str]:
-    inside = (ROOT / "evaltools").iterdir()
-    modules = [path for path in inside if path.suffix in ("", ".py") and path.name[0] not in "_."]
-    return {*(path.stem for path in modules), "tasks", "datasets"}
-
-
-def test_what_it_may_import_is_said_of_every_room() -> None:
-    assert all_rooms() <= set(MAY_IMPORT)
-
-
-def test_no_rooms_import_each_other_in_a_circle() -> None:
-    rooms = all_rooms()
-    graph = {room: {other for source in sources(room) for other in imported_rooms(source)} - {room} for room in rooms}
-    require_no_circle(graph)
-
-
-def require_no_circle(graph: dict[str, set[str]]) -> None:
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        pytest.fail(f"these import each other: {' -> '.join(error.args[1])}")
-
-
-def module_of(source: Path) -> str:
-    parts = source.relative_to(ROOT).with_suffix("").parts
-    inside = parts if parts[0] == "evaltools" else ("evaltools", *parts)
-    return ".".join(inside[:-1] if inside[-1] == "__init__" else inside)
-
-
-def imported_modules(source: Path, known: set[str]) -> set[str]:
-    """The files that a file imports, at its top, in functions and for types."""
+def imported_modules(source: Path) -> set[str]:
     found = set()
     for node in ast.walk(ast.parse(source.read_text())):
         if isinstance(node, ast.ImportFrom):
-            package = str(node.module)
-            found |= {f"{package}.{alias.name}" for alias in node.names} & known
-            found |= {package} if any(f"{package}.{alias.name}" not in known for alias in node.names) else set()
+            within = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= within | ({str(node.module)} if not within <= set(sources()) else set())
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-    return found & known
+    return found & set(sources())
 
 
-def imports() -> dict[str, set[str]]:
-    """What each file imports, by their modules."""
-    files = {
-        module_of(path): path for room in ("evaltools", "tasks", "datasets") for path in (ROOT / room).rglob("*.py")
-    }
-    return {name: imported_modules(path, set(files)) - {name} for name, path in files.items()}
-
-
-def test_no_files_import_each_other_in_a_circle() -> None:
-    require_no_circle(imports())
+def itself(module: str) -> str:
+    return module
 
 
 def folder_of(module: str) -> str:
     """The folder that a file lies in; a file beside the rooms stands for itself."""
-    path = ROOT / module.replace("evaltools.tasks", "tasks").replace("evaltools.datasets", "datasets").replace(".", "/")
-    folder = module if path.is_dir() else module.rpartition(".")[0]
+    folder = module if sources()[module].name == "__init__.py" else module.rpartition(".")[0]
     return module if folder == "evaltools" else folder
 
 
-def test_no_folders_import_each_other_in_a_circle() -> None:
+def room_of(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def graph_of(part_of: Callable[[str], str]) -> dict[str, set[str]]:
+    """Which parts import which other parts."""
     graph: dict[str, set[str]] = {}
     for module, imported in imports().items():
-        folder = folder_of(module)
-        graph.setdefault(folder, set()).update({folder_of(other) for other in imported} - {folder})
-    require_no_circle(graph)
+        part = part_of(module)
+        graph.setdefault(part, set()).update({part_of(other) for other in imported} - {part})
+    return graph
 
 
-PARSERS = {"json.loads", "json.load", "msgspec.json.decode", "tomllib.loads", "yaml.load", "ElementTree.XMLParser"}
+def test_a_room_imports_only_rooms_of_its_layer_and_of_those_below() -> None:
+    rooms = {room: others for room, others in graph_of(room_of).items() if room}
+    assert set(rooms) == set(LEVEL)
+    wrong = {f"{room} imports {other}" for room, others in rooms.items() for other in others if is_above(other, room)}
+    assert wrong == set()
+
+
+def is_above(other: str, room: str) -> bool:
+    """Whether a room is above another one, or a door beside it: none of these asks another."""
+    return other != "" and LEVEL[other] + (other in LAYERS["doors"].split()) > LEVEL[room]
+
+
+@pytest.mark.parametrize("part_of", [itself, folder_of, room_of])
+def test_nothing_imports_in_a_circle(part_of: Callable[[str], str]) -> None:
+    try:
+        TopologicalSorter(graph_of(part_of)).prepare()
+    except CycleError as error:
+        pytest.fail(f"these import each other: {' -> '.join(error.args[1])}")
 
 
 def test_texts_from_elsewhere_are_parsed_in_one_place() -> None:
     """That place has the guard against texts that are nested without end."""
     found = {
         path.name
-        for room in ("evaltools", "tasks", "datasets")
-        for path in (ROOT / room).rglob("*.py")
+        for path in sources().values()
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and ast.unparse(node) in PARSERS
     }

@@ -25,13 +25,12 @@ from evaltools.configuration import Configuration
 from evaltools.engine.describe import describe_entry
 from evaltools.engine.opening import NotMeasured, Opened, open_configuration
 from evaltools.errors import EvaltoolsError, InferenceError, ModelError
-from evaltools.metrics.op_profile import OpProfile
+from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.model import ModelFile
 from evaltools.result.benchmark import BenchmarkRow, Phase, Round
 from evaltools.runtime import Session
 from evaltools.runtime.did_not_run import require_full_delegation
 from evaltools.runtime.process.isolated import IsolatedSession, open_isolated
-from evaltools.runtime.session import Opening
 from evaltools.stats.latency_ratio import drift
 
 _PROFILER_AT_MOST: Final = 30

@@ -16,12 +16,12 @@ from evaltools.benchmark.conditions import sample_conditions, set_affinity
 from evaltools.benchmark.loop import PhaseLimits, RunPace, run_phase
 from evaltools.configuration import Configuration
 from evaltools.errors import UsageError
-from evaltools.metrics.op_profile import OpProfile
+from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.model import ModelFile
 from evaltools.result.benchmark import Conditions, Memory, Phase
 from evaltools.runtime import Delegation, Inference, RuntimeFacts, Session, TensorSpec, open_session
 from evaltools.runtime.process.isolated import peak_memory_kb
-from evaltools.runtime.session import Array, Opening, TimedSession
+from evaltools.runtime.session import Array, TimedSession
 
 _BYTES_PER_KB: Final = 1024
 _STATUS: Final = Path("/proc/self/status")

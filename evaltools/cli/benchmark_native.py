@@ -18,7 +18,7 @@ from evaltools.cli.shared.interrupts import ignore_interrupts
 from evaltools.cli.shared.streams import say, stdout_is_terminal
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.errors import OutputError, UsageError
-from evaltools.metrics.op_profile import OpProfile
+from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.native.lines.benchmark import (
     delegation_lines,
     initialized_line,
@@ -44,7 +44,7 @@ from evaltools.report.tables.benchmark import model_names
 from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.request import Options, Request, require_apart
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Phase, Round
-from evaltools.runtime.session import Array, Opening
+from evaltools.runtime.session import Array
 from evaltools.text import printable
 
 _PROTOS: Final = "result_file_path"

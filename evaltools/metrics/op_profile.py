@@ -1,4 +1,4 @@
-"""Times of operators: what a profiler saw, summed up as the native tool does.
+"""Times of opening a session, and of operators: what a profiler saw, summed up as the native tool does.
 
 Formulas: ``StatsCalculator`` of TSL. Times are whole microseconds; operators of called graphs are left out of all sums,
 for the node that calls them has their time already.
@@ -11,6 +11,22 @@ import statistics
 from collections.abc import Sequence
 
 from msgspec import Struct, field
+
+
+class Opening(Struct, frozen=True):
+    """What opening a session took, in microseconds.
+
+    ``import_us``: loading the runtime's library, where that was not loaded yet; ``total_us``: all that follows. Of this
+    ``load_us`` is reading the model and building the interpreter, ``delegates_us`` applying external delegates, and
+    ``allocate_us`` allocating tensors, in which the interpreters apply XNNPACK; None where the runtime does not tell
+    them apart.
+    """
+
+    import_us: int
+    total_us: int
+    load_us: int | None = None
+    delegates_us: int | None = None
+    allocate_us: int | None = None
 
 
 class OpTimes(Struct, frozen=True):

@@ -7,11 +7,10 @@ from typing import Final, Literal
 from msgspec import Struct, field
 
 from evaltools.metrics.latency import Latency
-from evaltools.metrics.op_profile import OpProfile
+from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import DelegateUsed, DelegationProof, Environment, RuntimeUsed
 from evaltools.result.model import Model
-from evaltools.runtime.session import Opening
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import Drift, LatencyRatio
 

@@ -22,6 +22,7 @@ from evaltools.delegates import Delegate, Library
 from evaltools.delegates.external import EXTERNAL
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
+from evaltools.metrics.op_profile import Opening
 from evaltools.model import ModelFile
 from evaltools.runtime.interrupts import deferred_interrupt
 from evaltools.runtime.registry import require_support
@@ -30,7 +31,6 @@ from evaltools.runtime.session import (
     DelegateCoverage,
     Delegation,
     Inference,
-    Opening,
     RuntimeFacts,
     TensorSpec,
 )

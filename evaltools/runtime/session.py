@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from evaltools.configuration import Configuration
 from evaltools.errors import InferenceError
+from evaltools.metrics.op_profile import Opening
 from evaltools.model import ModelFile
 
 Array = npt.NDArray[np.generic]
@@ -84,22 +85,6 @@ class Inference(Struct, frozen=True):
     outputs: tuple[Array, ...]
     invokes_us: tuple[float, ...]
     read_us: float = 0.0
-
-
-class Opening(Struct, frozen=True):
-    """What opening a session took, in microseconds.
-
-    ``import_us``: loading the runtime's library, where that was not loaded yet; ``total_us``: all that follows. Of this
-    ``load_us`` is reading the model and building the interpreter, ``delegates_us`` applying external delegates, and
-    ``allocate_us`` allocating tensors, in which the interpreters apply XNNPACK; None where the runtime does not tell
-    them apart.
-    """
-
-    import_us: int
-    total_us: int
-    load_us: int | None = None
-    delegates_us: int | None = None
-    allocate_us: int | None = None
 
 
 class Session(Protocol):

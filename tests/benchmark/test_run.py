@@ -16,10 +16,9 @@ from evaltools.benchmark.run import Benchmarked, run_benchmark
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.metrics.latency import whole_us
-from evaltools.metrics.op_profile import OpProfile
+from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.model import ModelFile, read_model
 from evaltools.result.benchmark import BenchmarkRow, Phase, Round
-from evaltools.runtime.session import Opening
 
 pytest.importorskip("ai_edge_litert", reason="the runtime litert is not installed")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from evaltools.metrics.latency import summarise_latency
-from evaltools.metrics.op_profile import OpProfile, OpTimes
+from evaltools.metrics.op_profile import Opening, OpProfile, OpTimes
 from evaltools.result.benchmark import (
     AccuracyGiven,
     BenchmarkFigures,
@@ -18,7 +18,6 @@ from evaltools.result.benchmark import (
 )
 from evaltools.result.evaluation import Environment
 from evaltools.result.model import Model
-from evaltools.runtime.session import Opening
 from evaltools.stats.interval import Interval
 
 QUIET = Conditions(0.1, [0, 1], [], [], {}, 0.0, 10.0, 1.0, 100.0)

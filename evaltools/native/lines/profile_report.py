@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from google.protobuf import text_format
 
-from evaltools.metrics.op_profile import OpProfile
+from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.native.lines.profile import (
     Steps,
     fill_profiling_proto,
@@ -16,7 +16,6 @@ from evaltools.native.lines.profile import (
     profile_text,
 )
 from evaltools.proto import PROFILING, message_class
-from evaltools.runtime.session import Opening
 
 TEXT: Final = "stdout"
 CSV: Final = "csv"

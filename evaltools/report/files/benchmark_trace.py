@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from evaltools.engine.trace import Event, Track, whole_trace
-from evaltools.metrics.op_profile import OpProfile
+from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.report.tables.benchmark import label
 from evaltools.result.benchmark import BenchmarkResult, Memory, Phase, Round
-from evaltools.runtime.session import Opening
 
 _CATEGORY: Final = "benchmark"
 _THREAD: Final = 1

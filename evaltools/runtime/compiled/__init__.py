@@ -19,6 +19,7 @@ from evaltools.delegates.npu import NPU
 from evaltools.delegates.provider import Delegate
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, InferenceError
+from evaltools.metrics.op_profile import Opening
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime.compiled import gpu as compiled_gpu
 from evaltools.runtime.compiled import npu as compiled_npu
@@ -30,7 +31,7 @@ from evaltools.runtime.interrupts import deferred_interrupt
 from evaltools.runtime.litert import RUNTIME as INTERPRETER
 from evaltools.runtime.process.printed import native_messages
 from evaltools.runtime.registry import require_support
-from evaltools.runtime.session import Array, Delegation, Inference, Opening, RuntimeFacts, TensorSpec
+from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts, TensorSpec
 
 _PACKAGE: Final = "ai_edge_litert"
 _ACCELERATORS: Final = {GPU.name: compiled_gpu, NPU.name: compiled_npu}

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from evaltools.benchmark.flags import LOGGED, PARAMETERS, REFUSED
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.delegates import PARAMETERS as DELEGATE_PARAMETERS
+from evaltools.metrics.op_profile import Opening
 from evaltools.native.lines.benchmark import (
     delegation_lines,
     initialized_line,
@@ -33,7 +34,6 @@ from evaltools.parameter import Parameter, Value
 from evaltools.proto import BENCHMARK, PROFILING, message_class
 from evaltools.result.benchmark import BenchmarkRow, Conditions, Memory, Phase, Round
 from evaltools.result.evaluation import DelegateUsed, DelegationProof
-from evaltools.runtime.session import Opening
 
 NODES = DelegationProof(31, 31, {})
 OWN = {parameter.name: parameter for parameter in LOGGED}

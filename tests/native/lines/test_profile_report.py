@@ -7,11 +7,11 @@ import re
 import pytest
 from google.protobuf import text_format
 
+from evaltools.metrics.op_profile import Opening
 from evaltools.native.lines.profile import INITIALIZATION_HEADER, RUNS_HEADER
 from evaltools.native.lines.profile_report import CSV, PROTO, TEXT, opening_steps, profile_file, profile_report
 from evaltools.proto import PROFILING, message_class
 from evaltools.result.benchmark import Phase
-from evaltools.runtime.session import Opening
 from tests.report.benchmark_samples import PROFILE, a_round
 
 OPENING = a_round(Phase(), Phase()).opening
