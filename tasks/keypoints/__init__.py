@@ -32,7 +32,7 @@ def keypoints(
     [1,height,width,17]. Pictures keep their aspect ratio: a border fills the input. Without annotations: how far the
     keypoints are from the reference's.
     """
-    from evaltools.tasks.keypoints import examples, scoring, small_pictures
+    from evaltools.tasks.keypoints import examples, scoring
 
     truth: list[Mean] = [
         pooled("oks_ap", scoring.oks_ap),
@@ -46,7 +46,7 @@ def keypoints(
         score=partial(scoring.score, pck_share) if annotations else None,
         agree=scoring.agree,
         metrics=[*truth, *agreement] if annotations else agreement,
-        draw=small_pictures.draw,
+        draw=scoring.draw,
     )
 
 

@@ -33,7 +33,7 @@ def segmentation(
     the reference gives them.
     """
     from evaltools.tasks.own.pictures import image_input, pairs
-    from evaltools.tasks.segmentation import pixels, small_pictures
+    from evaltools.tasks.segmentation import pixels
 
     return Task(
         examples=pairs(images, masks, num_images, order, seed),
@@ -41,7 +41,7 @@ def segmentation(
         score=partial(pixels.score, mask_values, class_offset) if masks else None,
         agree=pixels.agree,
         metrics=pixels.metrics(has_truth=masks is not None),
-        draw=partial(small_pictures.draw, mask_values, class_offset),
+        draw=partial(pixels.draw, mask_values, class_offset),
     )
 
 

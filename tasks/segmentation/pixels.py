@@ -1,4 +1,4 @@
-"""The class of each pixel, and how well classes cover the pixels of a mask."""
+"""The class of each pixel, how well classes cover the pixels of a mask, and masks as small pictures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import numpy.typing as npt
 from PIL import Image
 
 from evaltools.errors import TaskError
-from evaltools.tasks.own.definition import Mean, mean, pooled, share_of
+from evaltools.result.small_pictures import Drawing
+from evaltools.tasks.own.definition import Example, Mean, mean, pooled, share_of
+from evaltools.tasks.own.pictures import panel, small_size
 from evaltools.tasks.own.tensors import Outputs
 
 Classes = npt.NDArray[np.int64]
@@ -20,6 +22,10 @@ UNLABELLED: Final = -1
 _VALUES: Final = {"voc": (255, 0), "ade": (0, 1)}
 """The value that does not count, and by how much the others are above their class."""
 _ONE_CHANNEL: Final = ("1", "L", "P", "I", "I;16")
+_COLOURS: Final = 256
+_WHITE: Final = (255, 255, 255)
+_BLACK: Final = (0, 0, 0)
+_RED: Final = (255, 70, 70)
 
 
 def metrics(has_truth: bool) -> list[Mean]:
@@ -126,3 +132,63 @@ def _resized(plane: npt.NDArray[Any], size: tuple[int, int] | None, how: Image.R
     if size is None or plane.shape == size:
         return plane
     return np.asarray(Image.fromarray(plane).resize((size[1], size[0]), how))
+
+
+def draw(mask_values: str, class_offset: int, outputs: Outputs, reference: Outputs, example: Example) -> Drawing | None:
+    """The masks of both, the true one if there is one, and the pixels that differ; None where none do.
+
+    All have the proportions of the picture.
+    """
+    found, expected = classes_of(outputs), classes_of(reference)
+    changed = found != expected
+    if not changed.any():
+        return None
+    truth = None if example.target is None else read_mask(example.target, mask_values)
+    with Image.open(example.input) as opened:
+        size = small_size(*opened.size)
+    share = float(changed.mean())
+    return Drawing(
+        share,
+        f"{100 * share:.2g} % of the pixels have another class",
+        str(Path(example.input)),
+        [
+            *([] if truth is None else [panel("truth", _mask(truth, size))]),
+            panel("reference", _mask(expected + class_offset, size)),
+            panel("test", _mask(found + class_offset, size)),
+            panel("changed", _marked(changed, size)),
+        ],
+    )
+
+
+def voc_palette() -> npt.NDArray[np.uint8]:
+    """The colours of classes (256, 3) as the masks of PASCAL VOC have them: a class's bits, dealt to the channels.
+
+    >>> voc_palette()[[0, 1, 15]].tolist()
+    [[0, 0, 0], [128, 0, 0], [192, 128, 128]]
+    """
+    classes = np.arange(_COLOURS)
+    palette = np.zeros((_COLOURS, 3), np.uint8)
+    for channel in range(3):
+        for bit in range(3):
+            is_set = classes >> (3 * bit + channel) & 1
+            palette[:, channel] |= (is_set << (7 - bit)).astype(np.uint8)
+    return palette
+
+
+def _mask(classes: Classes, size: tuple[int, int]) -> Image.Image:
+    """A colour for each class; white where there is none."""
+    colours = voc_palette()
+    colours[-1] = _WHITE
+    numbers = np.where(classes == UNLABELLED, _COLOURS - 1, classes % (_COLOURS - 1)).astype(np.uint8)
+    image = Image.fromarray(numbers).resize(size, Image.Resampling.NEAREST)
+    image.putpalette(colours.tobytes())
+    return image
+
+
+def _marked(pixels: npt.NDArray[np.bool_], size: tuple[int, int]) -> Image.Image:
+    """Red on black where any of the pixels is marked that become one."""
+    whole = Image.fromarray(pixels.astype(np.float32))
+    small = np.asarray(whole.resize(size, Image.Resampling.BOX)) > 0
+    image = Image.fromarray(small.astype(np.uint8))
+    image.putpalette(bytes([*_BLACK, *_RED]))
+    return image

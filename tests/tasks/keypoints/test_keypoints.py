@@ -19,8 +19,7 @@ import evaltools as et
 from evaltools.errors import DataError, TaskError
 from evaltools.tasks.keypoints import keypoints
 from evaltools.tasks.keypoints.examples import Person, Seen, Truth, model_input
-from evaltools.tasks.keypoints.scoring import from_heat_maps, located, score
-from evaltools.tasks.keypoints.small_pictures import draw
+from evaltools.tasks.keypoints.scoring import draw, from_heat_maps, located, score
 from evaltools.tasks.own.definition import Pooled
 from evaltools.tasks.own.tensors import Outputs, TaskTensor
 from tests.tasks.declared import SAMPLE, run_sample

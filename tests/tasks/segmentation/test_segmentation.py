@@ -17,8 +17,7 @@ from evaltools.errors import DataError, TaskError, UsageError
 from evaltools.preprocess import decode_image
 from evaltools.tasks.own.tensors import Quantisation
 from evaltools.tasks.segmentation import segmentation
-from evaltools.tasks.segmentation.pixels import classes_of, mean_iou, overlaps, read_mask
-from evaltools.tasks.segmentation.small_pictures import draw
+from evaltools.tasks.segmentation.pixels import classes_of, draw, mean_iou, overlaps, read_mask
 from tests.tasks.declared import SAMPLE, outputs_of, run_sample
 
 FOLDER = SAMPLE / "segmentation"
