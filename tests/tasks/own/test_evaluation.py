@@ -108,26 +108,6 @@ def test_the_verdict_knows_which_direction_is_better(
     assert result.configurations[1].figures.keys() == {"distance", "near"}
 
 
-def test_a_task_that_fails_on_every_example_is_refused_before_the_pass(asked: OwnRequest, tmp_path: Path) -> None:
-    file = write_task(tmp_path, task_files.BRIGHTNESS.replace('"near": ', '"nearly": '))
-    with pytest.raises(
-        UsageError, match=r"own.py, line 19: score gave no 'near' for 'example00', but distance, nearly"
-    ):
-        part_of(replace(asked, loaded=load_task(f"{file}:brightness")), reference=float, a=float)
-
-
-def test_a_task_that_fails_on_some_examples_goes_on(asked: OwnRequest, tmp_path: Path) -> None:
-    failing = task_files.BRIGHTNESS.replace("        distance = ", "        assert target != 0.75\n        distance = ")
-    request = replace(asked, loaded=load_task(f"{write_task(tmp_path, failing)}:brightness"))
-    result = evaluate(prepare, request, Silent(), sessions(reference=float, a=float))
-    assert [(entry.example, entry.configuration, entry.stage) for entry in result.failed] == [
-        ("example05", "reference", "score"),
-        ("example05", "a", "score"),
-    ]
-    assert "own.py, line 20: score failed for 'example05': AssertionError" in result.failed[0].reason
-    assert [entry.finished_examples for entry in result.configurations] == [EXAMPLES - 1] * 2
-
-
 def test_scores_without_a_metric_are_a_warning(asked: OwnRequest, tmp_path: Path) -> None:
     file = write_task(tmp_path, task_files.BRIGHTNESS.replace(', et.mean("near")', ""))
     request = replace(asked, loaded=load_task(f"{file}:brightness"))

@@ -10,7 +10,6 @@ import pytest
 from evaltools.errors import UsageError
 from evaltools.tasks.own.definition import TaskFunction
 from evaltools.tasks.own.loading import Origin, load_task, located
-from tests.command import evaltools_here
 from tests.tasks.own import task_files
 from tests.tasks.own.task_files import write_task
 
@@ -61,7 +60,6 @@ def test_a_lambda_is_known_to_this_process_alone() -> None:
 @pytest.mark.parametrize(
     ("content", "name", "message"),
     [
-        ("import nothing_of_that_name\n", "a", "line 1: the file of the task cannot be loaded: ModuleNotFoundError"),
         ("x = 1\n\ndef f(:\n", "a", "line 3: the file of the task cannot be loaded: SyntaxError"),
         ("def f():\n    raise RuntimeError('out of order')\n\nf()\n", "a", "line 2: the file of the task cannot be "),
         ("import sys\nsys.exit(3)\n", "a", "line 2: the file of the task cannot be loaded: SystemExit: 3"),
@@ -81,25 +79,6 @@ def test_a_file_without_that_task_costs_one_sentence(tmp_path: Path, content: st
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
     expected = f"{tmp_path / 'no.py'}: the file of the task cannot be read: No such file or directory"
     assert message_of(f"{tmp_path / 'no.py'}:a") == expected
-
-
-def test_a_file_without_the_name_of_a_task_lists_its_tasks(tmp_path: Path) -> None:
-    file = write_task(tmp_path)
-    assert message_of(str(file)) == f"{file}: which task in it? Write {file}:NAME; it has brightness"
-
-
-def test_a_broken_task_that_is_installed_leaves_the_others_as_they_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "broken_task.py").write_text("import nothing_of_that_name\n")
-    install(tmp_path, "broken = broken_task:task")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    said = message_of("broken")
-    assert "broken (broken_task:task) of the package some-package" in said
-    assert f"No module named 'nothing_of_that_name' ({tmp_path / 'broken_task.py'}, line 1)" in said
-    listed = evaltools_here("--help")
-    assert listed.code == 0
-    assert "cannot be used: " in listed.out
 
 
 def test_each_task_has_the_modules_beside_it_also_after_they_changed(tmp_path: Path) -> None:

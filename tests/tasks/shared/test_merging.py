@@ -118,12 +118,6 @@ def test_there_is_one_reference_that_of_the_first_place(tmp_path: Path) -> None:
         ]
 
 
-def test_one_place_without_a_name_is_a_run_as_always(tmp_path: Path) -> None:
-    run = merged([RunAtPlace((Part(4).write(tmp_path / "run"),))])
-    assert run.described == list(DESCRIBED)
-    assert list(observed(run)) == ["reference", "test"]
-
-
 def test_without_a_reference_there_is_none_anywhere(tmp_path: Path) -> None:
     only = (DESCRIBED[1],)
     run = merged(two_places(tmp_path, Part(4, described=only), Part(4, described=only)), reference=None)
@@ -132,11 +126,17 @@ def test_without_a_reference_there_is_none_anywhere(tmp_path: Path) -> None:
 
 
 def test_a_place_may_be_divided_into_parts_as_it_likes(tmp_path: Path) -> None:
-    phone = tuple(Part(7, Shard(index, 3), first=50).write(tmp_path / f"phone {index}") for index in (2, 0, 1))
+    phone = tuple(
+        Part(7, Shard(index, 3), first=50, quiet=quiet(index, test=[10 + index])).write(tmp_path / f"phone {index}")
+        for index in (2, 0, 1)
+    )
     run = merged([RunAtPlace((Part(7).write(tmp_path / "host"),), "host"), RunAtPlace(phone, "R58M")], count=7)
     assert observed(run)["test@R58M"] == [50, 51, 52, 53, 54, 55, 56]
     assert observed(run)["test@host"] == [0, 1, 2, 3, 4, 5, 6]
     assert run.measured.merged_shards == 4
+    sums = sum_up(run.measured, [])
+    assert list(sums.invokes_us("test@R58M")) == [12, 10, 11], "the quiet times of its parts together"
+    assert list(sums.invokes_us("test@host")) == [0, 1, 2, 3, 4, 5, 6]
 
 
 def test_inputs_are_timed_at_every_place_and_those_of_the_data_are_the_first_ones(tmp_path: Path) -> None:
@@ -182,26 +182,13 @@ def test_a_run_in_which_every_test_was_given_up_is_stopped_whatever_its_referenc
 # ----- latencies
 
 
-def test_times_of_quiet_phases_are_those_of_their_places(tmp_path: Path) -> None:
-    host = Part(4, quiet=quiet(reference=[10, 20], test=[30, 40]))
-    phone = Part(4, first=100, quiet=quiet(reference=[11, 21], test=[31, 41]))
-    measured = merged(two_places(tmp_path, host, phone)).measured
-    sums = sum_up(measured, [])
-    assert {name: list(sums.invokes_us(name)) for name in sums.configurations} == {
-        "reference@host": [10, 20],
-        "test@host": [30, 40],
-        "reference@R58M": [11, 21],
-        "test@R58M": [31, 41],
-    }
-    assert list(sums.run_and_read_us("test@R58M")) == [1031, 1041]
-    assert measured.quiet is not None
-    assert measured.quiet.examples == 2, "each place measured the same two"
-
-
 def test_a_place_without_a_quiet_phase_has_the_times_of_its_pass(tmp_path: Path) -> None:
     """It had one worker: nothing else ran beside it."""
     host = Part(4, quiet=quiet(reference=[10, 20], test=[30, 40]))
-    sums = sum_up(merged(two_places(tmp_path, host, Part(4, first=100))).measured, [("test@host", "test@R58M")])
+    measured = merged(two_places(tmp_path, host, Part(4, first=100))).measured
+    assert measured.quiet is not None
+    assert measured.quiet.examples == 2
+    sums = sum_up(measured, [("test@host", "test@R58M")])
     assert {name: list(sums.invokes_us(name)) for name in sums.configurations} == {
         "reference@host": [10, 20],
         "test@host": [30, 40],
@@ -219,18 +206,6 @@ def test_a_configuration_without_a_single_time_in_quiet_gets_none_from_the_pass(
     host = Part(4, quiet=quiet(reference=[10, 20], test=[]))
     sums = sum_up(merged(two_places(tmp_path, host, Part(4))).measured, [])
     assert list(sums.invokes_us("test@host")) == []
-
-
-def test_the_parts_of_a_place_put_their_quiet_times_together(tmp_path: Path) -> None:
-    phone = tuple(
-        Part(4, Shard(index, 2), quiet=quiet(index, reference=[index], test=[10 + index])).write(tmp_path / f"{index}")
-        for index in range(2)
-    )
-    sums = sum_up(
-        merged([RunAtPlace((Part(4).write(tmp_path / "host"),), "host"), RunAtPlace(phone, "R58M")]).measured, []
-    )
-    assert list(sums.invokes_us("test@R58M")) == [10, 11]
-    assert list(sums.invokes_us("test@host")) == [0, 1, 2, 3]
 
 
 # ----- what must be the same
