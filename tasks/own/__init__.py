@@ -183,6 +183,7 @@ class DeclaredKind(OwnKind):
     """
 
     place = 10
+    command = EvaluationKind.command
 
     def __init__(
         self, function: TaskFunction[...], metrics: Mapping[str, str], accuracy: Accuracy | None = None
@@ -195,11 +196,6 @@ class DeclaredKind(OwnKind):
         self.description = inspect.cleandoc(function.function.__doc__ or "")
         self.accuracy = accuracy
         self._meanings = dict(metrics)
-
-    @property
-    def command(self) -> str:
-        """The task's name on the command line."""
-        return self.name.replace("_", "-")
 
     @property
     def metrics(self) -> Sequence[Metric]:

@@ -200,7 +200,7 @@ def _executed(file: Path) -> ModuleType:
         content = file.read_bytes()
     except OSError as error:
         raise UsageError(f"{file}: the file of the task cannot be read: {error.strerror}") from None
-    beside = _contents(_BESIDE.get(file, {}).values())
+    beside = [each.read_bytes() for each in _BESIDE.get(file, {}).values() if each.is_file()]
     key = b"\0".join([str(file).encode("utf-8", "surrogateescape"), content, *beside])
     name = _MODULES + hashlib.sha256(key).hexdigest()
     if name in sys.modules:
@@ -250,11 +250,6 @@ def _modules_below(folder: Path, names: Iterable[str]) -> dict[str, Path]:
         if path.is_relative_to(folder) and not {"site-packages", "dist-packages"} & set(path.parts):
             found[name] = path
     return dict(sorted(found.items()))
-
-
-def _contents(files: Iterable[Path]) -> list[bytes]:
-    """The contents of files; nothing for files that are gone."""
-    return [file.read_bytes() for file in files if file.is_file()]
 
 
 @contextmanager

@@ -266,15 +266,8 @@ def merge(
     opener = open_with or _in_own_process(evaluation.request)
     ready = evaluation.ready_to_merge(places)
     with run_journal(None) as journal:
-        reference = evaluation.request.reference_name
-        merged = merged_run(
-            journal,
-            places,
-            ready.task,
-            evaluation.identity(),
-            reference,
-            evaluation.pass_options,
-        )
+        reference, options = evaluation.request.reference_name, evaluation.pass_options
+        merged = merged_run(journal, places, ready.task, evaluation.identity(), reference, options)
         observer.opened(merged.described)
         ready = evaluation.after_merge(ready, merged.measured, places, observer, opener)
         return _assemble(evaluation, merged.described, merged.measured, ready, started_at, observer)
@@ -300,6 +293,7 @@ def _assemble(
         for entry in with_conditions(findings.configurations, findings.sums)
     ]
     pictures = evaluation.pictures
+    is_traced = ready.runs and measured.not_traced is None and not measured.merged_shards
     result = EvaluationResult(
         schema_version=SCHEMA_VERSION,
         task=evaluation.name,
@@ -310,7 +304,7 @@ def _assemble(
             list(evaluation.request.command),
             started_at,
             outcome.elapsed_s,
-            evaluation.request.execution.trace if ready.runs and _is_traced(measured) else None,
+            evaluation.request.execution.trace if is_traced else None,
         ),
         model=describe_model(evaluation.model),
         configurations=configurations,
@@ -337,11 +331,6 @@ def _with_crashes(entry: ConfigurationResult, measured: MeasuredPass) -> Configu
     if measured.not_clean.get(entry.name, entry.first_crash) != entry.first_crash:
         reasons.append(measured.not_clean[entry.name])
     return replace(entry, not_clean="; ".join(reasons))
-
-
-def _is_traced(measured: MeasuredPass) -> bool:
-    """Whether a trace that was asked for could be written; of a merged run there is none."""
-    return measured.not_traced is None and not measured.merged_shards
 
 
 def _now() -> str:

@@ -98,11 +98,13 @@ def load_picture(path: Path, to_tensor: ImageToTensor) -> LoadedPicture:
     was_read = time.perf_counter_ns()
     image = decode_picture(content, path.suffix, to_tensor.height, to_tensor.width, path)
     decoded = time.perf_counter_ns()
-    height, width = image.shape[:2]
-    values = to_tensor(image, already_sized=_has_models_size(path))
+    is_sized = path.suffix.lower() == ".rgb8"
+    values = to_tensor(image, already_sized=is_sized)
     resized = time.perf_counter_ns()
     steps = ((READ, was_read - start), (DECODE, decoded - was_read), (RESIZE, resized - decoded))
-    return LoadedPicture(values, _frame(path, to_tensor, width, height), _microseconds(steps))
+    height, width = image.shape[:2]
+    frame = PictureFrame(width, height, None if is_sized else to_tensor.placement(height, width))
+    return LoadedPicture(values, frame, tuple((stage, nanoseconds // 1000) for stage, nanoseconds in steps))
 
 
 def prepare_picture(path: Path, to_tensor: ImageToTensor, truth: str | None = None) -> Prepared:
@@ -115,19 +117,6 @@ def prepare_picture_elsewhere(path: Path, to_tensor: ImageToTensor, truth: str |
     """What :func:`prepare_picture` does, in a process that makes inputs only; it imports no more than that needs."""
     with resizing_by_kernel():
         return prepare_picture(path, to_tensor, truth)
-
-
-def _has_models_size(path: Path) -> bool:
-    return path.suffix.lower() == ".rgb8"
-
-
-def _frame(path: Path, to_tensor: ImageToTensor, width: int, height: int) -> PictureFrame:
-    placement = None if _has_models_size(path) else to_tensor.placement(height, width)
-    return PictureFrame(width, height, placement)
-
-
-def _microseconds(steps: Sequence[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
-    return tuple((stage, nanoseconds // 1000) for stage, nanoseconds in steps)
 
 
 def describe_normalization(to_tensor: ImageToTensor) -> str:

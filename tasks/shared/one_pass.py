@@ -257,13 +257,11 @@ def with_conditions(configurations: Sequence[ConfigurationResult], sums: RunSums
 def judge_records(described: ConfigurationResult, outcome: PassOutcome[Any]) -> ConfigurationResult:
     """The configuration, ``not measured`` where its records give no figures."""
     name = described.name
-    if described.status == "not measured" or (name not in outcome.given_up and _has_success(outcome, name)):
+    if described.status == "not measured":
+        return described
+    if name not in outcome.given_up and any(record.failure is None for record in outcome.records[name]):
         return described
     return replace(described, status="not measured", reason=described.reason or _why_no_figures(outcome, name))
-
-
-def _has_success(outcome: PassOutcome[Any], name: str) -> bool:
-    return any(record.failure is None for record in outcome.records[name])
 
 
 def _why_no_figures(outcome: PassOutcome[Any], name: str) -> str:

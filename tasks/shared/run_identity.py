@@ -242,7 +242,10 @@ def merged_run(
             journal.take_over(shard, place.suffix)
             for name, found in crashes_in(shard).items():
                 crashes[name + place.suffix] = crashes.get(name + place.suffix, Crashes()) + found
-            own_quiet += [_at_place(part, place) for part in _quiet_of(shard)]
+            apart: QuietTimes | None = decode(shard.fact(QUIET) or "null", QuietTimes | None, shard.folder)
+            if apart is not None:
+                taken = {name + place.suffix: times for name, times in apart.taken.items()}
+                own_quiet.append(QuietTimes(apart.examples, taken))
         if done or any(entry.role == "test" and entry.status == "measured" for entry in own):
             missing = max(missing, len(task.examples) - done)
         else:
@@ -270,10 +273,10 @@ def merged_run(
         outcome = settle(task, names, journal, first, options, ended=ended)
     measured = MeasuredPass(outcome, workers=0, merged_shards=len(folders))
     if quiet:
-        apart = replace(pooled(quiet), examples=quiet_examples)
+        together = replace(pooled(quiet), examples=quiet_examples)
         for name in names if len(places) > 1 else ():
-            apart.taken.setdefault(name, times_of_pass(measured.outcome.records[name]))
-        measured = replace(measured, quiet=apart)
+            together.taken.setdefault(name, times_of_pass(measured.outcome.records[name]))
+        measured = replace(measured, quiet=together)
     return MergedRun(described, replace(measured, crashes=crashes))
 
 
@@ -298,13 +301,6 @@ def _why_ended(
         why = why or outcome.stopped
         examples += len(own)
     return why if examples == len(task.examples) else None
-
-
-def _quiet_of(shard: Journal) -> list[QuietTimes]:
-    """The times of its quiet phase, none where it had no such phase."""
-    text = shard.fact(QUIET)
-    found: QuietTimes | None = None if text is None else decode(text, QuietTimes | None, shard.folder)
-    return [] if found is None else [found]
 
 
 def require_one_run(place: RunAtPlace, identity: RunIdentity) -> None:
@@ -344,11 +340,6 @@ def _at(
         place=place.name,
         preprocessing_latency=summarise_latency(inputs_us),
     )
-
-
-def _at_place(quiet: QuietTimes, place: RunAtPlace) -> QuietTimes:
-    """Times by the names that configurations have at a place."""
-    return QuietTimes(quiet.examples, {name + place.suffix: times for name, times in quiet.taken.items()})
 
 
 def times_of_pass(records: Iterable[Record[Any]]) -> list[QuietTime]:
