@@ -53,10 +53,10 @@ class Benchmark(Entries[Timed, BenchmarkResult]):
     """What was timed: ``benchmark["gpu"].latency_ms``; ``benchmark.result`` is the whole of it, typed."""
 
     def _sources(self) -> Sources:
-        return Sources(benchmarks={"benchmark": self._result})
+        return Sources(benchmarks={"benchmark": self.result})
 
     def _entries(self) -> Sequence[Timed]:
-        return [Timed(row) for row in self._result.rows]
+        return [Timed(row) for row in self.result.rows]
 
 
 class _Watcher(Watcher):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from evaltools.api.configurations import AnyPath, OneConfiguration, flags_of, read_tests
-from evaltools.api.progress import bar
-from evaltools.api.results_in_common import write_page
+from evaltools.api.progress import telling
+from evaltools.api.results_in_common import Saved, data_frame
 from evaltools.errors import UsageError
 from evaltools.locate.kind import search_request, searches_after
 from evaltools.locate.options import PARAMETERS
@@ -18,12 +17,10 @@ from evaltools.locate.request import read_request
 from evaltools.locate.run import expected_parts
 from evaltools.locate.run import locate as search
 from evaltools.parameter import did_you_mean
-from evaltools.report.files.output_file import write_file
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.words.locate import answer_lines, culprit_lines
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.json_file import encode_json
 from evaltools.result.locate import Culprit, LocateResult, Operator, Verdict
 
 if TYPE_CHECKING:
@@ -32,11 +29,8 @@ if TYPE_CHECKING:
 OnPart = Callable[[int, int], object]
 
 
-class Located:
+class Located(Saved[LocateResult]):
     """What was found: ``verdict``, ``culprits``, and figures of every operator in ``operators``."""
-
-    def __init__(self, result: LocateResult) -> None:
-        self.result: Final = result
 
     @property
     def verdict(self) -> Verdict:
@@ -60,19 +54,10 @@ class Located:
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per operator; needs pandas."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise UsageError("to_dataframe needs pandas: pip install pandas") from error
-        return pandas.DataFrame([_row(operator) for operator in self.operators]).set_index("index")
+        return data_frame([_row(operator) for operator in self.operators]).set_index("index")
 
-    def save(self, path: str | Path) -> None:
-        """Write everything as JSON; raises :class:`~evaltools.errors.OutputError`."""
-        write_file(Path(path), encode_json(self.result))
-
-    def report(self, path: str | Path) -> None:
-        """Write one page to forward: ``FILE.html``, or ``FILE.md`` for its first screen."""
-        write_page(Sources(searches={Path(self.result.model.file).stem: self.result}), path)
+    def _sources(self) -> Sources:
+        return Sources(searches={Path(self.result.model.file).stem: self.result})
 
     def __repr__(self) -> str:
         return f"<Located: {self.in_words[0]}>"
@@ -96,17 +81,6 @@ def _row(operator: Operator) -> dict[str, Any]:
         "tolerance": operator.tolerance,
         "gain": operator.gain,
     }
-
-
-@contextmanager
-def _telling(progress: bool | OnPart | None, total: int) -> Iterator[OnPart]:
-    if callable(progress):
-        yield progress
-    elif progress:
-        with bar("operators", total) as update:
-            yield lambda done, _total: update(done)
-    else:
-        yield lambda _done, _total: None
 
 
 def located_after(request: Request, result: EvaluationResult) -> dict[str, Located]:
@@ -134,5 +108,5 @@ def locate(
         raise UsageError(f"test: one configuration at a time is looked into, got {len(configurations)}")
     flags = flags_of({"model_file": str(model), **options}, PARAMETERS)
     request = read_request(search_request(flags.options(), configurations[0], Path.cwd()))
-    with _telling(progress, expected_parts(request)) as tell:
+    with telling(progress, "operators", expected_parts(request)) as tell:
         return Located(search(request, tell))

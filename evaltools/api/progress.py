@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from msgspec import Struct
@@ -50,7 +50,7 @@ class _Bar(Observer):
 
 
 @contextmanager
-def bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
+def bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """A bar on stderr, or in the cell of a notebook; it is told how many are done."""
     from rich.console import Console
     from rich.progress import Progress as RichProgress
@@ -58,6 +58,27 @@ def bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
     with RichProgress(console=Console(stderr=True), transient=True) as shown:
         step: Any = shown.add_task(what, total=total)
         yield lambda done: shown.update(step, completed=done)
+
+
+@contextmanager
+def telling(
+    progress: bool | Callable[[int, int], object] | None, what: str, total: int | None = None
+) -> Iterator[Callable[[int, int], object]]:
+    """What is told how many of how many are done: nothing, a bar (True), or the function."""
+    if callable(progress):
+        yield progress
+    elif progress:
+        with ExitStack() as stack:
+            bars: list[Callable[[int], None]] = []
+
+            def tell(done: int, of: int) -> None:
+                if not bars:
+                    bars.append(stack.enter_context(bar(what, total or of)))
+                bars[0](done)
+
+            yield tell
+    else:
+        yield lambda _done, _total: None
 
 
 def observer_of(progress: bool | OnProgress | None) -> Observer:

@@ -107,16 +107,16 @@ class Result(Entries[Measured, EvaluationResult]):
     @property
     def complete(self) -> bool:
         """Whether every example was run; else ``result.stopped`` says why not."""
-        return self._result.complete
+        return self.result.complete
 
     @property
     def warnings(self) -> list[str]:
         """What needs attention."""
-        return self._result.warnings
+        return self.result.warnings
 
     def _sources(self) -> Sources:
-        name = Path(self._result.model.file).stem
-        return Sources({name: self._result}, located={name: [found.result for found in self.located.values()]})
+        name = Path(self.result.model.file).stem
+        return Sources({name: self.result}, located={name: [found.result for found in self.located.values()]})
 
     def _entries(self) -> Sequence[Measured]:
-        return [Measured(self._result, entry) for entry in self._result.configurations]
+        return [Measured(self.result, entry) for entry in self.result.configurations]

@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from evaltools.errors import UsageError
+from evaltools.gates.suite_result import SuiteResult
 from evaltools.parameter import did_you_mean
 from evaltools.report.files.output_file import write_file
 from evaltools.report.page.content.sources import Sources
+from evaltools.report.page.file import page_file, require_page_file
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, DelegationProof, EvaluationResult
 from evaltools.result.json_file import encode_json
+from evaltools.result.locate import LocateResult
 
 if TYPE_CHECKING:
     import pandas
-
-
-from evaltools.report.page.file import page_file, require_page_file
 
 _DIGITS: Final = 4
 
@@ -104,19 +104,46 @@ class Entry(ABC, Generic[Row]):
 
 
 Each = TypeVar("Each", bound=Entry[Any])
-Whole = TypeVar("Whole", bound=EvaluationResult | BenchmarkResult)
+Whole = TypeVar("Whole", bound=EvaluationResult | BenchmarkResult | LocateResult | SuiteResult)
 
 
-class Entries(ABC, Generic[Each, Whole]):
-    """A result: ``result["gpu"]`` is the entry of that name, iteration gives all."""
+class Saved(ABC, Generic[Whole]):
+    """Something that was found, of which ``result`` is the whole, typed: it can be saved, and told on a page."""
 
     def __init__(self, result: Whole) -> None:
-        self._result: Final = result
+        self.result: Final = result
 
-    @property
-    def result(self) -> Whole:
-        """The whole result, typed."""
-        return self._result
+    @abstractmethod
+    def _sources(self) -> Sources: ...
+
+    def save(self, path: str | Path) -> None:
+        """Write the result as JSON; :func:`evaltools.load` reads it.
+
+        Raises :class:`~evaltools.errors.OutputError`.
+        """
+        write_file(Path(path), encode_json(self.result))
+
+    def report(self, path: str | Path) -> None:
+        """Write one page to forward: ``FILE.html``, or ``FILE.md`` for its first screen."""
+        self._write_page(path, None)
+
+    def _write_page(self, path: str | Path, images: str | Path | None) -> None:
+        file = Path(path)
+        require_page_file(file, "report")
+        write_file(file, page_file(self._sources(), file, None if images is None else Path(images)))
+
+
+def data_frame(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
+    """A table; raises :class:`~evaltools.errors.UsageError` where pandas is not installed."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise UsageError("to_dataframe needs pandas: pip install pandas") from error
+    return pandas.DataFrame(rows)
+
+
+class Entries(Saved[Whole], Generic[Each, Whole]):
+    """A result: ``result["gpu"]`` is the entry of that name, iteration gives all."""
 
     @abstractmethod
     def _entries(self) -> Sequence[Each]: ...
@@ -138,13 +165,6 @@ class Entries(ABC, Generic[Each, Whole]):
     def __len__(self) -> int:
         return len(self._entries())
 
-    def save(self, path: str | Path) -> None:
-        """Write the result as JSON; :func:`evaltools.load` reads it.
-
-        Raises :class:`~evaltools.errors.OutputError`.
-        """
-        write_file(Path(path), encode_json(self.result))
-
     def report(self, path: str | Path, images: str | Path | None = None) -> None:
         """Write one page to forward: ``FILE.html``, or ``FILE.md`` for its first screen.
 
@@ -152,18 +172,11 @@ class Entries(ABC, Generic[Each, Whole]):
         :class:`~evaltools.errors.UsageError` for another ending, and where ``evaltools[report]`` is not installed;
         :class:`~evaltools.errors.OutputError` where the page cannot be written.
         """
-        write_page(self._sources(), path, images)
-
-    @abstractmethod
-    def _sources(self) -> Sources: ...
+        self._write_page(path, images)
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per configuration, one column per figure; needs pandas."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise UsageError("to_dataframe needs pandas: pip install pandas") from error
-        return pandas.DataFrame(self._rows()).set_index("configuration")
+        return data_frame(self._rows()).set_index("configuration")
 
     def _rows(self) -> list[dict[str, Any]]:
         return [{"configuration": entry.name, **entry.facts, **entry.columns} for entry in self]
@@ -190,10 +203,3 @@ def _shown(value: object) -> str:
     if value is None:
         return "-"
     return f"{value:.{_DIGITS}g}" if isinstance(value, float) else str(value)
-
-
-def write_page(sources: Sources, path: str | Path, images: str | Path | None = None) -> None:
-    """Write a page to the file that its name asks for."""
-    file = Path(path)
-    require_page_file(file, "report")
-    write_file(file, page_file(sources, file, None if images is None else Path(images)))

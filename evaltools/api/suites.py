@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from evaltools.api.configurations import AnyPath, Tests, flags_of, read_tests
-from evaltools.api.progress import bar
-from evaltools.api.results_in_common import write_page
+from evaltools.api.progress import telling
+from evaltools.api.results_in_common import Saved, data_frame
 from evaltools.errors import UsageError
 from evaltools.gates.suite_diff import compare_suites
 from evaltools.gates.suite_result import SuiteChanges, SuiteEntry, SuiteResult
 from evaltools.parameter import did_you_mean
-from evaltools.report.files.output_file import write_file
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.suite import lines_of, summary_of
-from evaltools.result.json_file import encode_json
 from evaltools.suite.kind import request_of_flags
 from evaltools.suite.options import PARAMETERS
 from evaltools.suite.run import OnEntry, run_suite
@@ -40,11 +36,8 @@ _NOT_IN_PYTHON: Final = (
 )
 
 
-class Suite:
+class Suite(Saved[SuiteResult]):
     """What became of every model: ``entries``, each with a row per configuration; ``result`` is the whole of it."""
-
-    def __init__(self, result: SuiteResult) -> None:
-        self.result: Final = result
 
     @property
     def entries(self) -> Sequence[SuiteEntry]:
@@ -57,10 +50,6 @@ class Suite:
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per model, job and configuration, references as well; needs pandas."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise UsageError("to_dataframe needs pandas: pip install pandas") from error
         rows = [
             {"model": entry.model, "job": entry.job, **msgspec.to_builtins(row)}
             for entry in self.entries
@@ -71,15 +60,10 @@ class Suite:
             for entry in self.entries
             if not entry.rows
         ]
-        return pandas.DataFrame(rows)
+        return data_frame(rows)
 
-    def save(self, path: str | Path) -> None:
-        """Write the result as JSON; :func:`evaltools.load` reads it."""
-        write_file(Path(path), encode_json(self.result))
-
-    def report(self, path: str | Path) -> None:
-        """Write one page to forward: ``FILE.html``, or ``FILE.md`` for its first screen."""
-        write_page(Sources(suites={"suite": self.result}), path)
+    def _sources(self) -> Sources:
+        return Sources(suites={"suite": self.result})
 
     def __repr__(self) -> str:
         lines = [
@@ -112,16 +96,5 @@ def suite(
     texts = [f"{name}: {command}" for name, command in (jobs or {}).items()]
     flags = flags_of({"model_paths": models, "job": texts, **options}, PARAMETERS)
     request = request_of_flags(flags, tests=() if tests is None else read_tests(tests))
-    if callable(progress):
-        return Suite(run_suite(request, progress))
-    with ExitStack() as stack:
-        update = None
-
-        def tell(done: int, total: int) -> None:
-            nonlocal update
-            if progress and update is None:
-                update = stack.enter_context(bar("runs", total))
-            if update is not None:
-                update(done)
-
+    with telling(progress, "runs") as tell:
         return Suite(run_suite(request, tell))
