@@ -26,7 +26,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from benchmarks.coco_metrics import box_area, pixels, synthetic_set
-from evaltools.metrics.coco_matches import image_matches
+from evaltools.metrics.coco_stats import image_matches
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
 from evaltools.stats.coco_bootstrap import coco_figures, percentile_interval, resample_weights

@@ -19,9 +19,8 @@ from msgspec import Struct
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
 from evaltools.stats.coco_bootstrap import resample_weights
-from evaltools.stats.latency_ratio import LatencyRatio, latency_ratio
-from evaltools.stats.median_interval import median_interval
-from evaltools.stats.multiple import confidence_of_each
+from evaltools.stats.interval import confidence_of_each
+from evaltools.stats.latency import LatencyRatio, latency_ratio, median_interval
 from evaltools.stats.power import examples_to_decide, examples_to_judge
 from evaltools.stats.proportions import PairedCounts, change_bound, change_interval, mcnemar_p, share_bound
 from evaltools.stats.resampled import ResampledChange, differing_examples

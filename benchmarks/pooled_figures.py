@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from evaltools.metrics.average_precision import mean_average_precision
+from evaltools.metrics.classification import mean_average_precision
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
 from evaltools.tasks.own.definition import Pooled, pooled

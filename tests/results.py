@@ -7,10 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from evaltools.metrics.agreement import Agreement
-from evaltools.metrics.classification import ClassificationMetrics
+from evaltools.metrics.classification import Agreement, ClassificationMetrics, TopKAccuracy, TopKCounts
 from evaltools.metrics.latency import Latency, summarise_latency
-from evaltools.metrics.topk import TopKAccuracy, TopKCounts
 from evaltools.result.evaluation import (
     ConfigurationResult,
     DelegateUsed,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evaltools.datasets.coco_instances import read_instances
-from evaltools.datasets.voc_xml import parse_annotation
+from evaltools.datasets.voc import parse_annotation
 from evaltools.documents import json_as, json_values, toml_values
 from evaltools.engine.run_folder import decode
 from evaltools.errors import EvaltoolsError

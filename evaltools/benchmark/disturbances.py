@@ -6,7 +6,7 @@ from typing import Final
 
 from evaltools.report.tables.cells import p_value
 from evaltools.result.benchmark import Conditions
-from evaltools.stats.latency_ratio import Drift, is_clear
+from evaltools.stats.latency import Drift, is_clear
 
 STEAL_SHARE: Final = 0.01
 """Of the time of the CPUs in use."""

@@ -31,7 +31,7 @@ from evaltools.result.benchmark import BenchmarkRow, Phase, Round
 from evaltools.runtime import Session
 from evaltools.runtime.did_not_run import require_full_delegation
 from evaltools.runtime.process.isolated import IsolatedSession, open_isolated
-from evaltools.stats.latency_ratio import drift
+from evaltools.stats.latency import drift
 
 _PROFILER_AT_MOST: Final = 30
 """How many times as long as others a profiled run may take; models that call graphs often come near it."""

@@ -19,7 +19,7 @@ from evaltools.benchmark.request import BenchmarkOptions, BenchmarkRequest, Cand
 from evaltools.engine.describe import describe_model
 from evaltools.engine.opening import NotMeasured
 from evaltools.metrics.latency import summarise_latency
-from evaltools.metrics.native_percentile import native_percentile
+from evaltools.metrics.native_numbers import native_percentile
 from evaltools.parameter import Value
 from evaltools.request import Options, Request
 from evaltools.result.benchmark import (
@@ -31,8 +31,7 @@ from evaltools.result.benchmark import (
     Round,
 )
 from evaltools.result.environment import describe_environment
-from evaltools.stats.latency_ratio import drift
-from evaltools.stats.median_interval import median_interval, rounds_ratio
+from evaltools.stats.latency import drift, median_interval, rounds_ratio
 
 PERCENTILES: Final = (1, 5, 10, 25, 50, 75, 90, 95, 99)
 _INTERRUPTED: Final = "it was interrupted"

@@ -117,7 +117,7 @@ IOS_LOG_PARAMETERS: Final = (
 def convert_coco(flags: GivenFlags) -> int:
     """Convert COCO instances JSON, by the rules of the native script."""
     from evaltools.datasets.coco_instances import read_instances
-    from evaltools.datasets.image_selection import read_allowlist, select_images
+    from evaltools.datasets.object_annotations import read_allowlist, select_images
     from evaltools.datasets.picture_files import AnnotatedFolder, inner_path
 
     instances_file, images_folder = Path(flags.text("instances_file")), flags.path("images_folder")

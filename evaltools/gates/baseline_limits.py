@@ -18,9 +18,9 @@ from evaltools.gates.criteria import Criterion
 from evaltools.gates.decide import Decision
 from evaltools.gates.evidence import Evidence
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.stats.changes import Change, CountedChange
-from evaltools.stats.latency_ratio import LatencyRatio, latency_ratio
+from evaltools.stats.latency import LatencyRatio, latency_ratio
 from evaltools.stats.means import mean_change
+from evaltools.stats.power import Change, CountedChange
 from evaltools.stats.resampled import resampled_change
 from evaltools.task_kind import metric_named
 

@@ -17,7 +17,7 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.metrics import METRICS
 from evaltools.result.places import against_reference, reference_of
 from evaltools.result.verdict import Reason
-from evaltools.stats.latency_ratio import LatencyRatio
+from evaltools.stats.latency import LatencyRatio
 from evaltools.task_kind import kind_of
 
 

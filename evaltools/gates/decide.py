@@ -14,12 +14,10 @@ from evaltools.gates.criteria import Criterion
 from evaltools.gates.evidence import Evidence
 from evaltools.parameter import did_you_mean
 from evaltools.result.verdict import Reason
-from evaltools.stats.changes import Change
-from evaltools.stats.interval import Interval
-from evaltools.stats.latency_ratio import at_confidence
+from evaltools.stats.interval import Interval, confidence_of_each
+from evaltools.stats.latency import at_confidence
 from evaltools.stats.means import mean_bound
-from evaltools.stats.multiple import confidence_of_each
-from evaltools.stats.power import examples_to_place
+from evaltools.stats.power import Change, examples_to_place
 from evaltools.stats.proportions import share_bound
 
 GateVerdict = Literal["pass", "not clean", "fail", "inconclusive", "not measured"]

@@ -8,8 +8,8 @@ from msgspec import Struct, field
 
 from evaltools.result.evidence import OutputFigures, ScoreMean
 from evaltools.result.verdict import Reason
-from evaltools.stats.changes import Change, Share
-from evaltools.stats.latency_ratio import LatencyRatio
+from evaltools.stats.latency import LatencyRatio
+from evaltools.stats.power import Change, Share
 
 
 class Evidence(Struct, frozen=True):

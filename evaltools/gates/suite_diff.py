@@ -12,7 +12,7 @@ from evaltools.gates.baseline_diff import compare_with_baseline
 from evaltools.gates.baseline_limits import latency_since
 from evaltools.gates.suite_result import ChangeKind, SuiteChange, SuiteChanges, SuiteEntry, SuiteResult, SuiteRow
 from evaltools.stats.interval import Interval
-from evaltools.stats.latency_ratio import LatencyRatio
+from evaltools.stats.latency import LatencyRatio
 from evaltools.task_kind import kind_of
 
 NOT_MEASURED: Final = "not measured"

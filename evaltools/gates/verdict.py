@@ -18,8 +18,7 @@ from msgspec.structs import replace
 from evaltools.gates.paired_runs import ByRun, YardsticksByRun, blank_block, blank_runs
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import JudgedFigure, OutputDifference
-from evaltools.metrics.regions import Farthest
-from evaltools.metrics.systematic import Systematic
+from evaltools.metrics.patterns import Farthest, Systematic
 from evaltools.result.verdict import Reason
 from evaltools.stats.proportions import share_bound
 

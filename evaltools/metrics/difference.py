@@ -11,10 +11,16 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from evaltools.metrics.displacement import Displacement, displacement
 from evaltools.metrics.magnitudes import Magnitudes, count_magnitudes
-from evaltools.metrics.native_error import mean_error
-from evaltools.metrics.regions import RegionSums, count_by_region, region_sums, with_blank_blocks
+from evaltools.metrics.native_numbers import mean_error
+from evaltools.metrics.patterns import (
+    Displacement,
+    RegionSums,
+    count_by_region,
+    displacement,
+    region_sums,
+    with_blank_blocks,
+)
 from evaltools.metrics.scores import ScoreAgreement, compare_scores
 
 Array = npt.NDArray[np.generic]

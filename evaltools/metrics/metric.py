@@ -12,8 +12,8 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from evaltools.stats.changes import Change, Share
 from evaltools.stats.interval import Interval
+from evaltools.stats.power import Change, Share
 
 
 class Absent(Enum):

@@ -13,14 +13,15 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from evaltools.metrics.native_sort import order_by_score
-
 RECALL_POINTS: Final = 100
 IOU_THRESHOLDS: Final = tuple(np.float32(0.5) + np.float32(0.05) * np.float32(step) for step in range(10))
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+_SHORT: Final = 16
+Item = tuple[float, int]
+"""A score and the place that it had."""
 
 
 class Objects(Struct, frozen=True):
@@ -51,7 +52,7 @@ class NativeAveragePrecision(Struct, frozen=True):
 def native_average_precision(truths: Sequence[Objects], detections: Sequence[Objects]) -> NativeAveragePrecision:
     """AP over pictures, ``truths[i]`` and ``detections[i]`` being those of picture i.
 
-    Equal scores stand in the order that the native tool's sort leaves them in (:mod:`evaltools.metrics.native_sort`).
+    Equal scores stand in the order that the native tool's sort leaves them in (:func:`order_by_score`).
 
     >>> box = np.array([[0, 0, 1, 1]], np.float32)
     >>> right = Objects(np.array([3]), box, np.array([0.9], np.float32))
@@ -166,3 +167,97 @@ def _area_under_curve(right: Flags, truth_count: int) -> np.float32:
     padded = np.append(best_from_here, np.float32(0))
     total = np.cumsum(padded[first_reaching][::-1], dtype=np.float32)[-1]
     return np.float32(total / np.float32(RECALL_POINTS + 1))
+
+
+def order_by_score(scores: Sequence[float]) -> list[int]:
+    """Indices of ``scores`` (no NaN) from the highest to the lowest, equal ones as ``std::sort`` of GNU C++ does.
+
+    The sort is not stable, and quantised detectors give many equal scores, so the order decides digits of a native
+    average precision. It is introsort: quicksort by the median of three down to runs of 16, heapsort where that goes
+    too deep, one insertion sort at the end. Other C++ libraries order equal elements in other ways.
+
+    >>> order_by_score([0.5, 0.9, 0.5])
+    [1, 0, 2]
+    """
+    items = [(score, index) for index, score in enumerate(scores)]
+    if len(items) > _SHORT:
+        depth = 2 * (len(items).bit_length() - 1)
+        _quicksort(items, 0, len(items), depth)
+    _insertion_sort(items)
+    return [index for _, index in items]
+
+
+def _quicksort(items: list[Item], first: int, last: int, depth: int) -> None:
+    while last - first > _SHORT:
+        if depth == 0:
+            items[first:last] = _heapsort(items[first:last])
+            return
+        depth -= 1
+        _median_to_first(items, first, first + 1, first + (last - first) // 2, last - 1)
+        cut = _partition(items, first + 1, last, items[first][0])
+        _quicksort(items, cut, last, depth)
+        last = cut
+
+
+def _median_to_first(items: list[Item], first: int, one: int, two: int, three: int) -> None:
+    low, middle, high = items[one][0], items[two][0], items[three][0]
+    if low > middle:
+        chosen = two if middle > high else three if low > high else one
+    else:
+        chosen = one if low > high else three if middle > high else two
+    items[first], items[chosen] = items[chosen], items[first]
+
+
+def _partition(items: list[Item], first: int, last: int, pivot: float) -> int:
+    while True:
+        while items[first][0] > pivot:
+            first += 1
+        last -= 1
+        while pivot > items[last][0]:
+            last -= 1
+        if first >= last:
+            return first
+        items[first], items[last] = items[last], items[first]
+        first += 1
+
+
+def _insertion_sort(items: list[Item]) -> None:
+    for place in range(1, len(items)):
+        item = items[place]
+        hole = place
+        while hole and item[0] > items[hole - 1][0]:
+            items[hole] = items[hole - 1]
+            hole -= 1
+        items[hole] = item
+
+
+def _heapsort(items: list[Item]) -> list[Item]:
+    length = len(items)
+    for parent in range((length - 2) // 2, -1, -1):
+        _sift(items, parent, length, items[parent])
+    for end in range(length - 1, 0, -1):
+        item = items[end]
+        items[end] = items[0]
+        _sift(items, 0, end, item)
+    return items
+
+
+def _sift(items: list[Item], top: int, length: int, item: Item) -> None:
+    """Move the hole at ``top`` down to a leaf, then ``item`` up from there to its place."""
+    hole = child = top
+    while child < (length - 1) // 2:
+        child = 2 * (child + 1)
+        if items[child][0] > items[child - 1][0]:
+            child -= 1
+        items[hole] = items[child]
+        hole = child
+    if length % 2 == 0 and child == (length - 2) // 2:
+        child = 2 * (child + 1)
+        items[hole] = items[child - 1]
+        hole = child - 1
+    parent = (hole - 1) // 2
+    while hole > top and items[parent][0] > item[0]:
+        items[hole] = items[parent]
+        hole = parent
+        parent = (hole - 1) // 2
+    items[hole] = item

@@ -11,18 +11,19 @@ from msgspec import Struct
 
 from evaltools.metrics.difference import Float64s, Side, TensorDifference
 from evaltools.metrics.magnitudes import Magnitudes, merge_magnitudes
-from evaltools.metrics.native_error import NativeError, summarise_errors
-from evaltools.metrics.regions import (
+from evaltools.metrics.native_numbers import NativeError, shortest, summarise_errors
+from evaltools.metrics.patterns import (
     FEW_ELEMENTS,
     STEPS,
     Farthest,
+    Systematic,
     farthest_region,
     farthest_run,
     farthest_share,
+    gain,
+    offset,
     run_sizes,
 )
-from evaltools.metrics.shortest import shortest
-from evaltools.metrics.systematic import Systematic, gain, offset
 
 BEST_CLASS: Final = "other_best_class"
 """The share of positions with another best class, ties apart."""

@@ -12,7 +12,7 @@ from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import DelegateUsed, DelegationProof, Environment, RuntimeUsed
 from evaltools.result.model import Model
 from evaltools.stats.interval import Interval
-from evaltools.stats.latency_ratio import Drift, LatencyRatio
+from evaltools.stats.latency import Drift, LatencyRatio
 
 BENCHMARK_SCHEMA_VERSION: Final = "1"
 

@@ -16,7 +16,7 @@ from evaltools.result.device_run import DeviceRun
 from evaltools.result.model import Model
 from evaltools.result.verdict import Verdict
 from evaltools.stats.interval import Interval
-from evaltools.stats.latency_ratio import Drift
+from evaltools.stats.latency import Drift
 
 SCHEMA_VERSION: Final = "2"
 

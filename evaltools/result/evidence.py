@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from evaltools.stats.changes import Change, Share
+from evaltools.stats.power import Change, Share
 
 
 class ScoreMean(Struct, frozen=True):

@@ -8,15 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from statistics import NormalDist
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.stats import binomial
-from evaltools.stats.interval import Interval
-from evaltools.stats.multiple import confidence_of_each
-from evaltools.stats.proportions import FEW_FLIPS, PairedCounts, change_p, change_scores
+from evaltools.stats.interval import Interval, confidence_of_each
+from evaltools.stats.proportions import FEW_FLIPS, PairedCounts, change_bound, change_p, change_scores
 
 POWER: Final = 0.8
 """The chance with which a number of examples decides, wherever one is named."""
@@ -259,3 +259,46 @@ def _rejected_up_to(flips: Ints, alpha: float) -> Ints:
     too_likely = 2 * binomial.at_most(edge, flips, 0.5) > alpha
     most: Ints = np.where(too_likely, edge - 1, edge)
     return most
+
+
+class Change(Protocol):
+    """The change of a figure from the reference to another configuration."""
+
+    @property
+    def change(self) -> float:
+        """The figure minus the reference's."""
+
+    def bound(self, confidence: float, upper: bool) -> float:
+        """A one-sided bound: with this confidence the true change is not above (``upper``), or not below, it."""
+
+    def examples_to_decide(self, limit: float, confidence: float, tests: int = 1) -> int | None:
+        """How many examples decide whether the drop is at most ``limit`` in 80 % of cases, None where none is known.
+
+        That it is larger has to be shown beside so many ``tests``.
+        """
+
+
+class CountedChange(Struct, frozen=True):
+    """The change of a share of examples, from the number of examples that changed sides."""
+
+    counts: PairedCounts
+
+    @property
+    def change(self) -> float:
+        """The share minus the reference's."""
+        return self.counts.change
+
+    def bound(self, confidence: float, upper: bool) -> float:
+        """By the flips, see :func:`~evaltools.stats.proportions.change_bound`."""
+        return change_bound(self.counts, confidence, upper)
+
+    def examples_to_decide(self, limit: float, confidence: float, tests: int = 1) -> int | None:
+        """How many examples with the same rates decide whether the drop is at most ``limit``."""
+        return examples_to_decide(self.counts, limit, confidence, tests)
+
+
+class Share(Struct, frozen=True):
+    """``successes`` of ``count`` examples."""
+
+    successes: int
+    count: int

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from evaltools.stats.coco_bootstrap import resample_weights
-from evaltools.stats.multiple import confidence_of_each
+from evaltools.stats.interval import confidence_of_each
 from evaltools.stats.power import chance_of_mean, examples_needed
 from evaltools.stats.proportions import share_bound
 

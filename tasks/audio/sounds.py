@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from evaltools.datasets.arrays import read_array
+from evaltools.datasets.input_files import read_array
 from evaltools.datasets.labels import read_labels
 from evaltools.datasets.order import Order, chosen
 from evaltools.errors import DataError, ImageError, TaskError, UsageError

@@ -15,9 +15,8 @@ from evaltools.gates.accuracy_verdict import LEVEL, change_verdict, unchanged_re
 from evaltools.metrics.coco_stats import CocoStats
 from evaltools.result.verdict import TOO_FEW_PICTURES, Reason, Verdict
 from evaltools.stats.coco_bootstrap import ImageMatches, category_precisions, coco_figures, resample_weights
-from evaltools.stats.interval import Interval
+from evaltools.stats.interval import Interval, holm
 from evaltools.stats.means import FEWEST_DIFFERING
-from evaltools.stats.multiple import holm
 from evaltools.stats.power import examples_to_judge_figure
 from evaltools.stats.resampled import FEWEST_EXAMPLES, SEED, resampled_change
 from evaltools.tasks.coco.result import BoxComparison, CategoryChange, DetectionFigures, StatChange

@@ -26,7 +26,7 @@ from evaltools.metrics.native_average_precision import (
     native_average_precision,
     overlap,
 )
-from evaltools.metrics.shortest import shortest
+from evaltools.metrics.native_numbers import shortest
 from evaltools.tasks.coco.changes import (
     CategoryDraws,
     changes_of_categories,

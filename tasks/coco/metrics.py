@@ -13,7 +13,7 @@ from evaltools.metrics.metric import ABSENT, Figure, Metric
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged
 from evaltools.result.places import against_reference
-from evaltools.stats.changes import Change
+from evaltools.stats.power import Change
 from evaltools.stats.resampled import resampled_change
 from evaltools.tasks.coco.result import BoxComparison, CocoDetection, DetectionFigures
 from evaltools.tasks.shared.conclusions import figures_by, judged_by, no_setup, task_name

@@ -13,7 +13,7 @@ from evaltools.errors import OutputError, UsageError
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_average_precision import IOU_THRESHOLDS, NativeAveragePrecision
-from evaltools.metrics.shortest import widened
+from evaltools.metrics.native_numbers import widened
 from evaltools.native.lines.evaluation import fill_latency
 from evaltools.report.files.evaluation import file_per_configuration, files_read
 from evaltools.report.files.output_file import require_output_file, write_measured

@@ -11,8 +11,8 @@ from evaltools.metrics.metric import ABSENT, Figure, Metric
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged
 from evaltools.result.places import against_reference
-from evaltools.stats.changes import Change, CountedChange, Share
 from evaltools.stats.interval import Interval
+from evaltools.stats.power import Change, CountedChange, Share
 from evaltools.stats.proportions import PairedCounts
 from evaltools.tasks.imagenet.result import ImagenetPart
 from evaltools.tasks.imagenet.task import TOP_K

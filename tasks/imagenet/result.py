@@ -7,8 +7,7 @@ from typing import Final, Literal
 from msgspec import Struct, field
 
 from evaltools.datasets.order import Order
-from evaltools.metrics.agreement import Agreement
-from evaltools.metrics.classification import ClassificationMetrics
+from evaltools.metrics.classification import Agreement, ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.stats.interval import Interval
 from evaltools.stats.proportions import PairedCounts

@@ -18,8 +18,8 @@ from evaltools.engine.task import Example, Prepared
 from evaltools.errors import DataError, ModelError
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.lazy_sequence import LazySequence
-from evaltools.metrics.shortest import shortest
-from evaltools.metrics.topk import best_classes, rank_of_label
+from evaltools.metrics.classification import best_classes, rank_of_label
+from evaltools.metrics.native_numbers import shortest
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import ImageToTensor, Normalization
 from evaltools.request import Request

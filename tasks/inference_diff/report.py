@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.metrics.latency import Latency, summarise_latency
-from evaltools.metrics.native_error import NativeError
-from evaltools.metrics.shortest import widened
+from evaltools.metrics.native_numbers import NativeError, widened
 from evaltools.native.lines.evaluation import fill_latency
 from evaltools.report.tables.next_steps import SEARCH
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult

@@ -10,7 +10,7 @@ from evaltools.gates.limits import LimitCheck
 from evaltools.gates.verdict import OutputVerdict
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.latency import Latency
-from evaltools.metrics.native_error import NativeError
+from evaltools.metrics.native_numbers import NativeError
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.result.model import Model
 

@@ -23,7 +23,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.datasets.arrays import read_arrays
+from evaltools.datasets.input_files import read_arrays
 from evaltools.documents import json_as
 from evaltools.errors import DataError, ImageError
 from evaltools.parameter import Parameter

@@ -20,7 +20,7 @@ from evaltools.errors import ImageError
 from evaltools.metrics.boxes import Detection
 from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
-from evaltools.metrics.shortest import shortest
+from evaltools.metrics.native_numbers import shortest
 from evaltools.native.logs.evaluation import LoggedPicture
 from evaltools.native.logs.run import DetectorFigures
 from evaltools.preprocess import picture_header

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.errors import DataError
 from evaltools.gates.limits import check_limits
-from evaltools.metrics.native_error import NativeError
+from evaltools.metrics.native_numbers import NativeError
 from evaltools.native.logs.run import INVOCATIONS, DiffFigures, NativeDifference
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.verdict import Reason, Verdict

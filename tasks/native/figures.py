@@ -9,9 +9,8 @@ from typing import Final
 import numpy as np
 
 from evaltools.errors import DataError
-from evaltools.metrics.classification import ClassificationMetrics
+from evaltools.metrics.classification import ClassificationMetrics, TopKAccuracy
 from evaltools.metrics.latency import Latency
-from evaltools.metrics.topk import TopKAccuracy
 from evaltools.native.logs.run import ClassifierFigures, NativeLatency
 from evaltools.result.evaluation import ConfigurationResult
 

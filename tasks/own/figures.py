@@ -16,8 +16,7 @@ from msgspec.structs import replace
 from evaltools.engine.task import Example
 from evaltools.gates.mean_verdict import mean_verdict
 from evaltools.result.verdict import Verdict
-from evaltools.stats.jackknife import GROUPS, MOST_ALONE, contributions
-from evaltools.stats.means import MeanChange, mean_change, mean_interval
+from evaltools.stats.means import GROUPS, MOST_ALONE, MeanChange, contributions, mean_change, mean_interval
 from evaltools.tasks.own.definition import Mean, Pooled
 from evaltools.tasks.own.result import DrawnExample, MetricComparison, MetricMean
 from evaltools.tasks.own.task import ObservedScores

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.errors import TaskError
-from evaltools.metrics.average_precision import mean_average_precision
+from evaltools.metrics.classification import mean_average_precision
 from evaltools.tasks.own.definition import Mean, mean, pooled
 from evaltools.tasks.own.tensors import Outputs
 

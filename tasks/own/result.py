@@ -9,9 +9,9 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged, ScoreMean
 from evaltools.result.places import against_reference
 from evaltools.result.small_pictures import Drawing
-from evaltools.stats.changes import Change
 from evaltools.stats.interval import Interval
 from evaltools.stats.means import MeanChange
+from evaltools.stats.power import Change
 from evaltools.tasks.own.definition import Mean
 
 

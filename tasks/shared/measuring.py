@@ -34,8 +34,7 @@ from evaltools.model import ModelFile, TensorInfo
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Open, Session, TensorSpec, WatchedSession
 from evaltools.runtime.session import Crashes
-from evaltools.stats.latency_ratio import latency_ratio
-from evaltools.stats.series import FEWEST_PROCESSES
+from evaltools.stats.latency import FEWEST_PROCESSES, latency_ratio
 from evaltools.tasks.shared.one_pass import MeasuredPass
 from evaltools.tasks.shared.run_identity import CRASHES, QUIET, crashes_in
 

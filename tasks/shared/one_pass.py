@@ -22,7 +22,7 @@ from evaltools.result.evaluation import (
     ProcessMemory,
 )
 from evaltools.runtime.session import Crashes
-from evaltools.stats.latency_ratio import LatencyRatio, drift, latency_ratio
+from evaltools.stats.latency import LatencyRatio, drift, latency_ratio
 
 
 class MeasuredPass(Struct, frozen=True):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.datasets.arrays import read_array, read_named_array
+from evaltools.datasets.input_files import read_array, read_named_array
 from evaltools.datasets.labels import read_labels
 from evaltools.errors import DataError, ImageError, TaskError
 from evaltools.preprocess import Letterbox

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from evaltools.benchmark.accuracy import accuracy_of, read_accuracies
 from evaltools.errors import DataError
-from evaltools.metrics.classification import ClassificationMetrics
-from evaltools.metrics.topk import TopKAccuracy
+from evaltools.metrics.classification import ClassificationMetrics, TopKAccuracy
 from evaltools.result.benchmark import AccuracyGiven
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed
 from evaltools.result.json_file import encode_json

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from evaltools.benchmark.disturbances import find_disturbances
 from evaltools.result.benchmark import Conditions
-from evaltools.stats.latency_ratio import Drift
+from evaltools.stats.latency import Drift
 
 BEFORE: Final = Conditions(
     load_average=0.5,

@@ -6,8 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.datasets.image_selection import Selection, read_allowlist, select_images
-from evaltools.datasets.object_annotations import AnnotatedImage, AnnotatedImages, Category, ObjectAnnotation
+from evaltools.datasets.object_annotations import (
+    AnnotatedImage,
+    AnnotatedImages,
+    Category,
+    ObjectAnnotation,
+    Selection,
+    read_allowlist,
+    select_images,
+)
 from evaltools.errors import DataError
 
 OBJECT = ObjectAnnotation(1, (0, 0, 1, 1), 1)

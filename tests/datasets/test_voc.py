@@ -9,8 +9,7 @@ from PIL import Image
 
 from evaltools.datasets.object_annotations import Category, ObjectAnnotation
 from evaltools.datasets.picture_files import AnnotatedFolder
-from evaltools.datasets.voc import VOC_CLASSES, categories_of, read_image_set, read_voc
-from evaltools.datasets.voc_xml import parse_annotation
+from evaltools.datasets.voc import VOC_CLASSES, categories_of, parse_annotation, read_image_set, read_voc
 from evaltools.errors import DataError
 
 # As VOC2012 has it, with the parts of a person, which are no objects of their own.

@@ -12,7 +12,7 @@ from evaltools.gates.baseline_limits import hold_limits
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision
 from evaltools.report.words.gates import decision_in_words, found_in_words
-from evaltools.stats.latency_ratio import latency_ratio
+from evaltools.stats.latency import latency_ratio
 from tests.results import configuration, result
 
 NOW = result(configuration("reference", "reference"), configuration("test"))

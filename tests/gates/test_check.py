@@ -15,19 +15,18 @@ from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision
 from evaltools.gates.evidence import Evidence
 from evaltools.gates.gate_file import Gate
-from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.boxes import BoxAgreement
-from evaltools.metrics.classification import ClassificationMetrics
+from evaltools.metrics.classification import Agreement, ClassificationMetrics
 from evaltools.metrics.latency import summarise_latency
-from evaltools.metrics.native_error import NativeError
+from evaltools.metrics.native_numbers import NativeError
 from evaltools.metrics.output_difference import OutputDifference, Quanta, Values
 from evaltools.report.words.gates import found_in_words, reason_in_words
 from evaltools.result.evaluation import DelegationProof, EvaluationResult, LatencyComparison
 from evaltools.result.model import Model, Tensor
 from evaltools.result.verdict import Reason
-from evaltools.stats.changes import CountedChange, Share
 from evaltools.stats.interval import Interval
-from evaltools.stats.latency_ratio import LatencyRatio
+from evaltools.stats.latency import LatencyRatio
+from evaltools.stats.power import CountedChange, Share
 from evaltools.stats.proportions import PairedCounts
 from evaltools.task_kind import all_metrics
 from evaltools.tasks.imagenet.result import Classified, TopKChange

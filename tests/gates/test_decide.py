@@ -15,10 +15,9 @@ from evaltools.gates.decide import GATE_VERDICTS, Decision, Found, GateVerdict, 
 from evaltools.gates.evidence import Evidence
 from evaltools.report.words.gates import found_in_words, reason_in_words
 from evaltools.result.verdict import Reason
-from evaltools.stats.changes import CountedChange, Share
 from evaltools.stats.interval import Interval
-from evaltools.stats.latency_ratio import LatencyRatio
-from evaltools.stats.power import examples_to_place
+from evaltools.stats.latency import LatencyRatio
+from evaltools.stats.power import CountedChange, Share, examples_to_place
 from evaltools.stats.proportions import PairedCounts, change_scores
 from evaltools.stats.resampled import ResampledChange
 

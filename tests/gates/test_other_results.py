@@ -23,7 +23,7 @@ from evaltools.result.benchmark import BenchmarkRow, LoggedFigures, LoggedMemory
 from evaltools.result.evaluation import DelegateUsed, DelegationProof
 from evaltools.result.verdict import Reason
 from evaltools.stats.interval import Interval
-from evaltools.stats.latency_ratio import LatencyRatio
+from evaltools.stats.latency import LatencyRatio
 from tests.report.benchmark_samples import a_round, benchmark, row
 from tests.report.page.samples import classifier
 

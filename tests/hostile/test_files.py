@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evaltools.datasets.coco_instances import instances_json, parse_instances
 from evaltools.datasets.labels import read_labels
 from evaltools.datasets.object_annotations import AnnotatedImage, AnnotatedImages, Category, ObjectAnnotation
-from evaltools.datasets.voc_xml import parse_annotation
+from evaltools.datasets.voc import parse_annotation
 from evaltools.datasets.yolo import parse_line
 from evaltools.errors import EvaltoolsError
 from evaltools.gates.gate_file import read_gate_file

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaltools.metrics.agreement import AnswerPairs
+from evaltools.metrics.classification import AnswerPairs
 
 
 class Answer(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaltools.metrics.displacement import displacement
+from evaltools.metrics.patterns import displacement
 
 PICTURE = np.random.default_rng(5).integers(0, 20, (1, 12, 9, 4)).astype(np.float64)
 

@@ -19,9 +19,9 @@ from evaltools.metrics.native_average_precision import (
     NativeAveragePrecision,
     Objects,
     native_average_precision,
+    order_by_score,
     overlap,
 )
-from evaltools.metrics.native_sort import order_by_score
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from evaltools.metrics.native_error import NativeError, mean_error, summarise_errors
+from evaltools.metrics.native_numbers import NativeError, mean_error, summarise_errors
 
 
 def test_unsigned_numbers_do_not_wrap_around() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaltools.metrics.native_percentile import native_percentile
+from evaltools.metrics.native_numbers import native_percentile
 
 
 @pytest.mark.parametrize(

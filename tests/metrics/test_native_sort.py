@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from evaltools.metrics import native_sort
-from evaltools.metrics.native_sort import Item, order_by_score
+from evaltools.metrics import native_average_precision
+from evaltools.metrics.native_average_precision import Item, order_by_score
 
 Scores = Sequence[float]
 
@@ -119,13 +119,13 @@ def killer(size: int) -> list[float]:
 def heapsorts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Lengths of the runs that went to heapsort."""
     lengths: list[int] = []
-    original = native_sort._heapsort
+    original = native_average_precision._heapsort
 
     def spy(items: list[Item]) -> list[Item]:
         lengths.append(len(items))
         return original(items)
 
-    monkeypatch.setattr(native_sort, "_heapsort", spy)
+    monkeypatch.setattr(native_average_precision, "_heapsort", spy)
     return lengths
 
 
@@ -167,7 +167,9 @@ def test_arrays_that_go_too_deep_for_quicksort(sorter: Path, heapsorts: list[int
 
 def test_heapsort_of_few_values(sorter: Path) -> None:
     arrays = of_few_values([*range(1, 60), 500, 501], (1, 2, 3, 10, 256), 3)
-    found = [native_sort._heapsort([(score, place) for place, score in enumerate(scores)]) for scores in arrays]
+    found = [
+        native_average_precision._heapsort([(score, place) for place, score in enumerate(scores)]) for scores in arrays
+    ]
     assert sorted_by(sorter, "heap", arrays) == [[place for _, place in items] for items in found]
 
 

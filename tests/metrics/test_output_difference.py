@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from evaltools.metrics.difference import Scale, TensorDifference, compare_tensors
-from evaltools.metrics.native_error import NativeError
+from evaltools.metrics.native_numbers import NativeError
 from evaltools.metrics.output_difference import OutputDifference, summarise_differences
 
 EIGHTH = Scale(0.125, 3)

@@ -9,7 +9,7 @@ import pytest
 
 from evaltools.metrics.difference import Scale, compare_tensors
 from evaltools.metrics.output_difference import summarise_differences
-from evaltools.metrics.regions import BLOCKS, Farthest, farthest_region, farthest_run, region_sums
+from evaltools.metrics.patterns import BLOCKS, Farthest, farthest_region, farthest_run, region_sums
 
 
 def test_channels_are_those_of_the_last_axis_and_blocks_are_equal_parts() -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from evaltools.metrics.shortest import shortest
+from evaltools.metrics.native_numbers import shortest
 
 
 def test_every_float32_is_written_with_the_digits_that_numpy_prints() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evaltools.metrics.topk import TopKCounts, best_classes, rank_of_label
+from evaltools.metrics.classification import TopKCounts, best_classes, rank_of_label
 from tests.results import topk_of
 
 

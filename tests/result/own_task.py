@@ -10,7 +10,7 @@ from rich.console import Console
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged
 from evaltools.result.section import Section
-from evaltools.stats.changes import Share
+from evaltools.stats.power import Share
 from evaltools.task_kind import Detail
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from evaltools.stats.jackknife import GROUPS, contributions, groups_of
-from evaltools.stats.means import mean_interval
+from evaltools.stats.means import GROUPS, contributions, groups_of, mean_interval
 
 Floats = npt.NDArray[np.float64]
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 from scipy import signal, stats
 
-from evaltools.stats.latency_ratio import drift, latency_ratio
+from evaltools.stats.latency import drift, latency_ratio
 
 
 def test_the_ratio_is_the_median_of_those_of_the_examples() -> None:

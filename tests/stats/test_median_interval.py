@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import signal, stats
 
-from evaltools.stats.median_interval import median_interval, rounds_ratio
+from evaltools.stats.latency import median_interval, rounds_ratio
 
 TRUE_MEDIAN = 10_000
 TRIALS = 600

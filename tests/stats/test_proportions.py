@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from evaltools.stats.multiple import holm
+from evaltools.stats.interval import holm
 from evaltools.stats.proportions import (
     PairedCounts,
     change_bound,

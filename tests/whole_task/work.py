@@ -19,7 +19,7 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged
 from evaltools.result.section import Section, no_sections
 from evaltools.runtime.session import Array
-from evaltools.stats.changes import Share
+from evaltools.stats.power import Share
 from evaltools.task_kind import Detail
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup

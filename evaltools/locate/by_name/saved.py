@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from evaltools.datasets.arrays import read_arrays
+from evaltools.datasets.input_files import read_arrays
 from evaltools.errors import DataError
 from evaltools.locate.by_name.match import sizes
 from evaltools.model import TensorInfo

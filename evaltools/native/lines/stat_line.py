@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaltools.metrics.latency import summarise_latency, whole_us
-from evaltools.metrics.native_percentile import native_percentile
+from evaltools.metrics.native_numbers import native_percentile
 from evaltools.result.benchmark import StatFigures
 
 

@@ -27,7 +27,7 @@ from evaltools.native.logs.log_lines import plain_lines
 from evaltools.parameter import Value
 from evaltools.result.benchmark import BenchmarkRow, LoggedFigures, LoggedRound, StatFigures
 from evaltools.result.evaluation import DelegateUsed, RuntimeUsed
-from evaltools.stats.median_interval import median_interval, rounds_ratio
+from evaltools.stats.latency import median_interval, rounds_ratio
 
 _RUNS_FAILED: Final = re.compile(r"Benchmarking failed\.|Node number \d+ \(.+\) failed to invoke\.")
 _UNKNOWN_FLAGS: Final = re.compile(r"Unconsumed cmdline flags: (?P<flags>.+)")

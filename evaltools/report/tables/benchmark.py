@@ -27,7 +27,7 @@ from evaltools.report.tables.columns import Column, print_columns
 from evaltools.report.tables.next_steps import diff_command, where_it_did_not_run
 from evaltools.report.tables.shown_figures import Shown, shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
-from evaltools.stats.series import FEWEST_PROCESSES
+from evaltools.stats.latency import FEWEST_PROCESSES
 from evaltools.text import printable
 
 _MOST_OPERATORS: Final = 5

@@ -12,7 +12,7 @@ from evaltools.metrics.latency import Latency
 from evaltools.metrics.metric import Metric
 from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, LatencyComparison
 from evaltools.stats.interval import Interval
-from evaltools.stats.latency_ratio import LatencyRatio, is_clear
+from evaltools.stats.latency import LatencyRatio, is_clear
 from evaltools.text import printable
 
 if TYPE_CHECKING:

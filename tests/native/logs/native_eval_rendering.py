@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from evaltools.metrics.classification import ClassificationMetrics
+from evaltools.metrics.classification import ClassificationMetrics, TopKAccuracy
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
-from evaltools.metrics.native_error import NativeError
-from evaltools.metrics.topk import TopKAccuracy
+from evaltools.metrics.native_numbers import NativeError
 from evaltools.native.lines.evaluation import native_lines
 from evaltools.native.logs.evaluation import LoggedPicture
 from evaltools.native.logs.run import ClassifierFigures, DetectorFigures, DiffFigures, NativeFigures

@@ -10,7 +10,7 @@ from evaltools.native.logs.benchmark_rows import row_of_log, with_logged_ratios
 from evaltools.parameter import Value
 from evaltools.result.benchmark import BenchmarkRow, LoggedFigures, LoggedMemory, StatFigures
 from evaltools.result.evaluation import DelegateUsed, DelegationProof
-from evaltools.stats.median_interval import median_interval
+from evaltools.stats.latency import median_interval
 from tests.native.logs.log_styles import STYLES, recorded
 
 GPU: Mapping[str, Mapping[str, Value]] = {"GPU": {"gpu_backend": "cl"}}

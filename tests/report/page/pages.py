@@ -32,7 +32,7 @@ from evaltools.result.evaluation import (
 )
 from evaltools.result.locate import Errors, Verdict
 from evaltools.stats.interval import Interval
-from evaltools.stats.latency_ratio import Drift, LatencyRatio
+from evaltools.stats.latency import Drift, LatencyRatio
 from evaltools.tasks.own.definition import Better
 from tests.report.benchmark_samples import PROFILE, QUIET, a_round, benchmark, row
 from tests.report.device_samples import BOARD, PHONE, lost, part, run_of, timed_part

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from PIL import Image
 
 from evaltools.gates.suite_result import SuiteChange, SuiteChanges, SuiteEntry, SuiteResult, SuiteRow
-from evaltools.metrics.agreement import Agreement
+from evaltools.metrics.classification import Agreement
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.make import page_of

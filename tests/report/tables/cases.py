@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 from rich.console import Console
 
-from evaltools.metrics.agreement import Agreement
+from evaltools.metrics.classification import Agreement
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.op_profile import OpProfile, OpTimes
 from evaltools.report.tables.benchmark import print_benchmark
@@ -31,7 +31,7 @@ from evaltools.result.evaluation import (
 )
 from evaltools.result.verdict import TOO_FEW_PICTURES, Reason, Verdict, VerdictKind
 from evaltools.stats.interval import Interval
-from evaltools.stats.latency_ratio import Drift, LatencyRatio
+from evaltools.stats.latency import Drift, LatencyRatio
 from evaltools.tasks.imagenet.result import Comparison, TopKChange
 from tests.report.benchmark_samples import PROFILE, a_round, benchmark, on_front, row
 from tests.report.device_samples import BOARD, NOTHING, PHONE, lost, part, run_of, timed_part

@@ -23,7 +23,7 @@ from evaltools.gates.baseline_diff import compare_with_baseline
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
 from evaltools.gates.outcome import outcome_of
-from evaltools.metrics.agreement import Agreement
+from evaltools.metrics.classification import Agreement
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.tables.benchmark import print_benchmark
 from evaltools.report.tables.device import print_devices

@@ -11,7 +11,7 @@ import pytest
 from scipy.io import wavfile
 
 from evaltools.errors import DataError, ImageError, TaskError
-from evaltools.metrics.average_precision import mean_average_precision
+from evaltools.metrics.classification import mean_average_precision
 from evaltools.tasks.audio import audio
 from evaltools.tasks.audio.sounds import model_input, samples_in
 from evaltools.tasks.own.label_scores import label_scores, score

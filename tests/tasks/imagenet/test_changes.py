@@ -7,7 +7,7 @@ import io
 from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
-from evaltools.metrics.agreement import Agreement
+from evaltools.metrics.classification import Agreement
 from evaltools.report.tables.evaluation import print_result
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.model import Model, Tensor

@@ -9,9 +9,7 @@ from msgspec.structs import replace
 from scipy import stats
 
 from evaltools.engine.task import Example
-from evaltools.metrics.agreement import Agreement, ComparedAnswers
-from evaltools.metrics.classification import ClassificationMetrics
-from evaltools.metrics.topk import TopKAccuracy
+from evaltools.metrics.classification import Agreement, ClassificationMetrics, ComparedAnswers, TopKAccuracy
 from evaltools.report.words.verdicts import change_in_words
 from evaltools.stats.proportions import PairedCounts, wilson_interval
 from evaltools.tasks.imagenet.figures import Changes, classified, topk_comparisons, topk_verdicts

@@ -14,7 +14,7 @@ from evaltools.gates.limits import LimitCheck
 from evaltools.gates.verdict import OutputVerdict
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.latency import summarise_latency
-from evaltools.metrics.native_error import NativeError
+from evaltools.metrics.native_numbers import NativeError
 from evaltools.metrics.output_difference import OutputDifference, Quanta, Scores, Values
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.proto import message_class

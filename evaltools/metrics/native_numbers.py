@@ -1,15 +1,18 @@
-"""The error figures of the native inference diff tool, in its arithmetic."""
+"""Numbers as the native tools compute and print them: errors of a diff, percentiles, float32 in few digits."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from evaltools.metrics.shortest import shortest
+_LARGEST: Final = float(np.finfo(np.float32).max)
+_LARGEST_COUNTED: Final = 2.0**24
+"""Up to here float32 has every whole number, so that none is written with fewer digits."""
 
 
 class NativeError(Struct, frozen=True):
@@ -59,3 +62,42 @@ def summarise_errors(errors: Sequence[float], native: bool = False) -> NativeErr
         deviation = float(np.sqrt(variance))
     figures = (average, shortest(deviation), shortest(float(values.min())), shortest(float(values.max())))
     return NativeError(*(figure if math.isfinite(figure) else None for figure in figures))
+
+
+def native_percentile(values: Sequence[float], percent: int) -> float:
+    """The sample at index ``n * percent // 100`` of the sorted samples (tsl ``StatWithPercentiles::percentile``).
+
+    ``values`` are n numbers in any order; no value gives 0, as there. Of an even number of samples the median is
+    the upper of the two in the middle. 100 gives the largest sample; the native library would give the last one in time
+    there, but no tool asks for it. Raises ``ValueError`` for a percentage outside 0..100.
+
+    >>> native_percentile([40, 10, 20, 30], 50), native_percentile([], 50)
+    (30.0, 0.0)
+    """
+    if not 0 <= percent <= 100:
+        raise ValueError(f"{percent} is no percentage; use 0 to 100")
+    if not values:
+        return 0.0
+    index = min(len(values) * percent // 100, len(values) - 1)
+    return float(np.partition(np.array(values, np.float64), index)[index])
+
+
+def widened(value: float) -> float:
+    """The float32 behind a shortest number, as a program that computes in float32 prints it.
+
+    >>> widened(0.1) == float(np.float32(0.1))
+    True
+    """
+    return float(np.float32(value))
+
+
+def shortest(value: float) -> float:
+    """The number with the fewest digits that is the same float32; what is no float32 stays as it is.
+
+    >>> shortest(float(np.float32(0.1))), shortest(0.1), shortest(float("nan"))
+    (0.1, 0.1, nan)
+    """
+    if not abs(value) <= _LARGEST or (abs(value) <= _LARGEST_COUNTED and value.is_integer()):
+        return value
+    narrow = np.float32(value)
+    return float(str(narrow)) if float(narrow) == value else value

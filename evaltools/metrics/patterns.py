@@ -1,9 +1,11 @@
-"""Differences by part of a tensor, so that an error in one place is not lost in the sum over all."""
+"""What in a difference rounding does not do: errors in one place, tensors moved or mirrored, a factor or an offset."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +26,14 @@ FEW_ELEMENTS: Final = 0.001
 """Of whole numbers and texts, which have no size, a smaller share says nothing of the others."""
 STEPS: Final = 255
 """A difference of no more than this part of all that the values span may be rounding's."""
+Displacement = Literal["none", "near", "exact"]
+Array = npt.NDArray[Any]
+_LEAST_DIFFERENT: Final = 8
+"""Of fewer elements, chance may make the neighbours' alike."""
+_SAMPLED: Final = 1024
+_MUCH_LESS: Final = 1 / 16
+_SHORT: Final = 2
+"""Of an axis as short, moving by one place leaves half of the elements at most."""
 
 
 class RegionSums(Struct, frozen=True, eq=False):
@@ -180,3 +190,105 @@ def _sizes(rows: Float64s, least_share: float, quantum: float) -> Float64s:
 def _largest(sizes: Float64s) -> Farthest:
     index = int(sizes.argmax())
     return Farthest(index, float(sizes[index]))
+
+
+def displacement(test: Array, reference: Array, shape: tuple[int, ...]) -> Displacement:
+    """Whether the test is the reference, one element or one place of an axis further or before, or mirrored in an axis.
+
+    ``test`` and ``reference`` are flat. ``exact``: moved, all elements are equal; ``near``: the squared difference is
+    a sixteenth at most. None with fewer than eight elements that differ.
+
+    >>> picture = np.arange(16.0) ** 2
+    >>> displacement(np.roll(picture, 1), picture, (4, 4)), displacement(picture + 1, picture, (4, 4))
+    ('exact', 'none')
+    """
+    places = np.flatnonzero(test != reference)
+    if places.size < _LEAST_DIFFERENT:
+        return "none"
+    some = places[:: -(-places.size // _SAMPLED)]
+    found: Displacement = "none"
+    for source in _sources(shape, test.size):
+        if _left_over(test, reference, some, source) > _MUCH_LESS:
+            continue
+        everywhere = np.arange(test.size)
+        left_over = _left_over(test, reference, everywhere, source)
+        if left_over == 0:
+            return "exact"
+        if left_over <= _MUCH_LESS:
+            found = "near"
+    return found
+
+
+def _left_over(test: Array, reference: Array, places: Array, source: Callable[[Array], Array]) -> float:
+    """The squared difference with the moved reference over that with the reference; places moved out of it are left."""
+    origins = source(places)
+    inside = origins >= 0
+    places, origins = places[inside], origins[inside]
+    before, after = (np.square(test[places] - reference[taken]).sum() for taken in (places, origins))
+    return float(after / before) if before else 1.0
+
+
+def _sources(shape: tuple[int, ...], size: int) -> list[Callable[[Array], Array]]:
+    """For each way to move a tensor: where the element at each flat place comes from, below 0 if from outside."""
+    found = [_along(1, size, step) for step in (-1, 1)]
+    stride = 1
+    for length in reversed(shape):
+        if length > 1:
+            found.append(partial(_mirrored, stride=stride, length=length))
+        if length > _SHORT and length < size:
+            found += [_along(stride, length, step) for step in (-1, 1)]
+        stride *= length
+    return found
+
+
+def _along(stride: int, length: int, step: int) -> Callable[[Array], Array]:
+    def source(places: Array) -> Array:
+        position = places // stride % length + step
+        return np.where((position >= 0) & (position < length), places + step * stride, -1)
+
+    return source
+
+
+def _mirrored(places: Array, stride: int, length: int) -> Array:
+    position = places // stride % length
+    origins: Array = places + (length - 1 - 2 * position) * stride
+    return origins
+
+
+class Systematic(Struct, frozen=True):
+    """A part of the difference that is alike in all elements, relative to the root mean square of the reference.
+
+    ``value`` is that of all runs together, ``of_runs`` the root mean square of the same of each run: what it may come
+    to in other runs where ``value`` is small by chance.
+    """
+
+    value: float
+    of_runs: float
+
+
+def gain(dots: Sequence[float], squares: Sequence[float]) -> Systematic | None:
+    """The factor, less 1, by which the reference fits the test best (least squares), from sums by run.
+
+    ``dots`` are sums of test times reference, ``squares`` of the reference's squares. None where these are 0.
+
+    >>> gain([1.5, 6.0], [1.0, 4.0])
+    Systematic(value=0.5, of_runs=0.5830951894845301)
+    """
+    total, excess = sum(squares), [dot - square for dot, square in zip(dots, squares, strict=True)]
+    if not total or not math.isfinite(total) or not math.isfinite(sum(excess)):
+        return None
+    return Systematic(sum(excess) / total, math.hypot(*excess) * math.sqrt(len(excess)) / total)
+
+
+def offset(errors: Sequence[float], counts: Sequence[int], squares: Sequence[float]) -> Systematic | None:
+    """The mean of the difference, from sums of it (test less reference) and numbers of elements by run.
+
+    >>> offset([2.0, 2.0], [4, 4], [16.0, 16.0])
+    Systematic(value=0.25, of_runs=0.25)
+    """
+    count, total = sum(counts), sum(squares)
+    if not count or not total or not math.isfinite(total) or not math.isfinite(sum(errors)):
+        return None
+    size = math.sqrt(total / count)
+    means = [error / elements for error, elements in zip(errors, counts, strict=True) if elements]
+    return Systematic(sum(errors) / count / size, math.hypot(*means) / math.sqrt(len(means)) / size)
