@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from evaltools.capture.usage import Sample, UsedOverTime
+from evaltools.capture.running import Sample, UsedOverTime
 from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.detached import VARIABLE
 from evaltools.device.adb.errors import CommandFailed, DeviceError

@@ -16,7 +16,7 @@ import psutil
 from evaltools.capture.files import TRACE, taken, write_summary
 from evaltools.capture.native_calls import listening
 from evaltools.capture.recorder import Recorder
-from evaltools.capture.usage import UsedOverTime, sample_of, usage_events
+from evaltools.capture.running import UsedOverTime, sample_of, usage_events
 from evaltools.engine.trace import Event, TraceFile, Track
 from evaltools.errors import OutputError, UsageError
 from evaltools.report.tables.capture import models_in_words

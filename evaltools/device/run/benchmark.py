@@ -18,8 +18,6 @@ from evaltools.benchmark.accuracy import accuracies_of, with_accuracies
 from evaltools.benchmark.kind import KIND
 from evaltools.benchmark.request import BenchmarkRequest, read_request
 from evaltools.benchmark.run import options_in_force
-from evaltools.device.adb.errors import CommandFailed, ProgramMissing
-from evaltools.device.adb.process import last_lines
 from evaltools.device.programs.part import PartWork
 from evaltools.device.programs.pool import Job
 from evaltools.device.run.devices import DevicesUsed
@@ -27,7 +25,7 @@ from evaltools.device.run.flags import DeviceFlags
 from evaltools.device.run.native_benchmark import BenchmarkDone, BenchmarkPlace, NativeBenchmark
 from evaltools.device.run.native_evaluation import require_binary
 from evaltools.device.run.request import carry_out_on_host, device_request, without_host_options
-from evaltools.device.run.runner import SPLIT_EACH, AlikeCheck, DeviceProgram, run_on_devices
+from evaltools.device.run.runner import SPLIT_EACH, AlikeCheck, DeviceProgram, require_answer, run_on_devices
 from evaltools.engine.describe import describe_model
 from evaltools.errors import UsageError
 from evaltools.request import Request
@@ -143,14 +141,7 @@ class EvaltoolsBenchmark(DeviceProgram[BenchmarkDone, None]):
         into = Path(tempfile.mkdtemp(dir=self._folder))
         python = devices.python(serial, KIND)
         done = devices.device(serial).do(self._work, python, into, _Steps(serial, self._console))
-        if done.code == exit_codes.USAGE:
-            raise ProgramMissing(f"{serial}: evaltools refused the command there: {last_lines(done.err)}", serial)
-        if done.code not in _WITH_A_RESULT or not (into / _RESULT).is_file():
-            raise CommandFailed(
-                f"{serial}: evaltools ended there with exit code {done.code} and no result; it printed last: "
-                f"{last_lines(done.err)}",
-                serial,
-            )
+        require_answer(done, _WITH_A_RESULT, _RESULT, "result")
         return BenchmarkDone(done.part, _place(into, self._request, self._names, done.out, done.code))
 
 

@@ -14,12 +14,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rich.console import Console
 
-from evaltools.device.adb.errors import CommandFailed, ProgramMissing
-from evaltools.device.adb.process import last_lines
 from evaltools.device.programs.part import PartDone, PartProgress, PartWork, ProgressReader
 from evaltools.device.programs.pool import Job, PoolOutcome
 from evaltools.device.run.devices import DevicesUsed
-from evaltools.device.run.runner import AlikeCheck, DeviceProgram, run_jobs
+from evaltools.device.run.runner import AlikeCheck, DeviceProgram, require_answer, run_jobs
 from evaltools.documents import json_as
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import JOURNAL_NAME, Journal
@@ -27,7 +25,7 @@ from evaltools.engine.ledger import Tally
 from evaltools.engine.quiet_latency import QuietTimes
 from evaltools.engine.run_folder import decode, digest, journals_of
 from evaltools.errors import DataError, OutputError
-from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK, USAGE
+from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DevicePart, LostAttempt, PartFigures
@@ -40,7 +38,6 @@ RECORDS: Final = f"{RUN}/{JOURNAL_NAME}"
 _FACTS: Final = "part.json"
 _POOL: Final = "pool"
 WITH_RECORDS: Final = (OK, NOT_MEASURED, EXAMPLES_FAILED)
-_PROGRESS: Final = '{"phase"'
 
 
 class KeptPart(Struct, frozen=True):
@@ -156,7 +153,7 @@ class EvaltoolsProgram(DeviceProgram[PartDone, Path]):
         done = devices.device(serial).do(work, program, self._kept.unfinished(job), reader)
         if done.code not in self._good_codes:
             devices.check_python_again(serial)
-        _require_records(done, serial, self._good_codes)
+        require_answer(done, self._good_codes, RECORDS, "records")
         folder = done.folder / RUN
         alike.admit(job, serial, folder, lambda: self._keep(done, job, devices.facts_of(serial)))
         self._tell(job, self._whole(job))
@@ -210,18 +207,6 @@ def together(parts: Sequence[PartProgress]) -> Tally:
     for part in parts:
         failed.update(part.failed)
     return Tally(sum(part.done for part in parts), sum(part.failed_examples for part in parts), dict(failed))
-
-
-def _require_records(done: PartDone, serial: str, good_codes: Collection[int]) -> None:
-    """Raise where the command on the device gave no records: it refused the command, or it failed."""
-    quoted = last_lines(done.err, leave_out=_PROGRESS)
-    if done.code == USAGE:
-        raise ProgramMissing(f"{serial}: evaltools refused the command there: {quoted}", serial)
-    if done.code not in good_codes or not (done.folder / RECORDS).is_file():
-        raise CommandFailed(
-            f"{serial}: evaltools ended there with exit code {done.code} and no records; it printed last: {quoted}",
-            serial,
-        )
 
 
 def part_figures(folder: Path) -> tuple[PartFigures, ...]:

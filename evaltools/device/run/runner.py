@@ -16,10 +16,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rich.console import Console
 
-from evaltools.device.adb.errors import DeviceError, NotAlike
+from evaltools.device.adb.errors import CommandFailed, DeviceError, NotAlike, ProgramMissing
+from evaltools.device.adb.process import last_lines
+from evaltools.device.programs.part import PartDone
 from evaltools.device.programs.pool import Job, Pool, PoolOutcome
 from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.flags import ProgramName
+from evaltools.exit_codes import USAGE
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceLeftOut, DevicePart, DeviceRun, LostAttempt
 from evaltools.text import printable
@@ -28,6 +31,8 @@ SPLIT_EACH: Final = "each"
 _FEWEST_PER_PART: Final = 10
 _MOST_PER_PART: Final = 500
 _PARTS_PER_DEVICE: Final = 4
+_PROGRESS: Final = '{"phase"'
+"""How lines about progress begin."""
 
 
 class PartAnswer(Protocol):
@@ -115,6 +120,18 @@ def run_jobs(
     outcome = Pool(devices.serials, jobs, do, devices.is_back, devices.stop, on_lost).run()
     outcome.left_out[:0] = devices.left_out
     return outcome
+
+
+def require_answer(done: PartDone, good_codes: Collection[int], file: str, what: str) -> None:
+    """Raise where evaltools on a device did not leave its ``file``: it refused the command, or it failed."""
+    serial, quoted = done.part.serial, last_lines(done.err, leave_out=_PROGRESS)
+    if done.code == USAGE:
+        raise ProgramMissing(f"{serial}: evaltools refused the command there: {quoted}", serial)
+    if done.code not in good_codes or not (done.folder / file).is_file():
+        raise CommandFailed(
+            f"{serial}: evaltools ended there with exit code {done.code} and no {what}; it printed last: {quoted}",
+            serial,
+        )
 
 
 class CompleteParts(Struct, Generic[Done], frozen=True):

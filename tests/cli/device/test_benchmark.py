@@ -86,15 +86,6 @@ def test_a_device_that_is_lost_for_good_leaves_the_result_of_the_others(
     assert [entry["serial"] for entry in result["device_run"]["left_out"]] == [serials[1]]
 
 
-def test_what_a_single_device_lacks_is_said_once(network: Network, devices: Devices) -> None:
-    command = device_runs.on_devices(network, [devices[0].serial], BENCHMARK)
-    command = [word for word in command if not word.startswith("--device_python")]
-    done = device_runs.run([*command, "--device_python=/nowhere/python3"])
-    assert done.code == 3
-    assert done.err.count("there is no Python") == 1
-    assert "1 of 1 parts were not done; the reason stands above" in done.err
-
-
 @pytest.fixture
 def offline(network: Network, devices: Devices) -> Iterator[str]:
     """The second device, whose daemon has gone."""

@@ -165,15 +165,6 @@ def evaluation_flags(evaluation: EvaluationSet, **changed: Path) -> list[str]:
     return [*kept, *(f"--{name}={path}" for name, path in changed.items())]
 
 
-def test_labels_are_tried_once_here_unless_that_is_switched_off(copied: EvaluationSet) -> None:
-    """Truths that are all one class further on, as where the background line is missing."""
-    truths = [f"class{(answer + 1) % 12}" for answer in copied.answers]
-    copied.truths.write_text("".join(f"{truth}\n" for truth in truths))
-    with pytest.raises(DataError, match="--label_offset"):
-        found(copied.flags())
-    assert found(copied.flags("--label_check=false")).count == 30
-
-
 # ----- a part has what it needs
 
 

@@ -266,21 +266,6 @@ def test_a_delegate_that_one_device_cannot_load_is_not_measured_there_alone(
     assert found[f"test@{second}"]["status"] == "not measured"
 
 
-def test_clean_touches_no_folder_that_evaltools_has_not_made(network: Network, devices: Devices) -> None:
-    own = devices[0].folder / "project" / "runs"
-    own.mkdir(parents=True)
-    (own / "results.csv").write_text("mine")
-    flags = [f"--adb={network.adb}", f"--serials={devices[0].serial}", "--device_folder=/data/local/tmp/project"]
-    done = device_runs.run(["device", "clean", *flags])
-    assert done.code == 3
-    assert "no folder that evaltools has made" in done.err
-    used = device_runs.on_devices(network, serials(devices)[:1], imagenet(pictures=4), flags[2])
-    refused = device_runs.run(used)
-    assert refused.code == 3
-    assert "holds files that are not evaltools'" in refused.err
-    assert (own / "results.csv").read_text() == "mine"
-
-
 def test_clean_deletes_what_runs_have_kept(network: Network, devices: Devices, tmp_path: Path) -> None:
     command = device_runs.on_devices(network, serials(devices)[:1], imagenet(pictures=4))
     assert device_runs.run(command).code == 0

@@ -79,13 +79,6 @@ def test_the_same_sources_give_the_same_bytes(package: Path, tmp_path: Path) -> 
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
-def test_a_python_that_unpacks_it_runs_that_evaltools(unpacked: Path) -> None:
-    shown = python(unpacked, "-m", "evaltools.cli.main", "--version")
-    assert (shown.returncode, shown.stdout, shown.stderr) == (0, f"evaltools {VERSION}\n", "")
-    (unpacked / "evaltools" / "cli" / "own.py").write_text("print('the one that was unpacked')")
-    assert python(unpacked, "-m", "evaltools.cli.own").stdout == "the one that was unpacked\n"
-
-
 @pytest.mark.parametrize("name", PACKAGES)
 def test_every_module_comes_from_the_package(name: str, unpacked: Path) -> None:
     """And not from where evaltools is installed on this computer."""
@@ -94,7 +87,7 @@ def test_every_module_comes_from_the_package(name: str, unpacked: Path) -> None:
 
 
 def test_it_has_its_version_where_evaltools_is_not_installed(unpacked: Path) -> None:
-    """``-S`` leaves out what names this checkout, and with it the packages of this computer."""
+    """And runs there. ``-S`` leaves out what names this checkout, and with it the packages of this computer."""
     script = f"""
 import importlib.metadata, sys
 print(importlib.metadata.version("evaltools"))

@@ -11,7 +11,7 @@ from evaltools.parameter import Value
 from evaltools.result.benchmark import BenchmarkRow, LoggedFigures, LoggedMemory, StatFigures
 from evaltools.result.evaluation import DelegateUsed, DelegationProof
 from evaltools.stats.latency import median_interval
-from tests.native.logs.log_styles import STYLES, recorded
+from tests.native.logs.log_styles import recorded
 
 GPU: Mapping[str, Mapping[str, Value]] = {"GPU": {"gpu_backend": "cl"}}
 NNAPI: Mapping[str, Mapping[str, Value]] = {"NNAPI": {}}
@@ -64,12 +64,6 @@ def test_a_round_on_a_gpu_is_measured_with_its_proof() -> None:
     assert only.memory == LoggedMemory(66.4258, 66.4258, 94.2773)
     assert only.regular == StatFigures(152, 6490, 7149, 5521, 7509, 6512.58, 375, 5874, 6496, 7156)
     assert (found.rounds, found.figures) == ([], None)
-
-
-@pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("name", ["benchmark_gpu_full", "benchmark_gpu_partial", "benchmark_gpu_unsupported"])
-def test_every_style_of_prefixes_makes_the_same_row(name: str, style: str) -> None:
-    assert made(STYLES[style](recorded(name))) == made(recorded(name))
 
 
 def test_a_single_round_has_its_own_median_and_no_interval() -> None:

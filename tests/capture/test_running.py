@@ -5,7 +5,7 @@ from __future__ import annotations
 import psutil
 import pytest
 
-from evaltools.capture.usage import Sample, UsedOverTime, sample_of, usage_events
+from evaltools.capture.running import Sample, UsedOverTime, sample_of, usage_events
 from evaltools.result.capture import ProcessUse
 
 SAMPLES = [Sample(10.0, 100.0, 3.0, 2), Sample(10.5, 130.0, 3.25, 7), Sample(12.0, 110.0, 6.0, 4)]
