@@ -39,11 +39,6 @@ def printed(detail: Detail) -> list[str]:
     return [line for line in text.getvalue().splitlines() if line.startswith("a: ") and "not decided" not in line]
 
 
-def test_what_is_lost_comes_first_and_ties_come_last() -> None:
-    (comparison,) = made(CHANGED).part.comparisons
-    assert [found.example for found in comparison.worst_first] == ["4.png", "3.png", "2.png", "1.png"]
-
-
 def test_the_pictures_are_listed_where_all_is_asked_for() -> None:
     counts = "a: 4 of 50 changed: 2 lost, 1 gained, 1 wrong both ways; 1 is an exact tie"
     assert printed("figures") == [f"{counts}; --verbose lists them"]

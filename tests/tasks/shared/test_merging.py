@@ -73,26 +73,6 @@ def test_crashes_in_a_row_are_counted_over_all_shards(tmp_path: Path) -> None:
     assert {name: len(records) for name, records in outcome.records.items()} == {"reference": 6, "test": 6}
 
 
-def test_what_does_not_belong_together_is_refused(tmp_path: Path) -> None:
-    parts = [Part(6, Shard(number, 2)).write(tmp_path / str(number)) for number in range(2)]
-    foreign = Part(6, Shard(1, 2), identity=RunIdentity({"the model": "n"})).write(tmp_path / "foreign")
-    third = Part(6, Shard(1, 3)).write(tmp_path / "third")
-    unfinished = Part(6, Shard(1, 2), without=[5]).write(tmp_path / "unfinished")
-    for folders, message in (
-        ([parts[0]], "3 of 6 examples are in none of the 1 folders; give all shards"),
-        ([parts[0], unfinished], "1 of 6 examples are in none of the 2 folders"),
-        ([parts[0], foreign], f"{foreign} is no shard of the run in {parts[0]}: the model was m, now it is n"),
-        ([*parts, unfinished], "give each shard of one run once"),
-        ([parts[0], third], f"{parts[0]} holds shard 0/2, {third} holds shard 1/3; give each shard of one run once"),
-    ):
-        with pytest.raises(UsageError) as caught:
-            merged_shards(folders, 6)
-        assert message in str(caught.value)
-    with pytest.raises(UsageError, match="was of something else: the model was m, now it is n; restore that"):
-        merged_shards(parts, 6, RunIdentity({"the model": "n"}))
-    assert merged_shards(parts, 6).measured.outcome.examples_done == 6
-
-
 def test_configurations_have_the_place_behind_their_names_and_records_of_their_own(tmp_path: Path) -> None:
     run = merged(two_places(tmp_path, Part(4), Part(4, first=100)))
     assert observed(run) == {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +33,10 @@ from tests.results import configuration
 DESCRIBED = [configuration("reference", "reference"), configuration("test")]
 IDENTITY = RunIdentity({"model": "m"}, {"images": "x"})
 REQUEST_MADE = request_of("imagenet")
-WHOLE = Shard()
 
 
-def begun(
-    journal: Journal,
-    described: Sequence[ConfigurationResult] = DESCRIBED,
-    shard: Shard = WHOLE,
-    identity: RunIdentity = IDENTITY,
-) -> None:
-    begin_run(journal, described, identity, shard, REQUEST_MADE)
+def begun(journal: Journal, described: Sequence[ConfigurationResult] = DESCRIBED) -> None:
+    begin_run(journal, described, IDENTITY, Shard(), REQUEST_MADE)
 
 
 @pytest.fixture
@@ -106,50 +101,27 @@ RUNTIME = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")
 
 
 @pytest.mark.parametrize(
-    ("described", "identity", "shard", "message"),
+    ("described", "message"),
     [
-        (DESCRIBED, IDENTITY, Shard(), None),
-        ([replace(DESCRIBED[0], runtime=replace(RUNTIME, messages="loaded")), DESCRIBED[1]], IDENTITY, Shard(), None),
-        (
-            [replace(DESCRIBED[0], runtime=replace(RUNTIME, version="9")), DESCRIBED[1]],
-            IDENTITY,
-            Shard(),
-            "configuration reference, its runtime was ",
-        ),
-        ([DESCRIBED[0], replace(DESCRIBED[1], flags=["--use_gpu=false"])], IDENTITY, Shard(), None),
-        (
-            [DESCRIBED[0], replace(DESCRIBED[1], flags=["--use_gpu=true"])],
-            IDENTITY,
-            Shard(),
-            "configuration test, its setting was ",
-        ),
-        (DESCRIBED[:1], IDENTITY, Shard(), "configuration test, its status was measured, now it is not there"),
-        ([*DESCRIBED, configuration("more")], IDENTITY, Shard(), "configuration more, its status was not there"),
-        (
-            [DESCRIBED[0], on_device("SwiftShader")],
-            IDENTITY,
-            Shard(),
-            "configuration test, its device was not there, now it is GPU on SwiftShader",
-        ),
-        (DESCRIBED, RunIdentity({"model": "n"}, {"images": "x"}), Shard(), "model was m, now it is n"),
-        (DESCRIBED, RunIdentity({"model": "m"}, {"images": "y"}), Shard(), "images were written anew since"),
-        (DESCRIBED, IDENTITY, Shard(1, 4), "the shard was not there, now it is 1/4"),
+        (DESCRIBED, None),
+        ([replace(DESCRIBED[0], runtime=replace(RUNTIME, messages="loaded")), DESCRIBED[1]], None),
+        ([replace(DESCRIBED[0], runtime=replace(RUNTIME, version="9")), DESCRIBED[1]], "reference, its runtime was "),
+        ([DESCRIBED[0], replace(DESCRIBED[1], flags=["--use_gpu=false"])], None),
+        (DESCRIBED[:1], "configuration test, its status was measured, now it is not there"),
+        ([DESCRIBED[0], on_device("SwiftShader")], "test, its device was not there, now it is GPU on SwiftShader"),
     ],
 )
-def test_a_run_goes_on_only_as_what_it_was(
-    described: Sequence[ConfigurationResult], identity: RunIdentity, shard: Shard, message: str | None, run_dir: Path
+def test_a_run_goes_on_only_with_what_it_ran_on(
+    described: Sequence[ConfigurationResult], message: str | None, run_dir: Path
 ) -> None:
-    journal = open_journal(run_dir)
-    try:
+    with closing(open_journal(run_dir)) as journal:
         if message is None:
-            begun(journal, described, shard, identity)
+            begun(journal, described)
             return
         with pytest.raises(UsageError, match="holds another run: ") as caught:
-            begun(journal, described, shard, identity)
+            begun(journal, described)
         assert message in str(caught.value)
         assert described_in(journal) == DESCRIBED, "what was refused is not written down"
-    finally:
-        journal.close()
 
 
 def test_what_a_run_did_not_come_to_is_said_with_the_next_step(run_dir: Path, tmp_path: Path) -> None:
