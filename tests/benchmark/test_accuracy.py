@@ -44,26 +44,13 @@ def written(folder: Path, content: EvaluationResult, name: str = "run.json") -> 
     return path
 
 
-def test_top_1_is_found_by_the_flags_in_any_order(tmp_path: Path) -> None:
-    path = written(tmp_path, result(entry("a", 0.5, "--x=1", "--y=2"), entry("b", 0.25, "--x=1")))
+def test_top_1_is_found_by_model_and_flags_in_any_order_whatever_the_threads_and_the_name(tmp_path: Path) -> None:
+    path = written(tmp_path, result(entry("a", 0.5, "--x=1", "--y=2"), entry("b", 0.25, "--num_interpreter_threads=2")))
     known = read_accuracies([path])
-    assert accuracy_of(known, "00", ["--y=2", "--x=1"]) == AccuracyGiven("top-1", 0.5, str(path))
-    assert accuracy_of(known, "00", ["--x=1"]) == AccuracyGiven("top-1", 0.25, str(path)), "flags go before names"
-
-
-def test_another_model_or_configuration_has_none(tmp_path: Path) -> None:
-    known = read_accuracies([written(tmp_path, result(entry("a", 0.5, "--x=1")))])
-    assert accuracy_of(known, "01", ["--x=1"]) is None
-    assert accuracy_of(known, "00", []) is None
-    assert accuracy_of([], "00", ["--x=1"]) is None
-
-
-def test_threads_do_not_matter_and_names_are_not_enough(tmp_path: Path) -> None:
-    path = written(tmp_path, result(entry("mine", 0.5, "--x=1"), entry("other", 0.25, "--num_interpreter_threads=2")))
-    known = read_accuracies([path])
-    assert accuracy_of(known, "00", ["--x=1", "--num_interpreter_threads=4"]) == AccuracyGiven("top-1", 0.5, str(path))
-    assert accuracy_of(known, "00", []) == AccuracyGiven("top-1", 0.25, str(path))
-    assert accuracy_of(known, "00", ["--x=2"]) is None
+    for flags in (["--y=2", "--x=1"], ["--x=1", "--y=2", "--num_interpreter_threads=4"]):
+        assert accuracy_of(known, "00", flags) == AccuracyGiven("top-1", 0.5, str(path))
+    assert accuracy_of(known, "00", []) == AccuracyGiven("top-1", 0.25, str(path)), "flags go before names"
+    assert accuracy_of(known, "01", []) is accuracy_of(known, "00", ["--x=1"]) is accuracy_of([], "00", []) is None
 
 
 def test_the_value_is_that_of_the_counts(tmp_path: Path) -> None:
@@ -81,17 +68,12 @@ def test_map_of_a_detection(tmp_path: Path) -> None:
     assert given == AccuracyGiven("mAP", 0.123456, str(path))
 
 
-def test_the_same_accuracy_in_two_files_is_no_contradiction(tmp_path: Path) -> None:
-    paths = [written(tmp_path, result(entry("a", 0.5)), f"{number}.json") for number in range(2)]
-    assert accuracy_of(read_accuracies(paths), "00", []) == AccuracyGiven("top-1", 0.5, str(paths[0]))
-
-
-def test_two_accuracies_that_differ_are_refused_with_their_files(tmp_path: Path) -> None:
-    paths = [written(tmp_path, result(entry("a", value)), f"{value}.json") for value in (0.5, 0.75)]
-    with pytest.raises(
-        DataError, match=r"the defaults has more than one accuracy: top-1 0.5 in .*0.5.json, top-1 0.75 in"
-    ):
-        accuracy_of(read_accuracies(paths), "00", [])
+def test_two_accuracies_may_be_the_same_and_are_refused_with_their_files_where_they_differ(tmp_path: Path) -> None:
+    same = [written(tmp_path, result(entry("a", 0.5)), f"{number}.json") for number in range(2)]
+    assert accuracy_of(read_accuracies(same), "00", []) == AccuracyGiven("top-1", 0.5, str(same[0]))
+    other = written(tmp_path, result(entry("a", 0.75)), "2.json")
+    with pytest.raises(DataError, match=r"the defaults has more than one accuracy: top-1 0.5 in .*, top-1 0.75 in"):
+        accuracy_of(read_accuracies([*same, other]), "00", [])
 
 
 def test_of_configurations_that_differ_in_threads_that_with_the_same_number_is_taken(tmp_path: Path) -> None:
@@ -133,10 +115,3 @@ def test_a_file_without_accuracies_of_all_examples_is_refused(
 ) -> None:
     with pytest.raises(DataError, match=message):
         read_accuracies([written(tmp_path, content)])
-
-
-def test_a_file_that_is_no_result_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "x.json").write_text("{}")
-    for name, message in (("x.json", "is no evaltools result"), ("none.json", "cannot be read: No such file")):
-        with pytest.raises(DataError, match=message):
-            read_accuracies([tmp_path / name])

@@ -80,38 +80,24 @@ def test_frequencies_and_governors_are_those_of_the_cpus_in_use(tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("two_cpus", "no_sensors")
-def test_governors_of_some_cpus_only_are_none(tmp_path: Path) -> None:
-    """They could not be told apart."""
-    write_cpu(tmp_path, 2, "1\n", "performance\n")
+@pytest.mark.parametrize(
+    ("online", "steal_s", "frequencies"), [("0,2-3", 21.0, [1000.0, 1001.0]), ("0-3", None, []), ("", None, [])]
+)
+def test_where_sys_does_not_say_all_psutils_lists_are_of_the_cpus_that_are_on(
+    online: str, steal_s: float | None, frequencies: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With CPU 1 off, CPU 2 is the second of three; of other lists it is not known of which CPUs they are."""
     write_cpu(tmp_path, 0, "<unknown>\n", "\n")
-    assert sample_conditions(tmp_path).governors == []
-
-
-@pytest.mark.usefixtures("two_cpus", "no_sensors")
-def test_frequencies_are_psutils_where_sys_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_cpu(tmp_path, 0, "<unknown>\n", "performance")
-    write_cpu(tmp_path, 2, "3600500\n", "performance")
-    monkeypatch.setattr(os, "cpu_count", lambda: 3)
-    entries = [SimpleNamespace(current=1000.0 + cpu) for cpu in range(4)]
-    monkeypatch.setattr(psutil, "cpu_freq", lambda percpu: entries[:3])
-    assert sample_conditions(tmp_path).frequencies_mhz == [1000.0, 1002.0]
-    monkeypatch.setattr(psutil, "cpu_freq", lambda percpu: entries)
-    assert sample_conditions(tmp_path).frequencies_mhz == [], "it is not known of which CPUs they are"
-
-
-@pytest.mark.usefixtures("two_cpus", "no_sensors")
-def test_psutils_lists_are_of_the_cpus_that_are_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With CPU 1 off, CPU 2 is the second of three."""
-    write(tmp_path / "devices" / "system" / "cpu" / "online", "0,2-3\n")
+    write_cpu(tmp_path, 2, "3600500\n", "performance\n")
+    if online:
+        write(tmp_path / "devices" / "system" / "cpu" / "online", f"{online}\n")
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
     times = [SimpleNamespace(steal=steal) for steal in (1.0, 20.0, 300.0)]
     monkeypatch.setattr(psutil, "cpu_times", lambda percpu=False: times if percpu else None)
     entries = [SimpleNamespace(current=1000.0 + place) for place in range(3)]
     monkeypatch.setattr(psutil, "cpu_freq", lambda percpu: entries)
     found = sample_conditions(tmp_path)
-    assert (found.steal_s, found.frequencies_mhz) == (21.0, [1000.0, 1001.0])
-    write(tmp_path / "devices" / "system" / "cpu" / "online", "0-3\n")
-    found = sample_conditions(tmp_path)
-    assert (found.steal_s, found.frequencies_mhz) == (None, []), "it is not known of which CPUs they are"
+    assert (found.steal_s, found.frequencies_mhz, found.governors) == (steal_s, frequencies, [])
 
 
 @pytest.mark.usefixtures("no_sensors")

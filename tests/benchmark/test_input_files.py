@@ -80,11 +80,6 @@ def test_arrays_come_from_npy_files(tmp_path: Path, dtype: str, stored: npt.NDAr
     assert array.dtype.isnative
 
 
-def test_a_scalar_comes_from_an_npy_file(tmp_path: Path) -> None:
-    np.save(tmp_path / "x.npy", np.float32(2.5))
-    assert read(tensor(shape=()), tmp_path / "x.npy").tolist() == 2.5
-
-
 def npy(array: npt.NDArray[Any], allow_pickle: bool = False) -> bytes:
     content = io.BytesIO()
     np.save(content, array, allow_pickle=allow_pickle)
@@ -122,12 +117,6 @@ def test_npy_files_that_do_not_fit_are_refused(tmp_path: Path, content: bytes, w
     assert str(caught.value).endswith(FITTING)
 
 
-def test_numbers_are_no_texts(tmp_path: Path) -> None:
-    np.save(tmp_path / "x.npy", np.zeros(2))
-    with pytest.raises(DataError, match="it has float64. The input x: string"):
-        read(tensor(dtype="string"), tmp_path / "x.npy")
-
-
 @pytest.mark.parametrize(
     ("dtype", "name", "content", "words"),
     [
@@ -152,9 +141,3 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     assert str(caught.value).startswith(f"Failed to read the input_layer_value_file:{missing}; No such file")
     with pytest.raises(DataError, match="it is no regular file"):
         read(tensor(), tmp_path)
-
-
-def test_a_scalar_text_that_python_would_cut_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "x.pb").write_bytes(b"a\0")
-    with pytest.raises(DataError, match="ends with a zero byte"):
-        read(tensor(dtype="string", shape=()), tmp_path / "x.pb")

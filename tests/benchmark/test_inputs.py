@@ -69,16 +69,6 @@ def test_all_inputs_are_drawn_from_one_stream_in_their_order() -> None:
     assert [array.tolist() for array in arrays] == wanted
 
 
-def test_the_same_inputs_are_made_again() -> None:
-    inputs = (tensor(shape=(3, 4)), tensor("y", "int8", (5,)))
-    first, again = made(*inputs), made(*inputs)
-    assert [array.tolist() for array in first] == [array.tolist() for array in again]
-
-
-def test_floats_are_those_recorded_from_the_native_tool() -> None:
-    assert made(tensor(shape=(2, 2)))[0].ravel().tolist() == single(*FIRST_FLOATS)
-
-
 @pytest.mark.parametrize(
     ("dtype", "stored", "first"),
     [("float16", "float16", np.float16(FIRST_FLOATS[0])), ("bfloat16", "uint16", 0x3EA1)],
@@ -207,11 +197,6 @@ def test_shapes_are_replaced_even_where_the_model_fixes_them() -> None:
     )
     arrays, _ = make_inputs(after, options("x,y", "2,4:5"))
     assert [array.shape for array in arrays] == [(2, 4), (5,)]
-
-
-def test_a_model_stays_as_it_is_without_flags() -> None:
-    before = model(tensor(shape=(1, 4)), tensor("y"))
-    assert with_input_shapes(before, options()) == (before, [])
 
 
 def test_a_shape_that_the_model_leaves_open_runs(tmp_path: Path) -> None:

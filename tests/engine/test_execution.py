@@ -57,12 +57,9 @@ def test_a_number_that_was_asked_for_is_kept_whatever_the_threads(workers: int, 
         assert worker_count(Execution(workers=workers), configurations(threads), False, examples) == count
 
 
-@pytest.mark.parametrize("workers", [None, 1])
-def test_examples_that_must_be_run_in_order_have_one_worker(workers: int | None) -> None:
-    assert worker_count(Execution(workers=workers), configurations(1), True, 1000) == 1
-
-
-def test_more_workers_for_examples_in_order_are_refused() -> None:
+def test_examples_that_must_be_run_in_order_have_one_worker() -> None:
+    for workers in (None, 1):
+        assert worker_count(Execution(workers=workers), configurations(1), True, 1000) == 1
     with pytest.raises(UsageError, match=r"^--workers=2: these runs depend on those before them .*leave the flag out"):
         worker_count(Execution(workers=2), configurations(1), True, 1000)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -21,35 +22,37 @@ def session_with(*coverage: DelegateCoverage) -> FakeSession:
     return FakeSession(lambda inputs: (inputs[0],), Delegation(4, coverage, {"ADD": 3, "MUL": 1}))
 
 
-def open_with(
-    session: FakeSession, text: str = "external_delegate_path=x", allow: bool = False
-) -> Opened | NotMeasured:
-    return open_configuration(MODEL, Configuration.from_text("c", text), lambda _model, _configuration: session, allow)
+TOOK_NOTHING = DelegateCoverage("EXTERNAL", True, 0, 0)
+XNNPACK_TOOK_NOTHING = DelegateCoverage("XNNPACK", True, 0, 0)
 
 
-def test_a_delegate_that_took_nothing_is_not_measured_and_its_session_closed() -> None:
-    session = session_with(DelegateCoverage("EXTERNAL", True, 0, 0))
-    entry = open_with(session)
-    assert isinstance(entry, NotMeasured)
-    reason = "the EXTERNAL delegate was applied but took none of the 4 nodes (the CPU keeps ADD x3, MUL x1); "
-    assert entry.reason.startswith(reason)
-    assert session.closed
-
-
-def test_every_requested_delegate_must_take_something() -> None:
-    session = session_with(DelegateCoverage("EXTERNAL", True, 4, 1), DelegateCoverage("XNNPACK", True, 0, 0))
-    assert isinstance(open_with(session, "external_delegate_path=x use_xnnpack=true"), NotMeasured)
-
-
-def test_a_delegate_that_nobody_asked_for_may_take_nothing() -> None:
-    assert isinstance(open_with(session_with(DelegateCoverage("XNNPACK", False, 0, 0)), ""), Opened)
-
-
-def test_fallback_is_measured_only_when_allowed_and_says_why() -> None:
-    opened = open_with(session_with(DelegateCoverage("EXTERNAL", True, 0, 0)), allow=True)
-    assert isinstance(opened, Opened)
-    assert opened.fallback is not None
-    assert "took none of the 4 nodes" in opened.fallback
+@pytest.mark.parametrize("allow", [False, True])
+@pytest.mark.parametrize(
+    ("text", "coverage", "reason"),
+    [
+        (
+            "external_delegate_path=x",
+            [TOOK_NOTHING],
+            "the EXTERNAL delegate was applied but took none of the 4 nodes (the CPU keeps ADD x3, MUL x1)",
+        ),
+        (
+            "external_delegate_path=x use_xnnpack=true",
+            [DelegateCoverage("EXTERNAL", True, 4, 1), XNNPACK_TOOK_NOTHING],
+            "the XNNPACK delegate was applied but took none of the 4 nodes",
+        ),
+        ("", [DelegateCoverage("XNNPACK", False, 0, 0)], None),
+    ],
+    ids=["the only one", "one of two", "nobody asked"],
+)
+def test_every_delegate_that_was_asked_for_must_take_something(
+    text: str, coverage: Sequence[DelegateCoverage], reason: str | None, allow: bool
+) -> None:
+    session = session_with(*coverage)
+    entry = open_configuration(MODEL, Configuration.from_text("c", text), lambda _model, _configuration: session, allow)
+    assert isinstance(entry, Opened) == (allow or reason is None) == (not session.closed)
+    said = entry.fallback if isinstance(entry, Opened) else entry.reason
+    assert (said or "").startswith(reason or "")
+    assert (said is None) == (reason is None)
 
 
 def without_gpu(_model: ModelFile, configuration: Configuration) -> Session:
@@ -67,18 +70,6 @@ def test_a_delegate_that_cannot_be_created(allow: bool) -> None:
         assert (entry.fallback, entry.configuration) == ("no GPU here", configuration)
     else:
         assert entry == NotMeasured(configuration, "no GPU here")
-
-
-def test_a_fallback_leaves_out_only_the_delegate_that_cannot_be_created() -> None:
-    tried: list[list[str]] = []
-
-    def remembering(model: ModelFile, configuration: Configuration) -> Session:
-        tried.append(configuration.to_flags())
-        return without_gpu(model, configuration)
-
-    text = "external_delegate_path=x use_gpu=true gpu_backend=cl max_delegated_partitions=2 use_xnnpack=false"
-    open_configuration(MODEL, Configuration.from_text("c", text), remembering, True)
-    assert tried[1] == ["--external_delegate_path=x", "--use_xnnpack=false"]
 
 
 def test_a_fallback_names_delegates_as_they_were_asked_for_also_behind_one_that_was_left_out() -> None:

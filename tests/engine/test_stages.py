@@ -15,11 +15,12 @@ def times(**milliseconds: int) -> StageTimes:
     return found
 
 
-def test_work_adds_up_over_workers_whatever_the_moment() -> None:
+def test_work_adds_up_whatever_the_moment_and_by_worker_but_for_that_of_the_journal() -> None:
     found = StageTimes()
     found.add([Span("decode", 5, 1_500_000_000, 0, ""), Span("inference", 9, 250_000_000, 1, "")])
-    found.add([Span("decode", 5, 500_000_000, 3, ""), Span("journal", 0, 250_000_000, -1, "")])
+    found.add([Span("decode", 5, 500_000_000, 1, ""), Span("journal", 0, 250_000_000, -1, "")])
     assert found.seconds == {**dict.fromkeys(STAGES, 0.0), "decode": 2.0, "inference": 0.25, "journal": 0.25}
+    assert found.by_worker == {0: {"decode": 1.5}, 1: {"decode": 0.5, "inference": 0.25}}
 
 
 @pytest.mark.parametrize(
@@ -41,13 +42,6 @@ def test_a_stage_that_a_task_names_itself_is_kept_apart() -> None:
     found = times(inference=1, tokenize=3)
     assert found.seconds["tokenize"] == 0.003
     assert found.bound == "inference"
-
-
-def test_work_is_kept_by_worker_but_for_that_of_the_journal() -> None:
-    found = StageTimes()
-    found.add([Span("decode", 5, 1_500_000_000, 0, ""), Span("decode", 9, 250_000_000, 2, "")])
-    found.add([Span("inference", 5, 500_000_000, 2, ""), Span("journal", 0, 250_000_000, -1, "")])
-    assert found.by_worker == {0: {"decode": 1.5}, 2: {"decode": 0.25, "inference": 0.5}}
 
 
 def test_inference_is_runs_reading_and_the_rest_by_configuration() -> None:

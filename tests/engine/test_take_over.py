@@ -28,13 +28,6 @@ def failed(index: int, name: str, failure: Failure) -> Finished[Any]:
     return Finished(EXAMPLES[index], 7, [Record[Any](EXAMPLES[index], name, (), None, failure)])
 
 
-def with_one_example(folder: Path) -> TaskJournal[Any]:
-    journal = expecting(open_journal(folder))
-    journal.add(Finished(EXAMPLES[0], 7, [Record(EXAMPLES[0], "a", (1,), 0.5)]))
-    journal.flush()
-    return journal
-
-
 def test_rows_of_several_places_are_taken_over_under_names_of_their_own(tmp_path: Path) -> None:
     """The same examples, run by each; an input counts as the first one had it."""
     places = [expecting(open_journal(tmp_path / name)) for name in ("here", "there")]
@@ -66,23 +59,15 @@ def test_rows_of_several_places_are_taken_over_under_names_of_their_own(tmp_path
         journal.close()
 
 
-def test_a_suffix_is_text_whatever_it_holds(tmp_path: Path) -> None:
-    shard = with_one_example(tmp_path)
-    whole = expecting(temporary_journal())
+def test_a_suffix_is_text_whatever_it_holds_and_is_taken_once(tmp_path: Path) -> None:
+    shard, whole = expecting(open_journal(tmp_path)), expecting(temporary_journal())
+    shard.add(Finished(EXAMPLES[0], 7, [Record(EXAMPLES[0], "a", (1,), 0.5)]))
+    shard.flush()
     for suffix in ("@10.0.0.2:5555", "@it's; DROP TABLE records --", "@漢字", "@%_"):
         whole.take_over(shard, suffix)
+        with pytest.raises(OutputError, match="the temporary journal cannot be written: UNIQUE"):
+            whole.take_over(shard, suffix)
         assert len(whole.records(f"a{suffix}", 9)) == 1
-    for journal in (shard, whole):
-        journal.close()
-
-
-def test_the_same_rows_are_not_taken_over_twice_under_one_name(tmp_path: Path) -> None:
-    shard = with_one_example(tmp_path)
-    whole = expecting(temporary_journal())
-    whole.take_over(shard, "@here")
-    with pytest.raises(OutputError, match="the temporary journal cannot be written: UNIQUE"):
-        whole.take_over(shard, "@here")
-    assert len(whole.records("a@here", 9)) == 1
     for journal in (shard, whole):
         journal.close()
 

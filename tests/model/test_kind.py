@@ -11,7 +11,7 @@ import pytest
 from evaltools.datasets import sample
 from evaltools.model import read_model
 from evaltools.model.contents import read_contents
-from evaltools.model.kind import CANNOT_BE_TOLD, FAKE_QUANT_FOUND, KINDS, ModelKind, quantization_kind
+from evaltools.model.kind import CANNOT_BE_TOLD, FAKE_QUANT_FOUND, KINDS, ModelKind, quantization_kind, support_of
 from tests import tiny_models
 from tests.tflite_writer import Graph, Quantization
 
@@ -56,29 +56,35 @@ def dense(
 
 
 @pytest.mark.parametrize(
-    ("content", "kind"),
+    ("content", "kind", "training"),
     [
-        (dense(FLOATS), "float32"),
-        (dense(FLOATS.astype(np.float16), through="DEQUANTIZE"), "float16 weights"),
-        (dense(FLOATS.astype(np.float16)), "float16 weights"),
-        (dense(FLOATS.astype(np.float16), "float16"), "float16 throughout"),
-        (dense(BYTES, quantization=SCALED), "dynamic range"),
-        (dense(BYTES.astype(np.uint8), quantization=ASYMMETRIC), "dynamic range"),
-        (dense(BYTES, quantization=SCALED, through="DEQUANTIZE"), "8-bit weights, float32 computation"),
-        (dense(BYTES, "int8", SCALED), "full integer"),
-        (dense(BYTES.astype(np.uint8), "uint8", SYMMETRIC_UINT8), "full integer"),
-        (dense(BYTES.astype(np.uint8), "uint8", ASYMMETRIC), "quantisation-aware training"),
-        (dense(BYTES, "int16", SCALED), "int16x8"),
-        (tiny_models.add_chain(), "float32"),
-        (tiny_models.add_chain(dtype="int8"), "full integer"),
-        (tiny_models.add_chain(dtype="int32"), "neither float nor quantised"),
-        (tiny_models.classifier(input_dtype="uint8", output_dtype="int8"), "float32"),
+        (dense(FLOATS), "float32", ""),
+        (dense(FLOATS.astype(np.float16), through="DEQUANTIZE"), "float16 weights", ""),
+        (dense(FLOATS.astype(np.float16)), "float16 weights", ""),
+        (dense(FLOATS.astype(np.float16), "float16"), "float16 throughout", ""),
+        (dense(BYTES, quantization=SCALED), "dynamic range", ""),
+        (dense(BYTES.astype(np.uint8), quantization=ASYMMETRIC), "dynamic range", ""),
+        (dense(BYTES, quantization=SCALED, through="DEQUANTIZE"), "8-bit weights, float32 computation", ""),
+        (dense(BYTES, "int8", SCALED), "full integer", CANNOT_BE_TOLD),
+        (dense(BYTES.astype(np.uint8), "uint8", SYMMETRIC_UINT8), "full integer", CANNOT_BE_TOLD),
+        (dense(BYTES.astype(np.uint8), "uint8", ASYMMETRIC), "quantisation-aware training", None),
+        (dense(BYTES, "int16", SCALED), "int16x8", CANNOT_BE_TOLD),
+        (tiny_models.add_chain(), "float32", ""),
+        (tiny_models.add_chain(dtype="int8"), "full integer", CANNOT_BE_TOLD),
+        (tiny_models.add_chain(dtype="int32"), "neither float nor quantised", ""),
+        (tiny_models.classifier(input_dtype="uint8", output_dtype="int8"), "float32", ""),
+        (sample.model_file("float32").read_bytes(), "float32", ""),
+        (sample.model_file("float16").read_bytes(), "float16 weights", ""),
+        (sample.model_file("dynamic_range").read_bytes(), "dynamic range", ""),
+        (sample.model_file("int8").read_bytes(), "full integer", CANNOT_BE_TOLD),
     ],
     ids=str,
 )
-def test_each_kind_is_told(tmp_path: Path, content: bytes, kind: str) -> None:
+def test_each_kind_is_told(tmp_path: Path, content: bytes, kind: str, training: str | None) -> None:
     assert kind in KINDS
-    assert kind_of(tmp_path, content).kind == kind
+    found = kind_of(tmp_path, content)
+    assert found.kind == kind
+    assert found.training == training or (training is None and "sign" in found.training)
 
 
 def test_float_and_integer_operators_with_weights_are_a_mixture(tmp_path: Path) -> None:
@@ -101,13 +107,6 @@ def test_an_integer_model_names_what_it_computes_in_float(tmp_path: Path) -> Non
     assert found.reason.endswith("; in float32: SOFTMAX x1")
 
 
-def test_training_is_told_only_where_the_file_shows_it(tmp_path: Path) -> None:
-    assert kind_of(tmp_path, dense(FLOATS)).training == ""
-    assert kind_of(tmp_path, dense(BYTES, "int8", SCALED)).training == CANNOT_BE_TOLD
-    assert kind_of(tmp_path, dense(BYTES.astype(np.uint8), "uint8", SYMMETRIC_UINT8)).training == CANNOT_BE_TOLD
-    assert "sign" in kind_of(tmp_path, dense(BYTES.astype(np.uint8), "uint8", ASYMMETRIC)).training
-
-
 def test_fake_quant_is_a_sign_of_training_in_a_model_that_computes_in_float(tmp_path: Path) -> None:
     graph = Graph()
     fed = graph.tensor("input", (1, 8))
@@ -118,15 +117,25 @@ def test_fake_quant_is_a_sign_of_training_in_a_model_that_computes_in_float(tmp_
     assert (found.kind, found.training) == ("float32", FAKE_QUANT_FOUND)
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("float32", "float32"),
-        ("float16", "float16 weights"),
-        ("dynamic_range", "dynamic range"),
-        ("int8", "full integer"),
-    ],
-)
-def test_the_models_of_the_sample_are_of_the_kind_in_their_name(name: str, kind: str) -> None:
-    model = read_model(sample.model_file(name))
-    assert quantization_kind(read_contents(model).graphs).kind == kind
+SUPPORTED = {
+    "float32": ["GPU", "NNAPI", "Core ML"],
+    "float16 weights": ["GPU", "Core ML"],
+    "dynamic range": ["GPU", "NNAPI"],
+    "full integer": ["GPU", "NNAPI", "Hexagon"],
+    "quantisation-aware training": ["GPU", "NNAPI", "Hexagon"],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_delegates_fit_as_the_document_says_and_of_other_kinds_nothing_is_known(kind: str) -> None:
+    supported = {entry.delegate: entry.supported for entry in support_of(kind)}
+    if kind in SUPPORTED:
+        assert [delegate for delegate, fits in supported.items() if fits] == SUPPORTED[kind]
+    else:
+        assert set(supported.values()) == {None}
+
+
+@pytest.mark.parametrize(("kind", "is_said"), [("float32", True), ("dynamic range", True), ("full integer", False)])
+def test_a_float_model_on_a_delegate_for_8_bits_is_said_to_run_on_the_cpu(kind: str, is_said: bool) -> None:
+    (hexagon,) = (entry for entry in support_of(kind) if entry.delegate == "Hexagon")
+    assert ("runs on the CPU" in hexagon.remark) == is_said

@@ -71,17 +71,6 @@ def test_only_another_graph_than_the_main_one_changes_the_file(path: Path) -> No
 
 
 @in_every_runtime
-def test_the_graph_of_the_signature_runs(path: Path, runtime: str) -> None:
-    runtime_module(RUNTIMES[runtime])
-    configuration = Configuration("test", runtime=runtime)
-    numbers = np.array([1, -2, 3, 4], np.float32)
-    session = open_session(read_model(path, "double"), configuration)
-    assert session.run([numbers]).outputs[0].tolist() == [2, -4, 6, 8]
-    session = open_session(read_model(path, "negate"), configuration)
-    assert session.run([np.array([[1, -2, 3]] * 2, np.float32)]).outputs[0].tolist() == [[-1, 2, -3]] * 2
-
-
-@in_every_runtime
 @pytest.mark.parametrize("kernels", ["default", "builtin", "reference"])
 def test_the_graph_of_the_signature_runs_with_another_shape(path: Path, runtime: str, kernels: str) -> None:
     runtime_module(RUNTIMES[runtime])
