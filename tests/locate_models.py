@@ -1,24 +1,23 @@
 """Models to look for the operator at fault in; each tensor has a name of its own, so that a fault can be put anywhere.
 
-Functions return the content of a .tflite file; the same arguments give the same bytes. What they compute is worked out
-in NumPy by :mod:`tests.numpy_layers` from the weights that are here.
+Functions return the content of a .tflite file; the same arguments give the same bytes. What the net computes is worked
+out in NumPy from its weights, in float64.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import tflite
 from msgspec import Struct, field
 
-from tests import numpy_layers
-from tests.numpy_layers import Padding
 from tests.tflite_writer import Graph, Quantization, Shape
 
 Array = npt.NDArray[Any]
+Padding = Literal["SAME", "VALID"]
 
 NET_SHAPE = (1, 16, 16, 3)
 NET_CHANNELS, NET_CLASSES = 8, 10
@@ -78,15 +77,36 @@ def net_weights(seed: int = 0) -> dict[str, Array]:
 
 def net_tensors(image: Array, weights: dict[str, Array]) -> dict[str, Array]:
     """The output of each operator of the net by name, worked out in NumPy."""
-    stem = numpy_layers.relu6(numpy_layers.conv(image, weights["stem weights"], weights["stem bias"], 2))
-    spread = numpy_layers.relu6(numpy_layers.depthwise(stem, weights["spread weights"], weights["spread bias"]))
-    project = numpy_layers.conv(spread, weights["project weights"], weights["project bias"])
+    stem = np.clip(_conv(image, weights["stem weights"], weights["stem bias"], 2), 0, 6)
+    spread = np.einsum("bhwcij,ijc->bhwc", _windows(stem, 3, 1), weights["spread weights"][0].astype(float))
+    spread = np.clip(spread + weights["spread bias"], 0, 6)
+    project = _conv(spread, weights["project weights"], weights["project bias"], 1)
     total = stem + project
     pooled = total.mean((1, 2), keepdims=True)
     flat = pooled.reshape(1, NET_CHANNELS)
-    logits = numpy_layers.dense(flat, weights["logits weights"], weights["logits bias"])
-    found = (stem, spread, project, total, pooled, flat, logits, numpy_layers.softmax(logits))
+    logits = flat @ weights["logits weights"].astype(float).T + weights["logits bias"]
+    powers = np.exp(logits - logits.max())
+    found = (stem, spread, project, total, pooled, flat, logits, powers / powers.sum())
     return dict(zip(NET_TENSORS, found, strict=True))
+
+
+def _conv(image: Array, weights: Array, bias: Array, stride: int) -> Array:
+    """CONV_2D with SAME padding: weights are [filters, size, size, channels]."""
+    seen = _windows(image, weights.shape[1], stride)
+    result: Array = np.einsum("bhwcij,fijc->bhwf", seen, weights.astype(float)) + bias
+    return result
+
+
+def _windows(image: Array, size: int, stride: int) -> Array:
+    """The squares of ``size`` that a kernel sees: [batch, rows, columns, channels, size, size]."""
+    edges = []
+    for length in image.shape[1:3]:
+        total = max(0, (-(-length // stride) - 1) * stride + size - length)
+        edges.append((total // 2, total - total // 2))  # as many zeros as the last window needs, the odd one behind
+    padded = np.pad(image.astype(float), [(0, 0), *edges, (0, 0)])
+    rows = np.lib.stride_tricks.sliding_window_view(padded, size, 1)[:, ::stride]
+    seen: Array = np.lib.stride_tricks.sliding_window_view(rows, size, 2)[:, :, ::stride]
+    return seen
 
 
 def net(seed: int = 0) -> bytes:

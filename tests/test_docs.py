@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import pytest
 
+from evaltools.benchmark import flags as benchmark_flags
 from evaltools.commands.names import command_names
 from evaltools.delegates import PARAMETERS
 from evaltools.gates.gate_file import RunSource
 from evaltools.runs.gate_runs import Result, Run, result_of
-from evaltools.task_kind import kind_names
-from evaltools.tasks.shared.kind import evaluation_kind
 from tests.command import Completed, evaltools_here
+from tests.test_parameters import COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -151,44 +151,12 @@ def test_every_command_is_in_the_docs() -> None:
 
 
 def test_flags_in_the_docs_exist() -> None:
-    from evaltools.benchmark import flags as benchmark_flags
-    from evaltools.benchmark import kind as benchmark
-    from evaltools.cli import convert, demo, doctor, inspect
-    from evaltools.cli.device import clean as device_clean
-    from evaltools.cli.device import list as device_list
-    from evaltools.cli.judge import baseline, gate, power
-    from evaltools.cli.runs import capture, folders
-    from evaltools.device.run import flags as device_run_flags
-    from evaltools.locate.options import PARAMETERS as LOCATE
-    from evaltools.suite.options import PARAMETERS as SUITE
-
-    groups = [
-        *benchmark.GROUPS.values(),
-        *(group for name in kind_names() for group in evaluation_kind(name).groups.values()),
-    ]
-    known = {parameter.name for group in groups for parameter in group} | set(PARAMETERS)
-    further = (
-        *demo.PARAMETERS,
-        *doctor.INSTALL,
-        *convert.PARAMETERS,
-        *inspect.PARAMETERS,
-        *gate.PARAMETERS,
-        *power.PARAMETERS,
-        *device_clean.PARAMETERS,
-        *device_list.PARAMETERS,
-        *device_run_flags.PARAMETERS,
-        *baseline.PARAMETERS,
-        *capture.PARAMETERS,
-        folders.TRUST,
-        *LOCATE.values(),
-        *SUITE.values(),
-    )
+    known = {name for own in COMMANDS.values() for parameter in own for name in parameter.names}
+    known |= {*PARAMETERS, *benchmark_flags.REFUSED, "help", "version", "flags"}
     foreign = {"platform", "dest", "nouse_gpu", "flag", "use", "use_"}
     foreign |= {"arrays", "truth", "num_examples"}  # of a task.yaml, in own-tasks.md
     foreign |= {"truths", "debug"}  # of the task in own-tasks.md, of every command
     foreign |= {"library"}  # of the script in a bundle
-    known |= {name for group in groups for parameter in group for name in parameter.names}
-    known |= set(benchmark_flags.REFUSED) | {parameter.name for parameter in further} | {"help", "version", "flags"}
     for page in PAGES:
         for flag in re.findall(r"(?<![\w-])--([a-z][a-z0-9_]+)(?![\w-])", page.read_text()):
             assert flag in known | foreign, f"{page.name}: --{flag}"

@@ -14,10 +14,12 @@ from evaltools.cli import convert, delegates, demo, doctor, inspect
 from evaltools.cli.device import clean as device_clean
 from evaltools.cli.device import list as device_list
 from evaltools.cli.judge import baseline, gate, power
+from evaltools.cli.runs import capture
 from evaltools.cli.runs.folders import RUN_DIR, RUN_DIRS, TRUST
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.device.run import flags as device_run_flags
 from evaltools.errors import DataError, UsageError
+from evaltools.locate import options as locate
 from evaltools.parameter import Parameter, Role, Value, format_value
 from evaltools.request import Options, Request
 from evaltools.request.flags import GivenFlags
@@ -33,14 +35,16 @@ COMMANDS: Final[dict[str, Sequence[Parameter]]] = {
     **OF_TASKS,
     **{f"convert {name}": entry.parameters for name, entry in convert.FORMATS.items()},
     "baseline": baseline.PARAMETERS,
+    "capture": capture.PARAMETERS,
     "delegates": delegates.PARAMETERS,
     "demo": demo.PARAMETERS,
     "device clean": device_clean.PARAMETERS,
     "device list": device_list.PARAMETERS,
     "device run": device_run_flags.PARAMETERS,
-    "doctor": doctor.PARAMETERS,
+    "doctor": (*doctor.PARAMETERS, *doctor.INSTALL),
     "gate": gate.PARAMETERS,
     "inspect": inspect.PARAMETERS,
+    "locate": list(locate.PARAMETERS.values()),
     "merge": (RUN_DIRS, TRUST),
     "power": power.PARAMETERS,
     "resume": (RUN_DIR, TRUST),

@@ -14,7 +14,6 @@ from evaltools.model import ModelFile, read_model
 from evaltools.runtime import DelegateCoverage, Session, find_runtime, open_session
 from evaltools.runtime.interpreter import covered_nodes
 from tests import tiny_models
-from tests.example_delegate import PythonDelegate
 
 RUNTIMES = ("litert", "tflite_runtime")
 
@@ -130,18 +129,6 @@ def test_a_delegate_without_nodes_is_reported_with_zero(
 ) -> None:
     text = f"external_delegate_path={rounding_delegate} external_delegate_options=max_nodes:0 use_xnnpack=false"
     assert opened(classifier, runtime, text).delegation.delegates == (DelegateCoverage("EXTERNAL", True, 0, 0),)
-
-
-def test_a_delegate_in_python_is_seen_without_a_compiler(
-    additions: ModelFile, runtime: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    delegate = PythonDelegate(np.float16)
-    monkeypatch.setattr("evaltools.runtime.interpreter._load_external", lambda *_: delegate)
-    library = tmp_path / "in_python.so"
-    session = opened(additions, runtime, f"external_delegate_path={library} use_xnnpack=false")
-    assert session.delegation.delegates == (DelegateCoverage("EXTERNAL", True, 3, 1),)
-    session.run([np.ones(session.inputs[0].shape, np.float32)])
-    assert delegate.invocations == 1
 
 
 @pytest.mark.parametrize(
