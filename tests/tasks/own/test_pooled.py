@@ -96,14 +96,6 @@ def mean_of(part: OwnPart, configuration: str, metric: str) -> MetricMean:
     return found
 
 
-def test_contributions_are_the_pseudo_values_around_the_figure() -> None:
-    rows = [np.array(row) for row in ([1.0, 2.0], [3.0, 5.0], [2.0, 9.0], [4.0, 4.0])]
-    pseudo = [4 * ratio(rows) - 3 * ratio(rows[:place] + rows[place + 1 :]) for place in range(4)]
-    found = contributions(ratio, rows)
-    assert found.mean() == pytest.approx(ratio(rows))
-    assert found - found.mean() == pytest.approx(np.array(pseudo) - np.mean(pseudo))
-
-
 def test_a_figure_that_an_example_alone_decides_is_0_without_it() -> None:
     rows = [np.array([1.0, 2.0]), np.array([0.0, 0.0])]
     assert contributions(ratio, rows).tolist() == [0.75, 0.25]

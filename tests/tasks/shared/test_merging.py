@@ -265,35 +265,6 @@ def test_flags_that_a_place_was_to_repeat_and_did_not_are_named(
     assert message in str(caught.value)
 
 
-def test_files_that_are_copies_have_other_times_of_change(tmp_path: Path) -> None:
-    phone = Part(4, identity=replace(IDENTITY, written={"the photos": "there"}))
-    run = merged(two_places(tmp_path, Part(4), phone), identity=replace(IDENTITY, written={"the photos": "here"}))
-    assert run.measured.outcome.examples_done == 4
-
-
-# ----- what keeps two runs from being parts of one
-
-
-@pytest.mark.parametrize(
-    ("other", "words"),
-    [
-        (Part(4, identity=RunIdentity({"the model": "n"})), "the model was m, now it is n"),
-        (
-            Part(4, described=(ELSEWHERE, DESCRIBED[1])),
-            "configuration reference, its runtime was ai-edge-litert 2.3.0, default, now it is ai-edge-litert 9.9",
-        ),
-        (Part(4, identity=replace(IDENTITY, options={"--seed": "3"})), "--seed was left out, now it is 3"),
-    ],
-)
-def test_what_two_devices_do_not_have_in_common_is_said_in_words(other: Part, words: str, tmp_path: Path) -> None:
-    """Their numbers, examples and times of change are their own."""
-    one = Part(4, Shard(0, 2), identity=replace(IDENTITY, written={"the photos": "a"})).write(tmp_path / "one")
-    same = Part(4, Shard(1, 2), first=9, identity=replace(IDENTITY, written={"the photos": "b"}))
-    assert differences_of_runs(one, same.write(tmp_path / "same")) == []
-    (change,) = differences_of_runs(one, other.write(tmp_path / "other"))
-    assert change.startswith(words)
-
-
 def test_runs_that_are_none_have_no_differences_to_tell(tmp_path: Path) -> None:
     run = Part(4).write(tmp_path / "run")
     open_journal(tmp_path / "empty").close()
