@@ -144,6 +144,12 @@ def test_files_that_a_page_names_exist(page: str) -> None:
     assert [name for name in named if not ((ROOT / name).exists() or (ROOT / "tests" / name).exists())] == []
 
 
+def test_what_is_said_to_stand_in_a_file_is_there() -> None:
+    said = re.findall(r"`(\w+)`,? \(?(?:in )?`([a-z_0-9/]+\.py)`", (ROOT / "CONTRIBUTING.md").read_text())
+    assert said
+    assert [(name, path) for name, path in said if "/" in path and name not in (ROOT / path).read_text()] == []
+
+
 def test_every_command_is_in_the_docs() -> None:
     text = "".join(page.read_text() for page in PAGES)
     for name in command_names():
