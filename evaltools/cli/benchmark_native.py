@@ -35,7 +35,7 @@ from evaltools.native.lines.benchmark import (
     summary_lines,
     timings_line,
 )
-from evaltools.native.lines.profile_report import CSV, profile_file, profile_report
+from evaltools.native.lines.profile import CSV, profile_file, profile_report
 from evaltools.native.lines.stat_line import stat_figures
 from evaltools.parameter import Parameter, Value, split_flag
 from evaltools.report.files.evaluation import file_per_configuration

@@ -22,7 +22,7 @@ from evaltools.device.programs.part import PartDone, PartWork, PictureFolder
 from evaltools.device.programs.pool import Job, PoolOutcome
 from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.flags import DeviceFlags
-from evaltools.device.run.parts import RECORDS, RUN, WITH_RECORDS, PartsFolder, run_parts
+from evaltools.device.run.parts import RECORDS, RUN, WITH_RECORDS, EvaltoolsProgram, PartsFolder
 from evaltools.device.run.request import (
     DeviceRequest,
     carry_out_on_host,
@@ -30,7 +30,7 @@ from evaltools.device.run.request import (
     pictures_on_device,
     without_host_options,
 )
-from evaltools.device.run.runner import SPLIT_EACH, complete_jobs, device_run_of, jobs_of, parts_of
+from evaltools.device.run.runner import SPLIT_EACH, complete_jobs, device_run_of, jobs_of, parts_of, run_jobs
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Journal
 from evaltools.engine.run_folder import (
@@ -93,11 +93,12 @@ def parts_on_devices(
     examples = examples_of(kind, request)
     _require_sense(kind, request, flags, examples)
     with run_folder(run_dir) as folder, run_journal(folder) as journal:
-        plan, state = _carry_out(kind, request, flags, sent, examples, folder, journal, console, observer)
-        complete = complete_jobs(state.jobs, state.done, state.outcome, _step(run_dir))
-        shards = plan.finished(complete, state)
+        plan, outcome = _carry_out(kind, request, flags, sent, examples, folder, journal, console, observer)
+        done = [job for job in plan.jobs if plan.kept.is_done(job)]
+        complete = complete_jobs(plan.jobs, done, outcome, _step(run_dir))
+        shards = plan.finished(complete, outcome.left_out)
         shards = replace(shards, started_at=started_at, elapsed_s=round(time.perf_counter() - clock, 3))
-        yield MergedParts(plan.merge_request, shards, len(complete) == len(state.jobs))
+        yield MergedParts(plan.merge_request, shards, len(complete) == len(plan.jobs))
 
 
 def examples_of(kind: EvaluationKind, request: Request) -> PartsOfTask:
@@ -178,23 +179,6 @@ def _write_run_start(
     return replace(run, serials=together)
 
 
-class _RunState(Struct, frozen=True):
-    """How far a run is, once the devices have done what they can.
-
-    ``jobs`` are all its parts, ``kept`` is the folder with those that are done, ``outcome`` is what the devices did in
-    this command, and ``host`` is the run on the host, if one was asked for.
-    """
-
-    jobs: list[Job]
-    kept: PartsFolder
-    outcome: PoolOutcome[PartDone]
-    host: tuple[RunAtPlace, ...]
-
-    @property
-    def done(self) -> list[Job]:
-        return [job for job in self.jobs if self.kept.is_done(job)]
-
-
 def _carry_out(
     kind: EvaluationKind,
     request: Request,
@@ -205,8 +189,11 @@ def _carry_out(
     journal: Journal,
     console: Console,
     observer: Observer,
-) -> tuple[DeviceEvaluation, _RunState]:
-    """Start the run, or resume it: do its missing parts. Where none is missing, no device is looked at."""
+) -> tuple[DeviceEvaluation, PoolOutcome[PartDone]]:
+    """Start the run, or resume it: do its missing parts. Where none is missing, no device is looked at.
+
+    Returns the run, and what the devices did in this command.
+    """
     is_each = flags.split == SPLIT_EACH
     identity = identity_of(flags, sent)
     run = _read_run_start(journal, flags, identity)
@@ -223,18 +210,20 @@ def _carry_out(
         against_host = _against_host_outputs(kind, request, folder) if is_each else None
         if against_host is not None:
             request, sent = against_host, device_request(against_host, flags.root)
-        manifests = sent.manifests(Path(temporary))
-        plan = DeviceEvaluation(kind, request, sent, examples, run.count, manifests, is_each, against_host is not None)
-        host = (plan.run_on_host(folder, console),) if flags.include_host else ()
-        state = _RunState(run.jobs(flags.split), PartsFolder(folder, run.count), PoolOutcome(), host)
-        if devices is None:
-            return plan, state
-        count = run.count
-        outcome = run_parts(
-            state.jobs, count, examples.count, plan.work, state.kept, devices, kind, console, observer, plan.good_codes
+        plan = DeviceEvaluation(
+            kind=kind,
+            request=request,
+            sent=sent,
+            examples=examples,
+            jobs=run.jobs(flags.split),
+            kept=PartsFolder(folder, run.count),
+            manifests=sent.manifests(Path(temporary)),
+            is_each=is_each,
+            is_against_host=against_host is not None,
         )
-        outcome.left_out[:0] = _absent(state.jobs, state.kept, devices)
-        return plan, replace(state, outcome=outcome)
+        if flags.include_host:
+            plan = replace(plan, host=(plan.run_on_host(folder, console),))
+        return plan, PoolOutcome() if devices is None else plan.run(devices, console, observer)
 
 
 def _against_host_outputs(kind: EvaluationKind, request: Request, folder: Path) -> Request | None:
@@ -290,22 +279,25 @@ def _require_sense(kind: EvaluationKind, request: Request, flags: DeviceFlags, e
 class DeviceEvaluation(Struct, frozen=True):
     """What is sent to devices, and how the host makes a result of their parts.
 
-    ``is_each``: every device does everything. ``is_against_host``: it is compared with outputs of the host.
+    ``jobs`` are all parts, ``kept`` is the folder with those that are done, ``host`` the run on the host, if one was
+    asked for. ``is_each``: every device does everything. ``is_against_host``: it is compared with outputs of the host.
     """
 
     kind: EvaluationKind
     request: Request
     sent: DeviceRequest
     examples: PartsOfTask
-    count: int
+    jobs: list[Job]
+    kept: PartsFolder
     manifests: Mapping[str, Path]
     is_each: bool
     is_against_host: bool
+    host: tuple[RunAtPlace, ...] = ()
 
     @property
     def is_whole(self) -> bool:
         """Whether one device does all examples, so that it also measures what only a whole run can measure."""
-        return bool(self.kind.whole_run_option) and not self.is_each and self.count == 1
+        return bool(self.kind.whole_run_option) and not self.is_each and self.kept.count == 1
 
     @property
     def good_codes(self) -> tuple[int, ...]:
@@ -352,6 +344,16 @@ class DeviceEvaluation(Struct, frozen=True):
         carry_out_on_host(request.stating(run_dir=run_dir, progress="none"), self.good_codes)
         return RunAtPlace((run_dir,), HOST, flags_to_repeat(request.options))
 
+    def run(self, devices: DevicesUsed, console: Console, observer: Observer) -> PoolOutcome[PartDone]:
+        """Do the parts that are missing, as far as the devices can; the ``observer`` is shown their progress."""
+        size, count = self.examples.count, self.kept.count
+        with observer.progress("on devices", sum(Shard(job.index, count).size_of(size) for job in self.jobs)) as tell:
+            program = EvaltoolsProgram(self.kind, self.jobs, self.kept, size, self.work, self.good_codes, tell)
+            missing = [job for job in self.jobs if not self.kept.is_done(job)]
+            outcome = run_jobs(program, missing, count, devices, console)
+        outcome.left_out[:0] = _absent(self.jobs, self.kept, devices)
+        return outcome
+
     def work(self, shard: Shard) -> PartWork:
         """What one part sends to a device, and what it fetches."""
         request = self.on_devices
@@ -374,19 +376,19 @@ class DeviceEvaluation(Struct, frozen=True):
             records_only=not self.is_whole,
         )
 
-    def finished(self, jobs: Sequence[Job], state: _RunState) -> FinishedShards:
+    def finished(self, jobs: Sequence[Job], left_out: Sequence[DeviceLeftOut]) -> FinishedShards:
         """The finished parts ``jobs``, which :attr:`merge_request` makes a result of."""
-        kept = state.kept
+        kept = self.kept
         found = [kept.read(job) for job in jobs]
         device_run = device_run_of(
             "evaltools",
             SPLIT_EACH if self.is_each else "pool",
             (entry.device for entry in found),
             [entry.part for entry in found],
-            state.outcome.left_out,
+            left_out,
         )
         repeated = flags_to_repeat(self.on_devices.options)
-        places = state.host + tuple(
+        places = self.host + tuple(
             RunAtPlace(tuple(kept.of(job) / RUN for job in jobs if job.serial == serial), serial, repeated)
             for serial in dict.fromkeys(job.serial for job in jobs)
         )

@@ -12,12 +12,11 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
-from rich.console import Console
 
 from evaltools.device.programs.part import PartDone, PartProgress, PartWork, ProgressReader
-from evaltools.device.programs.pool import Job, PoolOutcome
+from evaltools.device.programs.pool import Job
 from evaltools.device.run.devices import DevicesUsed
-from evaltools.device.run.runner import AlikeCheck, DeviceProgram, require_answer, run_jobs
+from evaltools.device.run.runner import AlikeCheck, DeviceProgram, require_answer
 from evaltools.documents import json_as
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import JOURNAL_NAME, Journal
@@ -30,7 +29,6 @@ from evaltools.native.logs.delegates import delegate_lines
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DevicePart, LostAttempt, PartFigures
 from evaltools.task_kind import RequestKind
-from evaltools.tasks.shared.measuring import Observer
 from evaltools.tasks.shared.run_identity import QUIET, described_in, differences_of_runs
 
 RUN: Final = "run"
@@ -51,15 +49,15 @@ class PartsFolder:
     """Parts that are done, each in a folder of its own with its records and ``part.json``."""
 
     def __init__(self, folder: Path, count: int) -> None:
+        self.count = count
         self._folder = folder
-        self._count = count
 
     def of(self, job: Job) -> Path:
         """The folder of a part, which may not be there yet."""
         place = _POOL
         if job.serial:
             place = f"{re.sub('[^A-Za-z0-9-]', '_', job.serial)}-{digest([job.serial])[:6]}"
-        return self._folder / place / f"shard-{job.index}-of-{self._count}"
+        return self._folder / place / f"shard-{job.index}-of-{self.count}"
 
     def unfinished(self, job: Job) -> Path:
         """Where the results of a part are put before it is done; empty."""
@@ -96,26 +94,6 @@ class PartsFolder:
             raise DataError(f"{path} cannot be read: {error}; delete its folder, then go on") from error
 
 
-def run_parts(
-    jobs: Sequence[Job],
-    count: int,
-    examples: int,
-    work: Callable[[Shard], PartWork],
-    kept: PartsFolder,
-    devices: DevicesUsed,
-    kind: RequestKind,
-    console: Console,
-    observer: Observer,
-    good_codes: Collection[int] = WITH_RECORDS,
-) -> PoolOutcome[PartDone]:
-    """Do those of ``jobs`` that are missing, as far as the devices can; the ``observer`` is shown their progress."""
-    total = sum(Shard(job.index, count).size_of(examples) for job in jobs)
-    with observer.progress("on devices", total) as on_progress:
-        program = EvaltoolsProgram(jobs, count, examples, work, kept, kind, on_progress, good_codes)
-        missing = [job for job in jobs if not kept.is_done(job)]
-        return run_jobs(program, missing, count, devices, console)
-
-
 class EvaltoolsProgram(DeviceProgram[PartDone, Path]):
     """Evaltools itself, which leaves records. ``work`` says what a part is.
 
@@ -124,16 +102,14 @@ class EvaltoolsProgram(DeviceProgram[PartDone, Path]):
 
     def __init__(
         self,
+        kind: RequestKind,
         jobs: Sequence[Job],
-        count: int,
+        kept: PartsFolder,
         examples: int,
         work: Callable[[Shard], PartWork],
-        kept: PartsFolder,
-        kind: RequestKind,
-        on_progress: Callable[[Tally], None],
         good_codes: Collection[int],
+        on_progress: Callable[[Tally], None],
     ) -> None:
-        self._count = count
         self._examples = examples
         self._work = work
         self._kept = kept
@@ -186,7 +162,7 @@ class EvaltoolsProgram(DeviceProgram[PartDone, Path]):
         return self._kept.of(job) / RUN
 
     def _shard(self, job: Job) -> Shard:
-        return Shard(job.index, self._count)
+        return Shard(job.index, self._kept.count)
 
     def _size(self, job: Job) -> int:
         return self._shard(job).size_of(self._examples)

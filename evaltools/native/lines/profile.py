@@ -12,17 +12,31 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
+from google.protobuf import text_format
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.metrics.latency import summarise_latency
-from evaltools.metrics.op_profile import OpFigures, OpProfile, OpTimes, by_time, by_type, op_figures, run_totals_us
+from evaltools.metrics.op_profile import (
+    Opening,
+    OpFigures,
+    OpProfile,
+    OpTimes,
+    by_time,
+    by_type,
+    op_figures,
+    run_totals_us,
+)
 from evaltools.native.lines.stat_line import stat_line
+from evaltools.proto import PROFILING, message_class
 
 RUNS_HEADER: Final = "Operator-wise Profiling Info for Regular Benchmark Runs:"
 INITIALIZATION_HEADER: Final = "Profiling Info for Benchmark Initialization:"
 Steps = Sequence[tuple[str, int]]
 """What was done before the first run: names, as ``AllocateTensors``, and microseconds."""
+TEXT: Final = "stdout"
+CSV: Final = "csv"
+PROTO: Final = "proto"
 _TOP: Final = 10
 _RULE: Final = "=" * 30
 _CSV_SEPARATOR: Final = ", "
@@ -244,3 +258,38 @@ def _fill_op(message: Any, op: OpTimes, place: int) -> None:
     message.times_called = op.calls_per_run
     message.name = op.name
     message.run_order = place
+
+
+def profile_report(profile: OpProfile, opening: Opening, mode: str) -> str:
+    """Both reports as text, initialisation first; ``mode`` is the value of ``--op_profiling_output_mode``."""
+    steps = opening_steps(opening)
+    if mode == PROTO:
+        return text_format.MessageToString(_message(profile, steps))
+    initialization, runs = (initialization_csv, profile_csv) if mode == CSV else (initialization_text, profile_text)
+    return (initialization(steps) if steps else "") + runs(profile)
+
+
+def profile_file(profile: OpProfile, opening: Opening, mode: str) -> bytes:
+    """What stands in a file: the same, but the protobuf in binary."""
+    if mode == PROTO:
+        data: bytes = _message(profile, opening_steps(opening)).SerializeToString()
+        return data
+    return profile_report(profile, opening, mode).encode()
+
+
+def opening_steps(opening: Opening) -> Steps:
+    """What the runtime tells apart of its initialisation, by the native tool's names.
+
+    The interpreters apply XNNPACK while they allocate tensors; ``ModifyGraphWithDelegate`` is that of other delegates.
+
+    >>> opening_steps(Opening(0, 12, 3, 0, 9))
+    [('AllocateTensors', 9)]
+    """
+    steps = [("ModifyGraphWithDelegate", opening.delegates_us), ("AllocateTensors", opening.allocate_us)]
+    return [(name, time) for name, time in steps if time]
+
+
+def _message(profile: OpProfile, steps: Steps) -> Any:
+    message = message_class("BenchmarkProfilingData", PROFILING)()
+    fill_profiling_proto(message, profile, steps)
+    return message

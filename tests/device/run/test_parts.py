@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +20,8 @@ from evaltools.cli.shared.terminal import make_console
 from evaltools.device.adb.errors import CommandFailed, ConnectionLost, DeviceError, ProgramMissing
 from evaltools.device.programs.part import PartDone, PartWork
 from evaltools.device.programs.pool import Job, PoolOutcome
-from evaltools.device.run.parts import WITH_RECORDS, KeptPart, PartsFolder, run_parts
+from evaltools.device.run.parts import WITH_RECORDS, EvaltoolsProgram, KeptPart, PartsFolder
+from evaltools.device.run.runner import run_jobs
 from evaltools.engine.execution import Shard
 from evaltools.engine.ledger import Tally
 from evaltools.errors import DataError, OutputError
@@ -29,7 +29,6 @@ from evaltools.result.device import DeviceCpu, DeviceFacts
 from evaltools.result.device_run import DeviceConditions, DevicePart, LostAttempt, PartFigures
 from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
 from evaltools.tasks.shared.kind import evaluation_kind
-from evaltools.tasks.shared.measuring import Observer
 from tests.tasks.part_runs import DESCRIBED, Part
 
 OTHER_RUNTIME = (replace(DESCRIBED[0], runtime=RuntimeUsed("litert", "ai-edge-litert", "9.9", "default")), DESCRIBED[1])
@@ -182,7 +181,7 @@ class Run(Struct):
     def kept(self) -> PartsFolder:
         return PartsFolder(self.folder, self.count)
 
-    def do(self, observer: Observer | None = None) -> PoolOutcome[PartDone]:
+    def do(self, on_progress: Callable[[Tally], None] = lambda _tally: None) -> PoolOutcome[PartDone]:
         by_serial = {phone.serial: phone for phone in self.phones}
         devices: Any = SimpleNamespace(
             device=by_serial.__getitem__,
@@ -194,10 +193,10 @@ class Run(Struct):
             is_back=lambda _serial: True,
             stop=self.stop,
         )
-        console, observer = make_console(self.printed), observer or Observer()
-        return run_parts(
-            self.jobs, self.count, EXAMPLES, self._work, self.kept, devices, KIND, console, observer or Observer()
-        )
+        kept = self.kept
+        program = EvaltoolsProgram(KIND, self.jobs, kept, EXAMPLES, self._work, WITH_RECORDS, on_progress)
+        missing = [job for job in self.jobs if not kept.is_done(job)]
+        return run_jobs(program, missing, self.count, devices, make_console(self.printed))
 
     @staticmethod
     def _work(shard: Shard) -> PartWork:
@@ -305,19 +304,12 @@ def test_a_part_is_done_where_its_code_says_so_and_its_records_are_there(
 def test_progress_is_that_of_all_parts_together_and_falls_where_one_is_lost(tmp_path: Path) -> None:
     """A part is whole only once its records are here, whatever it printed before."""
     seen: list[Tally] = []
-
-    class Counting(Observer):
-        @contextmanager
-        def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
-            assert (phase, total) == ("on devices", EXAMPLES)
-            yield seen.append
-
     kept_part(PartsFolder(tmp_path, 2), Job(0))
     line = b'{"phase": "evaluation", "done": %d, "failed_examples": %d, "failed": {"test": %d}}\n'
     lines = [line % (done, failed, failed) for done, failed in ((2, 0), (4, 1), (5, 1))]
     phone = Phone("A", prints=lines)
     phone.fails_after = [ConnectionLost("A: the link broke", "A")]
-    Run(tmp_path, [phone]).do(Counting())
+    Run(tmp_path, [phone]).do(seen.append)
     assert [tally.done for tally in seen] == [5 + 2, 5 + 4, 5 + 4, 5, 5 + 2, 5 + 4, 5 + 4, 10]
     assert [tally.failed.get("test", 0) for tally in seen] == [0, 1, 1, 0, 0, 1, 1, 0]
     assert [tally.failed_examples for tally in seen] == [0, 1, 1, 0, 0, 1, 1, 0]

@@ -6,7 +6,6 @@ from evaltools.metrics.op_profile import CalledGraph, OpProfile, OpTimes
 from evaltools.native.lines.profile import (
     fill_profiling_proto,
     initialization_csv,
-    initialization_text,
     profile_csv,
     profile_text,
 )
@@ -97,15 +96,6 @@ def test_commas_in_names_become_tabs_in_csv_and_those_of_types_stay() -> None:
     assert lines[5] == "SPLIT, 0.25, 0.3, 29.985%, 100%, 0, 1, [left\t right]:1"
     assert lines[4].startswith("Convolution (NHWC, F32) IGEMM, 0.7, 0.6, 59.97%, 70.015%, 0, 1, Delegate/Conv")
     assert lines[4].endswith("(NHWC\t F32) IGEMM:0")
-
-
-def test_initialisation_as_text_has_the_same_figures() -> None:
-    lines = initialization_text(STEPS).split("\n")
-    assert lines[0] == "Profiling Info for Benchmark Initialization:"
-    assert lines[3] == row(
-        "ModifyGraphWithDelegate", "    0.794", "    0.794", " 79.400%", " 79.400%", "     0.000", "        1",
-        "ModifyGraphWithDelegate/0",
-    )  # fmt: skip
 
 
 def test_only_ten_operators_are_on_top() -> None:
