@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -19,6 +19,9 @@ from evaltools.request import Request, require_apart
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.metrics import METRICS
+
+if TYPE_CHECKING:
+    from evaltools.report.page.content.page import Page
 
 _WHOLE_RESULT: Final = "the result"
 PLOT: Final = "the plot"
@@ -89,20 +92,23 @@ def _json(result: EvaluationResult, _configuration: ConfigurationResult | None) 
 
 def _html(result: EvaluationResult, _configuration: ConfigurationResult | None) -> bytes:
     """The page."""
-    from evaltools.report.page.content.sources import Sources
-    from evaltools.report.page.make import page_of
     from evaltools.report.page.rendering.html import html_of
 
-    return html_of(page_of(Sources({Path(result.model.file).stem: result})))
+    return html_of(_page(result))
 
 
 def _markdown(result: EvaluationResult, _configuration: ConfigurationResult | None) -> bytes:
     """The first screen of the page: answers and figures, without pictures."""
-    from evaltools.report.page.content.sources import Sources
-    from evaltools.report.page.make import page_of
     from evaltools.report.page.rendering.markdown import markdown_of
 
-    return markdown_of(page_of(Sources({Path(result.model.file).stem: result})))
+    return markdown_of(_page(result))
+
+
+def _page(result: EvaluationResult) -> Page:
+    from evaltools.report.page.content.sources import Sources
+    from evaltools.report.page.make import page_of
+
+    return page_of(Sources({Path(result.model.file).stem: result}))
 
 
 def _csv(result: EvaluationResult, _configuration: ConfigurationResult | None) -> bytes:

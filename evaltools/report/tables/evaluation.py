@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rich.console import Console
 
@@ -16,44 +16,20 @@ from evaltools.result.evaluation import (
     DelegateUsed,
     DelegationProof,
     EvaluationResult,
-    RuntimeUsed,
 )
 from evaltools.task_kind import Detail, kind_of
 from evaltools.text import printable
 
+if TYPE_CHECKING:
+    from evaltools.result.benchmark import BenchmarkRow
+
+Opened: TypeAlias = "ConfigurationResult | BenchmarkRow"
+"""What is opened for an evaluation or a benchmark."""
 _MOST_FAILURES: Final = 10
 _LONGEST_PADDED: Final = 24
 
 
-class Described(Protocol):
-    """What is known of a configuration that was opened, whatever it was opened for."""
-
-    @property
-    def runtime(self) -> RuntimeUsed | None:
-        """The runtime that ran."""
-
-    @property
-    def delegation(self) -> DelegationProof | None:
-        """What ran where, None where outputs were loaded, and where a log does not say how many nodes were taken."""
-
-    @property
-    def delegates(self) -> list[DelegateUsed]:
-        """The delegates asked for, and those that the runtime added."""
-
-    @property
-    def num_threads(self) -> int:
-        """CPU threads, -1: chosen by the runtime."""
-
-    @property
-    def reason(self) -> str | None:
-        """Why it was not measured."""
-
-    @property
-    def fallback(self) -> str | None:
-        """Why it runs on the CPU although it asked for more."""
-
-
-def describe_configuration(configuration: Described) -> str:
+def describe_configuration(configuration: Opened) -> str:
     """One line: what ran this configuration, with proof, or why it was not measured."""
     if configuration.runtime is None:
         return f"not measured: {configuration.reason}"

@@ -40,8 +40,8 @@ def print_execution(result: EvaluationResult, console: Console, detail: Detail =
 
 
 def _print_times(result: EvaluationResult, execution: ExecutionUsed, console: Console) -> None:
-    if execution.quiet_latency_examples is not None or any(execution.stage_seconds.values()):
-        console.print(conditions_in_words(result, execution))
+    if conditions := conditions_in_words(result, execution):
+        console.print(conditions)
     if any(execution.stage_seconds.values()):
         told = (shares_in_words(execution), advice_in_words(result, execution))
         console.print(f"time: {': '.join(filter(None, told))}")
@@ -88,7 +88,12 @@ def _flags_in_words(result: EvaluationResult) -> Iterator[str]:
 
 
 def conditions_in_words(result: EvaluationResult, execution: ExecutionUsed) -> str:
-    """How many workers there were and how fast, as far as this process ran examples, and what the latencies are of."""
+    """How many workers there were and how fast, as far as this process ran examples, and what the latencies are of.
+
+    Empty where nothing was run.
+    """
+    if execution.quiet_latency_examples is None and not any(execution.stage_seconds.values()):
+        return ""
     workers = f"{execution.workers} worker{'s' * (execution.workers != 1)}"
     rate = f"{execution.examples_run / max(result.environment.elapsed_s, 1e-9):.1f} examples/s"
     conditions = f"{_latency(execution)}{_processes(result)}"

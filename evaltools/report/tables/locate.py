@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from rich.console import Console
@@ -30,15 +31,8 @@ def print_operators(result: LocateResult, console: Console) -> None:
         _print_compared(result, console)
         return
     shown = shown_operators(result)
-    table = Table(box=None, pad_edge=False)
-    for heading in ("#", "operator", "tensor", "ran on"):
-        table.add_column(heading, no_wrap=heading != "tensor", overflow="fold")
-    for heading in ("alone", "tolerance", "in the model", "gain"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("status")
-    for operator in shown:
-        table.add_row(*_cells(operator, result.verdict.reason))
-    console.print(table)
+    rows = [_cells(operator, result.verdict.reason) for operator in shown]
+    _print_table(("#", "operator", "tensor", "ran on"), ("alone", "tolerance", "in the model", "gain"), rows, console)
     left = len(result.operators) - len(shown)
     if left:
         console.print(f"and {left} more operators, right and less far off; --output_file_path=FILE.json has them all")
@@ -48,20 +42,26 @@ def print_operators(result: LocateResult, console: Console) -> None:
 def _print_compared(result: LocateResult, console: Console) -> None:
     """The operators at which the error grows most, in the order of the model, and why others were not compared."""
     shown, left = compared_operators(result)
-    table = Table(box=None, pad_edge=False)
-    for heading in ("#", "operator", "tensor"):
-        table.add_column(heading, no_wrap=heading != "tensor", overflow="fold")
-    for heading in ("error", "SQNR dB", "gain"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("status")
-    for operator in shown:
-        table.add_row(*_cells_compared(operator))
-    console.print(table)
+    rows = [_cells_compared(operator) for operator in shown]
+    _print_table(("#", "operator", "tensor"), ("error", "SQNR dB", "gain"), rows, console)
     if left:
         console.print(f"and {left} more operators, where it grows less; --output_file_path=FILE.json has them all")
     console.print(
         "error: largest difference in real numbers; gain: relative error out, divided by the one that came in"
     )
+
+
+def _print_table(names: Sequence[str], figures: Sequence[str], rows: Sequence[Sequence[str]], console: Console) -> None:
+    """Columns of names and figures, then the status."""
+    table = Table(box=None, pad_edge=False)
+    for heading in names:
+        table.add_column(heading, no_wrap=heading != "tensor", overflow="fold")
+    for heading in figures:
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("status")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
 
 
 def compared_operators(result: LocateResult) -> tuple[list[Operator], int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from evaltools.result.locate import Culprit, Evidence, LocateResult, Operator
+from evaltools.result.locate import Culprit, Evidence, LocateResult
 from evaltools.text import steps
 
 _MOST_NAMED: Final = 4
@@ -124,8 +124,4 @@ def _of_evidence(evidence: Evidence) -> str:
 
 
 def _name(result: LocateResult, place: int) -> str:
-    return _operator(result, place).name
-
-
-def _operator(result: LocateResult, place: int) -> Operator:
-    return next(operator for operator in result.operators if operator.index == place)
+    return next(operator.name for operator in result.operators if operator.index == place)

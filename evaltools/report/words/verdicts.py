@@ -153,7 +153,7 @@ def reasons_in_words(reasons: Sequence[Reason]) -> str:
     """
     text = ""
     for reason in reasons:
-        found = _WORDS.get(reason.kind, _any_reason)(reason)
+        found = _reason(reason)
         text += found if not text or reason.kind == _SAMPLED else f"; {found}"
     return text
 
@@ -163,6 +163,12 @@ def size_in_words(found: OutputDifference) -> str:
     if found.quanta is not None:
         return f"an RMS of {found.quanta.rms:.2g} quanta"
     return f"a relative RMS of {found.relative_rms or 0.0:.2g}"
+
+
+def _reason(reason: Reason) -> str:
+    if reason.kind in _SENTENCES:
+        return _SENTENCES[reason.kind].format(**{"side": "test", **reason.numbers, **reason.names})
+    return _OTHERS.get(reason.kind, _any_reason)(reason)
 
 
 def _any_reason(reason: Reason) -> str:
@@ -178,13 +184,6 @@ def _not_finite(reason: Reason) -> str:
     }  # fmt: skip
     counts = " and ".join(f"the {side} has {' and '.join(found)}" for side, found in sides.items() if found)
     return f"{counts} of {reason.numbers['elements']} values"
-
-
-def _never_written(reason: Reason) -> str:
-    return (
-        f"{reason.numbers['elements']} denormal numbers (below 1e-37) stand where the other side has ordinary values: "
-        "memory that was never written looks like this"
-    )
 
 
 def _relative_rms(reason: Reason) -> str:
@@ -213,10 +212,6 @@ def _systematic(reason: Reason) -> str:
     return f"all values together are {size}, {_compared(reason)} ({tolerance})"
 
 
-def _too_few_pictures(reason: Reason) -> str:
-    return f"{reason.numbers['pictures']} pictures, {reason.numbers['fewest']} are the fewest for an interval"
-
-
 def _figure(reason: Reason) -> str:
     """A share in percent, with the number that it is of."""
     from evaltools.metrics.output_difference import BEST_CLASS, LARGEST
@@ -237,13 +232,6 @@ def _identical(reason: Reason) -> str:
         return "identical in every element"
     runs = reason.numbers["runs"]
     return f"identical in every element of {runs} runs; at most {100 * at_most:.2g} % of such inputs can differ (95 %)"
-
-
-def _repeated(reason: Reason) -> str:
-    return (
-        f"the outputs of {reason.numbers['repeated']} of {reason.numbers['runs']} runs are those of another run, "
-        "where the other side gives others"
-    )
 
 
 def _box_figure(reason: Reason) -> str:
@@ -317,66 +305,47 @@ def _two_digits(value: float | None) -> str:
 
 
 _SAMPLED: Final = "sampled_runs"
-_WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
-    TEXT: lambda reason: reason.names["text"],
+_SENTENCES: Final[Mapping[str, str]] = {
+    TEXT: "{text}",
+    "no_elements": "it has no elements, so nothing was compared",
+    "same_raw_numbers": "the raw numbers are the same in every element of every run",
+    TOO_FEW_PICTURES: "{pictures} pictures, {fewest} are the fewest for an interval",
+    "other_shape": "the shapes of the outputs differ",
+    "no_counterpart": "{missing} of {elements} elements have no counterpart of their type",
+    "never_written": "{elements} denormal numbers (below 1e-37) stand where the other side has ordinary values: memory "
+    "that was never written looks like this",
+    "constant": "the {side}'s output is {value:g} everywhere, in every run",
+    "same_in_every_run": "the {side}'s output is the same in every run, whatever the input",
+    "may_stand_still": "the test's output is the same in every run, the reference has {distinct} in {runs} runs: so "
+    "close together, these may be of a delegate that stands still; try other inputs (--input_images, --input_files)",
+    "no_relative_size": "no relative size: the reference is 0 everywhere, the test is not, or numbers are too large",
+    "blank": "in {blank} of {runs} runs one side has the same number everywhere, and the other has not",
+    "blank_block": "block {block} of 64 equal parts has the same number everywhere on one side whenever it differs, in "
+    "{blank} of {runs} runs where no yardstick has that",
+    "repeated": "the outputs of {repeated} of {runs} runs are those of another run, where the other side gives others",
+    "late_part": "a part of the output moves in {late} of {runs} runs, and is that of the run before on one side, "
+    "every time",
+    "displaced": "in {displaced} of {runs} runs the elements stand one place off, or mirrored",
+    "saturated": "the {side} is cut off: {elements} elements are just its {end} value, {value:.4g}, and the other side "
+    "goes beyond",
+    "not_repeatable": "not repeatable: a second time, the same inputs gave other outputs",
+    "amplifies_rounding": "this model amplifies rounding on these inputs",
+    BLIND: BLIND_IN_WORDS,
+    "no_noise_floor": _NO_NOISE_FLOOR,
+    _SAMPLED: " (over the {runs} runs of the noise floor)",
+}
+"""With the numbers and names of the reason."""
+_OTHERS: Final[Mapping[str, Callable[[Reason], str]]] = {
     "identical": _identical,
-    "no_elements": lambda _: "it has no elements, so nothing was compared",
-    "same_raw_numbers": lambda _: "the raw numbers are the same in every element of every run",
     "avg_error": _avg_error,
-    TOO_FEW_PICTURES: _too_few_pictures,
-    "other_shape": lambda _: "the shapes of the outputs differ",
     "not_finite": _not_finite,
-    "no_counterpart": lambda reason: (
-        f"{reason.numbers['missing']} of {reason.numbers['elements']} elements have no counterpart of their type"
-    ),
-    "never_written": _never_written,
-    "constant": lambda reason: (
-        f"the {reason.names.get('side', 'test')}'s output is {reason.numbers['value']:g} everywhere, in every run"
-    ),
-    "same_in_every_run": lambda reason: (
-        f"the {reason.names.get('side', 'test')}'s output is the same in every run, whatever the input"
-    ),
-    "may_stand_still": lambda reason: (
-        f"the test's output is the same in every run, the reference has {reason.numbers['distinct']} in "
-        f"{reason.numbers['runs']} runs: so close together, these may be of a delegate that stands still; try other "
-        "inputs (--input_images, --input_files)"
-    ),
-    "no_relative_size": lambda _: (
-        "no relative size: the reference is 0 everywhere, the test is not, or numbers are too large"
-    ),
-    "blank": lambda reason: (
-        f"in {reason.numbers['blank']} of {reason.numbers['runs']} runs one side has the same number everywhere, and "
-        "the other has not"
-    ),
-    "blank_block": lambda reason: (
-        f"block {reason.numbers['block']} of 64 equal parts has the same number everywhere on one side whenever it "
-        f"differs, in {reason.numbers['blank']} of {reason.numbers['runs']} runs where no yardstick has that"
-    ),
-    "repeated": _repeated,
-    "late_part": lambda reason: (
-        f"a part of the output moves in {reason.numbers['late']} of {reason.numbers['runs']} runs, and is that of the "
-        "run before on one side, every time"
-    ),
-    "displaced": lambda reason: (
-        f"in {reason.numbers['displaced']} of {reason.numbers['runs']} runs the elements stand one place off, or "
-        "mirrored"
-    ),
-    "saturated": lambda reason: (
-        f"the {reason.names['side']} is cut off: {reason.numbers['elements']} elements are just its "
-        f"{reason.names['end']} value, {reason.numbers['value']:.4g}, and the other side goes beyond"
-    ),
     "farthest": _farthest,
     "systematic": _systematic,
     "figure": _figure,
-    "not_repeatable": lambda _: "not repeatable: a second time, the same inputs gave other outputs",
-    "amplifies_rounding": lambda _: "this model amplifies rounding on these inputs",
-    BLIND: lambda _: BLIND_IN_WORDS,
     "relative_rms": _relative_rms,
     "noise_floor": _noise_floor,
-    "no_noise_floor": lambda _: _NO_NOISE_FLOOR,
     "quanta": _quanta,
     "different_elements": _different_elements,
     "boxes": _boxes,
     "box_figure": _box_figure,
-    _SAMPLED: lambda reason: f" (over the {reason.numbers['runs']} runs of the noise floor)",
 }

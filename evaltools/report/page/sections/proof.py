@@ -9,8 +9,7 @@ from evaltools.report.page.charts.look import colours_of
 from evaltools.report.page.charts.times import shares_chart
 from evaltools.report.page.content.page import sentences, some_of
 from evaltools.report.tables.cells import delegate_name, megabytes
-from evaltools.result.benchmark import BenchmarkRow
-from evaltools.result.evaluation import ConfigurationResult
+from evaltools.report.tables.evaluation import Opened
 from evaltools.result.model import Model, Tensor
 from evaltools.result.section import Cell, Chart, Lines, Number, Section, Table
 from evaltools.text import shortened
@@ -20,7 +19,6 @@ _MOST_TENSORS: Final = 8
 _MOST_BARS: Final = 24
 _LONGEST_MESSAGE: Final = 240
 _CPU: Final = "CPU"
-Opened = ConfigurationResult | BenchmarkRow
 
 
 def proof(opened: Sequence[Opened], names: Sequence[str], paths: Sequence[str], models: Sequence[Model]) -> Section:

@@ -23,7 +23,7 @@ def releases(history: History) -> Part:
     """The figures now and at first, all of them in a table, a line for each configuration."""
     shown = history.releases[-_MOST_RELEASES:]
     names = _figures(shown)
-    blocks = [_table(shown, names, len(history.releases)), *_charts(shown, names)]
+    blocks: list[Block] = [_table(shown, names, len(history.releases)), *(_history(shown, name) for name in names)]
     section = Section("From release to release", blocks, lead=_shared(history))
     return Part(
         source=f"releases of {shown[-1].model}",
@@ -143,10 +143,6 @@ def _table(baselines: Sequence[Baseline], names: Sequence[str], count: int) -> T
 
 def _cell(figures: dict[str, float | None], name: str, metric: Metric | None) -> Cell:
     return Number(figure_in_words(figures[name], metric), figures[name]) if name in figures else "-"
-
-
-def _charts(baselines: Sequence[Baseline], names: Sequence[str]) -> list[Block]:
-    return [_history(baselines, name) for name in names]
 
 
 def _history(baselines: Sequence[Baseline], name: str) -> Chart:

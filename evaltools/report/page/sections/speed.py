@@ -92,11 +92,10 @@ def _runs(result: EvaluationResult, timed: Sequence[tuple[int, ConfigurationResu
 
 def _said(result: EvaluationResult) -> list[str]:
     """The conditions of the latencies, what rose or fell."""
-    said = []
+    said: list[str] = []
     execution = result.execution
     if execution is not None:
-        if execution.quiet_latency_examples is not None or any(execution.stage_seconds.values()):
-            said.append(conditions_in_words(result, execution))
+        said += filter(None, [conditions_in_words(result, execution)])
         if execution.startup_seconds:
             phases = ", ".join(f"{name} {spent:.2g} s" for name, spent in execution.startup_seconds.items())
             said.append(f"until the first example was finished: {phases}")
