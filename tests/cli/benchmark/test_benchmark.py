@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import subprocess
-import sys
-import time
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +12,6 @@ from evaltools.benchmark.flags import REFUSED
 from evaltools.datasets import sample
 from evaltools.metrics.latency import whole_us
 from evaltools.native.logs.benchmark import parse_benchmark_log
-from evaltools.proto import BENCHMARK, message_class
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.json_file import read_json
 from tests.command import Completed, evaltools_here
@@ -104,14 +98,6 @@ def test_all_options_of_the_native_list_with_reasons_for_those_that_fail(tmp_pat
     assert rows["nnapi(w/o accel name)"]["status"] == "failed"
 
 
-def test_an_option_that_fails_gives_its_exit_code_and_the_others_their_figures() -> None:
-    configurations = ("--config", "phone: use_nnapi=true", "--config", "cpu: use_xnnpack=true")
-    done = benchmark(f"--model={INT8}", *QUICK, *configurations, "--compat=native")
-    assert done.code == 3
-    assert done.err.count("use_nnapi") + done.err.count("phone: not measured: ") == 1, "its reason stands there once"
-    assert re.search(r"^INFO: +cpu: count=15 ", done.out, re.MULTILINE)
-
-
 def test_of_several_configurations_stdout_has_no_lines_and_a_file_has_them(tmp_path: Path) -> None:
     several, file = ("--rounds=1", "--sweep=threads:1,2"), tmp_path / "lines.txt"
     assert benchmark(INT8, *QUICK, *several).out == ""
@@ -154,26 +140,6 @@ def test_accuracy_stands_beside_latency(tmp_path: Path) -> None:
     assert "top-1" in done.err
 
 
-def test_files_of_the_native_tool(tmp_path: Path) -> None:
-    result, outputs = tmp_path / "result.pb", tmp_path / "outputs.bin"
-    done = benchmark(f"--graph={INT8}", *QUICK, f"--result_file_path={result}", f"--output_filepath={outputs}")
-    assert done.code == 0, done.err
-    assert f"INFO: Saved benchmark result to: {result}" in done.out
-    message = message_class("BenchmarkResult", BENCHMARK).FromString(result.read_bytes())
-    log = parse_benchmark_log(done.out)
-    assert log.regular is not None
-    assert message.latency_metrics.avg_ms == pytest.approx(log.regular.avg_us / 1000, rel=1e-4)
-    assert message.misc_metrics.num_runs == 5
-    assert len(outputs.read_bytes()) == 12
-
-
-def test_a_dry_run_prints_no_runs() -> None:
-    done = benchmark(f"--graph={INT8}", "--dry_run=true")
-    assert done.code == 0
-    assert done.out.count("INFO: count=0 p5=0 median=0 p95=0") == 2
-    assert "at least 0 iterations and at least -1 seconds" in done.out
-
-
 @pytest.mark.parametrize("name", REFUSED)
 def test_native_flags_without_use_here_are_refused_by_name(name: str) -> None:
     done = benchmark(f"--graph={INT8}", f"--{name}=1")
@@ -185,22 +151,13 @@ def test_native_flags_without_use_here_are_refused_by_name(name: str) -> None:
     ("arguments", "message"),
     [
         ([], "Please specify the name of your TF Lite input file with --graph"),
-        (["--graph="], "Please specify the name of your TF Lite input file with --graph"),
         (["--graph=missing.tflite"], "missing.tflite cannot be read"),
-        ([f"--graph={INT8}", "--rounds=-1"], "--rounds=-1"),
-        ([f"--graph={INT8}", "--run_timeout=0"], "--run_timeout=0"),
-        ([f"--graph={INT8}", "--sweep=num_threads="], "empty value"),
-        ([f"--graph={INT8}", "--perf_options_list=gpu,none"], "can not be used together"),
         ([f"--graph={INT8}", "--output_file_path=x.pb"], "ends in .json"),
         ([f"--graph={INT8}", f"--output_filepath={INT8}"], "would overwrite an input"),
         (
             [f"--graph={INT8}", "--trace=a.json", "--output_file_path=a.json"],
             "--output_file_path=a.json is the file of --trace, too; give another name",
         ),
-        ([f"--graph={INT8}", "--signature_to_run_for=nosuch"], "nosuch"),
-        ([f"--graph={INT8}", "--cpu_affinity=4096"], "4096"),
-        ([f"--graph={INT8}", "--op_profiling_output_mode=csv"], "no effect without --enable_op_profiling"),
-        ([f"--graph={INT8}", "--plot=front.gif"], ".png or .svg"),
         ([f"--graph={INT8}", "--accuracy=missing.json"], "missing.json cannot be read"),
     ],
 )
@@ -210,57 +167,3 @@ def test_what_is_wrong_is_said_before_anything_is_measured(arguments: list[str],
     assert message in done.err
     assert "Traceback" not in done.err
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="there is no /proc to read")
-def test_memory_is_what_proc_says_of_the_process(tmp_path: Path) -> None:
-    """Another process reads /proc while the model runs; its memory hardly changes in the regular runs."""
-    output = tmp_path / "result.json"
-    arguments = [f"--graph={FLOAT}", *QUICK[1:], "--num_runs=40", "--run_delay=0.05", f"--output_file_path={output}"]
-    command = [sys.executable, "-m", "evaltools.cli.main", "benchmark", *arguments]
-    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    seen = defaultdict[int, list[dict[str, int]]](list)
-    wardens = set[int]()
-    while running.poll() is None:
-        for process in filter(is_child_of_server, descendants(running.pid)):
-            seen[process].append(status_kb(process))
-            wardens |= {process} if descendants(process) else set()
-        time.sleep(0.02)
-    assert running.returncode == 0
-    (row,) = rows_of(output)
-    memory = row["rounds"][0]["memory"]
-    of_model = max((found for process, found in seen.items() if process not in wardens), key=len)
-    measured = of_model[len(of_model) // 2]
-    assert measured["VmHWM"] == pytest.approx(memory["peak_kb"], rel=0.02)
-    assert measured["VmRSS"] == pytest.approx(memory["steady_kb"], rel=0.02)
-    assert measured["RssAnon"] == pytest.approx(memory["anonymous_kb"], rel=0.1)
-
-
-def descendants(process: int) -> list[int]:
-    """Processes that a process started, and those that these started."""
-    found: list[int] = []
-    try:
-        tasks = list(Path(f"/proc/{process}/task").iterdir())
-        children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
-    except OSError:
-        return []
-    for child in children:
-        found += [child, *descendants(child)]
-    return found
-
-
-def is_child_of_server(process: int) -> bool:
-    """Others that begin share the memory of the process that starts them for a moment."""
-    try:
-        return b"forkserver" in Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return False
-
-
-def status_kb(process: int) -> dict[str, int]:
-    """The lines of /proc/PID/status that state sizes."""
-    try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    except OSError:
-        return {}
-    return {line.split(":")[0]: int(line.split()[1]) for line in lines if line.endswith(" kB")}

@@ -53,17 +53,6 @@ def interrupted(lines, rows):
 NativeLines.summary = interrupted
 sys.exit(main(sys.argv[1:]))
 """
-INTERRUPTED_WHILE_THE_FIGURES_ARE_MADE = """
-import os, signal, sys
-from evaltools.benchmark import run
-from evaltools.cli.main import main
-figures_of = run.figures_of
-def interrupted(rounds):
-    os.kill(os.getpid(), signal.SIGINT)
-    return figures_of(rounds)
-run.figures_of = interrupted
-sys.exit(main(sys.argv[1:]))
-"""
 REPLACED_BEFORE_THE_SECOND_ROUND = """
 import os, shutil, sys
 from evaltools.benchmark import run
@@ -186,15 +175,6 @@ def test_ctrl_c_after_the_summary_loses_nothing(tmp_path: Path) -> None:
     assert [row["status"] for row in result["rows"]] == ["measured", "measured"]
 
 
-def test_ctrl_c_while_the_figures_are_made_loses_nothing(tmp_path: Path) -> None:
-    output = tmp_path / "result.json"
-    flags = (f"--graph={FLOAT}", *QUICK, "--rounds=2", f"--output_file_path={output}")
-    with started(*flags, script=("-c", INTERRUPTED_WHILE_THE_FIGURES_ARE_MADE)) as command:
-        _, err = command.finish()
-    assert "before anything was measured" not in err
-    assert len(result_of(output)["rows"][0]["rounds"]) == 2
-
-
 @pytest.mark.parametrize(
     ("warm_up_runs", "code", "reason"), [(0, 4, "5 of 5 runs failed: "), (2, 3, "2 of 2 warm-up runs failed: ")]
 )
@@ -217,27 +197,6 @@ def test_runs_that_fail_give_another_code_than_a_configuration_that_cannot_run(
     assert "rounding_delegate: invoke fails, as option fail asks" in bad["reason"]
     assert (bad["figures"] is None) == (code == 3)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["o.bin", "r.json", "r.pb"]
-
-
-def test_a_process_that_dies_costs_its_configuration_only(rounding_delegate: Path, tmp_path: Path) -> None:
-    output = tmp_path / "result.json"
-    failing = f"external_delegate_path={rounding_delegate} external_delegate_options=fail:abort use_xnnpack=false"
-    flags = (*FEW_RUNS, "--rounds=1", f"--config=bad: {failing} runtime=litert", "--config=cpu: runtime=litert")
-    with started(f"--graph={FLOAT}", *flags, f"--output_file_path={output}") as command:
-        code, err = command.finish()
-    assert code == 3
-    assert "bad: not measured: the process of this configuration died" in err
-    bad, good = result_of(output)["rows"]
-    assert "SIGABRT" in bad["reason"]
-    assert good["status"] == "measured"
-
-
-def test_what_the_list_of_options_may_lack_a_named_configuration_may_not() -> None:
-    named = "--config=phone: use_nnapi=true runtime=litert"
-    done = evaltools_here("benchmark", f"--graph={FLOAT}", *QUICK, "--rounds=1", "--perf_options_list=all", named)
-    assert done.code == 3, done.err
-    missing = ", ".join(line.partition(": not measured: ")[0] for line in done.err.splitlines())
-    assert {"nnapi(w/o accel name)", "phone"} <= set(missing.split(", "))
 
 
 @pytest.mark.parametrize("is_held", [True, False])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from importlib.resources import files
@@ -92,16 +91,6 @@ def test_each_measured_configuration_has_its_protobufs_and_failed_ones_have_none
     assert "phone" not in "".join(line for line in done.out.splitlines() if "Saved benchmark result" in line)
 
 
-def test_without_delegates_nothing_is_applied_to_the_graph(tmp_path: Path) -> None:
-    """As in the native tool, whose initialisation is then AllocateTensors alone."""
-    ops = tmp_path / "ops.csv"
-    done = benchmark(*QUICK, "--use_xnnpack=false", *PROFILED, f"--profiling_output_csv_file={ops}")
-    assert done.code == 0, done.err
-    initialization = ops.read_text().split(RUNS_HEADER)[0]
-    assert "AllocateTensors" in initialization
-    assert "ModifyGraphWithDelegate" not in initialization
-
-
 def test_outputs_are_those_of_the_last_run_of_a_model_with_a_state(tmp_path: Path) -> None:
     """The model sums up its inputs, so that the seventh run in a process, after two to warm up, gives 7 * 1.5."""
     graph = tflite_writer.Graph()
@@ -142,14 +131,3 @@ def test_a_file_that_cannot_be_written_costs_no_other(tmp_path: Path) -> None:
     assert "/dev/full cannot be written: No space left on device" in done.err
     assert "Saved benchmark result" not in done.out
     assert validated(output)["rows"][0]["status"] == "measured"
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-@pytest.mark.parametrize("flag", ["output_file_path", "trace", "result_file_path", "output_filepath"])
-def test_a_folder_that_is_read_only_is_refused_before_anything_is_measured(flag: str, tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    done = benchmark(*QUICK, f"--{flag}={tmp_path / 'x.json'}")
-    tmp_path.chmod(0o700)
-    assert done.code == 2
-    assert f"no permission to write to {tmp_path}" in done.err
-    assert done.out == ""

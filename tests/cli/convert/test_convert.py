@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evaltools.cli.main import main
 from evaltools.proto import message_class
 from tests.cli.convert.annotated_pictures import SIZES, coco_document, convert_coco, make_coco_folder, write_coco
-from tests.command import evaltools_here
+from tests.command import Completed, evaltools_here
 
 
 @pytest.fixture
@@ -56,23 +58,6 @@ def test_coco_becomes_both_ground_truths_labels_and_pictures(coco: Path) -> None
     assert (coco / "out" / "labels.txt").read_text() == "???\nperson\n???\ncar\n"
     assert sorted(os.listdir(coco / "out")) == ["ground_truth.pb", "images", "instances.json", "labels.txt"]
     assert sorted(os.listdir(coco / "out" / "images")) == ["a.png", "b.jpg"]
-
-
-def test_pictures_without_objects_are_kept_on_request(coco: Path) -> None:
-    completed = convert_coco(coco, "--keep_empty_images=true")
-    assert completed.err.startswith("3 pictures, 1 of them without objects;")
-    assert native_objects(coco / "out" / "ground_truth.pb")["empty.jpg"] == []
-    assert (coco / "out" / "images" / "empty.jpg").exists()
-
-
-def test_lists_and_numbers_choose_pictures(coco: Path) -> None:
-    (coco / "allowed.txt").write_text("7\n\n99\n")
-    completed = convert_coco(coco, "--allowlist_file=allowed.txt", "--num_images=-1")
-    assert list(native_objects(coco / "out" / "ground_truth.pb")) == ["b.jpg"]
-    assert "note: 1 ids of the allowlist, such as 99, are not among the pictures" in completed.err
-    assert "note: --num_images=-1 is negative; all 1 pictures are taken" in completed.err
-    assert convert_coco(coco, "--num_images=1", "--output_folder=first").code == 0
-    assert list(native_objects(coco / "first" / "ground_truth.pb")) == ["a.png"]
 
 
 def test_without_copies_no_pictures_are_needed(coco: Path) -> None:
@@ -152,3 +137,163 @@ def test_a_wrong_format_is_refused_with_the_nearest() -> None:
     completed = evaltools_here("convert", "--output_folder=x", "coco")
     assert completed.code == 2
     assert "the format comes first, before --output_folder=x" in completed.err
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def assert_refused(completed: Completed, message: str, code: int = 2) -> None:
+    assert message in completed.err
+    assert completed.code == code
+    assert "Traceback" not in completed.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["coco"], "missing: --instances_file=... --output_folder=... --images_folder=... (or --copy_images=false)."),
+    ],
+)
+def test_missing_and_unknown_flags(flags: list[str], message: str) -> None:
+    assert_refused(evaltools_here("convert", *flags), message)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("../secret.jpg", "instances.json names the picture '../secret.jpg'"),
+        ("sub/a.png", "1 names of pictures are there more than once, such as 'a.png'"),
+        ("a\ud800.jpg", "instances.json"),
+    ],
+)
+def test_names_that_leave_the_folder_or_clash_are_refused(coco: Path, name: str, message: str) -> None:
+    document = coco_document()
+    document["images"][0]["file_name"] = name
+    write_coco(coco, **document)
+    assert_refused(convert_coco(coco), message)
+    assert not (coco / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"id": 2**70}, "ids are from 0 to 2^63 - 1"),
+        ({"width": 10**12}, "sizes in pixels to 2147483647"),
+    ],
+)
+def test_numbers_that_no_ground_truth_can_hold_are_refused(coco: Path, change: dict[str, int], message: str) -> None:
+    document = coco_document()
+    document["images"][0].update(change)
+    for entry in document["annotations"]:
+        entry["image_id"] = change.get("id", 7) if entry["image_id"] == 7 else entry["image_id"]
+    write_coco(coco, **document)
+    assert_refused(convert_coco(coco), message)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bbox": [-1e308, 0, 1.7e308, 5]},
+        {"bbox": [0, 0, 5, 1.1e9]},
+        {"area": 1e300},
+    ],
+)
+def test_boxes_that_no_picture_can_hold_are_refused(coco: Path, change: dict[str, object]) -> None:
+    document = coco_document()
+    document["annotations"][1].update(change)
+    if "bbox" in change:
+        del document["annotations"][1]["area"]
+    write_coco(coco, **document)
+    completed = convert_coco(coco)
+    assert_refused(completed, "the picture a.png has an object with the box x ")
+    assert "Warning" not in completed.err
+    assert not (coco / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("categories", "message"),
+    [
+        ([{"id": 1, "name": "a\nb"}, {"id": 3, "name": "c"}], "the category 1 is named 'a\\nb'"),
+        ([], "category_id 3, which is not among the 0 categories"),
+    ],
+)
+def test_categories_that_no_label_file_can_hold_are_refused(coco: Path, categories: object, message: str) -> None:
+    write_coco(coco, categories=categories)
+    assert_refused(convert_coco(coco), message)
+
+
+def test_an_input_in_the_output_folder_is_not_written_over(coco: Path) -> None:
+    before = contents(coco)
+    for output in (".", str(coco)):
+        assert_refused(
+            convert_coco(coco, f"--output_folder={output}"), "would write over instances.json, which is read"
+        )
+    (coco / "out").mkdir()
+    (coco / "out" / "labels.txt").hardlink_to(coco / "instances.json")
+    assert_refused(convert_coco(coco), "would write over instances.json")
+    (coco / "out" / "labels.txt").unlink()
+    assert contents(coco) == before
+
+
+def test_pictures_that_lie_in_place_stay_and_further_ones_are_remarked(coco: Path) -> None:
+    (coco / "out").mkdir()
+    (coco / "pictures").rename(coco / "out" / "images")
+    before = contents(coco / "out" / "images")
+    completed = convert_coco(coco, "--images_folder=out/images")
+    assert completed.code == 0
+    assert "note: out/images has 1 more pictures, such as empty.jpg" in completed.err
+    assert contents(coco / "out" / "images") == before
+
+
+def test_a_link_in_the_output_folder_is_not_written_through(coco: Path) -> None:
+    (coco / "out" / "images").mkdir(parents=True)
+    (coco / "out" / "images" / "b.jpg").symlink_to(coco / "pictures" / "empty.jpg")
+    before = contents(coco / "pictures")
+    assert_refused(convert_coco(coco), "out/images/b.jpg is there and differs")
+    (coco / "out" / "images" / "b.jpg").unlink()
+    (coco / "out" / "images" / "b.jpg").symlink_to(coco / "nowhere.jpg")
+    assert_refused(convert_coco(coco), "out/images/b.jpg is there and differs")
+    assert contents(coco / "pictures") == before
+
+
+def test_pictures_of_an_earlier_conversion_are_refused(coco: Path) -> None:
+    """They would count as pictures without objects."""
+    assert convert_coco(coco).code == 0
+    completed = convert_coco(coco, "--num_images=1")
+    assert_refused(completed, "out/images has 1 pictures that do not belong to these annotations, such as b.jpg")
+
+
+def test_a_failing_copy_leaves_no_ground_truth(coco: Path) -> None:
+    """The picture can be found but not read to its end."""
+    (coco / "pictures" / "b.jpg").unlink()
+    (coco / "pictures" / "b.jpg").symlink_to("/proc/self/mem")
+    completed = convert_coco(coco)
+    assert_refused(completed, "the pictures cannot be copied to out/images", code=5)
+    assert contents(coco / "out") == {}
+
+
+def test_an_interrupt_says_that_converting_again_completes_the_folder(
+    coco: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copied: list[Path] = []
+
+    def copy(source: Path, target: Path) -> None:
+        if copied:
+            raise KeyboardInterrupt
+        copied.append(source)
+        shutil.copyfile(source, target)
+
+    flags = ["--instances_file=instances.json", "--images_folder=pictures", "--output_folder=out"]
+    monkeypatch.chdir(coco)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copy2", copy)
+        assert main(["convert", "coco", *flags]) == 130
+    assert capsys.readouterr().err == (
+        "evaltools: interrupted, so files may be missing; the same command again completes them\n"
+    )
+    assert os.listdir(coco / "out") == ["images"]
+    assert os.listdir(coco / "out" / "images") == ["b.jpg"]
+    assert main(["convert", "coco", *flags]) == 0
+    assert sorted(os.listdir(coco / "out")) == ["ground_truth.pb", "images", "instances.json", "labels.txt"]
+    assert sorted(os.listdir(coco / "out" / "images")) == ["a.png", "b.jpg"]

@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import astuple
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
 
+from evaltools.result_file import read_result
 from tests.cli.evaluate.detection_command import answered_by
-from tests.command import Completed, evaltools, evaltools_here
+from tests.command import Completed, evaltools_here
 from tests.detection_set import (
-    COCO_MAP,
-    NATIVE_MAP,
     DetectionSet,
     draw_cells,
     make_detection_set,
 )
-from tests.tasks.coco.fakes import Finding, Found, everything, sessions
-from tests.tiny_detectors import BOXES, ROLES, TF2_ORDER, detector, postprocess_detector
+from tests.tasks.coco.fakes import Finding, Found, everything, figures_of, sessions
+from tests.tiny_detectors import BOXES, ROLES, detector
 
-NUMBER = r"[0-9.e+-]+"
-NATIVE_LINES = rf"""INFO: Num evaluation runs: 5
-INFO: Preprocessing latency: avg={NUMBER}\(us\), std_dev=0\(us\)
-INFO: Inference latency: avg={NUMBER}\(us\), std_dev=[0-9]+\(us\)
-INFO: Average Precision \[IOU Threshold=0.5\]: 0.666667
-INFO: Average Precision \[IOU Threshold=0.55\]: 0.666667
-INFO: Average Precision \[IOU Threshold=0.6\]: 0.666667
-INFO: Average Precision \[IOU Threshold=0.65\]: 0.666667
-INFO: Average Precision \[IOU Threshold=0.7\]: 0.666667
-INFO: Average Precision \[IOU Threshold=0.75\]: 0.666667
-INFO: Average Precision \[IOU Threshold=0.8\]: 0.333333
-INFO: Average Precision \[IOU Threshold=0.85\]: 0.333333
-INFO: Average Precision \[IOU Threshold=0.9\]: 0.333333
-INFO: Average Precision \[IOU Threshold=0.95\]: 0.333333
-INFO: Overall mAP: 0.533333
-"""
-OVERALL = f"INFO: Overall mAP: {NATIVE_MAP:g}\n"
+CONFIGS = ("--config=first: kernels=builtin", "--config=the other: kernels=reference")
 
 
 @pytest.fixture
@@ -47,36 +36,9 @@ def made(tmp_path: Path) -> DetectionSet:
 
 def overall_of(completed: Completed) -> float:
     """The native tool's mAP, which is the last line."""
-    found = re.search(rf"INFO: Overall mAP: ({NUMBER})\n$", completed.out)
+    found = re.search(r"INFO: Overall mAP: ([0-9.e+-]+)\n$", completed.out)
     assert found, completed.out
     return float(found[1])
-
-
-def test_the_native_lines_are_all_that_stdout_holds(made: DetectionSet) -> None:
-    completed = evaltools(*made.flags())
-    assert completed.code == 0, completed.err
-    assert re.fullmatch(NATIVE_LINES, completed.out), completed.out
-    assert "5 pictures, 20 annotated objects of 3 categories\n" in completed.err
-    assert "outputs: boxes=0,classes=1,scores=2,count=3; category = class + 1" in completed.err
-    assert re.search(rf"reference +{100 * COCO_MAP:.2f}  100.00 .* {100 * NATIVE_MAP:.2f}\n", completed.err)
-    assert "warning" not in completed.err
-
-
-@pytest.mark.parametrize(
-    ("flags", "expected"),
-    [
-        (["--num_images=2"], ["INFO: Num evaluation runs: 2\n", OVERALL]),
-        (["--score_threshold=0.65"], [f"INFO: Overall mAP: {(0.6 + 1) * 51 / 101 / 3:g}\n"]),
-        (["--class_offset=0"], ["INFO: Overall mAP: 0\n"]),
-        (["--output_map=boxes=boxes,classes=classes,scores=scores,count=count"], [OVERALL]),
-    ],
-)
-def test_flags_change_the_figures(made: DetectionSet, flags: list[str], expected: list[str]) -> None:
-    """In each picture three of the six scores are above the threshold, one for each class."""
-    with answered_by(sessions(test=Finding(lambda index: everything(index)))):
-        completed = evaltools_here(*made.flags("--reference=none", *flags))
-    assert completed.code == 0, completed.err
-    assert [line for line in expected if line not in completed.out] == []
 
 
 def native(made: DetectionSet, *flags: str) -> list[str]:
@@ -98,21 +60,6 @@ def test_the_native_tools_order_offset_and_ground_truth(made: DetectionSet) -> N
     assert "class as it is fits 20: --class_offset=0" in completed.err
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (postprocess_detector(TF2_ORDER), "PostProcess says --output_map=boxes=1,classes=3,scores=0,count=2"),
-        (detector(), "cannot be boxes=0,classes=1,scores=2,count=3 (the order that the native tool expects)"),
-        (detector(ROLES[:3]), "it has 1 input and 3 outputs"),
-    ],
-)
-def test_the_native_tool_takes_outputs_in_its_order_only(made: DetectionSet, content: bytes, message: str) -> None:
-    made.model.write_bytes(content)
-    completed = evaltools_here(*native(made))
-    assert (completed.code, completed.out) == (2, "")
-    assert message in completed.err
-
-
 def test_outputs_that_are_no_numbers_are_exit_code_4(made: DetectionSet) -> None:
     def one_nan(index: int) -> list[Found]:
         return [*everything(index)[:5], (1, np.nan, BOXES[5].tolist())]
@@ -121,3 +68,68 @@ def test_outputs_that_are_no_numbers_are_exit_code_4(made: DetectionSet) -> None
         completed = evaltools_here(*made.flags("--reference=none"))
     assert completed.code == 4
     assert "warning: test: 5 detections have a NaN or infinite score, class or box" in completed.err
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--letterbox_fill=114", "--letterbox_fill has no effect without --resize=letterbox"),
+        ("--compat=native --resize=letterbox", "--resize=letterbox: the native tool stretches pictures"),
+        ("--output_map=boxes=0,classes=1,scores=7", "has no output '7'; it has 'boxes', 'classes', 'scores', 'count'"),
+        ("--detections_path=x.txt", "the COCO results format is JSON; give a name that ends in .json"),
+        ("--ground_truth_proto=/none", "--ground_truth_annotations and --ground_truth_proto exclude each other"),
+    ],
+)
+def test_wrong_flags(made: DetectionSet, flag: str, message: str) -> None:
+    completed = evaltools_here(*made.flags(*flag.split(" ")))
+    assert message in completed.err
+    assert (completed.code, completed.out) == (2, "")
+    assert "reference " not in completed.err, "nothing was opened"
+
+
+def less(index: int) -> list[Found]:
+    """Against ``everything``: the last boxes of the first two pictures are missing."""
+    return everything(index)[: 5 if index < 2 else 6]
+
+
+def with_two_tests(made: DetectionSet, *flags: str) -> Completed:
+    """A reference and ``first`` that find everything, ``the other`` that finds less."""
+    opened = {"reference": Finding(everything), "first": Finding(everything), "the other": Finding(less)}
+    with answered_by(sessions(**opened)):
+        return evaltools_here(*made.flags(*CONFIGS, *flags))
+
+
+def by_hand(annotations: Path, detections: Path, image_ids: list[int]) -> list[float]:
+    """The twelve figures of pycocotools."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        truth = COCO(str(annotations))
+        run = COCOeval(truth, truth.loadRes(str(detections)), "bbox")
+        run.params.imgIds = image_ids
+        run.evaluate()
+        run.accumulate()
+        run.summarize()
+    return [float(value) for value in run.stats]
+
+
+def test_detections_give_the_figures_of_the_result_in_pycocotools(made: DetectionSet) -> None:
+    """One object is a crowd, one picture is not there, one is not listed."""
+    document = made.document()
+    document["annotations"][4]["iscrowd"] = 1
+    document["images"].append({"id": 99, "file_name": "gone.png", "width": 24, "height": 16})
+    document["annotations"].append({**document["annotations"][0], "id": 77, "image_id": 99})
+    document["annotations"][1].update(area=5000)
+    made.annotations.write_text(json.dumps(document))
+    (made.images / "000015.png").rename(made.images / "unlisted.png")
+    output, found = made.folder / "result.json", made.folder / "found.json"
+    completed = with_two_tests(made, f"--output_file_path={output}", f"--detections_path={found}")
+    assert completed.code == 0, completed.err
+    result = read_result(output)
+    paths = {"first": found, "the other": made.folder / "found.the_other.json"}
+    paths["reference"] = made.folder / "found.reference.json"
+    for name, path in paths.items():
+        evaluation = figures_of(result, name).evaluation
+        assert evaluation is not None
+        ours = [-1 if value is None else value for value in astuple(evaluation.stats)]
+        assert ours == by_hand(made.annotations, path, [11, 12, 13, 14]), name
+        assert {entry["image_id"] for entry in json.loads(path.read_text())} == {11, 12, 13, 14}
+    assert len({path.read_bytes() for path in paths.values()}) == 2

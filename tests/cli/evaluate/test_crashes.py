@@ -11,7 +11,7 @@ import pytest
 
 from evaltools.datasets import sample
 from evaltools.preprocess import ImageToTensor, decode_image
-from tests.cli.evaluate.sample_runs import PICTURES, XNNPACK, figures_here, figures_of, imagenet, run
+from tests.cli.evaluate.sample_runs import PICTURES, XNNPACK, figures_here, figures_of, imagenet
 
 pytestmark = pytest.mark.once
 
@@ -157,9 +157,3 @@ def test_a_run_ends_once_every_configuration_was_given_up(rounding_delegate: Pat
     assert found[0] == found[1]
     assert (found[0]["stopped"], found[0]["examples_done"]) == ("every configuration was given up", 3)
     assert [entry["status"] for entry in found[0]["configurations"]] == ["measured", "not measured"]
-
-
-def test_the_last_line_says_how_often_it_crashed(rounding_delegate: Path, fail_at: str) -> None:
-    completed = run(command(rounding_delegate, f"fail:abort;{fail_at}", "--workers=1")[:-2])
-    assert completed.code == 4
-    assert completed.err.splitlines()[-1] == f"bad: crashed 2 times in {PICTURES} runs"

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import shlex
+import shutil
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
-from PIL import Image
 
+from evaltools.proto import message_class
 from evaltools.result_file import read_result
+from tests.cli.evaluate.sample_runs import run_interrupted
 from tests.command import evaltools, evaltools_here
 from tests.evaluation_set import EvaluationSet, make_evaluation_set
 
@@ -47,24 +53,6 @@ def test_the_labels_are_those_beside_the_model(evaluation: EvaluationSet) -> Non
     assert f"found with the model: --model_output_labels={evaluation.labels}" in completed.err
 
 
-def test_a_delegate_that_cannot_run_prints_no_accuracy(evaluation: EvaluationSet, tmp_path: Path) -> None:
-    output = tmp_path / "result.json"
-    completed = evaltools_here(*evaluation.flags("--use_nnapi=true", f"--output_file_path={output}"))
-    assert completed.code == 3
-    assert completed.out == ""
-    assert "not measured: the NNAPI delegate cannot be created" in completed.err
-    result = read_result(output)
-    assert [entry.status for entry in result.configurations] == ["not measured", "not measured"]
-    assert not result.complete
-
-
-def test_fallback_is_measured_when_allowed_and_named(evaluation: EvaluationSet) -> None:
-    completed = evaltools_here(*evaluation.flags("--use_nnapi=true", "--allow_fallback=true"))
-    assert completed.code == 0
-    assert "Top-1 Accuracy: 0.8" in completed.out
-    assert "FALLBACK: the NNAPI delegate cannot be created" in completed.err
-
-
 def test_denylist_then_num_images(copied: EvaluationSet) -> None:
     """Numbers 1..6 are the pictures with wrong labels; without them all answers are right."""
     denylist = copied.folder / "deny.txt"
@@ -74,12 +62,6 @@ def test_denylist_then_num_images(copied: EvaluationSet) -> None:
     )
     assert "Num evaluation runs: 10\n" in completed.out
     assert "Top-1 Accuracy: 1\n" in completed.out
-
-
-def test_windows_line_ends_match_unless_native(copied: EvaluationSet) -> None:
-    copied.labels.write_bytes(b"\xef\xbb\xbf" + copied.labels.read_bytes().replace(b"\n", b"\r\n"))
-    assert "Top-1 Accuracy: 0.8\n" in evaltools_here(*copied.flags("--use_xnnpack=false")).out
-    assert "Top-1 Accuracy: 0\n" in evaltools_here(*copied.flags("--use_xnnpack=false", "--compat=native")).out
 
 
 @pytest.mark.parametrize(
@@ -131,21 +113,184 @@ def test_labels_may_come_from_a_pipe(evaluation: EvaluationSet, tmp_path: Path) 
     assert read_result(output).part.data.ground_truth_sha256 == expected
 
 
-def test_raw_pictures_of_the_models_size_are_neither_cropped_nor_resized(copied: EvaluationSet) -> None:
-    """A picture of 16x16 pixels in one colour looks the same cropped and whole, so both kinds get the same answer."""
-    chance = np.random.default_rng(3)
-    for path in copied.images.iterdir():
-        colour = chance.integers(0, 256, 3, np.uint8)
-        picture = np.broadcast_to(colour, (16, 16, 3))
-        Image.fromarray(np.ascontiguousarray(picture)).save(path)
-        path.with_name(f"{path.stem}_raw.rgb8").write_bytes(picture.tobytes())
-    truths = copied.truths.read_text().splitlines()
-    copied.truths.write_text("".join(f"{truth}\n{truth}\n" for truth in truths))
-    output = copied.folder / "result.json"
-    flags = ["--use_xnnpack=false", "--reference=none", "--label_check=false", "--record_examples"]
-    completed = evaltools_here(*copied.flags(*flags, f"--output_file_path={output}"))
+def test_a_truth_that_is_shifted_by_a_line_is_no_mere_low_figure(copied: EvaluationSet) -> None:
+    lines = copied.truths.read_text().splitlines()
+    copied.truths.write_text("\n".join([*lines[1:], lines[0]]) + "\n")
+    completed = evaltools_here(*copied.flags("--use_xnnpack=false", "--label_check=false"))
     assert completed.code == 0, completed.err
-    examples = read_result(output).part.examples
-    assert [entry.example for entry in examples[:2]] == ["000.png", "000_raw.rgb8"]
-    for decoded, raw in zip(examples[::2], examples[1::2], strict=True):
-        assert decoded.answers["test"].scores == raw.answers["test"].scores
+    assert (
+        "of 30 first answers are right, no more than of answers that know nothing of the pictures; see" in completed.err
+    )
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--use_xnpack=true", "--use_xnpack=true: no such flag. Did you mean --use_xnnpack?"),
+        ("stray", "model stray: no such file. Each word without -- is a model to evaluate"),
+        ("--config=x", 'expected "NAME: flag=value flag=value"'),
+        ("--reference=use_gpuu", "configuration 'reference': "),
+        ("--output_file_path=/none/x.json", "the folder /none does not exist"),
+    ],
+)
+def test_wrong_flags_are_one_message_and_exit_code_2(evaluation: EvaluationSet, flag: str, message: str) -> None:
+    completed = evaltools_here(*evaluation.flags("--use_xnnpack=false", flag))
+    assert completed.code == 2
+    assert completed.out == ""
+    assert "Traceback" not in completed.err
+    assert message in completed.err
+
+
+def test_a_label_count_that_does_not_fit_the_pictures(copied: EvaluationSet) -> None:
+    copied.truths.write_text("class1\n")
+    completed = evaltools_here(*copied.flags())
+    assert completed.code == 2
+    assert "has 30 pictures" in completed.err
+    assert "has 1 lines" in completed.err
+
+
+def test_the_native_tool_stops_at_the_first_picture_that_fails(copied: EvaluationSet) -> None:
+    (copied.images / "000.png").write_bytes(b"")
+    completed = evaltools_here(*copied.flags("--use_xnnpack=false", "--compat=native"))
+    assert completed.code == 4
+    assert "stopped after 1 of 30 examples: an example failed, and the native tool stops there" in completed.err
+
+
+def test_json_validates_and_holds_the_same_figures(evaluation: EvaluationSet, tmp_path: Path) -> None:
+    output = tmp_path / "result.json"
+    flags = [
+        "--use_xnnpack=false",
+        "--config",
+        "x: use_xnnpack=true",
+        "--record_examples",
+        f"--output_file_path={output}",
+    ]
+    completed = evaltools_here(*evaluation.flags(*flags))
+    assert completed.code == 0, completed.err
+    document = json.loads(output.read_text())
+    schema = json.loads(files("evaltools.result").joinpath("result.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(document, schema)
+    assert [entry["name"] for entry in document["configurations"]] == ["reference", "test", "x"]
+    assert document["configurations"][1]["figures"]["top1"] == pytest.approx(0.8)
+    assert document["configurations"][1]["flags"] == ["--use_xnnpack=false"]
+    assert document["configurations"][2]["delegates"][0]["name"] == "XNNPACK"
+    assert document["configurations"][2]["delegates"][0]["nodes"] > 0
+    assert [(c["baseline"], c["other"]) for c in document["part"]["comparisons"]] == [
+        ("reference", "test"), ("reference", "x"), ("test", "x"),
+    ]  # fmt: skip
+    answers = document["part"]["examples"][7]["answers"]
+    assert answers["test"]["classes"][0] == evaluation.answers[7]
+    assert answers["test"]["rank"] == 0
+    assert len(answers["x"]["scores"]) == 10
+    assert document["model"]["sha256"]
+    assert document["environment"]["command"][:2] == ["evaltools", "imagenet"]
+    assert read_result(output).part.data.example_count == 30
+
+
+def test_proto_of_each_configuration_parses_and_holds_the_printed_figures(
+    evaluation: EvaluationSet, tmp_path: Path
+) -> None:
+    output = tmp_path / "out.pb"
+    flags = ["--use_xnnpack=false", "--config", "the other one: use_xnnpack=true", f"--output_file_path={output}"]
+    assert evaltools_here(*evaluation.flags(*flags)).code == 0
+    for path in (output, tmp_path / "out.the_other_one.pb"):
+        message = message_class("EvaluationStageMetrics").FromString(path.read_bytes())
+        metrics = message.process_metrics.image_classification_metrics
+        assert message.num_runs == metrics.inference_metrics.num_inferences == 30
+        assert len(metrics.topk_accuracy_metrics.topk_accuracies) == 10
+        assert metrics.topk_accuracy_metrics.topk_accuracies[0] == np.float32(0.8)
+        assert metrics.inference_latency.HasField("std_deviation_us")
+        assert not metrics.pre_processing_latency.HasField("std_deviation_us")
+        assert not message.process_metrics.HasField("total_latency")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.pb", "out.the_other_one.pb"]
+
+
+def test_ctrl_c_reports_what_was_measured(tmp_path: Path) -> None:
+    evaluation = make_evaluation_set(tmp_path / "set", 30, 0)
+    names = [f"{index:05d}.png" for index in range(3000)]
+    for name in names:
+        os.link(evaluation.images / "000.png", evaluation.images / f"x{name}")
+    with evaluation.truths.open("a") as truths:
+        truths.write(f"class{evaluation.answers[0]}\n" * len(names))
+    output = tmp_path / "result.json"
+    flags = ("--use_xnnpack=false", "--kernels=reference", "--progress=json", f"--output_file_path={output}")
+    completed = run_interrupted(evaluation.flags(*flags))
+    assert completed.code == 130, completed.err
+    assert "Traceback" not in completed.err
+    assert "examples: interrupted" in completed.err
+    assert "Top-1 Accuracy: 1\n" in completed.out
+    result = read_result(output)
+    assert (result.complete, result.stopped) == (False, "interrupted")
+    told = [json.loads(line)["done"] for line in completed.err.splitlines() if line.startswith("{")]
+    assert 3 <= told[-1] == result.examples_done < len(names)
+    assert [entry.finished_examples for entry in result.configurations] == [result.examples_done] * 2
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", "2>&1 | true"])
+def test_the_result_is_written_even_where_stderr_is_gone(
+    evaluation: EvaluationSet, tmp_path: Path, redirection: str
+) -> None:
+    output = tmp_path / "result.json"
+    command = shlex.join([sys.executable, "-m", "evaltools.cli.main", *evaluation.flags("--use_xnnpack=false")])
+    script = f"{command} --output_file_path={output} {redirection}"
+    completed = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120)
+    assert completed.returncode == 0
+    assert read_result(output).complete
+
+
+def test_an_input_is_never_overwritten(copied: EvaluationSet, rounding_delegate: Path) -> None:
+    configs = copied.folder / "configs.json"
+    configs.write_text('{"a": "use_xnnpack=false"}')
+    library = copied.folder / "delegate.json"
+    shutil.copy(rounding_delegate, library)
+    for target, flags in (
+        (copied.labels, []),
+        (copied.truths, []),
+        (copied.model, []),
+        (configs, [f"--configs={configs}"]),
+        (library, [f"--config=x: external_delegate_path={library}"]),
+    ):
+        before = target.read_bytes()
+        completed = evaltools_here(*copied.flags(*flags, f"--output_file_path={target}"))
+        assert completed.code == 2
+        assert "would overwrite an input of this run" in completed.err
+        assert target.read_bytes() == before
+    for ending in (".jpg", ".txt", ""):
+        completed = evaltools_here(*copied.flags(f"--output_file_path={copied.folder}/x{ending}"))
+        assert completed.code == 2
+        assert f"the ending {ending or '(none)'} says no format; use .json" in completed.err
+
+
+def test_stdout_is_no_result_file(evaluation: EvaluationSet) -> None:
+    completed = evaltools_here(*evaluation.flags("--output_file_path=/dev/stdout"))
+    assert completed.code == 2
+    assert "is stdout, which carries the native lines" in completed.err
+
+
+def test_fallback_is_measured_when_allowed_and_named(evaluation: EvaluationSet) -> None:
+    completed = evaltools_here(*evaluation.flags("--use_nnapi=true", "--allow_fallback=true"))
+    assert completed.code == 0
+    assert "Top-1 Accuracy: 0.8" in completed.out
+    assert "FALLBACK: the NNAPI delegate cannot be created" in completed.err
+
+
+def test_too_many_failures_stop_the_run(copied: EvaluationSet) -> None:
+    for index in range(5, 9):
+        (copied.images / f"00{index}.png").write_bytes(b"")
+    completed = evaltools_here(*copied.flags("--max_failed_examples=2"))
+    assert completed.code == 4
+    assert "stopped after 8 of 30 examples: more than --max_failed_examples=2 examples failed" in completed.err
+
+
+def test_a_label_list_without_the_background_line(copied: EvaluationSet) -> None:
+    lines = copied.labels.read_text().splitlines()
+    copied.labels.write_text("\n".join(lines[1:]) + "\n")
+    completed = evaltools_here(*copied.flags())
+    assert completed.code == 2
+    assert "has 11 lines, the model's output has 12" in completed.err
+    assert "--label_offset=1" in completed.err
+    fixed = evaltools_here(*copied.flags("--label_offset=1", "--use_xnnpack=false"))
+    assert copied.answers[6:].count(0) == 1, "the one picture whose label is missing now"
+    assert f"Top-1 Accuracy: {23 / 30:g}\n" in fixed.out

@@ -7,21 +7,17 @@ import re
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from evaltools.cli.main import main
 from evaltools.proto import message_class
-from evaltools.result_file import read_result
-from evaltools.tasks.inference_diff.result import InferenceDiff
 from tests import tiny_models
 from tests.command import Completed, evaltools, evaltools_here
 from tests.interpreters import make_interpreter
 from tests.interpreters import run as invoke
 
-ROOT = Path(__file__).resolve().parents[3]
-SAMPLE = ROOT / "datasets" / "sample"
 FAST = ("--noise_floor_runs=0", "--warmup_runs=0", "--num_runs=3")
 
 
@@ -36,19 +32,9 @@ def diff(model: Path, *flags: str) -> Completed:
     return evaltools_here("inference-diff", f"--model_file={model}", *flags)
 
 
-def error_lines(completed: Completed) -> list[str]:
-    assert completed.code in (0, 3), completed.err
-    return [line for line in completed.out.splitlines() if "OutputDiff" in line]
-
-
 def saved(folder: Path, part: str = "inputs") -> list[npt.NDArray[Any]]:
     """The first array of each run in a folder of saved outputs."""
     return [np.load(file)["arr_0"] for file in sorted(folder.glob(f"{part}/*.npz"))]
-
-
-def details(output: Path) -> InferenceDiff:
-    part: InferenceDiff = read_result(output).part
-    return part
 
 
 def test_stdout_holds_the_native_lines_with_errors_as_computed_by_hand(classifier: Path, tmp_path: Path) -> None:
@@ -80,24 +66,6 @@ def test_saved_outputs_are_those_of_the_plain_interpreter(classifier: Path, tmp_
         np.testing.assert_array_equal(outputs, invoke(interpreter, [inputs]))
 
 
-def test_the_json_result_fits_the_schema_and_names_what_ran(classifier: Path, tmp_path: Path) -> None:
-    output = tmp_path / "result.json"
-    flags = ("--num_runs=3", "--noise_floor_runs=2", f"--output_file_path={output}")
-    assert diff(classifier, *flags, "--kernels=reference", "--config", "gone: use_nnapi=true").code == 3
-    schema = json.loads((ROOT / "evaltools" / "result" / "result.schema.json").read_text())
-    jsonschema.validate(json.loads(output.read_text()), schema)
-    result = read_result(output)
-    statuses = [(entry.name, entry.role, entry.status) for entry in result.configurations]
-    assert statuses == [
-        ("reference", "reference", "measured"),
-        ("test", "test", "measured"),
-        ("gone", "test", "not measured"),
-    ]
-    assert (result.task, result.environment.command[:2]) == ("inference_diff", ["evaltools", "inference-diff"])
-    assert [entry.verdict.kind for entry in result.configurations if entry.verdict] == ["equivalent", "not measured"]
-    assert (details(output).yardstick_runs, details(output).num_runs) == (3, 3), "more for two configurations"
-
-
 def test_native_protobufs_have_the_figures_of_each_configuration(classifier: Path, tmp_path: Path) -> None:
     output = tmp_path / "metrics.pb"
     configs = ("--config=slow: kernels=reference", "--config=same: kernels=builtin")
@@ -122,26 +90,99 @@ def test_native_protobufs_have_the_figures_of_each_configuration(classifier: Pat
         assert metrics.reference_latency.max_us >= metrics.reference_latency.min_us > 0
 
 
-def test_inputs_from_files_and_pictures(tmp_path: Path) -> None:
-    model, output = tmp_path / "two.tflite", tmp_path / "result.json"
-    model.write_bytes(tiny_models.two_inputs())
-    np.save(tmp_path / "left.npy", np.arange(2 * 192, dtype=np.float32).reshape(2, 8, 8, 3))
-    np.save(tmp_path / "right.npy", np.full((1, 8, 8, 3), 7, np.float32))
-    files = [f"--input_files={name}={tmp_path / name}.npy" for name in ("left", "right")]
-    flags = (*files, "--noise_floor_runs=0", f"--output_file_path={output}", f"--save_outputs={tmp_path / 's'}")
-    assert diff(model, *flags).code == 0
-    assert details(output).num_runs == 2
-    assert [entry.source for entry in details(output).inputs] == ["files, 2 examples", "files, 1 example"]
-    sums = np.array(saved(tmp_path / "s", "outputs-1-test")).ravel()
-    np.testing.assert_array_equal(sums, np.arange(384) + 7)
-    pictures = (f"--input_images={SAMPLE / 'images'}", "--normalization=unit", f"--output_file_path={output}")
-    assert diff(SAMPLE / "models" / "float32.tflite", *FAST, *pictures).code == 0
-    assert details(output).inputs[0].source.endswith("images, values 0..1 (normalization mean=0;std=255)")
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model for pictures, one for whole numbers, and one with an input of NaN."""
+    made = tmp_path_factory.mktemp("models")
+    (made / "model.tflite").write_bytes(tiny_models.classifier())
+    (made / "whole.tflite").write_bytes(tiny_models.add_chain(dtype="int8"))
+    (made / "add.tflite").write_bytes(tiny_models.add_chain())
+    np.save(made / "nan.npy", np.full((1, 8, 8, 3), np.nan, np.float32))
+    (made / "text.npy").write_text("no array")
+    return made
 
 
-def test_a_saved_reference_of_another_run(classifier: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "saved"
-    assert diff(classifier, *FAST, f"--save_outputs={folder}").code == 0
-    loaded = diff(classifier, "--noise_floor_runs=0", "--warmup_runs=0", f"--load_reference={folder}")
-    assert error_lines(loaded) == error_lines(diff(classifier, *FAST))
-    assert "INFO: Num evaluation runs: 3\nINFO: Reference run latency: avg=0(us), std_dev=0(us)\n" in loaded.out
+def test_a_broken_limit_is_exit_code_1_and_named(folder: Path) -> None:
+    kept = diff(folder / "model.tflite", *FAST, "--max_avg_error=0.1", "--min_snr_db=scores=60")
+    assert (kept.code, "LIMIT" in kept.err) == (0, False)
+    broken = diff(folder / "model.tflite", *FAST, "--max_avg_error=0.1", "--min_snr_db=0=900")
+    assert broken.code == 1
+    assert "test: LIMIT BROKEN --min_snr_db=0=900: scores has 1" in broken.err
+    assert "INFO: OutputDiff[0]" in broken.out
+
+
+def test_a_configuration_that_is_not_measured_outweighs_a_broken_limit(folder: Path) -> None:
+    completed = diff(
+        folder / "model.tflite", *FAST, "--min_snr_db=900", "--kernels=reference", "--config=nnapi: use_nnapi=true"
+    )
+    assert completed.code == 3
+    assert "nnapi      not measured: the NNAPI delegate cannot be created" in completed.err
+    assert "nnapi: not measured, as said above" in completed.err
+    assert "Configuration: nnapi" not in completed.out
+
+
+def test_numbers_that_are_none_are_exit_code_4(folder: Path) -> None:
+    completed = diff(folder / "add.tflite", *FAST, f"--input_files={folder / 'nan.npy'}")
+    assert completed.code == 4
+    assert completed.out.splitlines()[-1] == "INFO: OutputDiff[0]: avg_error=nan, std_dev=nan"
+    assert "the test has 576 NaN and the reference has 576 NaN of 576" in completed.err
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--num_runs=0", "--num_runs=0: use 1 to 1000000"),
+        ("--max_quanta=1", "none is compared in quanta (scores: float32[1,12])"),
+        ("--min_snr_db=score=1", "has no output 'score'; it has 'scores'. Did you mean scores?"),
+        ("--reference=none", "--reference=none leaves nothing to compare with"),
+    ],
+)
+def test_wrong_flags_are_one_message_and_exit_code_2(
+    folder: Path, capsys: pytest.CaptureFixture[str], flag: str, message: str
+) -> None:
+    code = main(["inference-diff", f"--model_file={folder / 'model.tflite'}", "--use_xnnpack=false", flag])
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, ""), err
+    assert message in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_result_overwrites_nothing_that_is_read(folder: Path, tmp_path: Path) -> None:
+    array, saved = tmp_path / "in=put.npy", tmp_path / "saved"
+    np.save(array, np.ones((1, 8, 8, 3), np.float32))
+    assert diff(folder / "add.tflite", *FAST, f"--save_outputs={saved}").code == 0
+    load = ["--noise_floor_runs=0", "--warmup_runs=0", f"--load_reference={saved}"]
+    for flags, target in (
+        ([*FAST, f"--input_files=input={array}"], array),
+        ([*FAST, f"--input_files={tmp_path}"], array),
+        (load, saved / "manifest.json"),
+        (load, saved / "inputs" / "00000.npz"),
+        (FAST, folder / "add.tflite"),
+    ):
+        before = target.read_bytes()
+        given = [f"--model_file={folder / 'add.tflite'}", *flags, f"--output_file_path={target}"]
+        completed = evaltools_here("diff", *given)
+        assert (completed.code, target.read_bytes() == before) == (2, True), completed.err
+        assert "would overwrite an input of this run" in completed.err
+
+
+def test_of_several_external_delegates_only_the_one_that_cannot_be_created_is_left_out(
+    folder: Path, rounding_delegate: Path, tmp_path: Path
+) -> None:
+    flags = [
+        f"--{flag}"
+        for options in ("max_nodes:1", "fail:create", "precision:bf16")
+        for flag in (f"external_delegate_path={rounding_delegate}", f"external_delegate_options={options}")
+    ]
+    refused = diff(folder / "model.tflite", *FAST, *flags)
+    assert (refused.code, refused.out) == (3, "")
+    assert "refused to be created" in refused.err
+    result = tmp_path / "r.json"
+    allowed = diff(folder / "model.tflite", *FAST, *flags, "--allow_fallback=true", f"--output_file_path={result}")
+    assert allowed.code == 0, allowed.err
+    (test,) = [entry for entry in json.loads(result.read_text())["configurations"] if entry["role"] == "test"]
+    nodes = {entry["name"]: entry["nodes"] for entry in test["delegates"]}
+    assert (nodes["EXTERNAL"], nodes["EXTERNAL#2"]) == (1, None)
+    assert nodes["EXTERNAL#3"] > 0
+    assert "EXTERNAL 1 of" in allowed.err
+    assert "EXTERNAL#2 not created" in allowed.err

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests import tiny_models
-from tests.cli.evaluate.sample_runs import figures_here
 from tests.command import Completed, evaltools, evaltools_here
 from tests.tasks.own import task_files
 from tests.tasks.own.task_files import write_task, write_values
@@ -47,23 +46,6 @@ def test_figures_go_to_stdout_and_the_table_to_stderr(project: Path) -> None:
     assert part["options"] == {"values": str(project / "values.txt"), "times": "1.0"}
 
 
-@pytest.mark.once
-def test_one_worker_and_several_shards_and_a_resumed_run_give_the_same(project: Path) -> None:
-    plain = words(project, "--use_xnnpack=true")
-    expected = figures_here([*plain, "--workers=1"], project / "one.json")
-    assert figures_here([*plain, "--workers=2"], project / "two.json") == expected
-    for index in range(2):
-        shard = evaltools_here(
-            *plain, f"--run_dir={project / f'shard{index}'}", f"--shard_index={index}", "--shard_count=2"
-        )
-        assert shard.code == 0, shard.err
-    merged = ["merge", *(str(project / f"shard{index}") for index in range(2))]
-    assert figures_here(merged, project / "merged.json") == expected
-    done = evaltools_here(*plain, f"--run_dir={project / 'run'}")
-    assert done.code == 0, done.err
-    assert figures_here(["resume", str(project / "run")], project / "resumed.json") == expected
-
-
 def test_a_run_goes_on_only_with_the_same_task(project: Path) -> None:
     begun = run_here(project, f"--run_dir={project / 'run'}")
     assert begun.code == 0, begun.err
@@ -96,15 +78,12 @@ def test_code_that_was_changed_is_not_run_by_resume(project: Path, changed: str)
     ("content", "more", "message"),
     [
         ("import nothing_of_that_name\n", (), "own.py, line 1: the file of the task cannot be loaded: ModuleNotFound"),
-        (task_files.BRIGHTNESS, ("--sise=3",), "--sise=3: no such flag"),
-        (task_files.BRIGHTNESS.replace("times", "help"), (), "line 11: every task has an option --help already"),
         (task_files.BRIGHTNESS, ("--output_file_path=a.pb",), "a task of your own has no native protobuf"),
         (
             task_files.BRIGHTNESS.replace("return [np", "return [][0] or [np"),
             (),
             "line 17: prepare failed for 'example00'",
         ),
-        (task_files.BRIGHTNESS.replace("float(distance < 0.5)", "float('nan')"), (), "score gave near=nan for"),
     ],
 )
 def test_a_task_that_cannot_be_used_costs_one_sentence(
@@ -132,72 +111,6 @@ def test_the_traceback_is_shown_where_that_is_asked_for(project: Path) -> None:
     assert completed.code == 2
     assert "Traceback (most recent call last)" in completed.err
     assert "IndexError: list index out of range" in completed.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["own.py:brightness"], "missing: --values=... --model_file=.... See evaltools run own.py:brightness --help"),
-        (["own.py", "model.tflite"], "own.py: which task in it? Write own.py:NAME; it has brightness"),
-    ],
-)
-def test_a_command_that_is_not_whole_is_told_what_is_missing(project: Path, arguments: list[str], message: str) -> None:
-    completed = evaltools_here("run", *arguments, cwd=project)
-    assert completed.code == 2
-    assert message in completed.err
-
-
-def gated(project: Path, *limits: str) -> Completed:
-    command = "run own.py:brightness model.tflite --values=values.txt --config='fast: use_xnnpack=true'"
-    text = f'[runs.own]\ncommand = "{command}"\n\n[[gates]]\nrun = "own"\nlimits = {json.dumps(limits)}\n'
-    (project / "gates.toml").write_text(text)
-    return evaltools_here("gate", cwd=project)
-
-
-@pytest.mark.once
-def test_limits_are_held_against_metrics_of_the_task(project: Path) -> None:
-    kept = gated(project, "near >= 0.04", "near drop <= 0.1 at 95 %", "distance <= 10 at 95 %", "distance rise <= 0.5")
-    assert kept.code == 0, kept.out + kept.err
-    assert "4 passed" in kept.out
-    broken = gated(project, "near >= 60 %")
-    assert broken.code == 1
-    assert "near 5 %" in broken.out
-    undecided = gated(project, "near drop <= 0.001 at 95 %")
-    assert undecided.code == 6
-    assert "too few examples to tell" in undecided.out
-
-
-def test_a_later_run_is_held_against_a_baseline(project: Path) -> None:
-    output = f"--output_file_path={project / 'r.json'}"
-    assert run_here(project, output, "--record_examples").code == 0
-    saved = evaltools_here("baseline", "save", str(project / "r.json"), f"--baseline_file={project / 'base.json'}")
-    assert saved.code == 0, saved.err
-    compare = ["baseline", "diff", str(project / "r.json"), f"--baseline_file={project / 'base.json'}"]
-    assert evaltools_here(*compare).code == 0
-    write_task(project, task_files.BRIGHTNESS.replace("abs(float(outputs[0].mean()) - target)", "2 * target"))
-    assert run_here(project, output, "--record_examples").code == 0
-    worse = evaltools_here(*compare)
-    assert worse.code == 1, worse.out + worse.err
-    assert "WORSE: test: distance 4.95 -> 10.4" in worse.out
-    assert run_here(project, output).code == 0
-    unpaired = evaltools_here(*compare)
-    assert unpaired.code == 1
-    assert "WORSE: test: distance 4.95 -> 10.4" in unpaired.out
-
-
-def test_a_margin_of_the_metric_decides_before_that_of_the_flag(project: Path) -> None:
-    """Against the task itself nothing changes, so that the interval is about as wide as 100 examples make it."""
-    stated = task_files.BRIGHTNESS.replace('et.mean("near")', 'et.mean("near", margin=0.5)')
-    write_task(project, stated)
-    output = project / "r.json"
-    assert run_here(project, "--config=fast: use_xnnpack=true", "--margin=2", f"--output_file_path={output}").code == 0
-    (verdicts,) = (
-        entry["verdicts"] for entry in json.loads(output.read_text())["configurations"] if entry["name"] == "fast"
-    )
-    assert [(verdict["metric"], verdict["margin"]) for verdict in verdicts] == [("distance", 2.0), ("near", 0.5)]
-    refused = run_here(project, "--margin=0")
-    assert refused.code == 2
-    assert "--margin=0: use a number above 0, in the unit of the metrics" in refused.err
 
 
 def test_what_a_task_prints_does_not_mix_with_the_native_lines(project: Path) -> None:

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from PIL import Image
 
 from evaltools import exit_codes
-from evaltools.cli import several_models
-from evaltools.cli.carry_out import CarriedOut
+from evaltools.cli import carry_out, several_models
+from evaltools.cli.carry_out import CarriedOut, has_native_lines
 from evaltools.cli.shared.terminal import make_console
 from evaltools.datasets import sample
 from evaltools.errors import DataError
@@ -28,6 +28,8 @@ from tests.requests import request_of
 from tests.results import classified, configuration, result
 
 INT8, FLOAT = str(sample.model_file("int8")), str(sample.model_file("float32"))
+
+
 PICTURES = [
     f"--images={sample.images_dir()}",
     f"--ground_truth={sample.ground_truth_file()}",
@@ -58,18 +60,6 @@ def test_each_model_has_its_own_files_and_one_table_is_over_all(tmp_path: Path) 
         assert opened.format == "PNG"
 
 
-def test_one_that_cannot_be_evaluated_costs_no_other_one(tmp_path: Path) -> None:
-    broken = tmp_path / "broken.tflite"
-    broken.write_bytes(b"no model")
-    done = evaltools_here("diff", INT8, str(broken), FLOAT, "--num_runs=2", "--noise_floor_runs=2", "--quiet")
-    assert done.code == 2
-    assert f"evaltools: broken: {broken} is no TensorFlow Lite model" in done.err
-    rows = done.err.splitlines()[-4:]
-    assert [row.split()[:2] for row in rows] == [
-        ["int8", "reference"], ["int8", "test"], ["float32", "reference"], ["float32", "test"],
-    ]  # fmt: skip
-
-
 def test_wrong_flags_and_a_model_twice_are_refused_before_anything_runs() -> None:
     done = evaltools_here("imagenet", INT8, FLOAT, *PICTURES, "--num_images=x")
     assert (done.code, done.out) == (2, "")
@@ -95,7 +85,6 @@ def outcomes(*found: int | BaseException) -> Iterator[CarriedOut]:
     [
         ((0, 0, 0), exit_codes.OK),
         ((exit_codes.LIMIT_BROKEN, 0, exit_codes.NOT_MEASURED), exit_codes.NOT_MEASURED),
-        ((exit_codes.EXAMPLES_FAILED, exit_codes.NOT_WRITTEN, 0), exit_codes.NOT_WRITTEN),
         ((exit_codes.NOT_WRITTEN, exit_codes.INTERRUPTED), exit_codes.INTERRUPTED),
     ],
 )
@@ -171,3 +160,28 @@ def test_outputs_have_no_figure_that_models_could_be_ranked_by() -> None:
     headings, *rows = table({"m": result(timed("x", 1000), judged)})
     assert headings == ["model", "verdict", "p50", "vs", "ref", "delegated", "model", "MB"]
     assert rows[1][2:7] == ["within", "expected", "precision", "of", "fp16"]
+
+
+REFERENCE = configuration("reference", "reference")
+
+
+ONE = result(REFERENCE, configuration("a"))
+
+
+TWO = result(REFERENCE, configuration("a"), configuration("b"))
+
+
+def test_a_program_that_reads_stdout_always_gets_them() -> None:
+    assert has_native_lines(TWO, request_of("imagenet", "--quiet").options, is_one_model=False)
+
+
+def test_on_a_terminal_they_are_those_of_one_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(carry_out, "stdout_is_terminal", lambda: True)
+    plain, quiet, native = (
+        request_of("imagenet", *flags).options for flags in ((), ("--quiet",), ("--compat=native",))
+    )
+    assert has_native_lines(ONE, plain)
+    assert not has_native_lines(ONE, quiet)
+    assert not has_native_lines(TWO, plain)
+    assert not has_native_lines(ONE, plain, is_one_model=False)
+    assert has_native_lines(TWO, native, is_one_model=False)

@@ -84,15 +84,6 @@ def test_without_ray_the_way_to_get_it_is_said(tmp_path: Path) -> None:
             ("--executor=ray", "--ray_tasks=-1"),
             "--ray_tasks=-1: use a number of tasks, or 0 for one per CPU",
         ),
-        (
-            ("--ray_tasks=2",),
-            "--ray_tasks has no effect without --executor=ray; add that, or leave it out",
-        ),
-        (
-            (*ON_RAY, "--output_file_path=nowhere/r.json"),
-            "nowhere/r.json",
-        ),
-        (("--executor=cluster",), "--executor=cluster: not an accepted value; use one of local, ray"),
     ],
 )
 def test_flags_that_make_no_sense_on_ray(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from evaltools.datasets import sample
-from evaltools.preprocess import ImageToTensor, decode_image
-from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
+from evaltools.runs.stored import stored_request, to_bytes
 from tests import tiny_models
 from tests.cli.evaluate.sample_runs import (
     XNNPACK,
@@ -28,8 +29,13 @@ from tests.command import Completed, evaltools_here
 
 pytestmark = pytest.mark.once
 
+
 COUNT = 3
+
+
 PICTURES = 20
+
+
 REFERENCE_KERNELS = "plain C++: kernels=reference"
 
 
@@ -90,39 +96,6 @@ def test_shards_whose_noise_overflows_take_the_same_range_as_the_whole(tmp_path:
     assert figures_here(["merge", *map(str, folders)], tmp_path / "merged.json") == whole
 
 
-def test_a_shard_that_gave_the_only_test_up_ends_the_whole_there(rounding_delegate: Path, tmp_path: Path) -> None:
-    """The third and the fifth picture make it crash: in a row in one of two shards, not among all."""
-    *pictures, bad = sorted(sample.images_dir().iterdir())
-    (tmp_path / "images").mkdir()
-    for place, picture in enumerate(pictures):
-        shutil.copy(bad if place in (2, 4) else picture, tmp_path / "images" / picture.name)
-    truth = tmp_path / "truth.txt"
-    truth.write_text("".join(sample.ground_truth_file().read_text().splitlines(keepends=True)[:-1]))
-    value = ImageToTensor(64, 64, np.dtype(np.float32))(decode_image(bad)).ravel().tolist()[0]
-    command = [
-        "imagenet", f"--model_file={sample.model_file('float32')}", f"--ground_truth_images_path={tmp_path / 'images'}",
-        f"--ground_truth_labels={truth}", f"--model_output_labels={sample.labels_file()}", "--label_check=false",
-        f"--external_delegate_path={rounding_delegate}", f"--external_delegate_options=fail:abort;fail_at:{value!r}",
-        "--use_xnnpack=false", "--max_crashes=2", "--workers=1", "--reference=none",
-    ]  # fmt: skip
-    folders = [tmp_path / "even", tmp_path / "odd"]
-    codes = [evaltools_here(*words_of(command, place, index, 2)).code for index, place in enumerate(folders)]
-    assert codes[0] == 3
-    assert "examples are in none of the 1 folders" in merge(folders[0]).err
-    merged = merge(*folders, flags=(f"--output_file_path={tmp_path / 'merged.json'}",))
-    assert merged.code == 3, merged.err
-    result = read_result(tmp_path / "merged.json")
-    assert (result.stopped, result.complete) == ("every configuration was given up", False)
-    assert 5 < result.examples_done < len(pictures)
-    assert "a shard of this run gave it up" in (result.configurations[0].reason or "")
-
-
-def result_of(arguments: list[str], output: Path) -> EvaluationResult:
-    done = evaltools_here(*arguments, f"--output_file_path={output}")
-    assert done.code == 0, done.err
-    return read_result(output)
-
-
 def test_a_shard_that_is_missing_is_said(shards: list[Path]) -> None:
     completed = merge(shards[0], shards[2])
     assert (completed.code, completed.out) == (2, "")
@@ -169,19 +142,6 @@ def test_a_shard_of_another_run_is_refused(
     assert message in completed.err
 
 
-def test_the_parts_of_another_division_are_refused(shards: list[Path], tmp_path: Path) -> None:
-    (other,) = run_shards(imagenet(XNNPACK, pictures=PICTURES), tmp_path, 1, count=2)
-    completed = merge(shards[0], other)
-    assert completed.code == 2
-    assert f"{shards[0]} holds shard 0/3, {other} holds shard 1/2" in completed.err
-
-
-def test_a_shard_that_did_not_begin_is_said(shards: list[Path], tmp_path: Path) -> None:
-    completed = merge(*shards, tmp_path)
-    assert completed.code == 2
-    assert f"{tmp_path} is no run folder" in completed.err
-
-
 def test_shards_are_merged_where_they_were_copied_to(shards: list[Path], tmp_path: Path) -> None:
     """As from other hosts: pictures and labels are here, times of change do not count."""
     copies = [shutil.copytree(folder, tmp_path / folder.name) for folder in shards]
@@ -190,3 +150,36 @@ def test_shards_are_merged_where_they_were_copied_to(shards: list[Path], tmp_pat
     assert completed.code == 0, completed.err
     assert figures(output)["examples_done"] == PICTURES
     assert str(sample.images_dir()) in output.read_text()
+
+
+_WITHOUT_SCIPY = """
+import sys
+from pathlib import Path
+sys.modules["scipy"] = None
+from evaltools.device.programs.on_device import main
+sys.exit(main(["--part", "--", sys.argv[1]]))
+"""
+
+
+@pytest.mark.parametrize("command", [imagenet(XNNPACK, pictures=10), coco(XNNPACK)], ids=["imagenet", "coco"])
+def test_a_part_has_the_records_of_the_whole_command_without_scipy(tmp_path: Path, command: list[str]) -> None:
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    done = evaltools_here(*command, f"--run_dir={whole}", f"--output={tmp_path / 'whole.json'}")
+    assert done.code == 0, done.err
+    request = replace(stored_request(whole, {}).without("output_file_path"), folder=Path.cwd())
+    (tmp_path / "request.json").write_bytes(to_bytes(request.stating(run_dir=part)))
+    words = [sys.executable, "-c", _WITHOUT_SCIPY, str(tmp_path / "request.json")]
+    recorded = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    assert (recorded.returncode, recorded.stdout) == (0, ""), recorded.stderr
+    assert "xnnpack" in recorded.stderr.lower()
+    assert journal_rows(part).keys() == journal_rows(whole).keys()
+    again = evaltools_here("resume", str(part), f"--output={tmp_path / 'part.json'}")
+    assert again.code == 0, again.err
+    assert figures(tmp_path / "part.json") == figures(tmp_path / "whole.json")
+
+
+def test_the_parts_of_another_division_are_refused(shards: list[Path], tmp_path: Path) -> None:
+    (other,) = run_shards(imagenet(XNNPACK, pictures=PICTURES), tmp_path, 1, count=2)
+    completed = merge(shards[0], other)
+    assert completed.code == 2
+    assert f"{shards[0]} holds shard 0/3, {other} holds shard 1/2" in completed.err
