@@ -122,6 +122,24 @@ def alone(file: str, milliseconds: float, top1: float) -> EvaluationResult:
     return replace(made, model=replace(made.model, file=file, sha256=file), execution=execution)
 
 
+def ranked() -> Sources:
+    """Two models of one name, and one that is both better and faster, but fell back."""
+    best = alone("c.tflite", 0.5, 1.0)
+    fallen = replace(best, configurations=[replace(best.configurations[0], fallback="no GPU")])
+    return Sources({"a": alone("x/m.tflite", 1, 0.5), "b": alone("y/m.tflite", 2, 0.75), "c": fallen})
+
+
+def disturbed() -> Sources:
+    """Benchmarks of three rows, of which one, two or all were disturbed."""
+    quiet = a_round(Phase(), Phase())
+    loud = replace(quiet, disturbances=["the load was 9"])
+    rows = {
+        names: [replace(row(name, 1000), rounds=[loud if name in names else quiet]) for name in "abc"]
+        for names in ("a", "ac", "abc")
+    }
+    return Sources(benchmarks={names: benchmark(*of) for names, of in rows.items()})
+
+
 def several() -> Sources:
     """Results of two machines and a phone, benchmarks, limits, and a baseline that nothing belongs to."""
     host = classifier()
@@ -217,7 +235,8 @@ PAGES: Final[Mapping[str, Callable[[], Sources]]] = {
     "benchmark": measured_benchmark,
     "benchmarks": lambda: Sources(benchmarks={**measured_benchmark().benchmarks, "only": benchmark(row("only", 90))}),
     "several": several,
-    "ranked": lambda: Sources({"a": alone("a.tflite", 1, 0.5), "b": alone("b.tflite", 2, 0.75)}),
+    "ranked": ranked,
+    "disturbed": disturbed,
     "slashes": lambda: Sources({"a": timed(), "b": with_slashes()}, located={"b": [search()]}),
     "searches": searches,
     "suite": lambda: Sources(suites={"suite": suite("xnnpack")}),

@@ -22,7 +22,7 @@ from evaltools.report.page.charts.figures import (
     tradeoff_chart,
     worst_in_a_row,
 )
-from evaltools.report.page.charts.look import COLOURS, REFERENCE, TONES, Spec, colours_by_name, colours_of
+from evaltools.report.page.charts.look import COLOURS, REFERENCE, TONES, Spec, colours_of
 from evaltools.report.page.charts.times import bars_chart, moments_chart, runs_chart, shares_chart
 from evaltools.report.page.rendering.drawing import svg_of
 from evaltools.result.section import Chart
@@ -48,11 +48,6 @@ def test_an_interval_is_a_line_from_low_to_high_in_the_colour_of_the_verdict() -
     assert point["encoding"]["x"]["field"] == "value"
 
 
-def test_without_a_margin_there_is_no_band_and_without_a_comparison_no_rule() -> None:
-    assert len(intervals_chart([Spread("a", 1.0, None, None)], "x", 1.0)["layer"]) == 3
-    assert len(intervals_chart([Spread("a", 1.0, None, None)], "ms")["layer"]) == 2
-
-
 def test_parts_of_a_whole_keep_their_order() -> None:
     spec = shares_chart({"xnnpack": {"XNNPACK": 9.0, "CPU": 1.0}}, colours_of(["XNNPACK", "CPU"], "CPU"), "nodes", True)
     assert [(value["part"], value["size"], value["place"]) for value in values(spec)] == [
@@ -61,12 +56,6 @@ def test_parts_of_a_whole_keep_their_order() -> None:
     ]
     assert spec["encoding"]["x"]["stack"] == "normalize"
     assert spec["encoding"]["color"]["scale"] == {"domain": ["XNNPACK", "CPU"], "range": [COLOURS[0], REFERENCE]}
-
-
-def test_the_reference_is_grey_and_others_are_told_apart() -> None:
-    scale = colours_by_name(["reference", "a", "b"], "reference")
-    assert scale["range"] == [REFERENCE, COLOURS[0], COLOURS[1]]
-    assert len(set(colours_by_name([str(number) for number in range(8)])["range"])) == 8
 
 
 def test_of_many_runs_as_many_as_can_be_seen_are_drawn_the_first_among_them() -> None:
@@ -92,14 +81,6 @@ def test_a_difference_that_no_number_says_stands_a_decade_above_all_others() -> 
     assert drawn == pytest.approx([1e-8, 1e-7, 1e-2, 1e-3, 1e-2])
 
 
-def test_layers_are_bars_and_a_strip() -> None:
-    assert [value["error"] for value in values(local_chart(LAYERS))] == [0.5, 40.0]
-    assert [value["colour"] for value in values(local_chart(LAYERS))] == [TONES["good"], TONES["bad"]]
-    strip = strip_chart(LAYERS)
-    assert [value["ran on"] for value in values(strip)] == ["XNNPACK", "CPU", "XNNPACK"]
-    assert strip["encoding"]["color"]["scale"] == {"domain": ["XNNPACK", "CPU"], "range": [COLOURS[0], REFERENCE]}
-
-
 def test_an_operator_without_a_finite_error_is_the_highest_bar() -> None:
     layers = [*LAYERS, Layer(3, math.inf, "bad", "")]
     assert [value["error"] for value in values(local_chart(layers))] == [0.5, 40.0, 400.0]
@@ -110,16 +91,6 @@ def test_of_many_operators_in_a_row_the_worst_is_drawn() -> None:
     drawn = worst_in_a_row(many, most=100)
     assert len(drawn) == 84
     assert [layer.index for layer in drawn if layer.local == 9.0] == [137]
-
-
-def test_the_front_is_a_line_through_the_best() -> None:
-    points = [Tradeoff("m", "a", 1.0, 50.0, 4.0, True), Tradeoff("m", "b", 2.0, 49.0, 4.0, False)]
-    spec = tradeoff_chart(points, "top-1 in %")
-    assert [(value["latency_ms"], value["figure"], value["on_front"]) for value in values(spec)] == [
-        (1.0, 50.0, True),
-        (2.0, 49.0, False),
-    ]
-    assert spec["layer"][0]["transform"] == [{"filter": "datum.on_front"}]
 
 
 @pytest.mark.parametrize(

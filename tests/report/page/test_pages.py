@@ -39,6 +39,9 @@ def test_every_figure_on_the_page_is_that_of_the_result_it_offers(name: str) -> 
 def test_the_page_can_be_read_without_seeing_it(name: str) -> None:
     """Headings skip no level, charts say their figures, tables have captions, links within the page lead somewhere."""
     page = read(PAGES[name]())
+    assert page.source.lstrip().startswith("<!doctype html>")
+    assert page.all("html")[0].attributes == {"lang": "en"}
+    assert page.all("title")[0].text == page.all("h1")[0].text
     levels = [int(each.tag[1]) for each in page.elements if re.fullmatch("h[1-6]", each.tag)]
     assert levels[0] == 1
     assert all(below - above <= 1 for above, below in itertools.pairwise(levels))
