@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.datasets.image_folder import FolderPaths, list_images, packed_names
+from evaltools.datasets.image_folder import FolderPaths, packed_names
 
 PATHS = FolderPaths(Path("val"), [f"{number}.jpg" for number in range(6)])
 
@@ -43,14 +43,3 @@ def test_packed_names_are_the_same_whatever_bytes_they_have() -> None:
     assert (list(packed), packed[-2], list(packed[1:3])) == (names, "\udcff.jpg", names[1:3])
     with pytest.raises(IndexError):
         packed[5]
-
-
-def test_a_folder_is_listed_bytewise_without_what_is_no_picture(tmp_path: Path) -> None:
-    for name in ("b.jpg", "a.png", "B.JPG", ".c.jpg", "note.txt"):
-        (tmp_path / name).touch()
-    (tmp_path / "folder.jpg").mkdir()
-    found = list_images(tmp_path, "--images")
-    assert list(found.paths.names) == ["B.JPG", "a.png", "b.jpg"]
-    assert list(found.paths) == [tmp_path / name for name in found.paths.names]
-    assert found.skipped == (".c.jpg", "note.txt")
-    assert list_images(tmp_path, "--images", every_file=True).skipped == ()

@@ -108,11 +108,11 @@ def test_wrong_ground_truth_is_refused(tmp_path: Path, truths: str, message: str
         read_validation_ids(devkit(tmp_path, struct_array(), truths))
 
 
-def test_a_class_that_is_not_in_the_table_is_named() -> None:
-    with pytest.raises(DataError, match="line 2: class 9 is not among the 4 synsets"):
-        validation_labels(SYNSETS, [1, 9])
-
-
 def test_another_folder_is_refused_with_what_it_lacks(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"has no data/meta.mat; give the unpacked folder ILSVRC2012_devkit_t12"):
         read_synsets(tmp_path)
+
+
+def test_a_class_that_is_not_in_the_table_is_named() -> None:
+    with pytest.raises(DataError, match="line 2: class 9 is not among the 4 synsets"):
+        validation_labels(SYNSETS, [1, 9])

@@ -19,7 +19,7 @@ from evaltools.datasets.native_ground_truth import (
     parse_ground_truth,
     to_annotations,
 )
-from evaltools.datasets.object_annotations import AnnotatedImage, AnnotatedImages, Category, ObjectAnnotation
+from evaltools.datasets.object_annotations import AnnotatedImage, Category, ObjectAnnotation
 from evaltools.errors import DataError
 
 FLAG = "--ground_truth_proto"
@@ -222,11 +222,6 @@ def image(*boxes: Box, crowd: bool = False) -> AnnotatedImage:
     return AnnotatedImage(3, "a/b.jpg", 80, 40, tuple(ObjectAnnotation(5, box, 1.0, crowd) for box in boxes))
 
 
-def test_a_box_by_hand() -> None:
-    conversion = from_annotations([image((20, 5, 40, 30))])
-    assert plain(conversion.ground_truth) == [("b.jpg", 3, [(5, (0.125, 0.25, 0.875, 0.75))])]
-
-
 @pytest.mark.parametrize(
     ("box", "kept"),
     [
@@ -270,14 +265,6 @@ def test_there_and_back_and_there_gives_the_same_bits(seed: int) -> None:
 
 def truth(*pictures: Picture) -> NativeGroundTruth:
     return parse_ground_truth(written_by_hand(*pictures), "x")
-
-
-def test_boxes_in_pixels_by_hand() -> None:
-    data = to_annotations(truth(("a.jpg", 7, [(2, (0.25, 0.5, 0.75, 1.0))])), {"a.jpg": (80, 40)}, ("???", "a", "b"))
-    assert data == AnnotatedImages(
-        (Category(2, "b"),),
-        (AnnotatedImage(7, "a.jpg", 80, 40, (ObjectAnnotation(2, (40.0, 10.0, 40.0, 20.0), 800.0),)),),
-    )
 
 
 def test_classes_without_a_label_line_are_named_by_their_number() -> None:

@@ -25,11 +25,6 @@ def lines_of(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 
 
-def test_holds_200_images_and_nothing_else() -> None:
-    assert len(image_paths()) == IMAGE_COUNT
-    assert sorted(sample.images_dir().iterdir()) == image_paths()
-
-
 def test_every_image_has_a_known_label() -> None:
     labels = lines_of(sample.labels_file())
     truth = lines_of(sample.ground_truth_file())
@@ -45,11 +40,6 @@ def test_all_images_decode() -> None:
             assert image.format == "JPEG"
             assert image.mode in ("RGB", "L")
             assert 120 <= min(image.size) <= max(image.size) <= 240
-
-
-def test_unknown_model_is_refused_with_the_known_names() -> None:
-    with pytest.raises(ValueError, match="float32, float16, dynamic_range, int8"):
-        sample.model_file("int4")
 
 
 # The detection sample.
@@ -106,8 +96,3 @@ def test_detection_models_take_a_picture_and_end_in_the_detection_operator(name:
         assert scale is not None
         assert abs(scale * 127.5 - 1) < 0.01, "else pixel - 128 is the wrong value to feed"
         assert zero_point in (-1, 0)
-
-
-def test_unknown_detection_model_is_refused_with_the_known_names() -> None:
-    with pytest.raises(ValueError, match="'float16'; the names are float32, int8"):
-        sample.detection_model_file("float16")

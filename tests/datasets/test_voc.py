@@ -9,7 +9,7 @@ from PIL import Image
 
 from evaltools.datasets.object_annotations import Category, ObjectAnnotation
 from evaltools.datasets.picture_files import AnnotatedFolder
-from evaltools.datasets.voc import VOC_CLASSES, categories_of, parse_annotation, read_image_set, read_voc
+from evaltools.datasets.voc import VOC_CLASSES, categories_of, parse_annotation, read_voc
 from evaltools.errors import DataError
 
 # As VOC2012 has it, with the parts of a person, which are no objects of their own.
@@ -120,11 +120,6 @@ def test_a_wrong_image_set_is_refused(tmp_path: Path, content: str, message: str
     (tmp_path / "val.txt").write_text(content)
     with pytest.raises(DataError, match=message):
         read_voc(folder, image_set_file=tmp_path / "val.txt")
-
-
-def test_an_image_set_with_windows_line_ends_is_read(tmp_path: Path) -> None:
-    (tmp_path / "val.txt").write_bytes(b"\xef\xbb\xbfa\r\nb 1\r\n")
-    assert read_image_set(tmp_path / "val.txt") == ["a", "b"]
 
 
 def test_pictures_are_found_by_name_then_by_that_of_the_annotation(tmp_path: Path) -> None:

@@ -51,14 +51,6 @@ def test_a_picture_with_an_empty_or_no_label_file_has_no_objects(folder: Path) -
     assert found.remarks == ()
 
 
-def test_categories_begin_at_one(folder: Path) -> None:
-    assert [(category.id, category.name) for category in read(folder).data.categories] == [
-        (1, "person"),
-        (2, "car"),
-        (3, "dog"),
-    ]
-
-
 def test_coco_ids_are_those_of_the_published_list() -> None:
     published = [*range(1, 12), *range(13, 26), 27, 28, *range(31, 45), *range(46, 66), 67, 70, *range(72, 83)]
     assert list(COCO_IDS) == [*published, *range(84, 91)]
@@ -169,15 +161,6 @@ def test_an_exif_rotation_is_remarked(folder: Path) -> None:
     found = read(folder)
     assert (found.data.images[2].width, found.data.images[2].height) == (80, 40)
     assert "1 pictures, such as c.JPG, carry an EXIF rotation" in found.remarks[0]
-
-
-def test_pictures_named_by_numbers_keep_them(tmp_path: Path) -> None:
-    for name in ("images", "labels"):
-        (tmp_path / name).mkdir()
-    for name in ("000000000139.jpg", "000000000020.jpg"):
-        Image.new("RGB", (8, 8)).save(tmp_path / "images" / name)
-    (tmp_path / "labels" / "000000000139.txt").write_text("0 0.5 0.5 0.5 0.5\n")
-    assert [image.id for image in read(tmp_path).data.images] == [20, 139]
 
 
 @pytest.mark.parametrize(

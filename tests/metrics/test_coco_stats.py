@@ -231,16 +231,6 @@ def test_a_category_has_the_figures_of_an_evaluation_of_it_alone(evaluator: Coco
     assert [each.ap for each in result.categories[:-1]] != [None] * 3
 
 
-def test_a_category_at_an_iou_of_half_and_with_100_detections(evaluator: CocoEvaluator) -> None:
-    """An IoU of 0.52 counts at one threshold of ten; the 11th detection is one of 11."""
-    (cup, _) = evaluate_detections(ONE_CUP, [found((10, 10, 50, 26))], evaluator).categories
-    assert cup.ap == pytest.approx(0.1)
-    assert cup.ap50 == pytest.approx(1)
-    evaluated, detections, expected = AWKWARD["the 11th detection"]
-    (cup, _) = evaluate_detections(evaluated, detections, evaluator).categories
-    assert cup.ap == pytest.approx(expected["ap"])
-
-
 ALL_OF: dict[str, float] = {
     "ap": 1,
     "ap50": 1,

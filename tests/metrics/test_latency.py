@@ -11,12 +11,6 @@ def test_std_truncates_the_variance_and_the_root() -> None:
     assert (latency.avg_us, latency.std_us) == (2.5, 1)
 
 
-def test_std_of_large_values() -> None:
-    """Mean 2000, population variance 2 * 1000^2 / 3 = 666666.67 -> 666666, root 816.49 -> 816."""
-    latency = summarise_latency([1000, 2000, 3000])
-    assert latency.std_us == 816
-
-
 def test_equal_values_have_no_deviation() -> None:
     latency = summarise_latency([123456789] * 7)
     assert (latency.std_us, latency.min_us, latency.max_us, latency.sum_us) == (0, 123456789, 123456789, 864197523)
@@ -26,10 +20,6 @@ def test_first_last_and_percentiles() -> None:
     latency = summarise_latency([40, 10, 20, 30])
     assert (latency.first_us, latency.last_us, latency.count) == (40, 30, 4)
     assert (latency.p50_us, latency.p90_us) == (25.0, 37.0)
-
-
-def test_no_value() -> None:
-    assert summarise_latency([]).avg_us == 0.0
 
 
 def test_nanoseconds_are_in_the_percentiles_and_rounded_in_what_native_tools_print() -> None:

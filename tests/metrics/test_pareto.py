@@ -31,11 +31,3 @@ def test_it_is_what_the_definition_says(seed: int) -> None:
         values = [0.0, 1.0, 2.0, 3.0, -1.0, math.inf, -math.inf, NAN][: generator.randint(2, 8)]
         points = [(generator.choice(values), generator.choice(values)) for _ in range(generator.randint(0, 12))]
         assert pareto_front(points) == by_definition(points), points
-
-
-def test_a_point_without_a_number_is_never_on_it() -> None:
-    assert pareto_front([(NAN, 9.0), (0.0, NAN), (5.0, 0.0)]) == [False, False, True]
-
-
-def test_no_point() -> None:
-    assert pareto_front([]) == []

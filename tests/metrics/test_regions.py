@@ -52,11 +52,6 @@ def test_the_farthest_run() -> None:
     assert farthest_run([0.0], [0.0], [0], 0.0) is None
 
 
-def test_what_is_not_finite_on_either_side_counts_as_equal() -> None:
-    sums = region_sums(np.array([np.nan, 2.0]), np.array([1.0, np.inf]), (2,))
-    assert sums.channels[:, 0].tolist() == [0.0, 0.0]
-
-
 def test_too_few_elements_have_no_regions() -> None:
     one = region_sums(np.ones(1), np.ones(1), (1,))
     assert (len(one.channels), len(one.blocks)) == (0, 0)

@@ -13,11 +13,6 @@ def test_ties_keep_the_lower_class() -> None:
     assert best_classes(np.array([5, 7, 7, 5, 7], np.uint8), 4).tolist() == [1, 2, 4, 0]
 
 
-def test_int8_and_uint8_extremes_are_ordered_as_numbers() -> None:
-    assert best_classes(np.array([-128, 127, 0], np.int8), 3).tolist() == [1, 2, 0]
-    assert best_classes(np.array([0, 255, 128], np.uint8), 3).tolist() == [1, 2, 0]
-
-
 def test_nan_ranks_last_and_infinity_first() -> None:
     scores = np.array([np.nan, 1.0, np.inf, -np.inf], np.float32)
     assert best_classes(scores, 4).tolist() == [2, 1, 3, 0]
@@ -55,10 +50,6 @@ def test_accuracies_are_shares_of_the_examples() -> None:
     assert f"{accuracies[0]:g}" == "0.581633"
 
 
-def test_no_example_has_no_accuracy() -> None:
-    assert topk_of([], 10).accuracies == ()
-
-
 def test_counts_of_two_halves_give_the_accuracy_of_the_whole() -> None:
     ranks = [0, None, 1, 4, 0, 2, 1]
     halves = [TopKCounts(3), TopKCounts(3)]
@@ -66,3 +57,8 @@ def test_counts_of_two_halves_give_the_accuracy_of_the_whole() -> None:
         halves[number % 2].add(rank)
     halves[0].merge(halves[1])
     assert halves[0].result() == topk_of(ranks, 3)
+
+
+def test_int8_and_uint8_extremes_are_ordered_as_numbers() -> None:
+    assert best_classes(np.array([-128, 127, 0], np.int8), 3).tolist() == [1, 2, 0]
+    assert best_classes(np.array([0, 255, 128], np.uint8), 3).tolist() == [1, 2, 0]

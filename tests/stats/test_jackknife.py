@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from evaltools.stats.means import GROUPS, contributions, groups_of, mean_interval
+from evaltools.stats.means import GROUPS, contributions, groups_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -65,15 +65,3 @@ def test_groups_are_of_one_size_and_the_figure_is_asked_for_once_for_each() -> N
     assert sorted(asked) == sorted([2100, *(2100 - np.bincount(groups_of(2100)))])
     assert set(np.bincount(groups_of(2100))) == {10, 11}
     assert len(asked) == 1 + GROUPS
-
-
-@pytest.mark.once
-def test_intervals_of_groups_hold_the_truth_in_95_of_100_cases() -> None:
-    """Of exponential values the truth is 1 / 2. The standard error of the coverage is 1.1 % here."""
-    chance, trials, held = np.random.default_rng(8), 400, 0
-    for _ in range(trials):
-        mean, error = widths(contributions(ratio, list(chance.exponential(1.0, 2500))))
-        interval = mean_interval(mean, error * 50, 2500)
-        assert interval is not None
-        held += interval.low <= 0.5 <= interval.high
-    assert 0.925 <= held / trials <= 0.975

@@ -71,6 +71,7 @@ def test_a_median_allows_for_neighbours_and_for_processes() -> None:
 def test_as_many_examples_as_said_decide_in_80_of_100_cases() -> None:
     for question, rates, said, decided in planned(300):
         assert decided >= 0.75, (question, rates, said)
+        assert decided <= 0.9 or "drop" in question, (question, rates, said)
 
 
 @pytest.mark.once

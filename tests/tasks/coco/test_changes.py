@@ -98,11 +98,6 @@ def test_worse_needs_the_p_that_is_corrected() -> None:
     assert verdict([replace(change, p_value_holm=0.2) for change in changes]).kind == "not decided"
 
 
-def test_few_pictures_say_nothing() -> None:
-    few = [replace(figures(name, 0), pictures=49) for name in "ab"]
-    assert changes_of_figures(*few) == []
-
-
 def test_the_verdict_is_on_map() -> None:
     found = verdict(changes_of_figures(figures("a", 0), figures("b", 12)))
     assert (found.kind, found.metric, found.against) == ("worse", "ap", "a")
@@ -125,13 +120,6 @@ def test_a_comparison_without_an_interval_is_not_decided_and_says_why(
     (found,) = verdicts_on_map([BoxComparison("a", "b", pictures, BoxAgreement.nothing())], both, 0.005)["b"]
     assert (found.kind, found.metric, found.against) == ("not decided", "ap", "a")
     assert change_in_words(found).startswith(f"not decided: {said}")
-
-
-def test_identical_answers_to_few_pictures_say_so() -> None:
-    both = [replace(figures(name, 0), pictures=20) for name in "ab"]
-    compared = BoxComparison("a", "b", 20, BoxAgreement.nothing(), identical=20)
-    (found,) = verdicts_on_map([compared], both, 0.005)["b"]
-    assert change_in_words(found).startswith("identical: all 20 answers are bit for bit the reference's; at most 14 %")
 
 
 def test_draws_that_are_not_the_same_are_not_paired() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,6 @@ from evaltools.tasks.coco.task import (
 )
 from evaltools.tasks.shared.evaluation import evaluate
 from evaltools.tasks.shared.image_input import PictureFrame, load_picture
-from tests import tiny_models
 from tests.detection_set import DetectionSet, make_detection_set, pixels_of, save
 from tests.tasks.coco.fakes import (
     Finding,
@@ -123,38 +121,11 @@ def test_quantised_outputs_are_the_real_values_that_they_stand_for(tmp_path: Pat
     assert real.dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (tiny_models.classifier(), "is no detector: it has 1 input and 1 output (scores: float32[1,12])"),
-        (tiny_models.two_inputs(), "it has 2 inputs and 1 output"),
-        (detector(("boxes", "scores")), "it has 1 input and 2 outputs"),
-    ],
-)
-def test_other_models_are_no_detectors(tmp_path: Path, content: bytes, message: str) -> None:
-    (tmp_path / "model.tflite").write_bytes(content)
-    with pytest.raises(ModelError) as caught:
-        check_detector(read_model(tmp_path / "model.tflite"))
-    assert message in str(caught.value)
-    assert "boxes, classes, scores and their count (the count may be missing)" in str(caught.value)
-
-
 def test_the_native_tool_needs_four_outputs(tmp_path: Path) -> None:
     (tmp_path / "model.tflite").write_bytes(detector(TF2_ORDER[:2] + TF2_ORDER[3:]))
     check_detector(read_model(tmp_path / "model.tflite"))
     with pytest.raises(ModelError, match=r"boxes, classes, scores and their count\. A model"):
         check_detector(read_model(tmp_path / "model.tflite"), native=True)
-
-
-@pytest.mark.parametrize("ending", ["png", "rgb8"])
-def test_a_picture_becomes_the_input_and_its_size_is_kept(made: DetectionSet, ending: str) -> None:
-    save(made.images / f"x.{ending}", pixels_of({4: (1, 200)}, side=4))
-    model = read_model(made.model)
-    prepared = load_picture(made.images / f"x.{ending}", detector_input(model, CocoOptions(made.images)))
-    expected = np.full((8, 12, 3), -1, np.float32)
-    expected[4:, 4:8, 1] = (200 - 127.5) / 127.5
-    np.testing.assert_allclose(prepared.values[0], expected, atol=1e-6)
-    assert prepared.frame == PictureFrame(12, 8, None)
 
 
 @pytest.mark.parametrize(
@@ -176,13 +147,6 @@ def test_boxes_of_a_letterboxed_picture_are_mapped_back(
     found = read_objects(outputs, MAP, prepared.frame, 0.0)
     assert found.boxes[0].tolist() == pytest.approx([0, columns[0], 0.5, columns[1]])
     assert (found.width, found.height) == (40, 40)
-
-
-def test_raw_pictures_are_not_letterboxed(made: DetectionSet) -> None:
-    save(made.images / "x.rgb8", pixels_of({}, side=4))
-    options = CocoOptions(made.images, resize="letterbox")
-    prepared = load_picture(made.images / "x.rgb8", detector_input(read_model(made.model), options))
-    assert prepared.frame.placement is None
 
 
 def test_raw_pictures_give_the_figures_of_ordinary_ones(made: DetectionSet) -> None:
@@ -223,15 +187,6 @@ def test_the_facts_of_the_data_are_recorded(made: DetectionSet) -> None:
     assert figures_of(result, "test").detections == 18, "all scores are at least 0.4"
 
 
-def test_a_threshold_counts_everywhere(made: DetectionSet) -> None:
-    result = evaluated(made, {"keep_pictures": True}, score_threshold=0.65)
-    coco = detection_of(result)
-    assert coco.pictures is not None
-    assert [len(picture.detections["test"]) for picture in coco.pictures] == [3, 3, 3]
-    assert (figures_of(result, "test").detections, coco.comparisons[0].boxes.matched) == (9, 9)
-    assert [category.ap for category in figures_of(result, "test").evaluation.categories][1] == pytest.approx(51 / 101)  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize(
     ("offset", "warning"),
     [
@@ -245,17 +200,6 @@ def test_a_stated_offset_stays_and_a_better_one_is_recommended(made: DetectionSe
     result = evaluated(made, class_offset=offset)
     assert [entry.endswith(f"fits 12: {warning}") for entry in result.warnings[:1]] == [True] * bool(warning)
     assert mapping_used(result).source == ("detected" if offset == "auto" else "stated")
-
-
-def test_a_run_stops_where_the_category_of_a_class_cannot_be_told(made: DetectionSet) -> None:
-    document = made.document()
-    del document["annotations"][3:]
-    made.annotations.write_text(json.dumps(document))
-    with pytest.raises(
-        UsageError, match=r"of 3 detections .* class \+ 1 fits 3, (.|\n)*--class_offset=\+1, --class_off"
-    ):
-        evaluated(made)
-    assert mapping_used(evaluated(made, class_offset="0")).source == "stated"
 
 
 def test_unsure_detections_do_not_vote(made: DetectionSet) -> None:
@@ -334,13 +278,3 @@ def test_without_a_ground_truth_names_that_are_numbers_are_ids(
     assert pictures is not None
     assert [picture.image_id for picture in pictures] == ids
     assert [picture.example for picture in pictures] == sorted(path.name for path in made.images.iterdir())
-
-
-def test_an_evaluator_that_is_not_installed_is_missed_before_the_pass(
-    made: DetectionSet, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "faster_coco_eval", None)
-    observer = Silent()
-    with pytest.raises(UsageError, match=r"faster-coco-eval is not installed here .*pip install 'evaltools\[fast\]'"):
-        evaluate(prepare, asked(made, coco_evaluator="faster-coco-eval"), observer, sessions())
-    assert observer.described == []

@@ -25,7 +25,6 @@ from tests.tasks.coco.fakes import (
     everything,
     figures_of,
     mapping_used,
-    outputs_used,
     sessions,
 )
 from tests.tasks.observers import Silent
@@ -179,40 +178,3 @@ def test_a_picture_that_fails_on_one_configuration_is_missing_there_alone(made: 
     assert [list(entry.detections) for entry in pictures][:2] == [["reference", "test"], ["reference"]]
     opened = sessions(reference=Finding(not_the_second), test=Finding(everything))
     assert detection_of(evaluate(prepare, asked(made), Silent(), opened)).comparisons[0].boxes.matched == 24
-
-
-def test_an_interrupt_ends_the_pass_with_what_was_finished(made: DetectionSet) -> None:
-    def stopping_at(number: int) -> Finding:
-        calls = []
-
-        def answer(index: int) -> Sequence[Found]:
-            calls.append(index)
-            if index == number and calls.count(index) > (number == 0):
-                raise KeyboardInterrupt
-            return everything(index)
-
-        return Finding(answer)
-
-    request = asked(made, {"reference": None}, class_offset="1")
-    result = evaluate(prepare, request, Silent(), sessions(test=stopping_at(2)))
-    assert (result.complete, result.stopped, result.examples_done) == (False, "interrupted", 2)
-    evaluation = figures_of(result, "test").evaluation
-    assert evaluation is not None
-    assert [category.objects for category in evaluation.categories] == [4, 4, 0]
-
-    result = evaluate(prepare, request, Silent(), sessions(test=stopping_at(0)))
-    assert [(entry.status, entry.reason) for entry in result.configurations] == [
-        ("not measured", "no example was finished")
-    ]
-    assert (detection_of(result).figures, result.complete) == ([], False)
-
-
-def test_damaged_pictures_fail_alone(tmp_path: Path) -> None:
-    made = make_detection_set(tmp_path / "set", model=detector())
-    (made.images / "000011.png").write_bytes(b"")
-    result = evaluate(prepare, asked(made), Silent(), open_session)
-    assert [(entry.example, entry.configuration, entry.stage) for entry in result.failed] == [
-        ("000011.png", None, "input")
-    ]
-    assert figures_of(result, "test").detections == 24
-    assert outputs_used(result).source == "recognised by shapes and values"

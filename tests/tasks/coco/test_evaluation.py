@@ -182,21 +182,6 @@ def test_outputs_are_told_by_later_pictures_where_nothing_is_found_in_the_first_
         really(made, {"reference": None})
 
 
-@pytest.mark.parametrize("native", [False, True])
-def test_a_map_that_does_not_fit_is_refused_before_the_pass(made: DetectionSet, tmp_path: Path, native: bool) -> None:
-    """The native order is what ``native`` takes."""
-    other = with_model(made, tmp_path, detector())
-    options = (
-        {"native": True, "model_output_labels": made.labels}
-        if native
-        else {"output_map": "boxes=0,classes=1,scores=2,count=3"}
-    )
-    observer = Silent()
-    with pytest.raises(ModelError, match=r"cannot be boxes=0,classes=1,scores=2,count=3 .*0 \[1, 6\], 1 \[1, 6, 4\]"):
-        evaluate(prepare, asked(made, other, **options), observer, open_session)
-    assert observer.total == 0
-
-
 def test_detections_are_kept_on_request_with_sizes_ids_and_objects(made: DetectionSet) -> None:
     assert detection_of(really(made)).pictures is None
     pictures = detection_of(really(made, {"keep_pictures": True, "reference": None})).pictures

@@ -63,110 +63,100 @@ def findings(
     return findings_of(list(enumerate(objects * times)), known, mapping)
 
 
-def test_there_is_none_where_all_is_well() -> None:
-    assert findings(found(), times=12, known=truth()) == []
-    assert findings(found(), times=12) == []
-    assert findings() == []
+NOTHING = found([], [], [])
+TURNED = found([(0.1, 0.1, 0.3, 0.9), (0.6, 0.1, 1.0, 0.3)])
+"""Read as left, top, right, bottom both boxes of a picture lie on their objects."""
+HALF, ONE_CLASS, TWO_OF_ONE = (
+    found(scores=(0.5, 0.5)),
+    replace(truth(), categories=(Category(2, "b"),)),
+    found(classes=(1, 1)),
+)
+UPSIDE_DOWN, MIRRORED = (0.9, 0.1, 0.1, 0.3), (0.1, 0.9, 0.3, 0.6)
 
 
-def test_boxes_may_reach_a_little_beyond_the_picture() -> None:
-    assert findings(found([(-0.4, -0.1, 1.4, 1.1), (0.9, 0.9, 1.5, 1.5)])) == []
+@pytest.mark.parametrize(
+    ("objects", "options"),
+    [
+        ([], {}),
+        ([found()], {"times": 12, "known": truth()}),
+        ([found()], {"times": 12}),
+        ([found([(-0.4, -0.1, 1.4, 1.1), (0.9, 0.9, 1.5, 1.5)])], {}),
+        ([NOTHING, found()], {}),
+        ([found(scores=(0, 1))], {}),
+        ([HALF], {"times": 9}),
+        ([HALF, found(scores=(0.5, 0.25))], {"times": 9}),
+        ([TWO_OF_ONE], {"times": 9, "known": truth()}),
+        ([TWO_OF_ONE], {"times": 10}),
+        ([TWO_OF_ONE], {"times": 10, "known": ONE_CLASS}),
+        ([found(classes=(0, 7))], {"times": 3}),
+        ([TURNED], {"times": 4, "known": truth()}),
+        ([TURNED], {"times": 5}),
+        ([TURNED, found()], {"times": 6, "known": truth()}),
+        ([found([(*LEFT[:2], 0.9, 0.9)], [0], [0.5]), found(scores=(0.8, 0.1))], {"times": 6, "known": truth()}),
+    ],
+)
+def test_nothing_is_found_where_all_is_well_or_too_little_is_seen(
+    objects: list[FoundObjects], options: dict[str, Any]
+) -> None:
+    assert findings(*objects, **options) == []
 
 
-def test_a_picture_without_objects_is_no_finding_among_others() -> None:
-    assert findings(found([], [], []), found()) == []
-    assert findings(found([], [], []), times=3) == ["nothing was found in 3 pictures"]
+@pytest.mark.parametrize(
+    ("objects", "options", "expected"),
+    [
+        ([NOTHING], {"times": 3}, ["nothing was found in 3 pictures"]),
+        ([found(nonfinite=2), found(nonfinite=1)], {}, ["3 detections have a NaN"]),
+        (
+            [found([], [], [], nonfinite=4)],
+            {},
+            ["4 detections have a NaN", "nothing was found in 1 pictures"],
+        ),
+        (
+            [found(stated=11.0), found(stated=25.0), found(stated=10.0)],
+            {},
+            ["the count is larger than the outputs in 2 pictures (up to 25, with room for 10); it was cut"],
+        ),
+        ([found(stated=-1.0), found()], {}, ["the count is no whole number from 0 on in 1 pictures, such as -1"]),
+        ([found(stated=2.5), found()], {}, ["the count is no whole number from 0 on in 1 pictures, such as 2.5"]),
+        ([found(stated=np.nan), found()], {}, ["the count is no whole number from 0 on in 1 pictures, such as nan"]),
+        ([found(fractional=2), found(fractional=1)], {}, ["3 classes are no whole numbers"]),
+        ([found(scores=(-1.5, 3))], {}, ["scores go from -1.5 to 3, not 0..1"]),
+        ([HALF], {"times": 10}, ["all 20 detections have the same score, 0.5"]),
+        (
+            [found([(10, 20, 300, 200), (0.1, 0.1, 0.9, 0.9)])],
+            {},
+            [
+                "1 of 2 boxes reach more than half a picture beyond it (a side at 300",
+                "1 of 2 boxes lie outside the picture",
+            ],
+        ),
+        ([found([(0.9, 0.9, 1.51, 1.5), (-0.5, 0, 1, 1)])], {}, ["1 of 2 boxes reach more than half a picture"]),
+        ([found([UPSIDE_DOWN, MIRRORED])], {}, ["2 of 2 boxes end before they begin"]),
+        ([found([(1.2, 0.1, 1.1, 0.3), RIGHT])], {}, ["1 of 2 boxes end before they begin"]),
+        (
+            [found([(-0.3, 0.1, 0.0, 0.3), (0.1, 1.0, 0.2, 1.2)]), found()],
+            {},
+            ["2 of 4 boxes lie outside the picture"],
+        ),
+        ([TWO_OF_ONE], {"times": 10, "known": truth()}, ["all 20 detections are of class 1"]),
+        (
+            [TURNED],
+            {"times": 5, "known": truth()},
+            ["10 boxes lie on an object if read as left, top, right, bottom, 0 as they are"],
+        ),
+    ],
+)
+def test_each_sign_of_trouble_is_told(
+    objects: list[FoundObjects], options: dict[str, Any], expected: list[str]
+) -> None:
+    told = findings(*objects, **options)
+    assert [message[: len(start)] for message, start in zip(told, expected, strict=True)] == expected
 
 
-def test_nan_and_infinite_numbers_are_counted_even_if_nothing_else_was_found() -> None:
-    (three,) = findings(found(nonfinite=2), found(nonfinite=1))
-    assert three.startswith("3 detections have a NaN")
-    four, nothing = findings(found([], [], [], nonfinite=4))
-    assert four.startswith("4 detections have a NaN")
-    assert nothing == "nothing was found in 1 pictures"
-
-
-def test_a_count_beyond_the_outputs() -> None:
-    assert findings(found(stated=11.0), found(stated=25.0), found(stated=10.0)) == [
-        "the count is larger than the outputs in 2 pictures (up to 25, with room for 10); it was cut"
-    ]
-
-
-@pytest.mark.parametrize(("stated", "shown"), [(-1.0, "-1"), (2.5, "2.5"), (np.nan, "nan")])
-def test_a_count_that_is_none(stated: float, shown: str) -> None:
-    assert findings(found(stated=stated), found()) == [
-        f"the count is no whole number from 0 on in 1 pictures, such as {shown}"
-    ]
-
-
-def test_fractional_classes() -> None:
-    (message,) = findings(found(fractional=2), found(fractional=1))
-    assert message.startswith("3 classes are no whole numbers")
-
-
-def test_scores_that_are_no_shares() -> None:
-    (message,) = findings(found(scores=(-1.5, 3)))
-    assert message.startswith("scores go from -1.5 to 3, not 0..1")
-    assert findings(found(scores=(0, 1))) == []
-
-
-def test_equal_scores_everywhere() -> None:
-    same = "all 20 detections have the same score, 0.5"
-    assert findings(found(scores=(0.5, 0.5)), times=10) == [same]
-    assert findings(found(scores=(0.5, 0.5)), times=9) == []
-    assert findings(found(scores=(0.5, 0.5)), found(scores=(0.5, 0.25)), times=9) == []
-
-
-def test_boxes_in_pixels() -> None:
-    beyond, outside = findings(found([(10, 20, 300, 200), (0.1, 0.1, 0.9, 0.9)]))
-    assert beyond.startswith("1 of 2 boxes reach more than half a picture beyond it (a side at 300")
-    assert outside == "1 of 2 boxes lie outside the picture"
-    assert len(findings(found([(0.9, 0.9, 1.51, 1.5), (-0.5, 0, 1, 1)]))) == 1
-
-
-def test_boxes_that_end_before_they_begin() -> None:
-    upside_down, mirrored = (0.9, 0.1, 0.1, 0.3), (0.1, 0.9, 0.3, 0.6)
-    (both,) = findings(found([upside_down, mirrored]))
-    (one,) = findings(found([(1.2, 0.1, 1.1, 0.3), RIGHT]))
-    assert both.startswith("2 of 2 boxes end before they begin")
-    assert one.startswith("1 of 2 boxes end before they begin")
-
-
-def test_boxes_outside_the_picture() -> None:
-    above, beside = (-0.3, 0.1, 0.0, 0.3), (0.1, 1.0, 0.2, 1.2)
-    assert findings(found([above, beside]), found()) == ["2 of 4 boxes lie outside the picture"]
-
-
-def test_one_class_everywhere() -> None:
-    one = "all 20 detections are of class 1"
-    assert findings(found(classes=(1, 1)), times=10, known=truth()) == [one]
-    assert findings(found(classes=(1, 1)), times=9, known=truth()) == []
-    assert findings(found(classes=(1, 1)), times=10) == []
-    single = replace(truth(), categories=(Category(2, "b"),))
-    assert findings(found(classes=(1, 1)), times=10, known=single) == []
-
-
-def test_classes_that_the_ground_truth_does_not_know() -> None:
-    (message,) = findings(found(classes=(0, 7)), times=3, known=truth())
+@pytest.mark.parametrize(
+    ("mapping", "category"), [(PLUS_ONE, 8), (ClassMapping("dense", table=(1, 2)), -1)], ids=["+1", "dense"]
+)
+def test_classes_that_the_ground_truth_does_not_know(mapping: ClassMapping, category: int) -> None:
+    (message,) = findings(found(classes=(0, 7)), times=3, known=truth(), mapping=mapping)
     assert message.startswith("3 of 6 detections are of classes")
-    assert "such as class 7 (category 8)" in message
-    table = ClassMapping("dense", table=(1, 2))
-    (message,) = findings(found(classes=(0, 7)), known=truth(), mapping=table)
-    assert "such as class 7 (category -1)" in message
-    assert findings(found(classes=(0, 7)), times=3) == []
-
-
-def test_sides_in_another_order() -> None:
-    """Read as left, top, right, bottom both boxes of a picture lie on their objects."""
-    turned = found([(0.1, 0.1, 0.3, 0.9), (0.6, 0.1, 1.0, 0.3)])
-    (message,) = findings(turned, times=5, known=truth())
-    assert message.startswith("10 boxes lie on an object if read as left, top, right, bottom, 0 as they are")
-    assert findings(turned, times=4, known=truth()) == []
-    assert findings(turned, times=5) == []
-
-
-def test_sides_are_not_doubted_where_most_boxes_fit_as_they_are() -> None:
-    turned, straight = found([(0.1, 0.1, 0.3, 0.9), (0.6, 0.1, 1.0, 0.3)]), found()
-    assert findings(turned, straight, times=6, known=truth()) == []
-    square = found([(0.1, 0.1, 0.9, 0.9)], [0], [0.5])
-    assert findings(square, found(scores=(0.8, 0.1)), times=6, known=truth()) == []
+    assert f"such as class 7 (category {category})" in message

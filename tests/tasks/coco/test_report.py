@@ -19,13 +19,13 @@ from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.proto import message_class
 from evaltools.report.tables.evaluation import print_result
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.section import Lines, Table
+from evaltools.result.section import Gallery, Lines, Table
 from evaltools.task_kind import Detail
-from evaltools.tasks.coco.page import sections
+from evaltools.tasks.coco.page import Disagreement, disagreements, sections
 from evaltools.tasks.coco.report import coco_results, debug_lines
-from evaltools.tasks.coco.result import CategoryChange, ClassMappingUsed, OutputMap
+from evaltools.tasks.coco.result import CategoryChange, DetectedPicture, OutputMap
 from tests.results import with_part
-from tests.tasks.coco.results import MAPPING, RIGHT, detection_result, figures, picture, with_data, with_figures
+from tests.tasks.coco.results import LEFT, MAPPING, RIGHT, detection_result, figures, picture, with_data, with_figures
 
 LATENCIES = [
     "INFO: Num evaluation runs: 4",
@@ -68,12 +68,6 @@ def test_where_no_class_occurs_there_are_no_thresholds() -> None:
     empty = replace(figures("test"), native=NativeAveragePrecision((), 0.0, 0, 0))
     made = with_figures(detection_result("reference", "test"), figures("reference"), empty)
     assert native_lines(made) == [*LATENCIES, "INFO: Overall mAP: 0"]
-
-
-def test_several_configurations_are_headed_by_their_names() -> None:
-    lines = native_lines(detection_result("reference", "a", "b b"))
-    assert [number for number, line in enumerate(lines) if "Configuration" in line] == [0, 15]
-    assert [lines[0], lines[15]] == ["INFO: Configuration: a", "INFO: Configuration: b b"]
 
 
 def message_of(made: EvaluationResult) -> Any:
@@ -154,32 +148,6 @@ def test_detections_are_written_in_the_format_of_coco_results() -> None:
     assert json.loads(coco_results(replace(made.part, pictures=pictures), "test")) == []
 
 
-def test_the_table_holds_what_was_read_and_the_figures() -> None:
-    lines = printed(detection_result("reference", "test [fast]"))
-    assert lines[:3] == [
-        "4 pictures, 9 annotated objects of 3 categories, 2 crowd regions among them",
-        "outputs: boxes=1,classes=3,scores=0,count=2 (stated)",
-        MAPPING.describe(),
-    ]
-    assert all(fact in MAPPING.describe() for fact in ("on an object: 9", "class + 1: 8", "class as it is: 1"))
-    assert "class - 2 (default" in ClassMappingUsed("-2", "default", 7, {"+1": 3, "-2": 4}, None).describe()
-    assert "no confident detection" in ClassMappingUsed("0", "stated", 0, {"+1": 0}, None).describe()
-    assert lines[3].split() == (
-        ["%", "mAP", "AP50", "AP75", "small", "medium", "large", "AR@1", "AR@10", "AR@100", "native", "mAP"]
-    )
-    cells = ["12.35", "50.00", "25.00", "0.00", "100.00", "-", "40.00", "60.00", "70.00", "48.33"]
-    assert lines[4].split() == ["reference", *cells]
-    assert lines[5].split() == ["test", "[fast]", *cells]
-    assert lines[6] == ""
-    headings = " ".join(lines[7].split())
-    assert headings == "boxes matched p50 vs ref delegated lost new other class mean IoU score shift"
-    assert lines[8].split() == ["reference", "10", "2", "ms", "9/10"]
-    assert lines[9].split() == (
-        ["test", "[fast]", "10", "8", "2", "ms", "1.00x", "9/10", "1", "2", "3", "0.9500", "0.031,", "max", "0.062"]
-    )
-    assert lines[11].startswith("test [fast]: mAP not decided: +0.00 points; 4 pictures, 50 are the fewest")
-
-
 def test_how_outputs_were_read_is_one_line_where_much_shows_that_it_is_right() -> None:
     sure = replace(MAPPING, pairs=40, agreeing={"+1": 38, "0": 1})
     assert not sure.is_doubtful
@@ -224,11 +192,6 @@ def test_categories_that_changed_most_are_named() -> None:
     assert not [block for block in sections(without)[0].blocks if isinstance(block, Lines)]
 
 
-def test_tests_are_held_against_the_first_one_too() -> None:
-    lines = printed(detection_result("reference", "a", "b"))
-    assert "b against a: 8 boxes matched, 1 lost, 2 new, 3 of another class" in lines
-
-
 def test_without_a_reference_the_first_test_is_the_baseline() -> None:
     made = detection_result("first", "second")
     first = replace(made.configurations[0], role="test")
@@ -239,26 +202,72 @@ def test_without_a_reference_the_first_test_is_the_baseline() -> None:
     assert ["first", "10", "2", "ms", "9/10"] in [line.split() for line in printed(alone)]
 
 
-def test_what_was_not_measured_says_why() -> None:
-    made = detection_result("reference", "late", "gone")
-    late = replace(made.configurations[1], status="not measured", reason="no [example]", inference_latency=None)
-    gone = replace(late, name="gone", runtime=None, reason="no such delegate")
-    made = replace(
-        made,
-        configurations=[made.configurations[0], late, gone],
-        part=replace(made.part, figures=made.part.figures[:1], comparisons=[]),
-    )
-    lines = printed(made)
-    assert lines[-3:-1] == ["late: not measured: no [example]", "gone: not measured, as said above"]
-    assert [line.split()[1:] for line in lines if line.startswith(("late  ", "gone  "))] == [["-"] * 4] * 2
-    assert native_lines(made) == []
-    nothing = replace(made, configurations=[late])
-    assert printed(nothing) == ["", "late: not measured: no [example]"]
-
-
 def test_boxes_without_a_partner_have_no_mean() -> None:
     made = detection_result("reference", "test")
     comparison = made.part.comparisons[0]
     nothing = replace(comparison, boxes=replace(comparison.boxes, matched=0, sum_iou=0.0))
     made = replace(made, part=replace(made.part, comparisons=[nothing]))
     assert printed(made)[9].split()[7:] == ["1", "2", "3", "-", "-"]
+
+
+SAME = [Detection(1, 0.9, LEFT)]
+SHIFTED = [Detection(1, 0.8, LEFT)]
+OTHER_CLASS = [Detection(2, 0.9, LEFT)]
+TWO = [Detection(1, 0.9, LEFT), Detection(2, 0.8, RIGHT)]
+
+
+def worst(*pictures: DetectedPicture, names: tuple[str, ...] = ("r", "t")) -> list[Disagreement]:
+    coco = detection_result(*names, pictures=list(pictures)).part
+    return [found for comparison in coco.comparisons[:2] for found in disagreements(coco, comparison)]
+
+
+def named(rows: list[Disagreement]) -> list[tuple[str, str, int]]:
+    return [(row.picture.example, row.other, row.unequal) for row in rows]
+
+
+def test_the_worst_pictures_come_first_and_equal_ones_not_at_all() -> None:
+    rows = worst(
+        picture("shifted", r=SAME, t=SHIFTED),
+        picture("equal", r=SAME, t=SAME),
+        picture("lost", r=SAME, t=[]),
+        picture("new", r=SAME, t=TWO),
+        picture("class", r=SAME, t=OTHER_CLASS),
+        picture("two", r=[], t=TWO),
+    )
+    assert named(rows)[0] in [("class", "t", 2), ("two", "t", 2)]
+    assert sorted(named(rows)[:2]) == [("class", "t", 2), ("two", "t", 2)]
+    assert sorted(named(rows)[2:4]) == [("lost", "t", 1), ("new", "t", 1)]
+    assert named(rows)[4:] == [("shifted", "t", 0)]
+
+
+def test_pictures_with_the_same_boxes_are_sorted_by_how_far_they_moved() -> None:
+    less = [Detection(1, 0.85, LEFT)]
+    rows = worst(picture("a", r=SAME, t=less), picture("b", r=SAME, t=SHIFTED), picture("c", r=SAME, t=SAME))
+    assert named(rows) == [("b", "t", 0), ("a", "t", 0)]
+    assert [row.shift for row in rows] == [pytest.approx(0.1), pytest.approx(0.05)]
+
+
+def test_boxes_below_the_drawn_score_count_as_partners_only() -> None:
+    low = [Detection(1, 0.29, LEFT)]
+    assert named(worst(picture("x", r=low, t=[]))) == []
+    assert named(worst(picture("x", r=SAME, t=low))) == [("x", "t", 0)]
+    assert named(worst(picture("x", r=[Detection(1, 0.3, LEFT)], t=[]))) == [("x", "t", 1)]
+
+
+def test_pictures_count_that_both_finished() -> None:
+    rows = worst(picture("both", r=SAME, a=[], b=TWO), picture("half", r=[], a=TWO + TWO), names=("r", "a", "b"))
+    assert [(row.other, row.picture.example) for row in rows] == [("a", "half"), ("a", "both"), ("b", "both")]
+    assert worst(names=("r", "a", "b")) == []
+
+
+def test_a_page_has_no_good_boxes_and_says_how_many_pictures_are_left_out() -> None:
+    pictures = [picture(f"{number}", r=SAME, t=OTHER_CLASS) for number in range(18)]
+    changed = sections(detection_result("r", "t", pictures=pictures))[-1]
+    (gallery,) = changed.blocks
+    assert isinstance(gallery, Gallery)
+    assert len(gallery.pictures) == 16
+    assert gallery.below == "16 of 18 pictures shown; --record_examples=true keeps all in the JSON result"
+    assert [frame.tone for frame in gallery.pictures[0].frames] == ["bad", ""]
+    (new,) = sections(detection_result("r", "t", pictures=[picture("new", r=SAME, t=TWO)]))[-1].blocks
+    assert isinstance(new, Gallery)
+    assert (new.pictures[0].tone, new.below) == ("", "")

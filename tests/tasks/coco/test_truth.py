@@ -12,8 +12,7 @@ import pytest
 from PIL import Image
 
 from evaltools.datasets.yolo import COCO_IDS
-from evaltools.errors import DataError, UsageError
-from evaltools.proto import message_class
+from evaltools.errors import DataError
 from evaltools.tasks.coco.truth import EvaluatedPictures, Truth, dense_category_ids, load_pictures
 from tests.detection_set import DetectionSet, make_detection_set, native_truth, picture_name
 
@@ -143,14 +142,6 @@ def test_annotations_beyond_the_picture_are_dropped_for_native_alone(made: Detec
     assert known(from_json(made, num_images=1)).dropped_by_native == 1
 
 
-def test_crowd_regions_are_ordinary_objects_for_native_alone(made: DetectionSet) -> None:
-    change(made, lambda document: document["annotations"][0].update(iscrowd=1))
-    truth = known(from_json(made))
-    assert [entry.is_crowd for entry in truth.images[0].annotations] == [True, False, False, False]
-    assert len(truth.native[0].class_ids) == 4
-    assert not any(entry.is_crowd for entry in known(from_proto(made)).images[0].annotations)
-
-
 def test_file_names_may_have_folders(made: DetectionSet) -> None:
     change(made, lambda document: document["images"][0].update(file_name=f"val2017/{FIRST}"))
     assert names(from_json(made)) == [FIRST, SECOND, THIRD]
@@ -173,16 +164,6 @@ def test_a_damaged_picture_is_listed_and_fails_later(made: DetectionSet) -> None
         assert names(load(made)) == [FIRST, SECOND, THIRD]
 
 
-def test_without_a_ground_truth_every_picture_counts(made: DetectionSet) -> None:
-    pictures = load_pictures(made.images, None, None)
-    assert (names(pictures), pictures.truth, pictures.unlisted) == ([FIRST, SECOND, THIRD], None, ())
-
-
-def test_both_kinds_together_are_refused(made: DetectionSet) -> None:
-    with pytest.raises(UsageError, match="ground_truth_annotations and --ground_truth_proto exclude each other"):
-        load_pictures(made.images, made.annotations, made.proto)
-
-
 @pytest.mark.parametrize("load", [from_json, from_proto])
 def test_no_picture_in_common_is_refused(made: DetectionSet, load: Callable[[DetectionSet], EvaluatedPictures]) -> None:
     for path in made.images.iterdir():
@@ -201,22 +182,6 @@ def test_annotations_without_pictures_or_with_one_name_twice_are_refused(made: D
     change(made, lambda document: document["images"].clear())
     with pytest.raises(DataError, match="lists no pictures; there is nothing to evaluate"):
         from_json(made)
-
-
-def test_a_proto_that_names_a_picture_twice_is_refused(made: DetectionSet) -> None:
-    truth = message_class("ObjectDetectionGroundTruth").FromString(made.proto.read_bytes())
-    truth.detection_results[1].image_name = FIRST
-    made.proto.write_bytes(truth.SerializeToString())
-    with pytest.raises(DataError, match=f"names the picture '{FIRST}' twice"):
-        from_proto(made)
-
-
-def test_a_proto_without_numbers_gets_its_own(made: DetectionSet) -> None:
-    truth = message_class("ObjectDetectionGroundTruth").FromString(made.proto.read_bytes())
-    for entry in truth.detection_results:
-        entry.ClearField("image_id")
-    made.proto.write_bytes(truth.SerializeToString())
-    assert [image.id for image in known(from_proto(made)).images] == [1, 2, 3]
 
 
 def test_classes_counted_one_by_one_are_those_of_the_file_or_cocos_eighty(made: DetectionSet) -> None:

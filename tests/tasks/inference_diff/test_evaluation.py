@@ -80,19 +80,6 @@ def test_verdicts(tmp_path: Path, function: Function, verdict: str, reason: str)
     assert reason in words
 
 
-def test_the_figures_are_those_of_plain_arithmetic(tmp_path: Path) -> None:
-    request = asked(tmp_path, num_runs=2, save_outputs=tmp_path / "saved")
-    result = evaluate(prepare_diff, request, Silent(), Opener(test=lambda: lambda values: three_times(values) + 0.25))
-    found = comparison(result).outputs[0].difference
-    inputs = [np.load(tmp_path / "saved" / "inputs" / f"{run:05d}.npz")["arr_0"] for run in range(2)]
-    expected = np.concatenate([inputs[0] * 3, inputs[1] * 3]).astype(np.float64)
-    assert (found.runs, found.elements, found.different) == (2, 64, 64)
-    assert found.mean == pytest.approx(0.25, rel=1e-6)
-    assert found.relative_rms == pytest.approx(0.25 / np.sqrt(np.mean(expected**2)), rel=1e-6)
-    assert found.native is not None
-    assert found.native.avg_error == pytest.approx(0.25, rel=1e-6)
-
-
 def test_warm_up_runs_are_in_no_figure_but_the_first_run(tmp_path: Path) -> None:
     result = evaluate(prepare_diff, asked(tmp_path, num_runs=3, warmup_runs=2), Silent(), Opener())
     for entry in result.configurations:
@@ -188,13 +175,6 @@ def test_runs_that_fail_are_left_out_and_counted(tmp_path: Path) -> None:
     assert found.outputs[0].difference.runs == 4
     assert found.repeatability is not None
     assert (found.repeatability.runs, found.repeatability.identical) == (1, True)
-
-
-def test_too_many_failures_end_the_run_without_yardsticks(tmp_path: Path) -> None:
-    request = asked(tmp_path, max_failed_examples=1)
-    result = evaluate(prepare_diff, request, Silent(), Opener(test=failing_at(3, 4)))
-    assert (result.stopped, result.examples_done, result.complete) == ("too many failed examples", 3, False)
-    assert details(result).noise_floor == []
 
 
 def test_a_configuration_that_cannot_be_opened_does_not_stop_the_others(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from PIL import Image
 
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
-from evaltools.errors import DataError, UsageError
+from evaltools.errors import UsageError
 from evaltools.model import InputNormalization, ModelFile, TensorInfo, read_model
 from evaltools.model.metadata import ValueRange
 from evaltools.result.evaluation import EvaluationResult
@@ -264,11 +264,6 @@ def test_files_take_the_place_of_pictures(tmp_path: Path) -> None:
     assert planned(PICTURE, num_runs=None, files=(f"{tmp_path}/x.npy",)).kinds == ("files", "files")
 
 
-def test_a_folder_without_pictures_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="has no pictures"):
-        planned(PICTURE, kind="both", images=tmp_path)
-
-
 # ----- what becomes of kinds
 
 
@@ -282,12 +277,6 @@ def test_figures_of_noise_and_photos_stand_apart(tmp_path: Path) -> None:
     assert sum(part.elements for part in parts) == whole.elements
     assert sum(part.different for part in parts) == whole.different
     assert max(part.max or 0 for part in parts) == whole.max
-
-
-def test_one_kind_needs_no_figures_of_its_own(tmp_path: Path) -> None:
-    content = sample.model_file("int8").read_bytes()
-    result = compared(tmp_path, content, inputs=InputOptions(num_runs=3, kind="photos"))
-    assert result.part.comparisons[0].by_kind == []
 
 
 def test_saved_inputs_keep_their_kinds(tmp_path: Path) -> None:

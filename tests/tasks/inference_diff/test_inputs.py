@@ -73,12 +73,6 @@ def test_complex_numbers_have_two_parts_each() -> None:
     ]
 
 
-def test_truths_and_words() -> None:
-    assert set(drawn(tensor(dtype="bool"))[0]) == {True, False}
-    words = plan(tensor(dtype="string", shape=(2, 3)))
-    assert (words.source.inputs(0)[0].shape, words.described) == ((2, 3), ("random words",))
-
-
 @pytest.mark.parametrize(
     ("info", "words"),
     [
@@ -152,15 +146,3 @@ def test_unnamed_inputs_are_told_by_their_position(tmp_path: Path) -> None:
     assert plan(*swapped, files=(f"1={tmp_path}/x.npy",)).described == ("Gaussian in -1..1", "files, 1 example")
     with pytest.raises(DataError, match="is no input. Inputs: '0' float32"):
         plan(*swapped, files=(f"2={tmp_path}/x.npy",))
-
-
-def test_without_a_number_there_are_50_runs() -> None:
-    assert len(plan(tensor()).example_ids) == 50
-    assert plan(tensor(), num_runs=2).example_ids == ("run 0", "run 1")
-
-
-def test_remembered_runs_may_be_asked_for_again() -> None:
-    source = plan_inputs(model(tensor()), [tensor()], InputOptions(), lambda _total: {0, 2}).source
-    runs = [source.inputs(run)[0].tolist() for run in range(3)]
-    assert [source.inputs(run)[0].tolist() for run in (2, 0)] == [runs[2], runs[0]]
-    assert runs[0] != runs[1] != runs[2]

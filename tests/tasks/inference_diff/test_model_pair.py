@@ -9,13 +9,22 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from evaltools.errors import ModelError
+from evaltools.configuration import Configuration
+from evaltools.datasets.sample import model_file
+from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model import ModelFile, TensorInfo
+from evaltools.runtime import open_session
 from evaltools.runtime.session import Array
+from evaltools.tasks.inference_diff.evaluation import prepare_diff
+from evaltools.tasks.inference_diff.inputs import InputOptions
 from evaltools.tasks.inference_diff.model_pair import ModelPair, convert, pair_models
+from evaltools.tasks.inference_diff.request import DiffRequest, prepare
+from evaltools.tasks.inference_diff.result import DiffComparison
+from evaltools.tasks.shared.evaluation import evaluate
 from tests import tiny_models
 from tests.interpreters import RUNTIMES, make_interpreter, run
 from tests.runtime.fake import FakeSession
+from tests.tasks.observers import Silent
 
 
 def tensor(name: str, shape: tuple[int, ...] = (1, 4), dtype: str = "float32", **facts: object) -> TensorInfo:
@@ -59,11 +68,6 @@ def test_tensors_match_by_name_and_then_by_order(
 def test_names_in_signatures_match_names_of_tensors() -> None:
     own = [tensor("serving_a:0", signature_name="a"), tensor("b")]
     assert pair(own, [tensor("serving_b:0", signature_name="b"), tensor("a")]).input_order == (1, 0)
-
-
-def test_the_reference_outputs_come_in_the_order_of_the_test_model() -> None:
-    found = pair_models(model("test", (), named("a", "b")), model("ref", (), named("b", "a")))
-    assert [output.name for output in found.reference_outputs] == ["a", "b"]
 
 
 def test_sizes_of_1_may_differ_and_others_may_not() -> None:
@@ -156,21 +160,10 @@ def test_the_reference_gets_its_inputs_and_gives_outputs_in_the_order_of_the_tes
     assert got == [["float32", [[0.5, 1, 1.5, 2]]], ["float32", [5, 6]]]
 
 
-def test_a_test_session_that_needs_nothing_is_left_alone() -> None:
-    session = FakeSession(lambda inputs: ())
-    assert pair(named("a"), named("a")).test_session(session) is session
-
-
 def test_outputs_of_another_size_than_stated_are_handed_on() -> None:
     found = pair_models(model("test", (), named("a")), model("ref", (), named("a")))
     adapted = found.reference_session(FakeSession(lambda inputs: (np.zeros(7),)))
     assert adapted.run([]).outputs[0].shape == (7,)
-
-
-def test_closing_reaches_the_session() -> None:
-    session = FakeSession(lambda inputs: ())
-    pair(named("a"), named("a")).reference_session(session).close()
-    assert session.closed
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
@@ -183,3 +176,84 @@ def test_real_numbers_are_those_of_the_runtime(runtime: str) -> None:
     quantization = tiny_models.INPUT_QUANTIZATION["int8"]
     given = tensor("input", shape, "int8", scale=quantization.scale, zero_point=quantization.zero_point)
     assert run(whole, [image]).tolist() == run(real, [convert(image, given, tensor("input", shape))]).tolist()
+
+
+CPU = Configuration("test", kernels="builtin")
+REFERENCE = Configuration("reference", kernels="builtin")
+
+
+def compared(request: DiffRequest) -> tuple[str, DiffComparison]:
+    """The kind of the verdict on the test, and its comparison."""
+    result = evaluate(prepare_diff, request, Silent(), open_session)
+    (verdict,) = result.configurations[-1].verdicts
+    return verdict.kind, result.part.comparisons[0]
+
+
+def of_two_configurations(model: str, num_runs: int, **changes: object) -> DiffRequest:
+    inputs = InputOptions(num_runs=num_runs)
+    request = DiffRequest(model_file=model_file(model), reference=REFERENCE, tests=(CPU,), inputs=inputs)
+    return replace(request, **changes)
+
+
+def quantised_against_float(**changes: object) -> DiffRequest:
+    return of_two_configurations("int8", num_runs=12, **changes)
+
+
+def test_a_quantised_model_is_held_against_its_float_model_in_real_units() -> None:
+    kind, found = compared(quantised_against_float(reference_model_file=model_file("float32")))
+    assert kind == "int8"
+    assert found.outputs[0].difference.kind == "real"
+    assert found.outputs[0].difference.max is not None
+    assert found.outputs[0].difference.max < 0.5
+
+
+def test_saved_outputs_of_the_float_model_give_the_same_as_the_float_model_itself(tmp_path: Path) -> None:
+    """The quantised model's inputs are the rounded ones here, the float model's there; the outputs are as far apart."""
+    saving = of_two_configurations("float32", num_runs=12, yardstick_runs=0)
+    evaluate(prepare_diff, replace(saving, save_outputs=tmp_path / "saved"), Silent(), open_session)
+    loading = quantised_against_float(
+        reference=None,
+        inputs=InputOptions(),
+        load_reference=tmp_path / "saved",
+        allow_model_mismatch=True,
+        yardstick_runs=0,
+    )
+    found = compared(loading)[1].outputs[0].difference
+    both = quantised_against_float(reference_model_file=model_file("float32"), yardstick_runs=0)
+    direct = compared(both)[1].outputs[0].difference
+    assert found.relative_rms is not None
+    assert direct.relative_rms is not None
+    assert found.relative_rms == pytest.approx(direct.relative_rms, rel=1.0)
+    assert found.relative_rms < 0.3
+
+
+def test_more_runs_than_were_saved_are_refused(tmp_path: Path) -> None:
+    saving = of_two_configurations("float32", num_runs=2, yardstick_runs=0)
+    evaluate(prepare_diff, replace(saving, save_outputs=tmp_path / "saved"), Silent(), open_session)
+    loading = replace(saving, reference=None, load_reference=tmp_path / "saved")
+    with pytest.raises(UsageError, match="--num_runs=3: .* has 2 runs; use no more"):
+        prepare(replace(loading, inputs=InputOptions(num_runs=3)))
+    assert [example.id for example in prepare(loading).task.examples] == ["run 0", "run 1"]
+
+
+def test_a_signature_holds_for_the_reference_model_and_for_saved_outputs(tmp_path: Path) -> None:
+    path = tmp_path / "two.tflite"
+    path.write_bytes(tiny_models.two_signatures())
+    request = DiffRequest(
+        model_file=path,
+        reference=REFERENCE,
+        tests=(CPU,),
+        inputs=InputOptions(num_runs=2),
+        reference_model_file=path,
+        yardstick_runs=0,
+    )
+    for signature in prepare(request).model.signatures:
+        assert compared(replace(request, signature=signature))[0] == "equivalent"
+    first, second = prepare(request).model.signatures
+    saving = replace(request, reference_model_file=None, signature=first, save_outputs=tmp_path / "saved")
+    evaluate(prepare_diff, saving, Silent(), open_session)
+    loading = DiffRequest(
+        model_file=path, reference=None, tests=(CPU,), signature=second, load_reference=tmp_path / "saved"
+    )
+    with pytest.raises(DataError, match=f"was saved with --signature='{first}', here it is '{second}'"):
+        prepare(loading)

@@ -79,17 +79,6 @@ def test_a_saved_reference_stands_in_for_one_that_runs(tmp_path: Path) -> None:
     assert result.part.inputs[0].source == f"loaded from {tmp_path / 'saved'}"
 
 
-@pytest.mark.once
-def test_saved_outputs_of_a_real_runtime_are_equal_when_loaded(tmp_path: Path) -> None:
-    evaluate(prepare_diff, asked(tmp_path, save_outputs=tmp_path / "saved", yardstick_runs=0), Silent(), open_session)
-    request = loading(tmp_path, tests=(Configuration("test", kernels="builtin"),), inputs=InputOptions(num_runs=3))
-    result = evaluate(prepare_diff, request, Silent(), open_session)
-    found = result.part.comparisons[0]
-    assert (verdict_of(result).kind, found.outputs[0].difference.runs) == ("equivalent", 3)
-    assert found.outputs[0].difference.identical
-    assert len(result.part.noise_floor) >= 5
-
-
 def test_a_saved_file_that_was_changed_fails_its_run(tmp_path: Path) -> None:
     np.savez(saved(tmp_path) / "inputs" / "00002.npz", np.zeros((1, 4, 4, 2), np.float32))
     result = evaluate(prepare_diff, loading(tmp_path), Silent(), Opener())
@@ -208,13 +197,6 @@ def test_ctrl_c_during_the_second_look_keeps_what_was_measured(tmp_path: Path) -
     assert (result.stopped, result.complete, result.examples_done) == ("interrupted", False, 5)
     assert verdict_of(result).kind == "equivalent"
     assert [variant.name for variant in result.part.noise_floor] == ["plain C++ kernels"]
-
-
-def test_without_yardsticks_nothing_is_run_again(tmp_path: Path) -> None:
-    opener = Opener()
-    details = evaluate(prepare_diff, replace(asked(tmp_path), yardstick_runs=0), Silent(), opener).part
-    assert len(opener.opened) == 2
-    assert (details.noise_floor, details.precisions, details.comparisons[0].repeatability) == ([], [], None)
 
 
 HUGE = 1 << 40

@@ -142,17 +142,6 @@ def test_native_lines_keep_the_numbers_of_outputs_and_print_what_is_no_number() 
     ]
 
 
-def test_several_configurations_are_headed_and_those_not_measured_left_out() -> None:
-    made = result(comparison("a", judged()), comparison("gone"), comparison("b", judged()))
-    missing = [
-        replace(entry, status="not measured", reason="x", inference_latency=None) if entry.name == "gone" else entry
-        for entry in made.configurations
-    ]
-    lines = native_lines(replace(made, configurations=missing))
-    assert [line for line in lines if "Configuration" in line] == ["INFO: Configuration: a", "INFO: Configuration: b"]
-    assert len(lines) == 10
-
-
 def test_a_loaded_reference_has_no_times() -> None:
     made = result(comparison("test", judged()))
     loaded = replace(made.configurations[0], inference_latency=None, delegation=None, finished_examples=0)
@@ -254,12 +243,6 @@ def test_latencies_and_the_verdict_with_broken_limits() -> None:
     ]
 
 
-def test_what_could_not_be_run_again_says_why() -> None:
-    repeated = Repeatability(0, None, None, "gone [away]")
-    lines = printed(result(comparison("test", judged(), repeatability=repeated)))
-    assert "test: could not be run a second time: gone [away]" in lines
-
-
 def test_boxes_stand_in_for_their_outputs() -> None:
     boxes = BoxAgreement(matched=4, lost=2, new=1, class_changes=3, sum_iou=3.0, moved=0.4, score_shift=0.0123)
     floor = [
@@ -275,15 +258,6 @@ def test_boxes_stand_in_for_their_outputs() -> None:
         "boxes, noise floor, XNNPACK: 0 matched (mean IoU -, score shift at most 0), 0 lost, 0 new, 0 of another class",
     ]
     assert not any("tolerance" in line or "broken" in line for line in lines)
-
-
-def test_what_was_not_measured_has_a_verdict_and_no_row() -> None:
-    made = result(comparison("gone"))
-    verdict = Verdict("not measured", "outputs", "reference", reasons=[Reason.of_text("no GPU here")])
-    missing = replace(made.configurations[1], verdicts=[verdict])
-    lines = printed(replace(made, configurations=[made.configurations[0], missing]))
-    assert lines[-1] == "gone: not measured: no GPU here"
-    assert not any("rel RMS" in line for line in lines)
 
 
 def test_an_output_that_no_number_compares_is_not_drawn_as_identical() -> None:

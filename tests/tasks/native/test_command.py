@@ -96,15 +96,6 @@ def test_kernels_and_delegates_in_their_order(text: str, words: list[str]) -> No
     assert words_of(text) == ["--num_interpreter_threads=1", *words]
 
 
-def test_the_kernels_of_the_command_are_those_of_the_configuration() -> None:
-    """Native rule: without --use_xnnpack=false the runtime adds XNNPACK."""
-    for kernels in ("", "kernels=default ", "kernels=builtin "):
-        for xnnpack in ("", "use_xnnpack=true", "use_xnnpack=false"):
-            text = kernels + xnnpack
-            without = "--use_xnnpack=false" in words_of(text)
-            assert configured(text).kernel_set == ("builtin" if without else "default"), text
-
-
 def test_files_get_the_paths_that_they_have_on_the_device() -> None:
     text = "external_delegate_path=lib/x.so external_delegate_options='a:1;b:\"two\"' delegate_serialize_dir=/x"
     with pytest.raises(UsageError, match="no effect"):

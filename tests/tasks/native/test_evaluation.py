@@ -13,7 +13,6 @@ from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.native.logs.run import NativeRun
 from evaltools.tasks.native.evaluation import assemble_native
 from evaltools.tasks.native.inputs import ImagenetInputs, prepare_imagenet
-from evaltools.tasks.native.outcome import NativeBinary
 from tests.device.native_stand_in import GPU_WARNINGS
 from tests.tasks.native.runs import (
     BINARY,
@@ -25,7 +24,6 @@ from tests.tasks.native.runs import (
     classified_run,
     entry_of,
     printed,
-    run_stand_in,
     stand_ins,
     through_every_rendering,
 )
@@ -212,15 +210,6 @@ def test_runs_without_a_test_or_of_two_references_are_refused(imagenet: Imagenet
         assembled(imagenet, part_of(0, 2), part_of(0, 2))
 
 
-def test_several_devices_have_a_configuration_each(imagenet: ImagenetInputs) -> None:
-    runs = [classified_run(RANKS, TIMES, place=place) for place in ("pixel", "board")]
-    result = assembled(imagenet, *runs)
-    assert [(entry.name, entry.place) for entry in result.configurations] == [
-        ("test@pixel", "pixel"),
-        ("test@board", "board"),
-    ]
-
-
 def test_of_several_devices_only_the_first_has_the_reference(imagenet: ImagenetInputs, tmp_path: Path) -> None:
     runs = [
         classified_run(RANKS, TIMES, configuration, place=place)
@@ -266,19 +255,3 @@ def test_imagenet_from_the_program_to_the_tables(tmp_path: Path) -> None:
     assert [line for line in native_lines(result) if "Top" in line] == [
         line for line in test.log.splitlines() if "Top" in line
     ]
-
-
-@pytest.mark.once
-def test_imagenet_in_parts_from_the_program(tmp_path: Path) -> None:
-    inputs = prepare_imagenet(imagenet_options(num_images=30))
-    whole = run_stand_in(tmp_path / "whole", inputs, PLAIN)
-    parts = [
-        replace(run_stand_in(tmp_path / str(part), inputs, PLAIN, inputs.part(part, 2)), part=part, parts=2)
-        for part in range(2)
-    ]
-    merged, expected = assembled(inputs, *parts), assembled(inputs, whole)
-    assert merged.part.classified == expected.part.classified
-
-
-def test_the_binary_is_told_by_its_content() -> None:
-    assert NativeBinary("run_eval", "0123456789abcdef").version == "sha256 0123456789ab"

@@ -14,7 +14,6 @@ from evaltools.tasks.native.figures import (
     NOTHING_TIMED,
     as_latency,
     merge_classifiers,
-    merge_latencies,
     whole_counts,
 )
 from tests.results import topk_of
@@ -56,18 +55,6 @@ def test_parts_give_what_one_run_over_all_pictures_gives(seed: int) -> None:
         getattr(whole.inference, name) for name in ("count", "last_us", "min_us", "max_us", "sum_us", "avg_us")
     ]
     assert merged.preprocessing == whole.preprocessing
-
-
-def test_the_standard_deviation_can_be_1_less_and_of_one_part_is_its_own() -> None:
-    first, second = [0, 3], [0, 3]
-    assert summarise_latency(first).std_us == 1
-    assert merge_latencies([summed_up(first), summed_up(second)]).std_us == 1
-    assert summarise_latency([*first, 9]).std_us == 3
-    assert merge_latencies([summed_up(first), summed_up([9])]).std_us == 3
-    assert summarise_latency([0, 3, 6, 6, 6]).std_us == 2
-    assert merge_latencies([summed_up([0, 3, 6]), summed_up([6, 6])]).std_us in (1, 2)
-    assert merge_latencies([summed_up([0, 3]), NOTHING_TIMED]) == summed_up([0, 3])
-    assert merge_latencies([]) == NOTHING_TIMED
 
 
 @pytest.mark.parametrize("runs", [1, 3, 7, 200, 4999, 50_000, 1_281_167])

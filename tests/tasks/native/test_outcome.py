@@ -64,16 +64,6 @@ def test_a_reason_names_part_and_device(inputs: ImagenetInputs) -> None:
         assert found.described.reason == reason
 
 
-@pytest.mark.parametrize("prefix", ["WARN: ", ""])
-def test_a_tool_that_ignored_a_flag_is_not_measured(inputs: ImagenetInputs, prefix: str) -> None:
-    run = replace(run_of(""), log=f"{prefix}Unconsumed cmdline flags: --use_xnnpack=false\n", parts=1, serial="")
-    (found,) = outcomes_of(inputs, [run], NativeBinary("run_eval", "0" * 64), allow_fallback=False)
-    assert found.described.reason == (
-        'the native tool warned "Unconsumed cmdline flags: --use_xnnpack=false", and went on without; take a binary '
-        "that has these flags"
-    )
-
-
 def test_devices_differ_in_what_ran_of_the_delegates_that_were_asked_for(inputs: ImagenetInputs) -> None:
     fell_back = run_of("use_nnapi=true")
     took = run_of("use_nnapi=true", NNAPI_TOOK)
