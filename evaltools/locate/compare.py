@@ -12,11 +12,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.errors import ConfigurationUnavailable, InferenceError
-from evaltools.locate.by_name.match import sizes
+from evaltools.locate.by_name.match import fit
 from evaltools.locate.by_name.side import FLOAT_ROUNDOFF, OtherModel, Side, rounding_of
 from evaltools.locate.parts.bench import Bench, GivenUp
 from evaltools.locate.parts.difference import difference
-from evaltools.locate.parts.part import Outcome, Part, TensorRuns
+from evaltools.locate.parts.part import Part, TensorRuns
 from evaltools.locate.request import LocateRequest
 from evaltools.locate.search.judge import FP32, errors, least_limit
 from evaltools.model.contents import Graph, read_contents
@@ -46,8 +46,10 @@ def compare(request: LocateRequest, side: Side, bench: Bench, other_bench: Calla
     ``bench`` runs the tested model; ``other_bench`` makes one for another model, whose tensors lie in a folder.
     """
     folder = bench.folder / _FOLDER
+    drawn = request.drawn()
+    own = [side.own(values) for values in drawn] if isinstance(side, OtherModel) else drawn
     try:
-        bench.capture(_own_inputs(request, side), request.parts.graph_inputs)
+        bench.capture(own, request.parts.graph_inputs)
     except (ConfigurationUnavailable, InferenceError) as error:
         return Comparison((), Verdict("not decided", (), f"the CPU cannot run the model: {error}"))
     if isinstance(side, OtherModel):
@@ -56,11 +58,6 @@ def compare(request: LocateRequest, side: Side, bench: Bench, other_bench: Calla
         except (ConfigurationUnavailable, InferenceError) as error:
             return Comparison((), Verdict("not decided", (), f"the CPU cannot run the other model: {error}"))
     return _Comparing(request, side, bench, folder).run()
-
-
-def _own_inputs(request: LocateRequest, side: Side) -> list[tuple[Array, ...]]:
-    drawn = request.drawn()
-    return [side.own(values) for values in drawn] if isinstance(side, OtherModel) else drawn
 
 
 def _capture_other(request: LocateRequest, side: OtherModel, bench: Bench) -> None:
@@ -91,7 +88,9 @@ class _Comparing:
         except GivenUp as error:
             return Comparison((), Verdict("not decided", (), str(error)), stopped=str(error))
         if not outcome.ran:
-            return Comparison((), Verdict("not decided", (), _why_not(outcome)))
+            why = outcome.refused or outcome.died or outcome.resists
+            reason = f"the model cannot be run with all its tensors: {why}"
+            return Comparison((), Verdict("not decided", (), reason))
         compared = _Compared(
             runs={runs.tensor: runs for runs in outcome.outputs},
             inputs=self._input_errors(),
@@ -101,7 +100,9 @@ class _Comparing:
         found = tuple(_operator(place, compared, model) for place in self._request.places)
         total = sum(operator.status != "computes from constants" for operator in found)
         renumbered = len(self._side.renumbered & set(compared.runs))
-        return Comparison(found, _verdict(found, total, renumbered), self._warnings(outcome))
+        changes = not outcome.is_evidence or self._bench.changes_outputs
+        warnings = ("looking at its tensors changes what the model gives on the CPU",) if changes else ()
+        return Comparison(found, _verdict(found, total, renumbered), warnings)
 
     def _wanted(self) -> set[int]:
         """The tensors with a partner that are looked at: what the operators make, and what comes before it."""
@@ -125,7 +126,7 @@ class _Comparing:
         for run in range(self._request.num_inputs):
             shape = self._own(run, tensor).shape
             values = self._side.values(self._folder, run, tensor)
-            if sizes(values.shape) != sizes(shape):
+            if not fit(values.shape, shape):
                 self._missing[tensor] = f"the tensor of that name has the shape {list(values.shape)} there"
                 return 0.0
             place = self._bench.folder / _AGAINST / str(run) / f"{tensor}.npy"
@@ -162,14 +163,6 @@ class _Comparing:
                 if error.reference_rms:
                     found[tensor] = max(found[tensor], error.error_rms / error.reference_rms)
         return found
-
-    def _warnings(self, outcome: Outcome) -> tuple[str, ...]:
-        changes = not outcome.is_evidence or self._bench.changes_outputs
-        return ("looking at its tensors changes what the model gives on the CPU",) if changes else ()
-
-
-def _why_not(outcome: Outcome) -> str:
-    return f"the model cannot be run with all its tensors: {outcome.refused or outcome.died or outcome.resists}"
 
 
 class _Compared(Struct, frozen=True):
@@ -229,35 +222,23 @@ def _verdict(found: Iterable[Operator], total: int, renumbered: int) -> Verdict:
     ``total`` is the number of tensors that operators compute, ``renumbered`` that of those matched without the number
     at their end.
     """
-    compared = [operator for operator in found if operator.accumulated is not None]
+    compared = [(operator, operator.accumulated) for operator in found if operator.accumulated is not None]
     text = f"{len(compared)} of {total} operators have a tensor of the same name there"
     if renumbered:
         text += f" ({renumbered} of them but for the number at its end)"
-    return Verdict("compared by name", (), "; ".join([text, *_first_not_finite(compared), _growth(compared)]))
-
-
-def _first_not_finite(compared: list[Operator]) -> list[str]:
-    for operator in compared:
-        assert operator.accumulated is not None
-        if operator.accumulated.first_not_finite is not None:
-            return [f"the first with NaN or infinity is {_named(operator)}"]
-    return []
-
-
-def _growth(compared: list[Operator]) -> str:
-    grown = [operator for operator in compared if (operator.gain or 0.0) >= _GROWS and _relative(operator) >= _SMALLEST]
-    grown.sort(key=lambda operator: -(operator.gain or 0.0))
-    if not grown:
-        return "the error grows much at none of them"
-    listed = (
-        f"{_named(operator)} ({operator.gain:.2g} times, to {100 * _relative(operator):.2g} % of its values)"
-        for operator in grown[:_MOST_NAMED]
+    strange = [operator for operator, error in compared if error.first_not_finite is not None]
+    first = [f"the first with NaN or infinity is {_named(operator)}" for operator in strange[:1]]
+    grown = sorted(
+        (-operator.gain, operator.index, _named(operator), error.relative)
+        for operator, error in compared
+        if operator.gain is not None and operator.gain >= _GROWS and error.relative >= _SMALLEST
     )
-    return "the error grows most at " + ", ".join(listed)
-
-
-def _relative(operator: Operator) -> float:
-    return operator.accumulated.relative if operator.accumulated is not None else 0.0
+    listed = ", ".join(
+        f"{name} ({-gain:.2g} times, to {100 * relative:.2g} % of its values)"
+        for gain, _, name, relative in grown[:_MOST_NAMED]
+    )
+    growth = f"the error grows most at {listed}" if grown else "the error grows much at none of them"
+    return Verdict("compared by name", (), "; ".join([text, *first, growth]))
 
 
 def _named(operator: Operator) -> str:

@@ -60,17 +60,14 @@ def test_kernel_sets_and_what_xnnpack_takes(classifier: ModelFile, runtime: str)
         assert session.delegation.delegates == ()
 
 
-def test_run_gives_copies_of_the_outputs(additions: ModelFile, runtime: str) -> None:
+def test_run_gives_copies_of_the_outputs_and_refuses_a_wrong_input(additions: ModelFile, runtime: str) -> None:
     session = opened(additions, runtime)
     ones = np.ones(session.inputs[0].shape, np.float32)
     first = session.run([ones])
     second = session.run([ones * 2])
     assert np.array_equal(first.outputs[0].astype(np.float32) * 2, second.outputs[0])
-
-
-def test_a_wrong_input_is_an_inference_error(additions: ModelFile, runtime: str) -> None:
     with pytest.raises(InferenceError, match=r"Dimension mismatch|Cannot set tensor"):
-        opened(additions, runtime).run([np.ones((1, 2), np.float32)])
+        session.run([np.ones((1, 2), np.float32)])
 
 
 def test_the_example_delegate_takes_its_operators_and_xnnpack_the_rest(
@@ -110,15 +107,23 @@ def test_several_external_delegates_take_their_operators_in_order(
     assert not np.array_equal(session.run([picture]).outputs[0], alone)
 
 
-@pytest.mark.parametrize("fails", ["create", "prepare"])
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("fail:create", "refused to be created"),
+        ("colour:red", "refused to be created: .*colour"),
+        ("fail:prepare", "cannot load the model with"),
+    ],
+)
 @pytest.mark.parametrize(("number", "name"), [(0, "EXTERNAL"), (1, "EXTERNAL#2")])
-def test_of_several_external_delegates_from_one_library_the_one_that_fails_is_named(
-    classifier: ModelFile, runtime: str, rounding_delegate: Path, number: int, name: str, fails: str
+def test_a_delegate_that_fails_is_named_with_its_own_words(
+    classifier: ModelFile, runtime: str, rounding_delegate: Path, number: int, name: str, options: str, words: str
 ) -> None:
-    options = ["max_nodes:1", "ops:conv"]
-    options[number] = f"fail:{fails}"
-    text = " ".join(f"external_delegate_path={rounding_delegate} external_delegate_options={one}" for one in options)
-    with pytest.raises(ConfigurationUnavailable) as caught:
+    """Of several from one library too."""
+    of_each = ["max_nodes:1", "ops:conv"]
+    of_each[number] = options
+    text = " ".join(f"external_delegate_path={rounding_delegate} external_delegate_options={one}" for one in of_each)
+    with pytest.raises(ConfigurationUnavailable, match=words) as caught:
         opened(classifier, runtime, text)
     assert f"the external delegate {name} ({rounding_delegate})" in str(caught.value)
     assert caught.value.delegate == name
@@ -129,22 +134,6 @@ def test_a_delegate_without_nodes_is_reported_with_zero(
 ) -> None:
     text = f"external_delegate_path={rounding_delegate} external_delegate_options=max_nodes:0 use_xnnpack=false"
     assert opened(classifier, runtime, text).delegation.delegates == (DelegateCoverage("EXTERNAL", True, 0, 0),)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("fail:create", "refused to be created"),
-        ("colour:red", "refused to be created: .*colour"),
-        ("fail:prepare", "cannot load the model with the external delegate"),
-    ],
-)
-def test_a_failing_delegate_is_unavailable_with_its_own_words(
-    classifier: ModelFile, runtime: str, rounding_delegate: Path, options: str, message: str
-) -> None:
-    text = f"external_delegate_path={rounding_delegate} external_delegate_options={options}"
-    with pytest.raises(ConfigurationUnavailable, match=message):
-        opened(classifier, runtime, text)
 
 
 def test_a_delegate_that_fails_while_running_is_an_inference_error(

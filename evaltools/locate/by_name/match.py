@@ -44,7 +44,7 @@ def match(own: Iterable[Candidate], others: Iterable[Candidate]) -> Matches:
     """
     own, others = list(own), list(others)
     exact = _unique_pairs(own, others, lambda candidate: (candidate.name,))
-    partners = {mine.tensor: other.tensor for mine, other in exact if _fit(mine.shape, other.shape)}
+    partners = {mine.tensor: other.tensor for mine, other in exact if fit(mine.shape, other.shape)}
     misfits = {
         mine.tensor: f"the tensor of that name has the shape {list(other.shape)} there"
         for mine, other in exact
@@ -91,18 +91,18 @@ def _once(
 
 
 def _without_number(candidate: Candidate) -> tuple[object, ...]:
-    return _NUMBER.sub("", candidate.name), candidate.operator, sizes(candidate.shape)
+    return _NUMBER.sub("", candidate.name), candidate.operator, _sizes(candidate.shape)
 
 
-def _fit(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
+def fit(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
     """Whether shapes are the same but for sizes of 1; open sizes fit any.
 
-    >>> _fit((1, 4, 1), (4,)), _fit((2, 3), (3, 2)), _fit((-1, 3), (7, 3))
+    >>> fit((1, 4, 1), (4,)), fit((2, 3), (3, 2)), fit((-1, 3), (7, 3))
     (True, False, True)
     """
-    return -1 in (*shape, *other) or sizes(shape) == sizes(other)
+    return -1 in (*shape, *other) or _sizes(shape) == _sizes(other)
 
 
-def sizes(shape: tuple[int, ...]) -> tuple[int, ...]:
+def _sizes(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Those that count: sizes of 1 do not."""
     return tuple(size for size in shape if size != 1)

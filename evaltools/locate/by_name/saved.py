@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from evaltools.datasets.input_files import read_arrays
 from evaltools.errors import DataError
-from evaltools.locate.by_name.match import sizes
+from evaltools.locate.by_name.match import fit
 from evaltools.model import TensorInfo
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.model_pair import convert, names_of
@@ -94,7 +94,7 @@ def unused(saved: SavedFile, used: Iterable[str], inputs: Sequence[TensorInfo]) 
 def require_shape(saved: SavedFile, name: str, wanted: tuple[int, ...]) -> None:
     """Raise :class:`DataError` for an array of another shape; sizes of 1 and open ones do not count."""
     shape = saved.arrays[name].shape
-    if -1 in wanted or sizes(shape) == sizes(wanted):
+    if fit(shape, wanted):
         return
     raise DataError(
         f"{FLAG}={saved.path}: {name!r} has the shape {list(shape)}, the tensor {list(wanted)}; only sizes of 1 may "

@@ -88,7 +88,7 @@ class Bench:
         return outcome
 
     def close(self) -> None:
-        """End the process."""
+        """End the process; the next part is measured in another one."""
         if self._session is not None:
             self._session.close()
             self._session = None
@@ -111,13 +111,13 @@ class Bench:
         try:
             return self._call(measure, part, self.inputs)
         except SessionEnded as error:
-            self._forget()
+            self.close()
             if was_fresh or error.hung:
                 return Outcome(died=str(error), hung=error.hung, compiled=1)
         try:
             return replace(self._call(measure, part, self.inputs), compiled=2)
         except SessionEnded as error:
-            self._forget()
+            self.close()
             return Outcome(died=str(error), hung=error.hung, compiled=2)
 
     def _call(self, function: Callable[..., Returned], *arguments: object) -> Returned:
@@ -125,11 +125,6 @@ class Bench:
             opener = partial(open_parts, folder=self.folder)
             self._session = open_isolated(self._model, self._reference, self._timeout_s, opener, "--example_timeout")
         return self._session.call(function, *arguments)
-
-    def _forget(self) -> None:
-        if self._session is not None:
-            self._session.close()
-            self._session = None
 
     def _save(self, run: int, values: Sequence[Array], tensors: Sequence[int]) -> None:
         folder = self.folder / "values" / str(run)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -109,11 +109,8 @@ class PartsSession:
         path = self.folder / f"part-{self._count}.tflite"
         path.write_bytes(content)
         try:
-            session = open_session(read_model(path), configuration)
-            try:
+            with closing(open_session(read_model(path), configuration)) as session:
                 yield session
-            finally:
-                session.close()
         finally:
             path.unlink(missing_ok=True)
 
@@ -151,11 +148,8 @@ def capture(session: PartsSession, run: int) -> Captured:
     for tensor, array in values.items():
         session.write("values", run, tensor, array)
         session.forms[tensor] = Form(array.shape, str(array.dtype))
-    whole = open_session(session.file, session.reference)
-    try:
+    with closing(open_session(session.file, session.reference)) as whole:
         direct = whole.run([inputs[tensor] for tensor in model.graph_inputs]).outputs
-    finally:
-        whole.close()
     known = values | inputs
     changed = False
     for tensor, array in zip(model.graph_outputs, direct, strict=True):
@@ -224,17 +218,10 @@ class _Measurement:
         values = [array for run in range(self._inputs) for array in self._values(run)]
         return all(bool(np.isfinite(array).all()) for array in values if array.dtype.kind == "f")
 
-    @contextmanager
-    def _opened(self, configuration: Configuration) -> Iterator[Session]:
-        if not self._part.is_whole:
-            with self._session.opened(self._cut.content, configuration) as opened:
-                yield opened
-            return
-        opened = open_session(self._session.file, configuration)
-        try:
-            yield opened
-        finally:
-            opened.close()
+    def _opened(self, configuration: Configuration) -> AbstractContextManager[Session]:
+        if self._part.is_whole:
+            return closing(open_session(self._session.file, configuration))
+        return self._session.opened(self._cut.content, configuration)
 
     @contextmanager
     def _last_alone(self) -> Iterator[AsFed]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import math
+import json
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -11,15 +11,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.documents import json_as
+from evaltools.documents import json_values
 from evaltools.runtime.session import Array
 
 WHOLE = -1
 """``first`` of the model as it is, which is no part."""
-_INFINITE = 1e308
 
 
 class Part(Struct, frozen=True):
@@ -133,34 +131,13 @@ class Outcome(Struct, frozen=True):
 
 
 def encode(outcome: Outcome) -> str:
-    """As text for the journal."""
-    return msgspec.json.encode(_with_numbers(outcome, math.inf, _INFINITE)).decode()
+    """As text for the journal: JSON as Python writes it, which knows infinity."""
+    return json.dumps(msgspec.to_builtins(outcome))
 
 
 def decode(text: str) -> Outcome:
     """Read back what :func:`encode` wrote; raises :class:`ValueError` for something else."""
-    return _with_numbers(json_as(text, Outcome), _INFINITE, math.inf)
-
-
-def _with_numbers(outcome: Outcome, old: float, new: float) -> Outcome:
-    """JSON has no infinity: the largest number stands for it."""
-
-    def changed(values: tuple[float, ...]) -> tuple[float, ...]:
-        return tuple(new if value >= old else value for value in values)
-
-    return replace(
-        outcome,
-        outputs=tuple(
-            replace(
-                output,
-                largest=changed(output.largest),
-                chained=changed(output.chained),
-                relative=changed((output.relative,))[0],
-                floors={name: changed((value,))[0] for name, value in output.floors.items()},
-            )
-            for output in outcome.outputs
-        ),
-    )
+    return msgspec.convert(json_values(text), Outcome)
 
 
 def other_kernels(tested: Configuration, half: bool = False) -> Configuration:

@@ -95,13 +95,9 @@ def test_float_and_quantised_are_apart_by_roundings(net: Path, quantized: Path, 
         assert all(0 < each["relative"] < 0.1 and each["runs"] == 3 for each in errors)
         assert max(gains(found).values()) < 2
         assert "SQNR dB" in completed.err
-
-
-def test_errors_are_in_real_numbers(net: Path, quantized: Path) -> None:
-    """One step of the first tensor of the quantised net is worth its scale."""
-    _, found = locate(quantized, f"--reference_model_file={net}")
-    worst = found["operators"][0]["accumulated"]["worst"]
-    assert worst < 2 * locate_models.net_quantization()["stem"].scale
+        if tested == quantized:  # in real numbers: one step of its first tensor is worth its scale
+            worst = found["operators"][0]["accumulated"]["worst"]
+            assert worst < 2 * locate_models.net_quantization()["stem"].scale
 
 
 @pytest.mark.parametrize("name", ["stem", "spread", "project", "logits"])

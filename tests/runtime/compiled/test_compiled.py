@@ -16,7 +16,7 @@ from evaltools.delegates.gpu import GPU
 from evaltools.delegates.npu import NPU
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
-from evaltools.model import ModelFile, read_model
+from evaltools.model import ModelFile
 from evaltools.runtime.compiled import gpu as compiled_gpu
 from evaltools.runtime.compiled import npu as compiled_npu
 from evaltools.runtime.process.isolated import open_isolated
@@ -63,14 +63,6 @@ def test_inputs_and_outputs_are_in_the_order_of_the_model(tmp_path: Path) -> Non
     model = model_of(tiny_models.two_inputs(), tmp_path)
     for mine, other in zip(outputs(model, "runtime=compiled"), outputs(model, "runtime=litert"), strict=True):
         np.testing.assert_array_equal(mine, other)
-
-
-def test_each_signature_can_be_run(tmp_path: Path) -> None:
-    (tmp_path / "model.tflite").write_bytes(tiny_models.two_signatures())
-    for signature in read_model(tmp_path / "model.tflite").signatures:
-        model = read_model(tmp_path / "model.tflite", signature)
-        for mine, other in zip(outputs(model, "runtime=compiled"), outputs(model, "runtime=litert"), strict=True):
-            np.testing.assert_array_equal(mine, other)
 
 
 def test_outputs_stay_as_they_were_when_it_runs_again(classifier: ModelFile) -> None:
@@ -272,16 +264,10 @@ def test_the_gpu_takes_the_model_and_says_on_which_device(gpu: str, convolution:
     session, (found,) = isolated_outputs(convolution, "use_gpu=true gpu_precision_loss_allowed=false")
     (entry,) = session.delegation.delegates
     assert (entry.delegate, entry.requested, entry.device) == ("GPU", True, gpu)
+    assert entry.is_cpu or not any(software in gpu for software in ("llvmpipe", "SwiftShader"))
     assert entry.nodes == convolution.node_count
     assert "without the CPU" in entry.evidence
     np.testing.assert_allclose(found, outputs(convolution, "runtime=litert kernels=builtin")[0], rtol=1e-4, atol=1e-6)
-
-
-def test_software_that_stands_in_for_a_gpu_is_called_the_cpu(gpu: str, convolution: ModelFile) -> None:
-    if "llvmpipe" not in gpu and "SwiftShader" not in gpu:
-        pytest.skip(f"this GPU is real: {gpu}")
-    session, _ = isolated_outputs(convolution, "use_gpu=true")
-    assert session.delegation.delegates[0].is_cpu
 
 
 @pytest.mark.usefixtures("gpu")

@@ -123,13 +123,6 @@ def test_without_memory_the_configuration_is_unavailable(folder: Path, monkeypat
     assert list(folder.iterdir()) == []
 
 
-def test_a_closed_session_refuses_to_run() -> None:
-    session = isolated(doubling)
-    session.close()
-    with pytest.raises(InferenceError, match="^the session was closed$"):
-        session.run([np.ones((2, 3), np.float32)])
-
-
 def until_it_printed(session: IsolatedSession, text: str) -> None:
     deadline = time.monotonic() + 30
     while session._child.printed() != text:

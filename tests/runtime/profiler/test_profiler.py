@@ -224,49 +224,46 @@ def test_a_library_that_is_not_there_is_named(classifier: ModelFile, monkeypatch
         profiled(classifier)
 
 
-def test_models_that_keep_a_state_are_refused_by_that_name(tmp_path: Path) -> None:
+def model_refused(name: str) -> bytes:
     graph = tflite_writer.Graph()
-    fed, state = graph.tensor("fed", (1, 4)), graph.tensor("state", (1, 4), variable=True)
-    output = graph.node("ADD", [fed, state], graph.tensor("sum", (1, 4)), "AddOptions")
-    with pytest.raises(ConfigurationUnavailable, match="no variable tensors, in which this model keeps a state"):
-        profiled(model_of(graph.to_bytes([fed], [output]), tmp_path))
-
-
-def test_types_without_buffers_are_refused_by_name(tmp_path: Path) -> None:
-    graph = tflite_writer.Graph()
-    words = graph.tensor("words", (2,), "string")
-    shape, output = graph.constant("shape", np.array([2], np.int32)), graph.tensor("same", (2,), "string")
-    same = graph.node("RESHAPE", [words, shape], output, "ReshapeOptions")
-    model = model_of(graph.to_bytes([words], [same]), tmp_path)
-    with pytest.raises(ConfigurationUnavailable, match="no buffers for words of type string"):
-        profile_operators(model, Configuration.from_text("c", ""), [], 1)
-
-
-def test_an_operator_that_is_not_there_is_named(tmp_path: Path) -> None:
-    graph = tflite_writer.Graph()
+    if name == "words":
+        words = graph.tensor("words", (2,), "string")
+        shape, output = graph.constant("shape", np.array([2], np.int32)), graph.tensor("same", (2,), "string")
+        return graph.to_bytes([words], [graph.node("RESHAPE", [words, shape], output, "ReshapeOptions")])
     fed = graph.tensor("fed", (4,))
-    output = graph.node("NobodyKnowsThis", [fed], graph.tensor("out", (4,)), b"")
-    with pytest.raises(ConfigurationUnavailable, match="status 3 .runtime failure.*NobodyKnowsThis"):
-        profiled(model_of(graph.to_bytes([fed], [output]), tmp_path))
+    output = graph.tensor("out", (4,))
+    if name == "state":
+        state = graph.tensor("state", (4,), variable=True)
+        return graph.to_bytes([fed], [graph.node("ADD", [fed, state], output, "AddOptions")])
+    if name == "unknown operator":
+        return graph.to_bytes([fed], [graph.node("NobodyKnowsThis", [fed], output, b"")])
+    graph.next_graph([fed], [graph.node("NEG", [fed], output, "NegOptions")])
+    other = graph.tensor("other", (4,))
+    positive = graph.node("ABS", [other], graph.tensor("positive", (4,)), "AbsOptions")
+    signature = tflite_writer.Signature("positive", 1, {"other": other}, {"positive": positive})
+    return graph.to_bytes([other], [positive], (signature,))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("state", "no variable tensors, in which this model keeps a state"),
+        ("words", "no buffers for words of type string"),
+        ("unknown operator", "status 3 .runtime failure.*NobodyKnowsThis"),
+        ("only another graph's signature", "outputs of its main graph; name one with --signature_to_run"),
+    ],
+)
+def test_models_that_cannot_be_profiled_are_refused_by_what_is_in_them(tmp_path: Path, name: str, words: str) -> None:
+    model = model_of(model_refused(name), tmp_path)
+    inputs = [] if name == "words" else inputs_of(model)
+    with pytest.raises(ConfigurationUnavailable, match=words):
+        profile_operators(model, Configuration.from_text("c", ""), inputs, 1)
 
 
 @pytest.mark.parametrize("text", ["xnnpack_runtime_flags=-1 use_xnnpack=true", ""])
 def test_nonsense_is_a_usage_error(classifier: ModelFile, text: str) -> None:
     with pytest.raises(UsageError, match="0 or more|1 or more"):
         profiled(classifier, text, runs=1 if text else 0)
-
-
-def test_a_main_graph_without_a_signature_is_refused_where_another_graph_has_one(tmp_path: Path) -> None:
-    graph = tflite_writer.Graph()
-    fed = graph.tensor("fed", (4,))
-    negated = graph.node("NEG", [fed], graph.tensor("negated", (4,)), "NegOptions")
-    graph.next_graph([fed], [negated])
-    other = graph.tensor("other", (4,))
-    positive = graph.node("ABS", [other], graph.tensor("positive", (4,)), "AbsOptions")
-    signature = tflite_writer.Signature("positive", 1, {"other": other}, {"positive": positive})
-    model = model_of(graph.to_bytes([other], [positive], (signature,)), tmp_path)
-    with pytest.raises(ConfigurationUnavailable, match="outputs of its main graph; name one with --signature_to_run"):
-        profiled(model)
 
 
 def test_a_quote_in_the_name_of_a_file_is_refused(classifier: ModelFile, tmp_path: Path) -> None:
