@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from evaltools.tasks.coco.task import (
 )
 from evaltools.tasks.shared.evaluation import evaluate
 from evaltools.tasks.shared.image_input import PictureFrame, load_picture
+from tests import tiny_models
 from tests.detection_set import DetectionSet, make_detection_set, pixels_of, save
 from tests.tasks.coco.fakes import (
     Finding,
@@ -278,3 +280,49 @@ def test_without_a_ground_truth_names_that_are_numbers_are_ids(
     assert pictures is not None
     assert [picture.image_id for picture in pictures] == ids
     assert [picture.example for picture in pictures] == sorted(path.name for path in made.images.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (tiny_models.classifier(), "is no detector: it has 1 input and 1 output (scores: float32[1,12])"),
+        (tiny_models.two_inputs(), "it has 2 inputs and 1 output"),
+        (detector(("boxes", "scores")), "it has 1 input and 2 outputs"),
+    ],
+)
+def test_other_models_are_no_detectors(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "model.tflite").write_bytes(content)
+    with pytest.raises(ModelError) as caught:
+        check_detector(read_model(tmp_path / "model.tflite"))
+    assert message in str(caught.value)
+    assert "boxes, classes, scores and their count (the count may be missing)" in str(caught.value)
+
+
+def test_a_threshold_counts_everywhere(made: DetectionSet) -> None:
+    result = evaluated(made, {"keep_pictures": True}, score_threshold=0.65)
+    coco = detection_of(result)
+    assert coco.pictures is not None
+    assert [len(picture.detections["test"]) for picture in coco.pictures] == [3, 3, 3]
+    assert (figures_of(result, "test").detections, coco.comparisons[0].boxes.matched) == (9, 9)
+    assert [category.ap for category in figures_of(result, "test").evaluation.categories][1] == pytest.approx(51 / 101)  # type: ignore[union-attr]
+
+
+def test_a_run_stops_where_the_category_of_a_class_cannot_be_told(made: DetectionSet) -> None:
+    document = made.document()
+    del document["annotations"][3:]
+    made.annotations.write_text(json.dumps(document))
+    with pytest.raises(
+        UsageError, match=r"of 3 detections .* class \+ 1 fits 3, (.|\n)*--class_offset=\+1, --class_off"
+    ):
+        evaluated(made)
+    assert mapping_used(evaluated(made, class_offset="0")).source == "stated"
+
+
+def test_an_evaluator_that_is_not_installed_is_missed_before_the_pass(
+    made: DetectionSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "faster_coco_eval", None)
+    observer = Silent()
+    with pytest.raises(UsageError, match=r"faster-coco-eval is not installed here .*pip install 'evaltools\[fast\]'"):
+        evaluate(prepare, asked(made, coco_evaluator="faster-coco-eval"), observer, sessions())
+    assert observer.described == []

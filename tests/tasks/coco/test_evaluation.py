@@ -196,3 +196,18 @@ def test_detections_are_kept_on_request_with_sizes_ids_and_objects(made: Detecti
     assert best.score == pytest.approx(score_of(250))
     assert best.box == pytest.approx((0, 0, 0.5, 1 / 3))
     assert best.pixel_box(24, 16) == pytest.approx((0, 0, 8, 8))
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_a_map_that_does_not_fit_is_refused_before_the_pass(made: DetectionSet, tmp_path: Path, native: bool) -> None:
+    """The native order is what ``native`` takes."""
+    other = with_model(made, tmp_path, detector())
+    options = (
+        {"native": True, "model_output_labels": made.labels}
+        if native
+        else {"output_map": "boxes=0,classes=1,scores=2,count=3"}
+    )
+    observer = Silent()
+    with pytest.raises(ModelError, match=r"cannot be boxes=0,classes=1,scores=2,count=3 .*0 \[1, 6\], 1 \[1, 6, 4\]"):
+        evaluate(prepare, asked(made, other, **options), observer, open_session)
+    assert observer.total == 0

@@ -13,7 +13,7 @@ from PIL import Image
 
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
-from evaltools.errors import UsageError
+from evaltools.errors import DataError, UsageError
 from evaltools.model import InputNormalization, ModelFile, TensorInfo, read_model
 from evaltools.model.metadata import ValueRange
 from evaltools.result.evaluation import EvaluationResult
@@ -296,3 +296,8 @@ def test_the_detectors_of_the_sample_get_their_own_pictures() -> None:
     first = next(path.name for path in sorted(sample.detection_images_dir().iterdir()))
     assert plan.example_ids[1] == f"run 1: {first}"
     assert plan.described[0].endswith("not cropped (detection) (25 runs)")
+
+
+def test_a_folder_without_pictures_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="has no pictures"):
+        planned(PICTURE, kind="both", images=tmp_path)

@@ -267,3 +267,9 @@ def test_an_output_that_no_number_compares_is_not_drawn_as_identical() -> None:
     assert "scores, gpu: no relative size. CPU variants up to 1e-07" in drawn.told
     (point,) = [value for value in drawn.spec["data"]["values"] if not value["floor"]]
     assert point["size"] == pytest.approx(1e-6)
+
+
+def test_what_could_not_be_run_again_says_why() -> None:
+    repeated = Repeatability(0, None, None, "gone [away]")
+    lines = printed(result(comparison("test", judged(), repeatability=repeated)))
+    assert "test: could not be run a second time: gone [away]" in lines
