@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.benchmark import flags as benchmark_flags
-from evaltools.benchmark.request import BenchmarkRequest, Candidate
+from evaltools.benchmark.request import BenchmarkRequest
 from evaltools.device.adb.process import last_lines
 from evaltools.device.files.store import remote_path, sha256_of
 from evaltools.device.programs.app import AppRun, BenchmarkApp, install_app, run_app
@@ -67,33 +67,12 @@ class BenchmarkDone(Struct, frozen=True):
     place: BenchmarkPlace
 
 
-class _NativeRounds(Struct, frozen=True):
-    """What is run on every device: ``arguments`` of each candidate, started ``rounds`` times."""
-
-    request: BenchmarkRequest
-    candidates: tuple[Candidate, ...]
-    arguments: tuple[tuple[str, ...], ...]
-    named: RequestFiles
-    rounds: int
-
-    @property
-    def order(self) -> list[int]:
-        """Which candidate each start runs: all of them in order, then in reverse order, in turns."""
-        return [which for number in range(self.rounds) for which in interleaved(len(self.candidates), number)]
-
-    @property
-    def steps(self) -> tuple[tuple[str, ...], ...]:
-        """The arguments of each start."""
-        return tuple(self.arguments[which] for which in self.order)
-
-    def work(self, more: Sequence[Path] = (), results: tuple[str, ...] = ()) -> PartWork:
-        """The files that all starts need."""
-        files = self.named.files | {path: remote_path(self.named.root, path) for path in more}
-        return PartWork(index=0, count=1, examples=0, files=files, results=results)
-
-
 class NativeBenchmark(DeviceProgram[BenchmarkDone, None]):
-    """A benchmark by a ``binary``, or without one by the app; results of the binary are put into ``folder``."""
+    """A benchmark by a ``binary``, or without one by the app; results of the binary are put into ``folder``.
+
+    Every device starts the program for each candidate in turns: all in order, then in reverse order, as often as there
+    are rounds.
+    """
 
     def __init__(
         self,
@@ -104,33 +83,98 @@ class NativeBenchmark(DeviceProgram[BenchmarkDone, None]):
         folder: Path,
         console: Console,
     ) -> None:
-        self._plan = _plan(options, request, flags.root)
+        self._request = request
         self._flags = flags
         self._binary = binary
         self._folder = folder
         self._console = console
         self._kills = Kills()
         self._runtime = _runtime(binary, flags.app_package)
+        self._named = RequestFiles(flags.root)
+        count = len(request.candidates)
+        self._order = [which for number in range(request.options.rounds) for which in interleaved(count, number)]
+        arguments = _arguments(options, request, self._named)
+        self._steps = tuple(arguments[which] for which in self._order)
 
     def run(self, devices: DevicesUsed, serial: str, job: Job, _alike: AlikeCheck[None]) -> BenchmarkDone:
         """All starts on a device."""
-        plan = self._plan
         if self._binary is None:
-            starts, part = _run_app(plan, self._flags, devices, serial, self._console)
+            starts, part = self._run_app(devices, serial)
         else:
-            done = _run_native(plan, self._binary, self._folder, devices, serial)
-            steps = read_steps(done, len(plan.steps))
+            done = self._run_binary(self._binary, devices, serial)
+            steps = read_steps(done, len(self._steps))
             self._kills.require_none(serial, job, steps)
             facts = devices.facts_of(serial)
             starts, part = [_start_of(step, facts) for step in steps], done.part
         lines = tuple(dict.fromkeys(line for start in starts for line in delegate_lines(start.text)))
-        rows = with_logged_ratios(_rows(plan, starts, self._runtime))
-        place = BenchmarkPlace(rows, "\n".join(start.printed for start in starts), plan.request.warnings)
+        rows = with_logged_ratios([self._row(which, starts) for which in range(len(self._request.candidates))])
+        place = BenchmarkPlace(rows, "\n".join(start.printed for start in starts), self._request.warnings)
         return BenchmarkDone(replace(part, delegate_lines=lines), place)
 
+    def _run_binary(self, binary: Path, devices: DevicesUsed, serial: str) -> PartDone:
+        on_device = remote_path(self._flags.root, binary)
+        work = PartWork(0, 1, 0, self._named.files | {binary: on_device}, results=results_of(len(self._steps)))
+        folder = Path(tempfile.mkdtemp(dir=self._folder))
+        program = NativeProgram(on_device, self._steps)
+        return devices.device(serial).do(work, program, folder, lambda _out, _err: None)
 
-def _plan(options: Options, request: BenchmarkRequest, root: str) -> _NativeRounds:
-    named = RequestFiles(root)
+    def _run_app(self, devices: DevicesUsed, serial: str) -> tuple[list[_ProgramStart], DevicePart]:
+        device, flags, console = devices.device(serial), self._flags, self._console
+        app = BenchmarkApp(flags.app_package, flags.app_activity)
+        if flags.app_apk is not None:
+            install_app(device.store, flags.app_apk)
+
+        def start(arguments: Sequence[str]) -> AppRun:
+            return run_app(
+                device.store.adb,
+                serial,
+                arguments,
+                flags.part_timeout_s,
+                app,
+                flags.app_traces,
+                patience_s=flags.patience_s,
+                stop=devices.stop,
+            )
+
+        def act(_sent: SentFiles) -> list[AppRun]:
+            """Start the app for each step. A start that was killed is repeated once, and the second one counts."""
+            device.store.let_all_read(self._named.files.values())
+            runs = []
+            for arguments in self._steps:
+                run = start(arguments)
+                if run.was_killed:
+                    console.print(f"{serial}: the app was killed, and is started once more: {printable(run.failure)}")
+                    run = start(arguments)
+                runs.append(run)
+            return runs
+
+        runs, part = device.run_part(PartWork(0, 1, 0, self._named.files), act)
+        for left in dict.fromkeys(run.left for run in runs if run.left):
+            console.print(f"evaltools: {printable(left)}")
+        return [_ProgramStart(run.log, run.log, run.failure) for run in runs], part
+
+    def _row(self, number: int, starts: Sequence[_ProgramStart]) -> BenchmarkRow:
+        """The row of a candidate, from all starts."""
+        own = [start for which, start in zip(self._order, starts, strict=True) if which == number]
+        candidate = self._request.candidates[number]
+        configuration = candidate.configuration
+        settings = configuration.delegates
+        return row_of_log(
+            candidate.model_number,
+            configuration.name,
+            configuration.to_flags(),
+            configuration.num_threads,
+            [start.text for start in own],
+            {delegate.name: settings.effective_options(delegate) for delegate in settings.requested},
+            candidate.model.node_count,
+            self._request.options.allow_fallback,
+            replace(self._runtime, kernels=configuration.kernel_set),
+            [start.failure for start in own],
+        )
+
+
+def _arguments(options: Options, request: BenchmarkRequest, named: RequestFiles) -> list[tuple[str, ...]]:
+    """The program's arguments for each candidate, with the paths that files have on devices."""
     stated = _native_words(options, named)
     arguments = []
     for candidate in request.candidates:
@@ -140,7 +184,7 @@ def _plan(options: Options, request: BenchmarkRequest, root: str) -> _NativeRoun
         threads = threads.replace("--num_interpreter_threads", "--num_threads")
         graph = f"--graph={named.take_file(candidate.model.path)}"
         arguments.append((graph, threads, *stated, *delegates))
-    return _NativeRounds(request, tuple(request.candidates), tuple(arguments), named, request.options.rounds)
+    return arguments
 
 
 def _native_words(options: Options, named: RequestFiles) -> list[str]:
@@ -151,13 +195,6 @@ def _native_words(options: Options, named: RequestFiles) -> list[str]:
         for each in native
         if each.name in options
     ]
-
-
-def _run_native(plan: _NativeRounds, binary: Path, temporary: Path, devices: DevicesUsed, serial: str) -> PartDone:
-    work = plan.work([binary], results_of(len(plan.steps)))
-    program = NativeProgram(work.files[binary], plan.steps)
-    folder = Path(tempfile.mkdtemp(dir=temporary))
-    return devices.device(serial).do(work, program, folder, lambda _out, _err: None)
 
 
 def _start_of(step: StepDone, facts: DeviceFacts) -> _ProgramStart:
@@ -178,67 +215,6 @@ def beside(printed: str, logcat: str) -> str:
     """
     known = {line.text for line in plain_lines(printed)}
     return "\n".join(line for line in logcat.splitlines() if not {each.text for each in plain_lines(line)} <= known)
-
-
-def _run_app(
-    plan: _NativeRounds, flags: DeviceFlags, devices: DevicesUsed, serial: str, console: Console
-) -> tuple[list[_ProgramStart], DevicePart]:
-    device = devices.device(serial)
-    app = BenchmarkApp(flags.app_package, flags.app_activity)
-    if flags.app_apk is not None:
-        install_app(device.store, flags.app_apk)
-
-    def start(arguments: Sequence[str]) -> AppRun:
-        return run_app(
-            device.store.adb,
-            serial,
-            arguments,
-            flags.part_timeout_s,
-            app,
-            flags.app_traces,
-            patience_s=flags.patience_s,
-            stop=devices.stop,
-        )
-
-    def act(_sent: SentFiles) -> list[AppRun]:
-        """Start the app for each step. A start that was killed is repeated once, and the second one counts."""
-        device.store.let_all_read(plan.named.files.values())
-        runs = []
-        for arguments in plan.steps:
-            run = start(arguments)
-            if run.was_killed:
-                console.print(f"{serial}: the app was killed, and is started once more: {printable(run.failure)}")
-                run = start(arguments)
-            runs.append(run)
-        return runs
-
-    runs, part = device.run_part(plan.work(), act)
-    for left in dict.fromkeys(run.left for run in runs if run.left):
-        console.print(f"evaltools: {printable(left)}")
-    return [_ProgramStart(run.log, run.log, run.failure) for run in runs], part
-
-
-def _rows(plan: _NativeRounds, starts: Sequence[_ProgramStart], runtime: RuntimeUsed) -> list[BenchmarkRow]:
-    rows = []
-    for number, candidate in enumerate(plan.candidates):
-        own = [start for which, start in zip(plan.order, starts, strict=True) if which == number]
-        configuration = candidate.configuration
-        settings = configuration.delegates
-        rows.append(
-            row_of_log(
-                candidate.model_number,
-                configuration.name,
-                configuration.to_flags(),
-                configuration.num_threads,
-                [start.text for start in own],
-                {delegate.name: settings.effective_options(delegate) for delegate in settings.requested},
-                candidate.model.node_count,
-                plan.request.options.allow_fallback,
-                replace(runtime, kernels=configuration.kernel_set),
-                [start.failure for start in own],
-            )
-        )
-    return rows
 
 
 def _runtime(binary: Path | None, package: str) -> RuntimeUsed:

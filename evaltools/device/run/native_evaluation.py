@@ -53,8 +53,8 @@ def evaluate_native(
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         with DevicesUsed(flags, console) as devices:
             count = _part_count(flags, inputs, len(devices.serials))
-            plan = _NativeEvaluation(binary, inputs, count, flags.root, Path(temporary))
-            found = run_on_devices(_NativeProgram(plan, console), "native", flags.split, count, devices, console)
+            program = _NativeEvaluation(binary, inputs, count, flags.root, Path(temporary), console)
+            found = run_on_devices(program, "native", flags.split, count, devices, console)
         runs = [run for done in found.done.values() for run in done.runs]
         elapsed_s = round(time.perf_counter() - clock, 3)
         result = assemble_native(inputs, runs, NativeBinary(binary.name, sha256_of(binary)), started_at, elapsed_s)
@@ -77,52 +77,6 @@ class _NativePartDone(Struct, frozen=True):
 
     part: DevicePart
     runs: tuple[NativeRun, ...]
-
-
-class _NativeEvaluation(Struct, frozen=True):
-    """What is run on every device."""
-
-    binary: Path
-    inputs: NativeInputs
-    count: int
-    root: str
-    temporary: Path
-
-    def part(self, job: Job) -> tuple[PartWork, NativeProgram, Sequence[int]]:
-        """A part, its program, and which configuration each step runs."""
-        own = self.inputs.part(job.index, self.count)
-        folder = Path(tempfile.mkdtemp(dir=self.temporary))
-        truth = _written(folder / self.inputs.ground_truth_name, own.ground_truth)
-        labels = _written(folder / "labels.txt", self.inputs.label_text)
-        model = self.inputs.request.model_file
-        libraries = {str(path): path for entry in self.inputs.configurations for path in entry.files if path.is_file()}
-        local = [path for path in (self.binary, model, truth, labels, *libraries.values()) if path is not None]
-        files = {path: remote_path(self.root, path) for path in local}
-        named = {name: files[path] for name, path in libraries.items()}
-        order = interleaved(len(self.inputs.configurations), job.index)
-        steps = []
-        for number, which in enumerate(order):
-            paths = NativePaths(
-                binary=files[self.binary],
-                model=files[model],
-                output=output_file(number),
-                images=_PICTURES,
-                ground_truth=files[truth] if truth else "",
-                labels=files[labels] if labels else "",
-            )
-            words = native_command(
-                self.inputs.task, self.inputs.configurations[which], paths, self.inputs.num_runs, named
-            )
-            steps.append(tuple(words[1:]))
-        work = PartWork(
-            index=job.index,
-            count=self.count,
-            examples=len(own.pictures) or self.inputs.example_count,
-            files=files,
-            pictures={_PICTURES: PictureFolder(own.pictures[0].parent, own.pictures)} if own.pictures else {},
-            results=results_of(len(steps)),
-        )
-        return work, NativeProgram(files[self.binary], tuple(steps)), order
 
 
 def _written(path: Path, content: bytes | None) -> Path | None:
@@ -150,31 +104,100 @@ class _Ran(Struct, frozen=True):
     unavailable: dict[str, str]
 
 
-class _NativeProgram(DeviceProgram[_NativePartDone, _Ran]):
-    """The binary as the runner needs it; what delegates took must be alike."""
+class _NativeEvaluation(DeviceProgram[_NativePartDone, _Ran]):
+    """An evaluation by a ``binary``; what delegates took must be alike on devices that share the parts."""
 
-    def __init__(self, plan: _NativeEvaluation, console: Console) -> None:
-        self._plan = plan
+    def __init__(
+        self, binary: Path, inputs: NativeInputs, count: int, root: str, temporary: Path, console: Console
+    ) -> None:
+        self._binary = binary
+        self._inputs = inputs
+        self._count = count
+        self._root = root
+        self._temporary = temporary
         self._console = console
         self._kills = Kills()
         self._ran: dict[str, _Ran] = {}
 
     def run(self, devices: DevicesUsed, serial: str, job: Job, alike: AlikeCheck[_Ran]) -> _NativePartDone:
         """The runs of all configurations on a part."""
-        plan = self._plan
-        work, program, order = plan.part(job)
-        folder = Path(tempfile.mkdtemp(dir=plan.temporary))
+        work, program, order = self._part(job)
+        folder = Path(tempfile.mkdtemp(dir=self._temporary))
         done = devices.device(serial).do(work, program, folder, lambda _out, _err: None)
         steps = read_steps(done, len(order))
         self._kills.require_none(serial, job, steps)
-        runs = _runs(plan, done, list(zip(order, steps, strict=True)), devices.facts_of(serial), job.serial)
+        runs = self._runs(done, list(zip(order, steps, strict=True)), devices.facts_of(serial), job.serial)
         if not job.serial:
-            own = _Ran(delegations(plan.inputs, runs), unavailable(plan.inputs, runs))
+            own = _Ran(delegations(self._inputs, runs), unavailable(self._inputs, runs))
             alike.admit(job, serial, own, partial(self._keep, serial, own))
-        name = f"part {job.index + 1} of {plan.count}"
+        name = f"part {job.index + 1} of {self._count}"
         self._console.print(f"{serial}: {name} done in {done.part.elapsed_s:.0f} s", style="dim")
         proof = tuple(dict.fromkeys(line for run in runs for line in run.delegate_lines))
         return _NativePartDone(replace(done.part, delegate_lines=proof), runs)
+
+    def _part(self, job: Job) -> tuple[PartWork, NativeProgram, Sequence[int]]:
+        """A part, its program, and which configuration each step runs."""
+        own = self._inputs.part(job.index, self._count)
+        folder = Path(tempfile.mkdtemp(dir=self._temporary))
+        truth = _written(folder / self._inputs.ground_truth_name, own.ground_truth)
+        labels = _written(folder / "labels.txt", self._inputs.label_text)
+        model = self._inputs.request.model_file
+        libraries = {str(path): path for entry in self._inputs.configurations for path in entry.files if path.is_file()}
+        local = [path for path in (self._binary, model, truth, labels, *libraries.values()) if path is not None]
+        files = {path: remote_path(self._root, path) for path in local}
+        named = {name: files[path] for name, path in libraries.items()}
+        order = interleaved(len(self._inputs.configurations), job.index)
+        steps = []
+        for number, which in enumerate(order):
+            paths = NativePaths(
+                binary=files[self._binary],
+                model=files[model],
+                output=output_file(number),
+                images=_PICTURES,
+                ground_truth=files[truth] if truth else "",
+                labels=files[labels] if labels else "",
+            )
+            words = native_command(
+                self._inputs.task, self._inputs.configurations[which], paths, self._inputs.num_runs, named
+            )
+            steps.append(tuple(words[1:]))
+        work = PartWork(
+            index=job.index,
+            count=self._count,
+            examples=len(own.pictures) or self._inputs.example_count,
+            files=files,
+            pictures={_PICTURES: PictureFolder(own.pictures[0].parent, own.pictures)} if own.pictures else {},
+            results=results_of(len(steps)),
+        )
+        return work, NativeProgram(files[self._binary], tuple(steps)), order
+
+    def _runs(
+        self, done: PartDone, steps: Sequence[tuple[int, StepDone]], facts: DeviceFacts, place: str
+    ) -> tuple[NativeRun, ...]:
+        """A part's runs, from steps with the numbers of their configurations.
+
+        ``place`` is the device that is compared with others, empty where devices share the parts.
+        """
+        runs = []
+        for which, step in steps:
+            configuration = self._inputs.configurations[which]
+            printed = f"{step.out}\n{step.err}"
+            runs.append(
+                NativeRun(
+                    configuration=configuration,
+                    role="reference" if configuration is self._inputs.request.reference else "test",
+                    log=printed,
+                    proto=step.output,
+                    delegate_lines=proof_lines(printed, step.logcat),
+                    exit_code=step.code,
+                    failure=why_not_started(step.code, last_lines(step.err), facts),
+                    part=done.part.index,
+                    parts=self._count,
+                    place=place,
+                    serial="" if place else facts.serial,
+                )
+            )
+        return tuple(runs)
 
     def _keep(self, serial: str, own: _Ran) -> _Ran:
         earlier = self._ran.get(serial, _Ran({}, {}))
@@ -193,32 +216,3 @@ class _NativeProgram(DeviceProgram[_NativePartDone, _Ran]):
                 if name not in another.unavailable
             ]
         return found
-
-
-def _runs(
-    plan: _NativeEvaluation, done: PartDone, steps: Sequence[tuple[int, StepDone]], facts: DeviceFacts, place: str
-) -> tuple[NativeRun, ...]:
-    """A part's runs, from steps with the numbers of their configurations.
-
-    ``place`` is the device that is compared with others, empty where devices share the parts.
-    """
-    runs = []
-    for which, step in steps:
-        configuration = plan.inputs.configurations[which]
-        printed = f"{step.out}\n{step.err}"
-        runs.append(
-            NativeRun(
-                configuration=configuration,
-                role="reference" if configuration is plan.inputs.request.reference else "test",
-                log=printed,
-                proto=step.output,
-                delegate_lines=proof_lines(printed, step.logcat),
-                exit_code=step.code,
-                failure=why_not_started(step.code, last_lines(step.err), facts),
-                part=done.part.index,
-                parts=plan.count,
-                place=place,
-                serial="" if place else facts.serial,
-            )
-        )
-    return tuple(runs)

@@ -1,4 +1,4 @@
-"""The commands about devices in docs/devices.md and docs/locate.md, on real devices."""
+"""The commands in docs/devices.md, on real devices."""
 
 from __future__ import annotations
 
