@@ -90,8 +90,8 @@ class NativeLines(Watcher):
     def start(self) -> None:
         """Print what comes before the first measurement."""
         if self._request.uses_list:
-            self._print([performance_options_line(self._flags.text("perf_options_list"))])
-        self._print([f"WARN: {text}" for text in self._request.warnings])
+            self.print([performance_options_line(self._flags.text("perf_options_list"))])
+        self.print([f"WARN: {text}" for text in self._request.warnings])
 
     def begins(self, candidate: Candidate, round_number: int) -> None:
         """Print the flags of a round, as the native tool reads them."""
@@ -104,7 +104,7 @@ class NativeLines(Watcher):
             name = f"{candidate.model.path.name}, {candidate.configuration.name}"
             self._show_step(f"{self._done} of up to {total}: {name}, round {round_number + 1}")
         given = _logged(self._flags, candidate)
-        self._print(starting_lines(benchmark_flags.LOGGED, given, self._flags.is_on("verbose")))
+        self.print(starting_lines(benchmark_flags.LOGGED, given, self._flags.is_on("verbose")))
 
     def opened(self, row: BenchmarkRow, opening: Opening) -> None:
         """Print the model and its delegates."""
@@ -112,7 +112,7 @@ class NativeLines(Watcher):
         if self._round == 0 and not self._is_quiet:
             self._console.print(f"{row.name}  {describe_configuration(row)}")
         model = self._candidate.model
-        self._print(
+        self.print(
             [
                 loaded_line(model.path),
                 *([signature_line(model.signature)] if model.signature else []),
@@ -127,18 +127,18 @@ class NativeLines(Watcher):
     def warmed_up(self, phase: Phase) -> None:
         """Print the warm-up; if it succeeded, regular runs follow."""
         following = [self._running(1)] if phase.failure is None else []
-        self._print([*stat_lines(stat_figures(phase.invokes_us)), *following])
+        self.print([*stat_lines(stat_figures(phase.invokes_us)), *following])
 
     def measured(self, found: Round) -> None:
         """Print the regular runs, all times in one line, and the memory."""
         warm_up, regular = stat_figures(found.warm_up.invokes_us), stat_figures(found.regular.invokes_us)
         timings = timings_line(found.opening.total_us, warm_up, regular)
-        self._print([*stat_lines(regular), timings, *memory_lines(found.memory)])
+        self.print([*stat_lines(regular), timings, *memory_lines(found.memory)])
 
     def failed(self, candidate: Candidate, reason: str) -> None:  # noqa: ARG002
         """Clear the progress; the reason is printed below the table."""
         if not self._is_open:
-            self._print([loaded_line(candidate.model.path)])
+            self.print([loaded_line(candidate.model.path)])
 
     def profiled(self, profile: OpProfile, opening: Opening) -> None:
         """Print the operators, unless they are to be written to a file."""
@@ -190,17 +190,14 @@ class NativeLines(Watcher):
             )
             for row in rows
         ]
-        self._print(summary_lines(listed))
-
-    def text(self, lines: Sequence[str]) -> None:
-        """Print more lines on stdout."""
-        self._print(lines)
+        self.print(summary_lines(listed))
 
     def _running(self, phase: int) -> str:
         limits = self._options.phases[phase]
         return running_line(limits.min_runs, limits.min_secs, limits.max_secs)
 
-    def _print(self, lines: Sequence[str]) -> None:
+    def print(self, lines: Sequence[str]) -> None:
+        """Keep lines, and print them on stdout where they belong there."""
         if lines:
             self._say("\n".join(printable(line) for line in lines))
 
@@ -276,7 +273,7 @@ class NativeFiles(Struct, frozen=True):
                     not_written.append(error)
                     continue
                 if flag == _PROTOS:
-                    lines.text(saved_lines(path))
+                    lines.print(saved_lines(path))
         return not_written
 
     def _content(

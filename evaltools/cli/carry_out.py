@@ -1,33 +1,42 @@
-"""A request for an evaluation carried out at a terminal: measured, shown, written; whatever the task."""
+"""Evaluations carried out at a terminal: measured, shown, written; one, a part, or one for each of several models."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools import exit_codes
 from evaltools.cli.locate import search
 from evaltools.cli.shared.interrupts import ignore_interrupts, interrupts_restored
-from evaltools.cli.shared.outputs import write_report
+from evaltools.cli.shared.outputs import planned_outputs, write_outputs, write_report
 from evaltools.cli.shared.progress import show_progress
-from evaltools.cli.shared.streams import say, stdout_is_terminal
+from evaltools.cli.shared.streams import complain, say, stdout_is_terminal
 from evaltools.cli.shared.terminal import make_console
 from evaltools.engine.ledger import Tally
-from evaltools.errors import OutputError
+from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.native.lines.evaluation import native_lines
-from evaltools.report.files.evaluation import file_per_configuration, planned_files, planned_report, rendered
+from evaltools.report.files.evaluation import (
+    file_per_configuration,
+    files_read,
+    planned_files,
+    planned_report,
+    rendered,
+)
 from evaltools.report.files.output_file import write_measured
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.evaluation import print_configurations, print_result
 from evaltools.request import Options, Request
+from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json
-from evaltools.result.locate import LocateResult
 from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.measure import measure
 from evaltools.task_kind import Detail
@@ -35,6 +44,20 @@ from evaltools.tasks.shared.evaluation import record
 from evaltools.tasks.shared.kind import evaluation_kind
 from evaltools.tasks.shared.measuring import Observer
 from evaltools.text import printable
+
+if TYPE_CHECKING:
+    from evaltools.result.locate import LocateResult
+
+_TOGETHER: Final = ("plot", "report")
+"""Flags of files about all models."""
+_WORST_FIRST: Final = (
+    exit_codes.INTERRUPTED,
+    exit_codes.USAGE,
+    exit_codes.NOT_WRITTEN,
+    exit_codes.NOT_MEASURED,
+    exit_codes.EXAMPLES_FAILED,
+    exit_codes.LIMIT_BROKEN,
+)
 
 
 class Terminal(Observer):
@@ -184,3 +207,92 @@ def _locate_after(
         print_answer(found[name], console)
     not_written = write_measured({name: encode_json(found[name]) for name in beside}, beside, console)
     return list(found.values()), not_written
+
+
+def flags_of_models(flags: GivenFlags, model_flag: str) -> dict[str, GivenFlags]:
+    """The flags of each model's own run by its name, which is put into the names of the files and folders it writes.
+
+    Raises :class:`UsageError` for a model that is given twice, and for one that is no file.
+    """
+    from evaltools.report.tables.benchmark import model_names
+
+    models = flags.texts(model_flag)
+    twice = next((text for place, text in enumerate(models) if text in models[:place]), None)
+    if twice is not None:
+        raise UsageError(f"{twice} is given twice; give each model once")
+    for text in models:
+        if not Path(text).is_file():
+            raise UsageError(f"model {text}: no such file. Each word without -- is a model to evaluate")
+    names = model_names([Path(text) for text in models])
+    return {name: _of_one(flags, model_flag, name, text) for name, text in zip(names, models, strict=True)}
+
+
+def _of_one(flags: GivenFlags, model_flag: str, name: str, model: str) -> GivenFlags:
+    given = [(model_flag, model)]
+    for flag, text in flags.given:
+        written = flags.parameters[flag].role in ("output_file", "output_folder") and text
+        if flag not in (model_flag, *_TOGETHER):
+            given.append((flag, _with_name(Path(text), name) if written else text))
+    return replace(flags, given=tuple(given))
+
+
+def _with_name(path: Path, name: str) -> str:
+    safe_name = re.sub(r"[^\w.-]+", "_", name)
+    return str(path.with_name(f"{path.stem}.{safe_name}{path.suffix}"))
+
+
+def carry_out_each(requests: Mapping[str, Request], options: Options) -> int:
+    """Evaluate one model after the other, show a table of all, draw and report it as the options of all say.
+
+    Returns the worst of the exit codes: a model that cannot be evaluated costs no other one.
+    """
+    from evaltools.report.files.plot import plot_models
+    from evaltools.report.page.file import measured_page
+    from evaltools.report.tables.models import print_models
+
+    console = make_console()
+    read = [path for each in requests.values() for path in files_read(each, ())]
+    files = planned_outputs(options, _TOGETHER, read)
+    results: dict[str, EvaluationResult] = {}
+    sources: dict[str, Sources] = {}
+    codes = []
+    for name, request in requests.items():
+        if not stdout_is_terminal() or request.is_native:
+            print_to_stdout([f"INFO: Model: {name}"])
+        console.print(f"\n{name}", style="bold underline")
+        try:
+            done = carry_out(request, is_one_model=False)
+        except EvaltoolsError as error:
+            complain(f"evaltools: {name}: {error}")
+            codes.append(error.exit_code)
+            continue
+        except KeyboardInterrupt:
+            complain(f"evaltools: interrupted before there was a result of {name}")
+            codes.append(exit_codes.INTERRUPTED)
+            break
+        results[name] = done.result
+        sources[name] = done.sources
+        codes.append(done.exit_code)
+        if done.exit_code == exit_codes.INTERRUPTED:
+            break
+    if results:
+        console.print()
+        print_models(results, console)
+        contents = {
+            "plot": lambda: plot_models(results, files["plot"]),
+            "report": lambda: measured_page(_all_of(sources), files["report"]),
+        }
+        not_written = write_outputs(files, contents)
+        for problem in not_written:
+            complain(f"evaltools: {problem}")
+        codes += [exit_codes.NOT_WRITTEN] * len(not_written)
+    return next((code for code in _WORST_FIRST if code in codes), exit_codes.OK)
+
+
+def _all_of(sources: Mapping[str, Sources]) -> Sources:
+    """What a page tells of all models, each by its name here."""
+    return Sources(
+        evaluations={name: one for name, each in sources.items() for one in each.evaluations.values()},
+        located={name: found for name, each in sources.items() for found in each.located.values()},
+        saved={name: one for name, each in sources.items() for one in each.saved.values()},
+    )

@@ -36,7 +36,7 @@ def run_task(task: str, arguments: Sequence[str]) -> int:
     flags = flags_of_words(kind, arguments)
     command = command_of(kind, arguments)
     if len(flags.texts(MODEL_FILE.name)) > 1:
-        from evaltools.cli.several_models import carry_out_each, flags_of_models
+        from evaltools.cli.carry_out import carry_out_each, flags_of_models
 
         of_models = flags_of_models(flags, MODEL_FILE.name)
         requests = {name: kind.request_of_flags(own, command) for name, own in of_models.items()}

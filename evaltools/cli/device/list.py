@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Final
 
+from evaltools.cli.shared.outputs import planned_outputs
 from evaltools.cli.shared.streams import complain, say
 from evaltools.device.run.flags import ADB_PARAMETERS, read_port, read_serials
-from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
-from evaltools.report.files.output_file import require_writable, write_file
-from evaltools.request import Options
+from evaltools.report.files.output_file import write_file
 from evaltools.request.flags import parse_flags
 
 DESCRIPTION: Final = """\
@@ -36,7 +34,6 @@ exit codes:
   2  a flag is wrong
   3  no device can be used, or there is no adb
   5  the findings could not be written"""
-_FLAG: Final = "--output_file_path"
 
 
 def run(arguments: list[str]) -> int:
@@ -45,19 +42,7 @@ def run(arguments: list[str]) -> int:
     serials = read_serials(flags.text("serials"))
     port = read_port(flags)
     flags.path("adb")
-    output = flags.path("output_file_path")
-    if output is not None:
-        _require_output(output)
-    return _list_devices(flags, serials, port, output)
-
-
-def _require_output(output: Path) -> None:
-    if output.suffix.lower() != ".json":
-        raise UsageError(f"{_FLAG}={output}: the findings are JSON; give a name that ends in .json")
-    require_writable(output, _FLAG)
-
-
-def _list_devices(flags: Options, serials: tuple[str, ...], port: int | None, output: Path | None) -> int:
+    files = planned_outputs(flags, ["output_file_path"], [], "the findings are")
     from importlib.metadata import version
 
     import msgspec
@@ -70,8 +55,8 @@ def _list_devices(flags: Options, serials: tuple[str, ...], port: int | None, ou
 
     adb = Adb(flags.text("adb"), port)
     found = DeviceList(version("evaltools"), adb.path, find_devices(adb, serials))
-    if output is not None:
-        write_file(output, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    for path in files.values():
+        write_file(path, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
     is_written = say(text_for_stdout(partial(print_devices, found)))
     if all(finding.facts is None for finding in found.devices):
         complain(

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from PIL import Image
 
 from evaltools import exit_codes
-from evaltools.cli import carry_out, several_models
+from evaltools.cli import carry_out
 from evaltools.cli.carry_out import CarriedOut, has_native_lines
 from evaltools.cli.shared.terminal import make_console
 from evaltools.datasets import sample
@@ -93,8 +93,8 @@ def test_the_worst_exit_code_is_that_of_all(
 ) -> None:
     """After an interrupt no other one runs."""
     made = outcomes(*found)
-    monkeypatch.setattr(several_models, "carry_out", lambda _request, **_how: next(made))
-    assert several_models.carry_out_each(requests, requests["a"].options) == code
+    monkeypatch.setattr(carry_out, "carry_out", lambda _request, **_how: next(made))
+    assert carry_out.carry_out_each(requests, requests["a"].options) == code
     assert list(made) == []
 
 
@@ -121,8 +121,8 @@ def test_what_was_measured_is_shown_whatever_becomes_of_the_next(
             raise error
         return next(outcomes(0))
 
-    monkeypatch.setattr(several_models, "carry_out", carried_out)
-    assert several_models.carry_out_each(requests, requests["a"].options) == code
+    monkeypatch.setattr(carry_out, "carry_out", carried_out)
+    assert carry_out.carry_out_each(requests, requests["a"].options) == code
     told = capsys.readouterr().err
     assert words in told
     assert told.splitlines()[-1].split()[:2] == ["a" if code == exit_codes.INTERRUPTED else "c", "test"]
