@@ -6,7 +6,7 @@ The sections that all tasks have are in ``evaltools/report/page/sections``; a ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from msgspec import Struct
@@ -32,6 +32,15 @@ class Number(Struct, frozen=True):
 
 
 Cell = str | Number
+
+
+def number_cell(value: float | None, show: Callable[[Any], str] = str, path: str = "", absent: str = "-") -> Cell:
+    """A figure as ``show`` puts it; ``absent`` where there is none.
+
+    >>> number_cell(1.25, "{:.1f} ms".format), number_cell(None)
+    (Number(text='1.2 ms', value=1.25, path=''), '-')
+    """
+    return absent if value is None else Number(show(value), value, path)
 
 
 def path_to(*steps: str | int) -> str:

@@ -11,7 +11,7 @@ from evaltools.report.page.content.page import first_few, sentences, some_of
 from evaltools.report.tables.cells import figure_in_words, p_value
 from evaltools.report.words.verdicts import change_with_interval, in_points, verdict_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, Tone, path_to
+from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, Tone, number_cell, path_to
 from evaltools.result.verdict import Verdict
 from evaltools.task_kind import all_metrics, kind_of, metric_named
 
@@ -59,9 +59,7 @@ def _figures(result: EvaluationResult) -> Table:
         [
             "examples with an answer",
             *(
-                Number(
-                    str(entry.finished_examples), entry.finished_examples, f"configurations/{place}/finished_examples"
-                )
+                number_cell(entry.finished_examples, path=f"configurations/{place}/finished_examples")
                 for place, entry in measured
             ),
         ]
@@ -80,19 +78,15 @@ def _figure(entry: ConfigurationResult, name: str, metric: Metric | None, path: 
 def _verdicts(judged: Iterable[tuple[int, int, ConfigurationResult, Verdict]]) -> Table:
     rows = []
     for place, number, entry, verdict in judged:
-        path, percent = f"configurations/{place}/verdicts/{number}", _is_share(verdict)
-        needed = verdict.examples_needed
+        path = f"configurations/{place}/verdicts/{number}"
+        show = _points if _is_share(verdict) else "{:+.3g}".format
         rows.append(
             [
                 entry.name,
                 verdict.against,
-                _change(verdict.change, percent, f"{path}/change"),
-                _change(verdict.low, percent, f"{path}/low"),
-                _change(verdict.high, percent, f"{path}/high"),
-                "-"
-                if verdict.p_value is None
-                else Number(p_value(verdict.p_value), verdict.p_value, f"{path}/p_value"),
-                "-" if needed is None else Number(str(needed), needed, f"{path}/examples_needed"),
+                *(number_cell(getattr(verdict, name), show, f"{path}/{name}") for name in ("change", "low", "high")),
+                number_cell(verdict.p_value, p_value, f"{path}/p_value"),
+                number_cell(verdict.examples_needed, path=f"{path}/examples_needed"),
                 verdict_in_words(verdict),
             ]
         )
@@ -107,10 +101,8 @@ def _is_share(verdict: Verdict) -> bool:
     return metric is not None and metric.is_share
 
 
-def _change(value: float | None, is_share: bool, path: str) -> Cell:
-    if value is None:
-        return "-"
-    return Number(f"{in_points(value)} points" if is_share else f"{value:+.3g}", value, path)
+def _points(change: float) -> str:
+    return f"{in_points(change)} points"
 
 
 def _changes(judged: Sequence[tuple[ConfigurationResult, Verdict]]) -> Chart | None:

@@ -10,13 +10,13 @@ from evaltools.metrics.op_profile import OpProfile, explained_share, op_figures,
 from evaltools.report.page.charts.figures import Spread, intervals_chart
 from evaltools.report.page.charts.times import bars_chart
 from evaltools.report.page.content.page import Saying, each_step_once, first_few, sentences, some_of
-from evaltools.report.page.sections.speed import each_run, moments, temperatures, time_cell
+from evaltools.report.page.sections.speed import each_run, moments, temperatures
 from evaltools.report.tables.benchmark import after_benchmark, label, rows_by_latency, versus_first
 from evaltools.report.tables.cells import megabytes, milliseconds, three_digits
 from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.report.tables.shown_figures import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Conditions
-from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table
+from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table, number_cell
 
 _MOST_DRAWN: Final = 8
 _MOST_INTERVALS: Final = 24
@@ -137,23 +137,23 @@ def _times(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Table:
         cells: list[Cell] = [label(result, row)]
         if figures is None:
             cells += [
-                time_cell(shown.median_us, f"{path}/logged/median_us"),
-                time_cell(shown.average_us, f"{path}/logged/avg_us"),
+                number_cell(shown.median_us, milliseconds, f"{path}/logged/median_us"),
+                number_cell(shown.average_us, milliseconds, f"{path}/logged/avg_us"),
                 "-",
                 "-",
-                time_cell(shown.load_us),
-                time_cell(shown.first_run_us),
+                number_cell(shown.load_us, milliseconds),
+                number_cell(shown.first_run_us, milliseconds),
             ]
         else:
             cells += [
-                time_cell(figures.inference.p50_us, f"{path}/figures/inference/p50_us"),
-                time_cell(figures.inference.avg_us, f"{path}/figures/inference/avg_us"),
-                time_cell(figures.percentiles.get("95"), f"{path}/figures/percentiles/95"),
-                time_cell(figures.run_and_read.p50_us, f"{path}/figures/run_and_read/p50_us"),
-                time_cell(figures.init.p50_us, f"{path}/figures/init/p50_us"),
-                time_cell(figures.first_run.p50_us, f"{path}/figures/first_run/p50_us"),
+                number_cell(figures.inference.p50_us, milliseconds, f"{path}/figures/inference/p50_us"),
+                number_cell(figures.inference.avg_us, milliseconds, f"{path}/figures/inference/avg_us"),
+                number_cell(figures.percentiles.get("95"), milliseconds, f"{path}/figures/percentiles/95"),
+                number_cell(figures.run_and_read.p50_us, milliseconds, f"{path}/figures/run_and_read/p50_us"),
+                number_cell(figures.init.p50_us, milliseconds, f"{path}/figures/init/p50_us"),
+                number_cell(figures.first_run.p50_us, milliseconds, f"{path}/figures/first_run/p50_us"),
             ]
-        cells += ["-" if shown.peak_mb is None else Number(f"{shown.peak_mb:.1f} MB", shown.peak_mb)]
+        cells += [number_cell(shown.peak_mb, "{:.1f} MB".format)]
         size = result.models[row.model].size_bytes
         cells += [Number(f"{megabytes(size)} MB", size, f"models/{row.model}/size_bytes")]
         rows.append(cells)

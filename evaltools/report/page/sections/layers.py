@@ -28,7 +28,7 @@ from evaltools.report.tables.locate import (
 )
 from evaltools.report.words.locate import answer_lines, culprit_lines
 from evaltools.result.locate import Errors, LocateResult, Operator, Unit
-from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table, Tone
+from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table, Tone, number_cell
 from evaltools.text import shortened
 
 _LONGEST_NAME: Final = 40
@@ -127,14 +127,14 @@ def _table(result: LocateResult) -> Table:
         path = f"operators/{places[operator.index]}"
         rows.append(
             [
-                Number(str(operator.index), operator.index, f"{path}/index"),
+                number_cell(operator.index, path=f"{path}/index"),
                 operator.name,
                 shortened(operator.tensor, _LONGEST_NAME),
                 operator.ran_on,
                 _error(operator.local, operator.unit, f"{path}/local/worst"),
-                _number(operator.tolerance, f"{path}/tolerance"),
+                number_cell(operator.tolerance, "{:.3g}".format, f"{path}/tolerance", absent=""),
                 _error(operator.accumulated, operator.unit, f"{path}/accumulated/worst"),
-                _number(operator.gain, f"{path}/gain"),
+                number_cell(operator.gain, "{:.3g}".format, f"{path}/gain", absent=""),
                 operator.status + (f": {operator.reason}" if operator.reason else ""),
             ]
         )
@@ -152,12 +152,12 @@ def _table_by_name(result: LocateResult) -> Table:
         sqnr = found.sqnr_db if found is not None else None
         rows.append(
             [
-                Number(str(operator.index), operator.index, f"{path}/index"),
+                number_cell(operator.index, path=f"{path}/index"),
                 operator.name,
                 shortened(operator.tensor, _LONGEST_NAME),
                 _error(found, "absolute", f"{path}/accumulated/worst"),
-                "" if sqnr is None else Number(f"{sqnr:.1f} dB", sqnr),
-                _number(operator.gain, f"{path}/gain"),
+                number_cell(sqnr, "{:.1f} dB".format, absent=""),
+                number_cell(operator.gain, "{:.3g}".format, f"{path}/gain", absent=""),
                 why_not_compared(operator),
             ]
         )
@@ -169,7 +169,3 @@ def _table_by_name(result: LocateResult) -> Table:
 def _error(found: Errors | None, unit: Unit, path: str) -> Cell:
     text = error_in_words(found, unit)
     return text if found is None or is_endless(found) else Number(text, found.worst, path)
-
-
-def _number(value: float | None, path: str) -> Cell:
-    return "" if value is None else Number(f"{value:.3g}", value, path)

@@ -11,7 +11,7 @@ from evaltools.report.page.content.page import sentences, some_of
 from evaltools.report.tables.cells import delegate_name, megabytes
 from evaltools.report.tables.evaluation import Opened
 from evaltools.result.model import Model, Tensor
-from evaltools.result.section import Cell, Chart, Lines, Number, Section, Table
+from evaltools.result.section import Cell, Chart, Lines, Section, Table, number_cell
 from evaltools.text import shortened
 
 _MOST_OPERATORS: Final = 12
@@ -42,8 +42,8 @@ def _row(entry: Opened, name: str, path: str) -> Sequence[Cell]:
     proof = entry.delegation
     threads = "" if entry.num_threads == -1 else f", {entry.num_threads} thread{'s' * (entry.num_threads != 1)}"
     nodes: tuple[Cell, Cell] = ("not told", "") if proof is None else (
-        Number(str(proof.delegated_nodes), proof.delegated_nodes, f"{path}/delegation/delegated_nodes"),
-        Number(str(proof.total_nodes), proof.total_nodes, f"{path}/delegation/total_nodes"),
+        number_cell(proof.delegated_nodes, path=f"{path}/delegation/delegated_nodes"),
+        number_cell(proof.total_nodes, path=f"{path}/delegation/total_nodes"),
     )  # fmt: skip
     partitions = [str(each.partitions) for each in entry.delegates if each.partitions is not None]
     evidence = [each.evidence for each in entry.delegates if each.evidence]

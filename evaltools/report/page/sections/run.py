@@ -9,14 +9,26 @@ from typing import Final
 from evaltools.report.page.charts.look import colours_of
 from evaltools.report.page.charts.times import bars_chart, over_time_chart, shares_chart
 from evaltools.report.page.content.page import first_few, sentences, some_of
-from evaltools.report.page.sections.speed import temperatures, time_cell
+from evaltools.report.page.sections.speed import temperatures
 from evaltools.report.tables.capture import models_in_words, run_in_words
+from evaltools.report.tables.cells import milliseconds
 from evaltools.report.tables.device import model_of
 from evaltools.report.tables.execution import advice_in_words, shares_in_words
 from evaltools.result.capture import ModelsCapture, RunCapture
 from evaltools.result.device_run import DeviceRun, hottest, median_us
 from evaltools.result.evaluation import Environment, EvaluationResult, ExecutionUsed, FailedExample, ProcessMemory
-from evaltools.result.section import Block, Cell, Chart, Files, Lines, Linked, Number, Section, Table, path_to
+from evaltools.result.section import (
+    Block,
+    Cell,
+    Chart,
+    Files,
+    Lines,
+    Linked,
+    Section,
+    Table,
+    number_cell,
+    path_to,
+)
 
 _MOST_FAILED: Final = 10
 _WRITTEN: Final = (
@@ -116,7 +128,7 @@ def _inference(execution: ExecutionUsed) -> Table | None:
         [
             name,
             *(
-                Number(f"{spent:.3g} s", spent, path_to("execution", "inference_seconds", name, part))
+                number_cell(spent, "{:.3g} s".format, path_to("execution", "inference_seconds", name, part))
                 for part, spent in (("copy", each.copy), ("run", each.run), ("read_back", each.read_back))
             ),
         ]
@@ -168,10 +180,10 @@ def _devices(run: DeviceRun) -> Table:
             [
                 facts.serial,
                 model_of(facts),
-                Number(str(len(of)), len(of)),
-                Number(str(examples), examples),
-                Number(f"{spent:.1f} s", spent),
-                *(time_cell(median_us(of, name)) for name in names),
+                number_cell(len(of)),
+                number_cell(examples),
+                number_cell(spent, "{:.1f} s".format),
+                *(number_cell(median_us(of, name), milliseconds) for name in names),
             ]
         )
     columns = ("device", "model", "parts", "examples", "time", *(f"p50 {name}" for name in names))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,7 @@ from evaltools.report.tables.shown_figures import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import machine_of, reference_of
-from evaltools.result.section import Block, Cell, Chart, Number, Section, Table
+from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, number_cell
 from evaltools.task_kind import kind_of
 
 _MOST_RUNS: Final = 12
@@ -100,7 +101,6 @@ def _model_row(found: ModelRows, row: ModelRow, model: str, is_on: bool) -> Sequ
     result, entry = row.result, row.configuration
     reference = reference_of(entry, result.configurations)
     latency = entry.inference_latency
-    size = result.model.size_bytes
     return (
         row.model,
         model,
@@ -110,9 +110,9 @@ def _model_row(found: ModelRows, row: ModelRow, model: str, is_on: bool) -> Sequ
         "-" if latency is None else Number(median(latency), latency.p50_us),
         "" if reference is None else speed(entry, reference, result.latency_comparisons) or "-",
         f"FALLBACK, {delegated(entry)}" if entry.fallback else delegated(entry),
-        Number(megabytes(size), size),
+        number_cell(result.model.size_bytes, megabytes),
         "yes" if is_on else "",
-        Number(str(result.examples_done), result.examples_done),
+        number_cell(result.examples_done),
         machine_of(result.environment, result.device_run, entry.place),
         _in_words(_versions(result.environment.evaltools, entry)),
     )
@@ -122,7 +122,7 @@ def _figure(found: ModelRows, row: ModelRow) -> Cell:
     if found.figure is None:
         return ""
     value = row.configuration.figures.get(found.figure)
-    return "-" if value is None else Number(figure_in_words(value, found.metric), value)
+    return number_cell(value, partial(figure_in_words, metric=found.metric))
 
 
 def _stages(results: Mapping[str, EvaluationResult]) -> Chart | None:
@@ -157,9 +157,9 @@ def _benchmark_row(source: str, result: BenchmarkResult, row: BenchmarkRow) -> S
         source,
         Path(model.file).stem,
         row.name,
-        "not measured" if time is None else Number(milliseconds(time), time),
+        number_cell(time, milliseconds, absent="not measured"),
         f"FALLBACK, {delegated(row)}" if row.fallback else delegated(row),
-        Number(megabytes(model.size_bytes), model.size_bytes),
+        number_cell(model.size_bytes, megabytes),
         machine_of(result.environment, result.device_run, row.name.rpartition("@")[2]),
         _in_words(_versions(result.environment.evaltools, row)),
     )

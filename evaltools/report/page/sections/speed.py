@@ -12,7 +12,7 @@ from evaltools.report.tables.cells import drifts_in_words, milliseconds, paired_
 from evaltools.report.tables.execution import conditions_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
-from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table
+from evaltools.result.section import Block, Chart, Lines, Section, Table, number_cell
 from evaltools.task_kind import kind_of
 
 _MOST_CONFIGURATIONS: Final = 8
@@ -44,22 +44,16 @@ def _latencies(timed: Sequence[tuple[int, ConfigurationResult]]) -> Table:
         rows.append(
             [
                 entry.name,
-                *(time_cell(getattr(latency, name), f"{path}/inference_latency/{name}") for name in _OF_LATENCY),
-                Number(str(latency.count), latency.count, f"{path}/inference_latency/count"),
-                _megabytes(entry.peak_memory_mb, f"{path}/peak_memory_mb"),
+                *(
+                    number_cell(getattr(latency, name), milliseconds, f"{path}/inference_latency/{name}")
+                    for name in _OF_LATENCY
+                ),
+                number_cell(latency.count, path=f"{path}/inference_latency/count"),
+                number_cell(entry.peak_memory_mb, "{:.0f} MB".format, f"{path}/peak_memory_mb"),
             ]
         )
     columns = ("configuration", "p50", "p90", "average", "least", "most", "runs", "peak memory")
     return Table("Time of one run (invoke)", columns, rows)
-
-
-def time_cell(value: float | None, path: str = "") -> Cell:
-    """Microseconds as milliseconds, ``-`` where there is no time."""
-    return "-" if value is None else Number(milliseconds(value), value, path)
-
-
-def _megabytes(value: float | None, path: str) -> Cell:
-    return "-" if value is None else Number(f"{value:.0f} MB", value, path)
 
 
 def _ratios(result: EvaluationResult) -> Chart | None:
