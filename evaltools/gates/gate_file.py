@@ -79,6 +79,10 @@ class Gate(Struct, frozen=True):
         """Whether a configuration falls under this gate."""
         return _fits(configuration, self.configuration)
 
+    def chosen(self, configurations: Iterable[str]) -> list[str]:
+        """Those of these that fall under this gate; its own pattern, for what nobody knows yet, where none does."""
+        return list(filter(self.names, configurations)) or [self.configuration]
+
 
 def _fits(name: str, pattern: str) -> bool:
     return not pattern or name == pattern or fnmatch.fnmatchcase(name, pattern)

@@ -43,6 +43,7 @@ class OtherResult(Struct, frozen=True):
     found: tuple[Evidence, ...] = ()
     failure: str = ""
     elapsed_s: float = 0.0
+    warnings: Sequence[str] = ()
 
 
 AnyResult = EvaluationResult | OtherResult
@@ -70,6 +71,7 @@ def parts_of_benchmark(run: str, result: BenchmarkResult) -> dict[str, OtherResu
             Path(files[number]).name,
             tuple(_of_benchmark(row, result.stopped) for row in result.rows if row.model == number),
             elapsed_s=result.environment.elapsed_s,
+            warnings=result.warnings,
         )
         for number, name in enumerate(part_names(run, files))
     }
@@ -112,6 +114,18 @@ def unjudged(gates: Sequence[Gate], results: Mapping[str, AnyResult]) -> list[Ga
                 GateDecisions(run, _model(result), (Decision("*", "no limit", "not measured", reason=reason),))
             )
     return reports
+
+
+def places_in(gate: Gate, results: Mapping[str, AnyResult]) -> list[tuple[str, str]]:
+    """The runs and configurations among these that a gate is about."""
+    names = {
+        run: [evidence.configuration for evidence in result.found]
+        if isinstance(result, OtherResult)
+        else [entry.name for entry in result.configurations if entry.role == "test"]
+        for run, result in results.items()
+        if _is_about(gate, run, result)
+    }
+    return [(run, configuration) for run, known in names.items() for configuration in gate.chosen(known)]
 
 
 def _is_about(gate: Gate, run: str, result: AnyResult) -> bool:

@@ -12,20 +12,25 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evaltools.pytest_plugin.settings import MARKER, REPORT, add_options, find_gate_files, read_settings
+from evaltools.pytest_plugin.settings import (
+    MARKER,
+    REPORT,
+    find_gate_files,
+    pytest_addoption,
+    read_settings,
+    refuse_unknown_settings,
+)
 
 if TYPE_CHECKING:
-    from evaltools.result.evaluation import EvaluationResult
+    from evaltools.runs.gate_runs import Result
 
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the options and settings."""
-    add_options(parser)
+__all__ = ("assert_equivalent", "evaltools_run", "pytest_addoption", "pytest_configure")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker; have files of gates collected, and a page written, where they are asked for."""
     config.addinivalue_line("markers", MARKER)
+    refuse_unknown_settings(config)
     files = find_gate_files(config)
     if files:
         from evaltools.pytest_plugin.collect import GateCollection
@@ -40,8 +45,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def evaltools_run(pytestconfig: pytest.Config) -> Callable[..., EvaluationResult]:
-    """Run an evaluation once per session: ``evaltools_run("imagenet", "--model_file=...")`` gives its result.
+def evaltools_run(pytestconfig: pytest.Config) -> Callable[..., Result]:
+    """Run a command once per session: ``evaltools_run("imagenet", "--model_file=...")`` gives its result.
 
     Relative paths are meant from pytest's rootdir.
     """
@@ -49,7 +54,7 @@ def evaltools_run(pytestconfig: pytest.Config) -> Callable[..., EvaluationResult
     from evaltools.gates.gate_file import RunSource
     from evaltools.pytest_plugin.session_runs import session_runs
 
-    def run(*words: str | Path) -> EvaluationResult:
+    def run(*words: str | Path) -> Result:
         __tracebackhide__ = True
         command = tuple(str(word) for word in words)
         source = RunSource("".join(command[:1]), command)
@@ -63,9 +68,7 @@ def evaltools_run(pytestconfig: pytest.Config) -> Callable[..., EvaluationResult
 
 
 @pytest.fixture(scope="session")
-def assert_equivalent(
-    pytestconfig: pytest.Config, evaltools_run: Callable[..., EvaluationResult]
-) -> Callable[..., None]:
+def assert_equivalent(pytestconfig: pytest.Config, evaltools_run: Callable[..., Result]) -> Callable[..., None]:
     """Assert that a configuration computes what the CPU computes, or what it would in a lower precision.
 
     ``assert_equivalent(model, configuration, inputs=None, within="equivalent", num_runs=None)``; the configuration is

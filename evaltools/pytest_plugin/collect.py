@@ -1,18 +1,21 @@
-"""Files of gates as tests: one per limit."""
+"""Files of gates as tests: one per run, configuration and limit."""
 
 from __future__ import annotations
 
-import fnmatch
 from collections import Counter
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 from msgspec.structs import replace
 
 from evaltools.errors import EvaltoolsError
-from evaltools.gates.gate_file import Gate, GateFile, RunSource, read_gate_file
+from evaltools.gates.check import GateDecisions
+from evaltools.gates.decide import Decision
+from evaltools.gates.gate_file import Gate, RunSource, read_gate_file
+from evaltools.gates.other_results import AnyResult, hold_all
+from evaltools.pytest_plugin.session_runs import session_runs
 from evaltools.pytest_plugin.settings import Settings
 
 
@@ -48,86 +51,89 @@ class Gates(pytest.File):
 
     def __init__(self, *, settings: Settings, **others: Any) -> None:
         super().__init__(**others)
-        self._settings: Final = settings
+        self.settings: Final = settings
+        self._held: Final[dict[tuple[int, str], list[GateDecisions]]] = {}
 
     def collect(self) -> Iterable[pytest.Item]:
-        """One test for each limit of each gate."""
+        """One test for each limit, in each run and configuration that it is about."""
         try:
             gate_file = read_gate_file(self.path)
         except EvaltoolsError as error:
             raise self.CollectError(str(error)) from None
         used: Counter[str] = Counter()
         for gate in gate_file.gates:
-            for place, criterion in enumerate(gate.criteria):
-                name = f"{_label(gate)}: {criterion.text}"
-                used[name] += 1
-                numbered = f"{name} ({used[name]})" if used[name] > 1 else name
-                item: Limit = Limit.from_parent(
-                    self,
-                    name=numbered,
-                    gate=gate,
-                    place=place,
-                    gate_file=gate_file,
-                    settings=self._settings,
-                )
-                yield item
+            for place in self._places(gate, gate_file.runs):
+                for number, criterion in enumerate(gate.criteria):
+                    name = f"{place.run}/{place.configuration}: {criterion.text}"
+                    used[name] += 1
+                    numbered = f"{name} ({used[name]})" if used[name] > 1 else name
+                    item: Limit = Limit.from_parent(self, name=numbered, gate=gate, place=place, number=number)
+                    yield item
+
+    def _places(self, gate: Gate, sources: Sequence[RunSource]) -> list[Place]:
+        """What a gate is about, as far as that is known; else what it names itself."""
+        about = [source for source in sources if gate.may_be_about(source)]
+        found = [
+            Place((source,), *names)
+            for source in about
+            for names in session_runs(self.config).places(gate, source, self.path.parent)
+        ]
+        return found or [Place(about, gate.run or "*", gate.configuration)]
+
+    def held(self, gate: Gate, run: str, results: Mapping[str, AnyResult]) -> list[GateDecisions]:
+        """The decisions of a gate on a run, made once: its limits share the allowance for chance."""
+        key = (id(gate), run)
+        if key not in self._held:
+            self._held[key] = hold_all([gate], results)
+        return self._held[key]
 
 
-def _may_be_about(gate: Gate, source: RunSource) -> bool:
-    """Whether a gate asks for a run; of which task and model that is, its result says."""
-    return not gate.run or fnmatch.fnmatchcase(source.name, gate.run)
+class Place(NamedTuple):
+    """A run, or a part of one, with its configuration; ``sources`` are the runs that have to be carried out for it."""
 
-
-def _label(gate: Gate) -> str:
-    return "/".join(pattern for pattern in (gate.run, gate.task, gate.model, gate.configuration) if pattern)
+    sources: Sequence[RunSource]
+    run: str
+    configuration: str
 
 
 class Limit(pytest.Item):
-    """One limit, in its ``place`` among those of its gate, held against every result and configuration it names."""
+    """One limit, by its ``number`` among those of its gate, in one place."""
 
-    def __init__(self, *, gate: Gate, place: int, gate_file: GateFile, settings: Settings, **others: Any) -> None:
+    parent: Gates
+
+    def __init__(self, *, gate: Gate, place: Place, number: int, **others: Any) -> None:
         super().__init__(**others)
         self._gate: Final = gate
         self._place: Final = place
-        self._gate_file: Final = gate_file
-        self._settings: Final = settings
+        self._number: Final = number
         self.add_marker("accuracy_gate")
 
     def runtest(self) -> None:
-        """Have the runs carried out, unless they were, and hold the limit against their results."""
-        from evaltools.gates.check import hold_gates
+        """Have the run carried out, unless it was, and hold the limit against its result."""
         from evaltools.pytest_plugin.outcome import judge, properties
-        from evaltools.pytest_plugin.session_runs import session_runs
 
-        runs = session_runs(self.config)
-        folder = self.path.parent
-        results = {}
-        failures = []
-        files = []
-        for source in self._gate_file.runs:
-            if not _may_be_about(self._gate, source):
-                continue
-            try:
-                results[source.name] = runs.result(source, folder)
-                files.append(str(runs.file(source, folder)))
-            except EvaltoolsError as error:
-                failures.append(str(error))
-        if failures:
-            raise LimitNotKept("\n\n".join(failures))
+        runs, folder = session_runs(self.config), self.path.parent
         try:
-            held = hold_gates([self._gate], results)
+            parts = {name: part for source in self._place.sources for name, part in runs.parts(source, folder).items()}
+            own = {name: part for name, part in parts.items() if name == self._place.run} or parts
+            held = self.parent.held(self._gate, self._place.run, own)
         except EvaltoolsError as error:
             raise LimitNotKept(str(error)) from None
-        own = slice(self._place, None, len(self._gate.criteria))
-        reports = [replace(report, decisions=report.decisions[own]) for report in held]
-        self.user_properties += properties(reports)
-        outcome = judge(reports, self._settings)
+        reports = [replace(report, decisions=self._own(report)) for report in held]
+        self.user_properties += properties(reports, own)
+        outcome = judge(reports, self.parent.settings)
         if outcome.kind == "skip":
             pytest.skip(outcome.text)
         if outcome.kind == "xfail":
             pytest.xfail(outcome.text)
         if outcome.kind != "pass":
-            raise LimitNotKept("\n".join([outcome.text, *(f"  result  {file}" for file in files)]))
+            files = (f"  result  {runs.file(source, folder)}" for source in self._place.sources)
+            raise LimitNotKept("\n".join([outcome.text, *files]))
+
+    def _own(self, report: GateDecisions) -> tuple[Decision, ...]:
+        """The decisions on this limit; those of all configurations where this one is none of the result."""
+        of_limit = report.decisions[self._number :: len(self._gate.criteria)]
+        return tuple(each for each in of_limit if each.configuration == self._place.configuration) or of_limit
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What a user needs to know, without a traceback."""

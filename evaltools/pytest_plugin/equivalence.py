@@ -13,6 +13,7 @@ from evaltools.preprocess import IMAGE_EXTENSIONS
 from evaltools.pytest_plugin.outcome import Outcome
 from evaltools.report.words.verdicts import kind_in_words, why_in_words
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.runs.gate_runs import Result
 from evaltools.tasks.inference_diff.options import INPUT_KINDS
 
 WITHIN: Final = GRADES[:-2]
@@ -54,11 +55,12 @@ def _input_flag(root: Path, entry: str | Path) -> str:
     return "input_files"
 
 
-def judge_diff(result: EvaluationResult, within: str, strict: bool) -> Outcome:
+def judge_diff(result: Result, within: str, strict: bool) -> Outcome:
     """Whether the verdict on the configuration is at least as good as ``within``."""
     if within not in WITHIN:
         known = ", ".join(WITHIN)
         return Outcome("fail", f"within={within!r}: no such grade.{did_you_mean(within, WITHIN)} Use {known}")
+    assert isinstance(result, EvaluationResult)
     entry = next(entry for entry in result.configurations if entry.role == "test")
     obstacle = entry.reason or "not measured" if entry.status == "not measured" else entry.fallback
     place = f"{Path(result.model.file).name}, {entry.name}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
 
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision
+from evaltools.gates.other_results import AnyResult
 from evaltools.pytest_plugin.settings import Settings
 from evaltools.report.words.gates import found_in_words, reason_in_words
 from evaltools.text import printable
@@ -25,7 +26,7 @@ class Outcome(Struct, frozen=True):
 
 
 def judge(reports: Sequence[GateDecisions], settings: Settings) -> Outcome:
-    """The outcome of one limit over everything that it is held against.
+    """The outcome of one limit over everything that it is held against, mostly one configuration.
 
     A configuration that cannot exist here is left out, unless ``strict``; where nothing else is left, nothing was
     shown, and the test is skipped.
@@ -39,12 +40,12 @@ def judge(reports: Sequence[GateDecisions], settings: Settings) -> Outcome:
     if open_ones:
         return Outcome("skip" if settings.inconclusive == "skip" else "xfail", _line(open_ones))
     if len(left_out) == len(found):
-        return Outcome("skip", _line(left_out))
+        return Outcome("fail" if settings.strict else "skip", _line(left_out) or "nothing was measured")
     return Outcome("pass")
 
 
-def properties(reports: Sequence[GateDecisions]) -> list[tuple[str, str]]:
-    """The figures of a test by name, as they stand in a report of JUnit's form."""
+def properties(reports: Sequence[GateDecisions], results: Mapping[str, AnyResult]) -> list[tuple[str, str]]:
+    """The figures of a test and the warnings of its runs by name, as they stand in a report of JUnit's form."""
     found = []
     for report in reports:
         for decision in report.decisions:
@@ -55,9 +56,11 @@ def properties(reports: Sequence[GateDecisions]) -> list[tuple[str, str]]:
                 "reason": reason_in_words(decision),
                 "examples_needed": "" if decision.examples_needed is None else str(decision.examples_needed),
             }
+            if decision.found is not None and decision.found.value is not None:
+                values[decision.found.figure] = f"{decision.found.value:.6g}"
             place = _place(report, decision)
             found += [(f"{place}.{name}", value) for name, value in values.items() if value]
-    return found
+    return found + [(f"{run}.warning", printable(text)) for run, result in results.items() for text in result.warnings]
 
 
 def _is_left_out(decision: Decision, strict: bool) -> bool:

@@ -11,15 +11,14 @@ from typing import Final
 import pytest
 
 from evaltools.errors import EvaltoolsError
-from evaltools.gates.check import hold_gates
 from evaltools.gates.gate_file import read_gate_file
+from evaltools.gates.other_results import AnyResult, hold_all
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.pytest_plugin.session_runs import session_runs
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import page_file, require_page_file
-from evaltools.result.evaluation import EvaluationResult
-from evaltools.result_file import read_result
+from evaltools.runs.gate_runs import Result, by_kind, read_any_result
 
 _OPTION: Final = "--evaltools-report"
 
@@ -52,24 +51,25 @@ class SessionReport:
         terminalreporter.write_line(f"report: {self._path}")
 
     def _sources(self) -> Sources:
-        results: dict[str, EvaluationResult] = {}
+        results: dict[str, Result | AnyResult] = {}
         outcomes: dict[str, GateOutcome] = {}
         runs = session_runs(self._config)
         known: set[Path] = set()
         for file in self._gate_files:
             gate_file = read_gate_file(file)
-            files = {source.name: runs.file(source, file.parent) for source in gate_file.runs}
-            found = {name: read_result(path) for name, path in files.items() if path.is_file()}
-            known |= set(files.values())
-            for name, result in found.items():
-                results[_free(name, file, results)] = result
-            if found:
-                outcome = outcome_of(version("evaltools"), str(file), hold_gates(gate_file.gates, found))
+            parts: dict[str, AnyResult] = {}
+            for source in gate_file.runs:
+                parts |= runs.parts_so_far(source, file.parent)
+                known.add(runs.file(source, file.parent))
+            for name, part in parts.items():
+                results[_free(name, file, results)] = part
+            if parts:
+                outcome = outcome_of(version("evaltools"), str(file), hold_all(gate_file.gates, parts))
                 outcomes[_free(file.stem, file, outcomes)] = outcome
         for path in runs.files():
             if path not in known:
-                results[_free(path.stem, path, results)] = read_result(path)
-        return Sources(evaluations=results, outcomes=outcomes)
+                results[_free(path.stem, path, results)] = read_any_result(path)
+        return Sources(**by_kind(results), outcomes=outcomes)
 
 
 def _free(name: str, file: Path, taken: Container[str]) -> str:

@@ -14,11 +14,10 @@ from msgspec.structs import replace
 from evaltools.commands.gates import read_run
 from evaltools.engine.run_folder import digest
 from evaltools.errors import EvaltoolsError, UsageError
-from evaltools.gates.gate_file import RunSource
+from evaltools.gates.gate_file import Gate, RunSource
+from evaltools.gates.other_results import AnyResult, places_in
 from evaltools.request.plain import to_plain
-from evaltools.result.evaluation import EvaluationResult
-from evaltools.result_file import read_result
-from evaltools.runs.gate_runs import Run, result_of
+from evaltools.runs.gate_runs import Result, Run, parts_of, read_any_result, result_of
 
 _FOLDER: Final = "evaltools"
 
@@ -29,9 +28,9 @@ class SessionRuns:
     def __init__(self, shared: Path, has_workers: bool) -> None:
         self._shared = shared
         self._has_workers = has_workers
-        self._known: dict[tuple[Path, RunSource], EvaluationResult | EvaltoolsError] = {}
+        self._known: dict[tuple[Path, RunSource], Result | EvaltoolsError] = {}
 
-    def result(self, source: RunSource, folder: Path) -> EvaluationResult:
+    def result(self, source: RunSource, folder: Path) -> Result:
         """The result of a run whose relative paths are meant from ``folder``; carried out when first asked for.
 
         Raises :class:`EvaltoolsError` for a run that gave none, every time with the same message.
@@ -39,13 +38,37 @@ class SessionRuns:
         key = (folder, source)
         if key not in self._known:
             try:
-                self._known[key] = read_result(source.result) if source.result else self._command(source, folder)
+                self._known[key] = read_any_result(source.result) if source.result else self._command(source, folder)
             except EvaltoolsError as error:
                 self._known[key] = error
         known = self._known[key]
         if isinstance(known, EvaltoolsError):
             raise UsageError(str(known))
         return known
+
+    def parts(self, source: RunSource, folder: Path) -> dict[str, AnyResult]:
+        """What gates are held against, as of :meth:`result`."""
+        result = self.result(source, folder)
+        run = read_run(source, folder)
+        return parts_of(source.name, result, run.runs_at(self._output(run)))
+
+    def parts_so_far(self, source: RunSource, folder: Path) -> dict[str, AnyResult]:
+        """The same without carrying anything out: empty for a run that no test needed."""
+        try:
+            output = self.file(source, folder)
+            is_done = output.is_file() if source.result else output.with_suffix(".ended").exists()
+            return self.parts(source, folder) if is_done else {}
+        except EvaltoolsError as error:
+            return dict(Run(source, folder, None).failed(error))
+
+    def places(self, gate: Gate, source: RunSource, folder: Path) -> list[tuple[str, str]]:
+        """The runs and configurations that a gate is about in a run, as far as its file or its request knows them."""
+        try:
+            if source.result is None:
+                return read_run(source, folder).places(gate)
+            return places_in(gate, parts_of(source.name, read_any_result(source.result)))
+        except EvaltoolsError:
+            return [(source.name, gate.configuration)]
 
     def file(self, source: RunSource, folder: Path) -> Path:
         """Where the result of a run lies."""
@@ -63,7 +86,7 @@ class SessionRuns:
         name = re.sub(r"[^\w.-]", "_", run.source.name)
         return self._shared / digest(what) / f"{name}.json"
 
-    def _command(self, source: RunSource, folder: Path) -> EvaluationResult:
+    def _command(self, source: RunSource, folder: Path) -> Result:
         run = read_run(source, folder)
         output = self._output(run)
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +97,7 @@ class SessionRuns:
         failure = ended.read_text(encoding="utf-8")
         if failure:
             raise UsageError(failure)
-        return read_result(output)
+        return read_any_result(output)
 
     def _lock(self, file: Path) -> AbstractContextManager[object]:
         if not self._has_workers:

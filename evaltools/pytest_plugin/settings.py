@@ -14,6 +14,7 @@ REPORT: Final = "evaltools_report"
 _FILES: Final = "evaltools_gates"
 _INCONCLUSIVE: Final = "evaltools_inconclusive"
 _STRICT: Final = "evaltools_strict"
+_SETTINGS: Final = (_FILES, _INCONCLUSIVE, _STRICT)
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Settings:
     strict: bool
 
 
-def add_options(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options, and the same as settings of the ini file."""
     group = parser.getgroup("evaltools", "accuracy gates of evaltools")
     group.addoption(
@@ -56,7 +57,7 @@ def add_options(parser: pytest.Parser) -> None:
         dest=REPORT,
         help="One page about all evaluations and limits of the session: FILE.html, or FILE.md for its first screen.",
     )
-    parser.addini(_FILES, "Files of gates, collected unless other paths are given.", type="args", default=[])
+    parser.addini(_FILES, "Files of gates, collected unless single tests are named.", type="args", default=[])
     parser.addini(_INCONCLUSIVE, "As --evaltools-inconclusive.", default=INCONCLUSIVE[0])
     parser.addini(_STRICT, "As --evaltools-strict.", type="bool", default=False)
 
@@ -70,23 +71,29 @@ def read_settings(config: pytest.Config) -> Settings:
     return Settings(str(inconclusive), bool(config.getini(_STRICT) if strict is None else strict))
 
 
+def refuse_unknown_settings(config: pytest.Config) -> None:
+    """Raise for a setting of the ini file that looks like one of ours: it would silently leave its gates out."""
+    unknown: set[str] = config._get_unknown_ini_keys()
+    for key in sorted(unknown):
+        if key.startswith("evaltools"):
+            from evaltools.parameter import did_you_mean
+
+            hint = did_you_mean(key, _SETTINGS)
+            raise pytest.UsageError(f"{config.inipath}: there is no setting {key}; use {', '.join(_SETTINGS)}.{hint}")
+
+
 def find_gate_files(config: pytest.Config) -> frozenset[Path]:
     """The files to collect as gates; those that are not among pytest's paths are added to these.
 
-    Files of the ini file are added only where the user named no paths.
+    Files of the ini file are added unless the user named single tests, ``FILE::TEST``.
     """
     given = [config.invocation_params.dir / name for name in config.getoption(_FILES)]
     ini_folder = config.inipath.parent if config.inipath is not None else config.invocation_params.dir
     stated = [ini_folder / name for name in config.getini(_FILES)]
-    takes_all = config.args_source is not pytest.Config.ArgsSource.ARGS
-    for file in given + (stated if takes_all else []):
+    named = {(config.invocation_params.dir / word.partition("::")[0]).resolve() for word in config.args}
+    for file in given + ([] if any("::" in word for word in config.args) else stated):
         if not file.is_file():
             raise pytest.UsageError(f"there is no file of gates {file}; correct --evaltools-gates or {_FILES}")
-        if file.resolve() not in _named(config):
+        if file.resolve() not in named:
             config.args.append(str(file))
     return frozenset(file.resolve() for file in given + stated)
-
-
-def _named(config: pytest.Config) -> set[Path]:
-    """The files among pytest's paths, without what is chosen from them: ``FILE::TEST`` names one test alone."""
-    return {(config.invocation_params.dir / word.partition("::")[0]).resolve() for word in config.args}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
 
 from evaltools import exit_codes
-from evaltools.errors import OutputError, UsageError
+from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.gates.evidence import Evidence
 from evaltools.gates.gate_file import BENCHMARK, SUITE, Gate, RunSource
 from evaltools.gates.other_results import AnyResult, OtherResult, part_names, part_of_suite, parts_of_benchmark
@@ -75,12 +76,25 @@ class Run(Struct, frozen=True):
 
     def is_under(self, gate: Gate) -> bool:
         """Whether its result will fall under a gate, as far as that is known."""
-        if not self.models:
-            return gate.may_be_about(self.source)
-        return any(gate.is_about(run, *self._task, Path(model).name) for run, model in self._named_models)
+        return bool(self.places(gate))
 
-    def failed(self, failure: str) -> dict[str, OtherResult]:
-        """What gates are held against where it gave no result for that reason."""
+    def places(self, gate: Gate) -> list[tuple[str, str]]:
+        """The runs and configurations that a gate is about, as far as they are known before it is run.
+
+        Where they are not, the pattern of the gate stands for the configurations.
+        """
+        if not self.models:
+            return [(self.source.name, gate.configuration)] if gate.may_be_about(self.source) else []
+        return [
+            (run, configuration)
+            for run, model in self._named_models
+            if gate.is_about(run, *self._task, Path(model).name)
+            for configuration in gate.chosen(self.configurations)
+        ]
+
+    def failed(self, error: EvaltoolsError) -> dict[str, OtherResult]:
+        """What gates are held against where it gave no result: the first line of the error says why."""
+        failure = str(error).partition("\n")[0].removeprefix(f"run {self.source.name}: ")
         found = tuple(Evidence(name, Reason.of_text(failure)) for name in self.configurations)
         if not self.models:
             return {self.source.name: OtherResult("", "", "", found, failure)}
@@ -168,6 +182,15 @@ def parts_of(name: str, result: Result, folder: Path | None = None) -> dict[str,
         else:
             parts |= parts_of(place, read_any_result(folder / entry.result))
     return parts
+
+
+def by_kind(results: Mapping[str, Result | AnyResult]) -> dict[str, Any]:
+    """The results as a page takes them."""
+    kinds = {"evaluations": EvaluationResult, "benchmarks": BenchmarkResult, "suites": SuiteResult}
+    return {
+        kind: {name: result for name, result in results.items() if isinstance(result, type_of)}
+        for kind, type_of in kinds.items()
+    }
 
 
 def _no_result(source: RunSource, code: int, said: str) -> str:

@@ -54,9 +54,18 @@ def test_gates_may_stand_in_pyproject(project: pytest.Pytester, sample_result: P
 
 
 @pytest.mark.parametrize(
-    ("paths", "count"), [([], 4), (["."], 4), (["gates.toml"], 2), (["below"], 1), (["test_own.py"], 1)]
+    ("paths", "count"),
+    [
+        ([], 4),
+        (["."], 4),
+        (["gates.toml"], 2),
+        (["below"], 3),
+        (["test_own.py"], 3),
+        (["test_own.py::test_own"], 1),
+        ([ID], 1),
+    ],
 )
-def test_files_of_the_ini_file_are_collected_where_paths_lead_to_them(
+def test_files_of_the_ini_file_are_collected_unless_single_tests_are_named(
     paths: list[str], count: int, project: pytest.Pytester
 ) -> None:
     project.makeini("[pytest]\nevaltools_gates = gates.toml")
@@ -66,6 +75,70 @@ def test_files_of_the_ini_file_are_collected_where_paths_lead_to_them(
 def test_files_of_the_ini_file_are_meant_from_its_folder(project: pytest.Pytester) -> None:
     project.makeini("[pytest]\nevaltools_gates = gates.toml\ntestpaths = below")
     plain_pytest(project).assert_outcomes(passed=3)
+
+
+def test_paths_that_the_ini_file_names_do_not_switch_gates_off(project: pytest.Pytester) -> None:
+    project.makeini("[pytest]\nevaltools_gates = gates.toml\naddopts = below")
+    plain_pytest(project).assert_outcomes(passed=3)
+
+
+@pytest.mark.parametrize("file", ["[pytest]\nevaltools_gate = gates.toml", "[pytest]\nevaltools_strikt = true"])
+def test_a_setting_that_is_mistyped_is_an_error(file: str, project: pytest.Pytester) -> None:
+    project.makeini(file)
+    result = plain_pytest(project)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*there is no setting evaltools_*; use evaltools_gates, *Did you mean evaltools_*[?]"])
+
+
+def test_a_setting_that_is_mistyped_in_pyproject_is_an_error(project: pytest.Pytester) -> None:
+    (project.path / "pyproject.toml").write_text("[tool.pytest.ini_options]\nevaltools_gate = 'gates.toml'\n")
+    result = plain_pytest(project)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "Did you mean evaltools_gates?" in result.stderr.str()
+
+
+def test_each_configuration_of_a_result_is_a_test_of_its_own(project: pytest.Pytester, sample_result: Path) -> None:
+    write_gates(project, result_run("sample", sample_result), gate("", "*n*", "top1 >= 0.5"))
+    result = run_pytest(project, "-v", "gates.toml")
+    result.assert_outcomes(passed=1, skipped=1, failed=1)
+    result.stdout.fnmatch_lines_random(
+        [
+            "gates.toml::sample/xnnpack: top1 >= 0.5 PASSED*",
+            "gates.toml::sample/nnapi: top1 >= 0.5 SKIPPED*",
+            "gates.toml::sample/broken: top1 >= 0.5 FAILED*",
+        ]
+    )
+    run_pytest(project, "gates.toml", "-k", "xnnpack").assert_outcomes(passed=1, deselected=2)
+
+
+COMMAND = "imagenet --ground_truth_images_path=i --ground_truth_labels=g --model_output_labels=l"
+
+
+def test_requests_say_which_tests_there_are_and_nothing_is_run(pytester: pytest.Pytester) -> None:
+    run = (
+        f'[runs.release]\nmodels = ["a/v1q.tflite", "a/v2.tflite"]\n'
+        f"command = \"{COMMAND} --config='cpu: use_xnnpack=false' --config='gpu: use_gpu=true'\"\n"
+        '[runs.fast]\ncommand = "benchmark a/v1q.tflite a/v2.tflite"\n[runs.joined]\ncommand = "merge a b"\n'
+    )
+    gates = [
+        gate("release", "*", "top1 >= 0.5"),
+        gate("fast", "*", "init_ms <= 9"),
+        gate("joined", "x*", "top1 >= 0.5"),
+    ]
+    write_gates(pytester, run, *gates)
+    result = run_pytest(pytester, "--collect-only", "-q")
+    assert [line for line in result.outlines if line.startswith("gates.toml::")] == [
+        "gates.toml::release/v1q/cpu: top1 >= 0.5",
+        "gates.toml::release/v1q/gpu: top1 >= 0.5",
+        "gates.toml::release/v2/cpu: top1 >= 0.5",
+        "gates.toml::release/v2/gpu: top1 >= 0.5",
+        "gates.toml::fast/v1q/test: init_ms <= 9",
+        "gates.toml::fast/v2/test: init_ms <= 9",
+        "gates.toml::joined/x*: top1 >= 0.5",
+    ]
+    assert (
+        len([line for line in run_pytest(pytester, "--collect-only", "-q", "-k", "v1q").outlines if "::" in line]) == 3
+    )
 
 
 def test_equal_limits_have_names_of_their_own(pytester: pytest.Pytester, sample_result: Path) -> None:

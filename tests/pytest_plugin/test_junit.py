@@ -27,6 +27,7 @@ def test_words_and_figures_are_in_the_report(
         "sample/xnnpack.model": "float32.tflite",
         "sample/xnnpack.verdict": "pass",
         "sample/xnnpack.found": "top1 0.95",
+        "sample/xnnpack.top1": "0.95",
     }
     [broken] = cases["sample/xnnpack: top1 >= 0.99"].result
     assert isinstance(broken, Failure)

@@ -76,13 +76,19 @@ def test_what_cannot_exist_here_fails_where_that_is_asked_for(pytester: pytest.P
     run_pytest(pytester).assert_outcomes(failed=1)
 
 
-def test_what_was_measured_decides_where_others_cannot_exist(pytester: pytest.Pytester, sample_result: Path) -> None:
-    gates = [gate("sample", "[xn]n*", "top1 >= 0.5", "top1 >= 0.99"), gate("sample", "*", "top1 >= 0.5")]
-    write_gates(pytester, result_run("sample", sample_result), *gates)
-    result = run_pytest(pytester, "-v")
-    result.assert_outcomes(passed=1, failed=2)
-    assert "[xn]n*: top1 >= 0.5 PASSED" in result.stdout.str()
-    assert "sample/*: top1 >= 0.5 FAILED" in result.stdout.str()
+def test_a_configuration_that_is_not_in_the_result_fails(pytester: pytest.Pytester, sample_result: Path) -> None:
+    write_gates(pytester, result_run("sample", sample_result), gate("sample", "xnnpakc", "top1 >= 0.5"))
+    result = run_pytest(pytester)
+    result.assert_outcomes(failed=1)
+    assert "no configuration is named 'xnnpakc' in sample; there are xnnpack, nnapi, broken" in result.stdout.str()
+
+
+def test_a_gate_that_is_about_no_run_fails(pytester: pytest.Pytester, sample_result: Path) -> None:
+    text = gate("sample", "*", "top1 >= 0.5") + 'model = "v2*"\n'
+    write_gates(pytester, result_run("sample", sample_result), text)
+    result = run_pytest(pytester)
+    result.assert_outcomes(failed=1)
+    assert "no result is about it; there are sample (imagenet of float32.tflite)" in result.stdout.str()
 
 
 def test_a_result_that_is_none_fails_every_limit_on_it(pytester: pytest.Pytester) -> None:

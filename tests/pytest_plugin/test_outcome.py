@@ -6,7 +6,8 @@ import pytest
 
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found, GateVerdict
-from evaltools.pytest_plugin.outcome import judge, properties
+from evaltools.gates.other_results import OtherResult
+from evaltools.pytest_plugin.outcome import Outcome, judge, properties
 from evaltools.pytest_plugin.settings import Settings
 from evaltools.result.verdict import Reason
 
@@ -55,6 +56,7 @@ def test_strictness_and_what_becomes_of_open_limits_are_settings() -> None:
     assert judge(reported(PASSES, OPEN), Settings("fail", strict=False)).kind == "fail"
     assert judge(reported(PASSES, OPEN), Settings("xfail", strict=False)).kind == "xfail"
     assert judge(reported(ABSENT, OPEN), Settings("xfail", strict=True)).kind == "fail"
+    assert judge(reported(), Settings("skip", strict=True)) == Outcome("fail", "nothing was measured")
 
 
 def test_a_failure_names_all_that_does_not_keep_the_limit_and_nothing_else() -> None:
@@ -80,11 +82,14 @@ def test_words_of_native_code_cannot_command_the_terminal() -> None:
 
 def test_properties_hold_what_was_found() -> None:
     undecided = Decision("c", "top1 >= 0.5", "inconclusive", Found("top1", 0.5, 0.4, 0.6), Reason("too_few"), 300)
-    found = dict(properties(reported(undecided)))
+    other = OtherResult("benchmark", "benchmark", "model.tflite", warnings=["the machine was busy"])
+    found = dict(properties(reported(undecided), {"run": other}))
     assert "about 300" in found.pop("run/c.reason")
     assert found == {
         "run/c.model": "model.tflite",
         "run/c.verdict": "inconclusive",
         "run/c.found": "top1 0.5 [0.4, 0.6]",
         "run/c.examples_needed": "300",
+        "run/c.top1": "0.5",
+        "run.warning": "the machine was busy",
     }

@@ -26,16 +26,13 @@ from evaltools.gates.decide import worst_verdict
 from evaltools.gates.gate_file import GateFile, RunSource, read_gate_file
 from evaltools.gates.other_results import AnyResult, hold_all, unjudged
 from evaltools.gates.outcome import outcome_of
-from evaltools.gates.suite_result import SuiteResult
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.gates import print_gates
 from evaltools.request import require_apart
 from evaltools.request.flags import GivenFlags
-from evaltools.result.benchmark import BenchmarkResult
-from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
-from evaltools.runs.gate_runs import Result, Run, parts_of, read_any_result, result_of
+from evaltools.runs.gate_runs import Result, Run, by_kind, parts_of, read_any_result, result_of
 
 _KEEP: Final = "keep_results"
 _DEFAULTS: Final = ("gates.toml", "pyproject.toml")
@@ -73,7 +70,9 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     ]
     outcome = outcome_of(version("evaltools"), str(file.path), timed)
     is_printed = say(f"{text_for_stdout(partial(print_gates, outcome))}\n{_summary(held)}")
-    not_written = carried.not_kept + write_verdicts(outcome, files, _sources(carried))
+    not_written = carried.not_kept + write_verdicts(
+        outcome, files, Sources(**by_kind({**carried.parts, **carried.results}))
+    )
     if not is_printed:
         not_written.append(OutputError("stdout cannot be written"))
     for error in not_written:
@@ -196,18 +195,9 @@ def _run(run: Run, output: Path, carried: _Carried) -> str:
         carried.results[name] = result
     except EvaltoolsError as error:
         failure = str(error)
-        carried.parts |= run.failed(failure.partition("\n")[0].removeprefix(f"run {name}: "))
+        carried.parts |= run.failed(error)
     carried.seconds[name] = round(time.perf_counter() - start, 3)
     return failure
-
-
-def _sources(carried: _Carried) -> Sources:
-    """What a page is about: the evaluations in suites, too."""
-    return Sources(
-        evaluations={name: part for name, part in carried.parts.items() if isinstance(part, EvaluationResult)},
-        benchmarks={name: each for name, each in carried.results.items() if isinstance(each, BenchmarkResult)},
-        suites={name: each for name, each in carried.results.items() if isinstance(each, SuiteResult)},
-    )
 
 
 def _summary(held: Sequence[GateDecisions]) -> str:
