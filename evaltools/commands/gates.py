@@ -77,12 +77,14 @@ def problems(file: GateFile, runs: Sequence[Run]) -> Iterator[str]:
         yield from (f"{file.path}: {problem}" for problem in _impossible_limits(file, run))
     for number, gate in enumerate(file.gates, 1):
         of_run = [run for run in runs if gate.may_be_about(run.source)]
-        about = [run for run in of_run if run.is_under(gate)]
+        about = [run for run in of_run if run.places(gate)]
         if of_run and not about:
-            there_are = ", ".join(
-                f"{Path(each).name} in run {run.source.name}" for run in of_run for each in run.models
+            asked = " and ".join(
+                f"{what} {name!r}" for what, name in (("task", gate.task), ("model", gate.model)) if name
             )
-            yield f"{file.path}: gate {number}: no run is of such a task with such a model; there are {there_are}"
+            models = [Path(model).name for run in of_run for model in run.models]
+            hint = did_you_mean(gate.model, models)
+            yield f"{file.path}: gate {number}: no run is of {asked}; there are {', '.join(models)}.{hint}"
         for run in about:
             names = run.configurations
             if names and not any(map(gate.names, names)):
@@ -127,7 +129,7 @@ def _impossible_limits(file: GateFile, run: Run) -> Iterator[str]:
     of_others = set().union(*of_tasks.values()) - of_tasks[task]
     if task == BENCHMARK:
         of_others.add("failed_examples")
-    for criterion in (criterion for gate in file.gates if run.is_under(gate) for criterion in gate.criteria):
+    for criterion in (criterion for gate in file.gates if run.places(gate) for criterion in gate.criteria):
         if criterion.figure in of_others:
             yield (
                 f"{criterion.text!r} is held against run {run.source.name}, which is of {task} and has no "

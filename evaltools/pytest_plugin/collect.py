@@ -34,8 +34,7 @@ class GateCollection:
         """Take the files of gates."""
         if file_path.resolve() not in self._files:
             return None
-        collector: Gates = Gates.from_parent(parent, path=file_path, settings=self._settings)
-        return collector
+        return Gates.from_parent(parent, path=file_path, settings=self._settings)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -67,17 +66,13 @@ class Gates(pytest.File):
                     name = f"{place.run}/{place.configuration}: {criterion.text}"
                     used[name] += 1
                     numbered = f"{name} ({used[name]})" if used[name] > 1 else name
-                    item: Limit = Limit.from_parent(self, name=numbered, gate=gate, place=place, number=number)
-                    yield item
+                    yield Limit.from_parent(self, name=numbered, gate=gate, place=place, number=number)
 
     def _places(self, gate: Gate, sources: Sequence[RunSource]) -> list[Place]:
         """What a gate is about, as far as that is known; else what it names itself."""
         about = [source for source in sources if gate.may_be_about(source)]
-        found = [
-            Place((source,), *names)
-            for source in about
-            for names in session_runs(self.config).places(gate, source, self.path.parent)
-        ]
+        places = session_runs(self.config).places
+        found = [Place((source,), *names) for source in about for names in places(gate, source, self.path.parent)]
         return found or [Place(about, gate.run or "*", gate.configuration)]
 
     def held(self, gate: Gate, run: str, results: Mapping[str, AnyResult]) -> list[GateDecisions]:

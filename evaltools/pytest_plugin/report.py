@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Container
 from importlib.metadata import version
 from pathlib import Path
@@ -54,26 +53,20 @@ class SessionReport:
         results: dict[str, Result | AnyResult] = {}
         outcomes: dict[str, GateOutcome] = {}
         runs = session_runs(self._config)
-        known: set[Path] = set()
         for file in self._gate_files:
             gate_file = read_gate_file(file)
             parts: dict[str, AnyResult] = {}
             for source in gate_file.runs:
                 parts |= runs.parts_so_far(source, file.parent)
-                known.add(runs.file(source, file.parent))
-            for name, part in parts.items():
-                results[_free(name, file, results)] = part
+            results |= {_free(name, file, results): part for name, part in parts.items()}
             if parts:
                 outcome = outcome_of(version("evaltools"), str(file), hold_all(gate_file.gates, parts))
                 outcomes[_free(file.stem, file, outcomes)] = outcome
-        for path in runs.files():
-            if path not in known:
-                results[_free(path.stem, path, results)] = read_any_result(path)
+        for path in runs.other_files():
+            results[_free(path.stem, path, results)] = read_any_result(path)
         return Sources(**by_kind(results), outcomes=outcomes)
 
 
 def _free(name: str, file: Path, taken: Container[str]) -> str:
-    """The name, with the folder of its file and, where that is taken as well, with a number."""
-    with_folder = f"{file.parent.name}/{name}"
-    numbered = (f"{with_folder} {number}" for number in itertools.count(2))
-    return next(free for free in itertools.chain((name, with_folder), numbered) if free not in taken)
+    """The name, with its file where another one has it."""
+    return f"{file}: {name}" if name in taken else name

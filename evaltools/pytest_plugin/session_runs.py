@@ -20,6 +20,7 @@ from evaltools.request.plain import to_plain
 from evaltools.runs.gate_runs import Result, Run, parts_of, read_any_result, result_of
 
 _FOLDER: Final = "evaltools"
+_ENDED: Final = ".ended"
 
 
 class SessionRuns:
@@ -28,35 +29,26 @@ class SessionRuns:
     def __init__(self, shared: Path, has_workers: bool) -> None:
         self._shared = shared
         self._has_workers = has_workers
-        self._known: dict[tuple[Path, RunSource], Result | EvaltoolsError] = {}
+        self._told: set[Path] = set()
+        self._known: dict[tuple[Path, RunSource], tuple[Result, dict[str, AnyResult]] | EvaltoolsError] = {}
 
     def result(self, source: RunSource, folder: Path) -> Result:
         """The result of a run whose relative paths are meant from ``folder``; carried out when first asked for.
 
         Raises :class:`EvaltoolsError` for a run that gave none, every time with the same message.
         """
-        key = (folder, source)
-        if key not in self._known:
-            try:
-                self._known[key] = read_any_result(source.result) if source.result else self._command(source, folder)
-            except EvaltoolsError as error:
-                self._known[key] = error
-        known = self._known[key]
-        if isinstance(known, EvaltoolsError):
-            raise UsageError(str(known))
-        return known
+        return self._found(source, folder)[0]
 
     def parts(self, source: RunSource, folder: Path) -> dict[str, AnyResult]:
         """What gates are held against, as of :meth:`result`."""
-        result = self.result(source, folder)
-        run = read_run(source, folder)
-        return parts_of(source.name, result, run.runs_at(self._output(run)))
+        return self._found(source, folder)[1]
 
     def parts_so_far(self, source: RunSource, folder: Path) -> dict[str, AnyResult]:
         """The same without carrying anything out: empty for a run that no test needed."""
         try:
             output = self.file(source, folder)
-            is_done = output.is_file() if source.result else output.with_suffix(".ended").exists()
+            self._told.add(output)
+            is_done = output.is_file() if source.result else output.with_suffix(_ENDED).exists()
             return self.parts(source, folder) if is_done else {}
         except EvaltoolsError as error:
             return dict(Run(source, folder, None).failed(error))
@@ -74,9 +66,9 @@ class SessionRuns:
         """Where the result of a run lies."""
         return source.result or self._output(read_run(source, folder))
 
-    def files(self) -> list[Path]:
-        """The results that commands gave in this session, of all its processes."""
-        return sorted(self._shared.glob("*/*.json"))
+    def other_files(self) -> list[Path]:
+        """The results of this session, of all its processes, without those that :meth:`parts_so_far` has told."""
+        return sorted({*self._shared.glob("*/*.json")} - self._told)
 
     def _output(self, run: Run) -> Path:
         """Runs that measure the same with the same files have one result."""
@@ -86,16 +78,33 @@ class SessionRuns:
         name = re.sub(r"[^\w.-]", "_", run.source.name)
         return self._shared / digest(what) / f"{name}.json"
 
-    def _command(self, source: RunSource, folder: Path) -> Result:
-        run = read_run(source, folder)
+    def _found(self, source: RunSource, folder: Path) -> tuple[Result, dict[str, AnyResult]]:
+        key = (folder, source)
+        if key not in self._known:
+            try:
+                run = read_run(source, folder)
+                result = self._command(run) if source.result is None else read_any_result(source.result)
+                self._known[key] = result, parts_of(source.name, result, run.runs_at(self._output(run)))
+            except EvaltoolsError as error:
+                self._known[key] = error
+        known = self._known[key]
+        if isinstance(known, EvaltoolsError):
+            raise UsageError(str(known))
+        return known
+
+    def _command(self, run: Run) -> Result:
         output = self._output(run)
         output.parent.mkdir(parents=True, exist_ok=True)
-        ended = output.with_suffix(".ended")
+        ended = output.with_suffix(_ENDED)
         with self._lock(output.with_suffix(".lock")):
             if not ended.exists():
-                ended.write_text(_failure(run, output), encoding="utf-8")
-        failure = ended.read_text(encoding="utf-8")
-        if failure:
+                failure = ""
+                try:
+                    result_of(run, output)
+                except EvaltoolsError as error:
+                    failure = str(error)
+                ended.write_text(failure, encoding="utf-8")
+        if failure := ended.read_text(encoding="utf-8"):
             raise UsageError(failure)
         return read_any_result(output)
 
@@ -110,15 +119,6 @@ class SessionRuns:
                 "pip install 'evaltools[pytest]'"
             ) from None
         return FileLock(file)
-
-
-def _failure(run: Run, output: Path) -> str:
-    """Why the run gave no result, empty where it did."""
-    try:
-        result_of(run, output)
-    except EvaltoolsError as error:
-        return str(error)
-    return ""
 
 
 _RUNS: Final = pytest.StashKey[SessionRuns]()

@@ -74,10 +74,6 @@ class Run(Struct, frozen=True):
             return []
         return [entry.name for entry in self.request.tests]
 
-    def is_under(self, gate: Gate) -> bool:
-        """Whether its result will fall under a gate, as far as that is known."""
-        return bool(self.places(gate))
-
     def places(self, gate: Gate) -> list[tuple[str, str]]:
         """The runs and configurations that a gate is about, as far as they are known before it is run.
 
@@ -128,10 +124,9 @@ def result_of(run: Run, output: Path) -> Result:
         arguments = ["evaltools.cli.main", *source.command, f"--{OUTPUT_FLAG}={output.absolute()}"]
         if run.request is not None:
             file = Path(scratch, "request.json")
-            stated = {OUTPUT_FLAG: output.absolute()} | (
-                {} if (runs := run.runs_at(output)) is None else {"run_dir": runs}
-            )
-            file.write_bytes(to_bytes(run.request.stating(**stated)))
+            request = run.request.stating(**{OUTPUT_FLAG: output.absolute()})
+            runs = run.runs_at(output)
+            file.write_bytes(to_bytes(request if runs is None else request.stating(run_dir=runs)))
             arguments = [HANDED_OVER, str(file)]
         completed = subprocess.run(
             command_of(*arguments),
@@ -188,7 +183,7 @@ def by_kind(results: Mapping[str, Result | AnyResult]) -> dict[str, Any]:
     """The results as a page takes them."""
     kinds = {"evaluations": EvaluationResult, "benchmarks": BenchmarkResult, "suites": SuiteResult}
     return {
-        kind: {name: result for name, result in results.items() if isinstance(result, type_of)}
+        kind: {name: each for name, each in results.items() if isinstance(each, type_of)}
         for kind, type_of in kinds.items()
     }
 

@@ -194,7 +194,7 @@ def test_everything_that_is_wrong_is_told_at_once_and_nothing_is_run(folder: Pat
         "run live: --model_file=none.tflite: no such file or folder",
         "run live: --ground_truth_images_path=nowhere: no such file or folder",
         "gate 1: run live has no configuration 'v1p'; there are v1q. Did you mean v1q?",
-        "gate 2: no run is of such a task with such a model; there are int8.tflite in run good",
+        "gate 2: no run is of model 'v2*'; there are int8.tflite.",
     ]
     assert [text for text in expected if not any(text in problem for problem in problems)] == []
     assert len(problems) == len(expected)
