@@ -9,8 +9,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from evaltools.metrics.difference import Float64s, Side, TensorDifference
-from evaltools.metrics.magnitudes import Magnitudes, merge_magnitudes
+from evaltools.metrics.difference import Float64s, Magnitudes, Side, TensorDifference, merge_magnitudes
 from evaltools.metrics.native_numbers import NativeError, shortest, summarise_errors
 from evaltools.metrics.patterns import (
     FEW_ELEMENTS,

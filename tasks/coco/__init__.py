@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evaltools.request import Options, Request
     from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.coco.evaluation import DetectionEvaluation
-    from evaltools.tasks.coco.request import CocoRequest
+    from evaltools.tasks.coco.task import CocoRequest
 
 
 class _Coco(EvaluationKind):
@@ -51,7 +51,7 @@ class _Coco(EvaluationKind):
         return metrics
 
     def read(self, request: Request) -> CocoRequest:
-        from evaltools.tasks.coco.request import read_request
+        from evaltools.tasks.coco.task import read_request
 
         return read_request(request)
 

@@ -34,10 +34,10 @@ from evaltools.tasks.coco.figures import (
 from evaltools.tasks.coco.heads import candidates_of
 from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map, stated_output_map
 from evaltools.tasks.coco.reading import CocoMaterial, Reading, mapping_shown, reading_of
-from evaltools.tasks.coco.request import CocoRequest
 from evaltools.tasks.coco.result import ClassMappingUsed, CocoData, CocoDetection, GroundTruthUsed, HeadUsed, OutputMap
 from evaltools.tasks.coco.task import (
     CocoOptions,
+    CocoRequest,
     CocoTask,
     FoundObjects,
     check_detector,

@@ -19,11 +19,9 @@ from evaltools.tasks.coco.decoders import (
     Head,
     suppressed,
 )
-from evaltools.tasks.coco.task import OUTPUT_TYPES, CocoOptions, FoundObjects, detector_input
+from evaltools.tasks.coco.task import OUTPUT_TYPES, SSD, CocoOptions, FoundObjects, detector_input
 from evaltools.tasks.coco.yolo_heads import DECODERS
 from evaltools.tasks.shared.image_input import ACCEPTED_TYPES, PictureFrame, check_picture_input
-
-SSD = "ssd"
 
 
 class DecoderCandidate(Struct, frozen=True):

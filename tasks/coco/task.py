@@ -1,11 +1,11 @@
-"""COCO detection: what a detector finds in pictures with annotated objects."""
+"""COCO detection: the request, and what a detector finds in pictures with annotated objects."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +15,14 @@ from msgspec.structs import replace
 from evaltools.datasets.image_folder import printable_name
 from evaltools.datasets.order import Order
 from evaltools.engine.task import Example, Prepared
-from evaltools.errors import ModelError
+from evaltools.errors import ModelError, UsageError
+from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.metrics.boxes import Detections
 from evaltools.metrics.coco_stats import CocoEvaluator
 from evaltools.metrics.difference import Scale
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.preprocess import ImageToTensor, Letterbox
+from evaltools.preprocess import ImageToTensor, Letterbox, parse_normalization
+from evaltools.request import Options, Request
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.result import OutputMap
 from evaltools.tasks.coco.truth import EvaluatedPictures
@@ -33,14 +35,25 @@ from evaltools.tasks.shared.image_input import (
     prepare_picture,
     prepare_picture_elsewhere,
 )
+from evaltools.tasks.shared.request import TaskRequest, read_margin, shared_fields
 
 Floats = npt.NDArray[np.float32]
 Resize = Literal["auto", "stretch", "letterbox", "letterbox_top_left"]
 ChannelOrder = Literal["auto", "rgb", "bgr"]
 LETTERBOX_FILL: Final = 114
+SSD: Final = "ssd"
 OUTPUT_TYPES: Final = (
     "float32", "float16", "float64", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "bool",
 )  # fmt: skip
+_ABOUT_HEADS: Final = (
+    "A model with the raw head of a YOLO has one output, [1,N,5+classes] or [1,4+classes,N], where N counts the cells "
+    "of the strides 8, 16, 32 (at 640x640: 8400, or 25200 with 3 boxes per cell), and is read with --decoder"
+)
+DEFAULT_RESAMPLES: Final = 1000
+_FEWEST_RESAMPLES: Final = 100
+_MOST_RESAMPLES: Final = 100_000
+_NO_DECODER: Final = "none"
+"""Another word for outputs that need none."""
 
 
 class CocoOptions(Struct, frozen=True):
@@ -192,12 +205,6 @@ def read_objects(
     )
 
 
-_ABOUT_HEADS: Final = (
-    "A model with the raw head of a YOLO has one output, [1,N,5+classes] or [1,4+classes,N], where N counts the cells "
-    "of the strides 8, 16, 32 (at 640x640: 8400, or 25200 with 3 boxes per cell), and is read with --decoder"
-)
-
-
 def check_detector(model: ModelFile, native: bool = False) -> None:
     """Refuse a model that is no detector; raises :class:`ModelError` naming what was found."""
     outputs = ", ".join(str(tensor) for tensor in model.outputs[:6])
@@ -226,3 +233,89 @@ def detector_input(model: ModelFile, options: CocoOptions) -> ImageToTensor:
         model, model.inputs[0], options.normalization, options.native, crop_fraction=None, letterbox=letterbox
     )
     return replace(to_tensor, blue_first=options.channel_order == "bgr")
+
+
+class CocoRequest(TaskRequest, frozen=True):
+    """What to evaluate with which configurations.
+
+    ``keep_pictures`` puts every detection into the result. ``margin`` is the change of mAP, 0..1, that counts as none;
+    changes are judged over ``bootstrap_resamples`` draws of the pictures, 0: not at all.
+    """
+
+    options: CocoOptions
+    keep_pictures: bool = False
+    margin: float = DEFAULT_MARGIN
+    bootstrap_resamples: int = DEFAULT_RESAMPLES
+
+
+def read_request(request: Request) -> CocoRequest:
+    """Parse and check the options of a request; raises :class:`UsageError` for values that make no sense."""
+    flags, native = request.options, request.is_native
+    options = CocoOptions(
+        ground_truth_images_path=Path(flags.text("ground_truth_images_path")),
+        ground_truth_annotations=flags.path("ground_truth_annotations"),
+        ground_truth_proto=flags.path("ground_truth_proto"),
+        model_output_labels=flags.path("model_output_labels"),
+        num_images=flags.number("num_images"),
+        order=cast(Order, flags.text("order")),
+        seed=flags.number("seed"),
+        normalization=flags.text("normalization"),
+        resize=cast(Resize, flags.text("resize")),
+        letterbox_fill=_pixel(flags) if "letterbox_fill" in flags else None,
+        channel_order=cast(ChannelOrder, flags.text("channel_order")),
+        decoder=SSD if flags.text("decoder") == _NO_DECODER else flags.text("decoder"),
+        nms_iou=_iou(flags),
+        output_map=flags.text("output_map"),
+        class_offset=flags.text("class_offset"),
+        score_threshold=flags.real("score_threshold") if "score_threshold" in flags else None,
+        coco_evaluator=cast(CocoEvaluator, flags.text("coco_evaluator")),
+        native=native,
+    )
+    if options.num_images < 0:
+        raise UsageError(f"--num_images={options.num_images}: use 0 for all pictures, or how many to take")
+    if native and options.decoder not in ("auto", SSD):
+        raise UsageError(
+            f"--decoder={options.decoder}: the native tool decodes no raw heads; leave out one of it and --compat"
+        )
+    if native and options.channel_order == "bgr":
+        raise UsageError("--channel_order=bgr: the native tool feeds RGB; leave out one of it and --compat")
+    if native and options.resize not in ("auto", "stretch"):
+        raise UsageError(
+            f"--resize={options.resize}: the native tool stretches pictures; leave out one of it and --compat"
+        )
+    if options.normalization != "auto":
+        parse_normalization(options.normalization)
+    if "coco_evaluator" in flags and not (options.ground_truth_annotations or options.ground_truth_proto):
+        raise UsageError("--coco_evaluator has no effect without a ground truth; give one, or leave it out")
+    return CocoRequest(
+        **shared_fields(request),
+        options=options,
+        keep_pictures=flags.is_on("record_examples")
+        or flags.is_on("debug_mode")
+        or bool(flags.text("detections_path") or flags.text("report")),
+        margin=read_margin(flags),
+        bootstrap_resamples=_resamples(flags),
+    )
+
+
+def _resamples(flags: Options) -> int:
+    resamples = flags.number("bootstrap_resamples")
+    if resamples and not _FEWEST_RESAMPLES <= resamples <= _MOST_RESAMPLES:
+        raise UsageError(
+            f"--bootstrap_resamples={resamples}: use {_FEWEST_RESAMPLES} to {_MOST_RESAMPLES}, or 0 to judge no change"
+        )
+    return resamples
+
+
+def _iou(flags: Options) -> float:
+    iou = flags.real("nms_iou")
+    if not 0 <= iou <= 1:
+        raise UsageError(f"--nms_iou={iou:g}: use an overlap above 0 and up to 1, or 0 for that of the decoder")
+    return iou
+
+
+def _pixel(flags: Options) -> int:
+    value = flags.number("letterbox_fill")
+    if not 0 <= value <= 255:
+        raise UsageError(f"--letterbox_fill={value}: use a pixel value, 0 to 255")
+    return value

@@ -16,8 +16,7 @@ from evaltools.model import ModelFile, read_model
 from evaltools.native.logs.evaluation import NativeTask
 from evaltools.preprocess import NATIVE, ImageToTensor
 from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map
-from evaltools.tasks.coco.request import CocoRequest
-from evaltools.tasks.coco.task import check_detector
+from evaltools.tasks.coco.task import CocoRequest, check_detector
 from evaltools.tasks.coco.truth import EvaluatedPictures, load_pictures
 from evaltools.tasks.imagenet.task import (
     ImagenetRequest,

@@ -1,4 +1,4 @@
-"""Inputs from the user's own files: which input they are for, and files that cannot be read."""
+"""Inputs from the user's own files: which input they are for, what they must be, and files that cannot be read."""
 
 from __future__ import annotations
 

@@ -13,9 +13,8 @@ from evaltools.model import ModelFile
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.session import Array
-from evaltools.tasks.coco.request import CocoRequest
 from evaltools.tasks.coco.result import ClassMappingUsed, CocoDetection, DetectionFigures, OutputMap
-from evaltools.tasks.coco.task import CocoOptions
+from evaltools.tasks.coco.task import CocoOptions, CocoRequest
 from tests.detection_set import COCO_MAP, NATIVE_MAP, DetectionSet, colour
 from tests.runtime.fake import FakeSession
 from tests.tiny_detectors import BOXES, CELLS, HEIGHT, SHAPES, WIDTH

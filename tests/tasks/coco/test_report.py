@@ -1,4 +1,4 @@
-"""The native lines and protobuf, the table and the detections of a detection evaluation, from a result by hand."""
+"""A detection evaluation from a result by hand: native lines and protobuf, table, detections, pictures that differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two models held against each other: which tensors belong together, and the same numbers in other units."""
+"""Two models held against each other: which tensors belong together, numbers in other units, and whole diffs."""
 
 from __future__ import annotations
 

@@ -16,8 +16,7 @@ from evaltools.datasets import sample
 from evaltools.datasets.native_ground_truth import parse_ground_truth
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model.metadata import InputNormalization
-from evaltools.tasks.coco.request import CocoRequest
-from evaltools.tasks.coco.task import CocoOptions
+from evaltools.tasks.coco.task import CocoOptions, CocoRequest
 from evaltools.tasks.imagenet.task import ImagenetOptions, ImagenetRequest
 from evaltools.tasks.inference_diff.inputs import InputOptions
 from evaltools.tasks.inference_diff.request import DiffRequest

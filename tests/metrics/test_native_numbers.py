@@ -1,4 +1,4 @@
-"""The native tool's error figures against loops in float32 and values worked out by hand."""
+"""The native tools' numbers against loops in float32, values worked out by hand and recorded ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from evaltools.metrics.native_numbers import NativeError, mean_error, summarise_errors
+from evaltools.metrics.native_numbers import NativeError, mean_error, native_percentile, shortest, summarise_errors
 
 
 def test_unsigned_numbers_do_not_wrap_around() -> None:
@@ -72,3 +72,48 @@ def test_a_run_that_is_no_number_leaves_no_average() -> None:
     nothing = NativeError(None, None, None, None)
     assert (summarise_errors([1.0, math.nan]), summarise_errors([math.nan, 1.0])) == (nothing, nothing)
     assert summarise_errors([1.0, math.inf]) == NativeError(None, None, 1.0, None)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([30, 50, 10, 40, 20], {0: 10, 5: 10, 19: 10, 20: 20, 50: 30, 95: 50, 99: 50}),
+        ([10, 20, 30, 40], {50: 30}),
+        ([761], {5: 761, 50: 761, 95: 761, 100: 761}),
+        ([1, 3, 2], {100: 3}),
+        ([], {50: 0}),
+    ],
+    ids=["5 * percent // 100", "the upper middle", "as printed for one run", "the largest, not the last", "none"],
+)
+def test_the_sample_at_a_truncated_index(values: list[float], expected: dict[int, float]) -> None:
+    given = list(values)
+    assert {percent: native_percentile(given, percent) for percent in expected} == expected
+    assert given == values
+
+
+@pytest.mark.parametrize("percent", [-1, 101])
+def test_a_percentage_outside_the_range_is_refused(percent: int) -> None:
+    with pytest.raises(ValueError, match=rf"{percent} is no percentage; use 0 to 100"):
+        native_percentile([1], percent)
+
+
+def test_every_float32_is_written_with_the_digits_that_numpy_prints() -> None:
+    bits = np.random.default_rng(7).integers(0, 1 << 32, 20_000, dtype=np.uint32)
+    values = bits.view(np.float32)
+    for value in values[np.isfinite(values)]:
+        assert repr(shortest(float(value))) == repr(float(str(value)))
+
+
+@pytest.mark.parametrize("around", [0, 1 << 23, 1 << 24, 1 << 25, -(1 << 24)])
+def test_whole_numbers_have_as_few_digits(around: int) -> None:
+    for value in np.arange(around - 300, around + 300).astype(np.float32):
+        assert shortest(float(value)) == float(str(value))
+
+
+@pytest.mark.parametrize("value", [0.1, 1e300, -1e300, float(np.finfo(np.float32).max) * (1 + 1e-12), math.inf])
+def test_what_is_no_float32_stays_as_it_is(value: float) -> None:
+    assert shortest(value) == value
+
+
+def test_nan_stays_nan() -> None:
+    assert math.isnan(shortest(math.nan))
