@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from pathlib import Path
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +14,61 @@ from msgspec import Struct
 
 from evaltools.errors import ModelError
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
-from evaltools.model.graph import operator_name, read_nodes
-from evaltools.model.model_file import TENSOR_TYPES, ModelFile
 from evaltools.model.signature import signature_keys
 
+TENSOR_TYPES: Final = (
+    "float32", "float16", "int32", "uint8", "int64", "string", "bool", "int16", "complex64", "int8", "float64",
+    "complex128", "uint64", "resource", "variant", "uint32", "uint16", "int4", "bfloat16",
+)  # fmt: skip
+"""Names of the schema's ``TensorType`` in its order."""
+OPERATORS: Final = (
+    "ADD", "AVERAGE_POOL_2D", "CONCATENATION", "CONV_2D", "DEPTHWISE_CONV_2D", "DEPTH_TO_SPACE", "DEQUANTIZE",
+    "EMBEDDING_LOOKUP", "FLOOR", "FULLY_CONNECTED", "HASHTABLE_LOOKUP", "L2_NORMALIZATION", "L2_POOL_2D",
+    "LOCAL_RESPONSE_NORMALIZATION", "LOGISTIC", "LSH_PROJECTION", "LSTM", "MAX_POOL_2D", "MUL", "RELU",
+    "RELU_N1_TO_1", "RELU6", "RESHAPE", "RESIZE_BILINEAR", "RNN", "SOFTMAX", "SPACE_TO_DEPTH", "SVDF", "TANH",
+    "CONCAT_EMBEDDINGS", "SKIP_GRAM", "CALL", "CUSTOM", "EMBEDDING_LOOKUP_SPARSE", "PAD",
+    "UNIDIRECTIONAL_SEQUENCE_RNN", "GATHER", "BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND", "TRANSPOSE", "MEAN", "SUB",
+    "DIV", "SQUEEZE", "UNIDIRECTIONAL_SEQUENCE_LSTM", "STRIDED_SLICE", "BIDIRECTIONAL_SEQUENCE_RNN", "EXP",
+    "TOPK_V2", "SPLIT", "LOG_SOFTMAX", "DELEGATE", "BIDIRECTIONAL_SEQUENCE_LSTM", "CAST", "PRELU", "MAXIMUM",
+    "ARG_MAX", "MINIMUM", "LESS", "NEG", "PADV2", "GREATER", "GREATER_EQUAL", "LESS_EQUAL", "SELECT", "SLICE",
+    "SIN", "TRANSPOSE_CONV", "SPARSE_TO_DENSE", "TILE", "EXPAND_DIMS", "EQUAL", "NOT_EQUAL", "LOG", "SUM", "SQRT",
+    "RSQRT", "SHAPE", "POW", "ARG_MIN", "FAKE_QUANT", "REDUCE_PROD", "REDUCE_MAX", "PACK", "LOGICAL_OR", "ONE_HOT",
+    "LOGICAL_AND", "LOGICAL_NOT", "UNPACK", "REDUCE_MIN", "FLOOR_DIV", "REDUCE_ANY", "SQUARE", "ZEROS_LIKE",
+    "FILL", "FLOOR_MOD", "RANGE", "RESIZE_NEAREST_NEIGHBOR", "LEAKY_RELU", "SQUARED_DIFFERENCE", "MIRROR_PAD",
+    "ABS", "SPLIT_V", "UNIQUE", "CEIL", "REVERSE_V2", "ADD_N", "GATHER_ND", "COS", "WHERE", "RANK", "ELU",
+    "REVERSE_SEQUENCE", "MATRIX_DIAG", "QUANTIZE", "MATRIX_SET_DIAG", "ROUND", "HARD_SWISH", "IF", "WHILE",
+    "NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5", "SCATTER_ND", "SELECT_V2", "DENSIFY", "SEGMENT_SUM",
+    "BATCH_MATMUL", "PLACEHOLDER_FOR_GREATER_OP_CODES", "CUMSUM", "CALL_ONCE", "BROADCAST_TO", "RFFT2D", "CONV_3D",
+    "IMAG", "REAL", "COMPLEX_ABS", "HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE",
+    "REDUCE_ALL", "CONV_3D_TRANSPOSE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "BROADCAST_ARGS",
+    "RANDOM_STANDARD_NORMAL", "BUCKETIZE", "RANDOM_UNIFORM", "MULTINOMIAL", "GELU", "DYNAMIC_UPDATE_SLICE",
+    "RELU_0_TO_1", "UNSORTED_SEGMENT_PROD", "UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_SUM", "ATAN2",
+    "UNSORTED_SEGMENT_MIN", "SIGN", "BITCAST", "BITWISE_XOR", "RIGHT_SHIFT", "STABLEHLO_LOGISTIC", "STABLEHLO_ADD",
+    "STABLEHLO_DIVIDE", "STABLEHLO_MULTIPLY", "STABLEHLO_MAXIMUM", "STABLEHLO_RESHAPE", "STABLEHLO_CLAMP",
+    "STABLEHLO_CONCATENATE", "STABLEHLO_BROADCAST_IN_DIM", "STABLEHLO_CONVOLUTION", "STABLEHLO_SLICE",
+    "STABLEHLO_CUSTOM_CALL", "STABLEHLO_REDUCE", "STABLEHLO_ABS", "STABLEHLO_AND", "STABLEHLO_COSINE",
+    "STABLEHLO_EXPONENTIAL", "STABLEHLO_FLOOR", "STABLEHLO_LOG", "STABLEHLO_MINIMUM", "STABLEHLO_NEGATE",
+    "STABLEHLO_OR", "STABLEHLO_POWER", "STABLEHLO_REMAINDER", "STABLEHLO_RSQRT", "STABLEHLO_SELECT",
+    "STABLEHLO_SUBTRACT", "STABLEHLO_TANH", "STABLEHLO_SCATTER", "STABLEHLO_COMPARE", "STABLEHLO_CONVERT",
+    "STABLEHLO_DYNAMIC_SLICE", "STABLEHLO_DYNAMIC_UPDATE_SLICE", "STABLEHLO_PAD", "STABLEHLO_IOTA",
+    "STABLEHLO_DOT_GENERAL", "STABLEHLO_REDUCE_WINDOW", "STABLEHLO_SORT", "STABLEHLO_WHILE", "STABLEHLO_GATHER",
+    "STABLEHLO_TRANSPOSE", "DILATE", "STABLEHLO_RNG_BIT_GENERATOR", "REDUCE_WINDOW", "STABLEHLO_COMPOSITE",
+    "STABLEHLO_SHIFT_LEFT", "STABLEHLO_CBRT",
+)  # fmt: skip
+"""Names of the schema's ``BuiltinOperator`` in its order; ``CUSTOM`` stands for operators with a name of their own."""
 _FREE: Final = -1
 _STEPS: Final = ("int4", "int8", "uint8", "int16", "uint16", "int32")
+
+
+def operator_name(code: int, custom: str) -> str:
+    """The name of an operator, that of a custom one as the file has it.
+
+    >>> operator_name(0, ""), operator_name(32, "TFLite_Detection_PostProcess"), operator_name(9999, "")
+    ('ADD', 'TFLite_Detection_PostProcess', 'operator 9999')
+    """
+    if custom:
+        return custom
+    return OPERATORS[code] if 0 <= code < len(OPERATORS) else f"operator {code}"
 
 
 @dataclass(frozen=True)
@@ -153,7 +203,14 @@ def operator_counts(graphs: Sequence[Graph]) -> dict[str, int]:
     return dict(Counter(node.operator for graph in graphs for node in graph.nodes).most_common())
 
 
-def read_contents(model: ModelFile) -> ModelContents:
+class _File(Protocol):
+    @property
+    def path(self) -> Path: ...
+
+    def read(self) -> bytes: ...
+
+
+def read_contents(model: _File) -> ModelContents:
     """What the file holds; raises :class:`~evaltools.errors.ModelError` where it was damaged since it was checked."""
     try:
         return _read(memoryview(model.read()))
@@ -163,16 +220,23 @@ def read_contents(model: ModelFile) -> ModelContents:
 
 def _read(content: memoryview) -> ModelContents:
     root = Table.root(content)
-    constants = _constants(content, root.tables(4))
-    graphs = tuple(_graph(root, subgraph, constants) for subgraph in root.tables(2))
-    used = {tensor.integer(2, "I") for subgraph in root.tables(2) for tensor in subgraph.tables(0)}
+    graphs = read_graphs(content)
+    constants = {id(each.constant): each.constant for graph in graphs for each in graph.tensors if each.constant}
     return ModelContents(
         graphs=graphs,
         signatures=signature_keys(root),
         metadata=tuple(entry.text(0) for entry in root.tables(6)),
         description=root.text(3),
-        constant_bytes=sum(len(constants[index]) for index in used if index in constants),
+        constant_bytes=sum(map(len, constants.values())),
     )
+
+
+def read_graphs(content: memoryview) -> tuple[Graph, ...]:
+    """The graphs of a model; raises :class:`DamagedFlatbuffer`."""
+    root = Table.root(content)
+    constants = _constants(content, root.tables(4))
+    names = [operator_name(max(code.integer(0, "b"), code.integer(3, "i")), code.text(1)) for code in root.tables(1)]
+    return tuple(_graph(subgraph, names, constants) for subgraph in root.tables(2))
 
 
 def _constants(content: memoryview, buffers: Sequence[Table]) -> dict[int, memoryview]:
@@ -189,12 +253,18 @@ def _constants(content: memoryview, buffers: Sequence[Table]) -> dict[int, memor
     return found
 
 
-def _graph(root: Table, subgraph: Table, constants: Mapping[int, memoryview]) -> Graph:
+def _graph(subgraph: Table, names: Sequence[str], constants: Mapping[int, memoryview]) -> Graph:
     return Graph(
         tensors=tuple(_tensor(index, tensor, constants) for index, tensor in enumerate(subgraph.tables(0))),
         nodes=tuple(
-            Operation(index, operator_name(node.code, node.custom), node.inputs, node.outputs, node.options)
-            for index, node in enumerate(read_nodes(root, subgraph))
+            Operation(
+                index,
+                names[node.integer(0, "I")],
+                tuple(node.numbers(1, "int32").tolist()),
+                tuple(node.numbers(2, "int32").tolist()),
+                node.table(4),
+            )
+            for index, node in enumerate(subgraph.tables(3))
         ),
         inputs=tuple(subgraph.numbers(1, "int32").tolist()),
         outputs=tuple(subgraph.numbers(2, "int32").tolist()),

@@ -16,8 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from evaltools.errors import ModelError
-from evaltools.model.graph import operator_name
-from evaltools.model.model_file import TENSOR_TYPES
+from evaltools.model.contents import TENSOR_TYPES, operator_name
 
 _INT32, _STRING = 2, 5
 _RESOURCE, _VARIANT = 13, 14

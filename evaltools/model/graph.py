@@ -1,79 +1,41 @@
-"""The nodes of a graph by name, and what they say about its inputs and outputs."""
+"""What a graph tells of its inputs and outputs.
+
+Rows that ids select, the operator that computes an output, the outputs of a detector, and which values a float input is
+made for, from what the graph does with it first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import replace
 
-from evaltools.model.flatbuffer import Table
+from evaltools.model.contents import Graph, GraphTensor, Operation
+from evaltools.model.metadata import ValueRange
 
-OPERATORS: Final = (
-    "ADD", "AVERAGE_POOL_2D", "CONCATENATION", "CONV_2D", "DEPTHWISE_CONV_2D", "DEPTH_TO_SPACE", "DEQUANTIZE",
-    "EMBEDDING_LOOKUP", "FLOOR", "FULLY_CONNECTED", "HASHTABLE_LOOKUP", "L2_NORMALIZATION", "L2_POOL_2D",
-    "LOCAL_RESPONSE_NORMALIZATION", "LOGISTIC", "LSH_PROJECTION", "LSTM", "MAX_POOL_2D", "MUL", "RELU",
-    "RELU_N1_TO_1", "RELU6", "RESHAPE", "RESIZE_BILINEAR", "RNN", "SOFTMAX", "SPACE_TO_DEPTH", "SVDF", "TANH",
-    "CONCAT_EMBEDDINGS", "SKIP_GRAM", "CALL", "CUSTOM", "EMBEDDING_LOOKUP_SPARSE", "PAD",
-    "UNIDIRECTIONAL_SEQUENCE_RNN", "GATHER", "BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND", "TRANSPOSE", "MEAN", "SUB",
-    "DIV", "SQUEEZE", "UNIDIRECTIONAL_SEQUENCE_LSTM", "STRIDED_SLICE", "BIDIRECTIONAL_SEQUENCE_RNN", "EXP",
-    "TOPK_V2", "SPLIT", "LOG_SOFTMAX", "DELEGATE", "BIDIRECTIONAL_SEQUENCE_LSTM", "CAST", "PRELU", "MAXIMUM",
-    "ARG_MAX", "MINIMUM", "LESS", "NEG", "PADV2", "GREATER", "GREATER_EQUAL", "LESS_EQUAL", "SELECT", "SLICE",
-    "SIN", "TRANSPOSE_CONV", "SPARSE_TO_DENSE", "TILE", "EXPAND_DIMS", "EQUAL", "NOT_EQUAL", "LOG", "SUM", "SQRT",
-    "RSQRT", "SHAPE", "POW", "ARG_MIN", "FAKE_QUANT", "REDUCE_PROD", "REDUCE_MAX", "PACK", "LOGICAL_OR", "ONE_HOT",
-    "LOGICAL_AND", "LOGICAL_NOT", "UNPACK", "REDUCE_MIN", "FLOOR_DIV", "REDUCE_ANY", "SQUARE", "ZEROS_LIKE",
-    "FILL", "FLOOR_MOD", "RANGE", "RESIZE_NEAREST_NEIGHBOR", "LEAKY_RELU", "SQUARED_DIFFERENCE", "MIRROR_PAD",
-    "ABS", "SPLIT_V", "UNIQUE", "CEIL", "REVERSE_V2", "ADD_N", "GATHER_ND", "COS", "WHERE", "RANK", "ELU",
-    "REVERSE_SEQUENCE", "MATRIX_DIAG", "QUANTIZE", "MATRIX_SET_DIAG", "ROUND", "HARD_SWISH", "IF", "WHILE",
-    "NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5", "SCATTER_ND", "SELECT_V2", "DENSIFY", "SEGMENT_SUM",
-    "BATCH_MATMUL", "PLACEHOLDER_FOR_GREATER_OP_CODES", "CUMSUM", "CALL_ONCE", "BROADCAST_TO", "RFFT2D", "CONV_3D",
-    "IMAG", "REAL", "COMPLEX_ABS", "HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE",
-    "REDUCE_ALL", "CONV_3D_TRANSPOSE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "BROADCAST_ARGS",
-    "RANDOM_STANDARD_NORMAL", "BUCKETIZE", "RANDOM_UNIFORM", "MULTINOMIAL", "GELU", "DYNAMIC_UPDATE_SLICE",
-    "RELU_0_TO_1", "UNSORTED_SEGMENT_PROD", "UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_SUM", "ATAN2",
-    "UNSORTED_SEGMENT_MIN", "SIGN", "BITCAST", "BITWISE_XOR", "RIGHT_SHIFT", "STABLEHLO_LOGISTIC", "STABLEHLO_ADD",
-    "STABLEHLO_DIVIDE", "STABLEHLO_MULTIPLY", "STABLEHLO_MAXIMUM", "STABLEHLO_RESHAPE", "STABLEHLO_CLAMP",
-    "STABLEHLO_CONCATENATE", "STABLEHLO_BROADCAST_IN_DIM", "STABLEHLO_CONVOLUTION", "STABLEHLO_SLICE",
-    "STABLEHLO_CUSTOM_CALL", "STABLEHLO_REDUCE", "STABLEHLO_ABS", "STABLEHLO_AND", "STABLEHLO_COSINE",
-    "STABLEHLO_EXPONENTIAL", "STABLEHLO_FLOOR", "STABLEHLO_LOG", "STABLEHLO_MINIMUM", "STABLEHLO_NEGATE",
-    "STABLEHLO_OR", "STABLEHLO_POWER", "STABLEHLO_REMAINDER", "STABLEHLO_RSQRT", "STABLEHLO_SELECT",
-    "STABLEHLO_SUBTRACT", "STABLEHLO_TANH", "STABLEHLO_SCATTER", "STABLEHLO_COMPARE", "STABLEHLO_CONVERT",
-    "STABLEHLO_DYNAMIC_SLICE", "STABLEHLO_DYNAMIC_UPDATE_SLICE", "STABLEHLO_PAD", "STABLEHLO_IOTA",
-    "STABLEHLO_DOT_GENERAL", "STABLEHLO_REDUCE_WINDOW", "STABLEHLO_SORT", "STABLEHLO_WHILE", "STABLEHLO_GATHER",
-    "STABLEHLO_TRANSPOSE", "DILATE", "STABLEHLO_RNG_BIT_GENERATOR", "REDUCE_WINDOW", "STABLEHLO_COMPOSITE",
-    "STABLEHLO_SHIFT_LEFT", "STABLEHLO_CBRT",
-)  # fmt: skip
-"""Names of the schema's ``BuiltinOperator`` in its order; ``CUSTOM`` stands for operators with a name of their own."""
-_OPCODE_SHORT, _OPCODE_CUSTOM, _OPCODE_LONG = 0, 1, 3
-_OPERATOR_OPCODE, _OPERATOR_INPUTS, _OPERATOR_OUTPUTS, _OPERATOR_OPTIONS = 0, 1, 2, 4
-_TENSOR_SHAPE, _TENSOR_TYPE, _TENSOR_IS_VARIABLE = 0, 1, 5
-_RESOURCE: Final = 13
-_CAST, _RESHAPE, _SQUEEZE, _EXPAND_DIMS, _STRIDED_SLICE = 53, 22, 43, 70, 45
-_DEQUANTIZE, _QUANTIZE = 6, 114
-_GATHER, _EMBEDDING_LOOKUP = 36, 7
-_SAME_VALUES: Final = frozenset({_CAST, _RESHAPE, _SQUEEZE, _EXPAND_DIMS, _STRIDED_SLICE, _DEQUANTIZE, _QUANTIZE})
+Floats = npt.NDArray[np.float64]
+
 DETECTION_OP: Final = "TFLite_Detection_PostProcess"
+_SAME_VALUES: Final = frozenset(
+    {"CAST", "RESHAPE", "SQUEEZE", "EXPAND_DIMS", "STRIDED_SLICE", "DEQUANTIZE", "QUANTIZE"}
+)
+_ARITHMETIC: Final = frozenset({"ADD", "MUL", "SUB", "DIV"})
+_KEEP_RANGE: Final = frozenset(
+    {"CAST", "RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"}
+)
+_WHOLE_TYPES: Final = frozenset({"uint8", "int16", "int8", "uint16"})
+_FLOAT_TYPES: Final = frozenset({"float32", "float16"})
+_MOST_CHANNELS: Final = 4
+_MOST_STEPS: Final = 8
+_EXACT: Final = 0.03
 
-
-def operator_name(code: int, custom: str) -> str:
-    """The name of an operator, that of a custom one as the file has it.
-
-    >>> operator_name(0, ""), operator_name(32, "TFLite_Detection_PostProcess"), operator_name(9999, "")
-    ('ADD', 'TFLite_Detection_PostProcess', 'operator 9999')
-    """
-    if custom:
-        return custom
-    return OPERATORS[code] if 0 <= code < len(OPERATORS) else f"operator {code}"
-
-
-class Node(Struct, frozen=True):
-    """One operator of a graph with its tensors by index; ``custom`` is empty for a builtin operator."""
-
-    code: int
-    custom: str
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    options: Table | None
+_PIXELS: Final = ValueRange(0, 255)
+_UNIT: Final = ValueRange(0, 1)
+_SYMMETRIC: Final = ValueRange(-1, 1)
 
 
 class DetectionOutputs(Struct, frozen=True):
@@ -89,58 +51,32 @@ class DetectionOutputs(Struct, frozen=True):
         return output in (self.boxes, self.classes, self.scores, self.count)
 
 
-def read_nodes(model: Table, subgraph: Table) -> tuple[Node, ...]:
-    """The nodes of a graph in the order of execution."""
-    opcodes = [
-        (max(code.integer(_OPCODE_SHORT, "b"), code.integer(_OPCODE_LONG, "i")), code.text(_OPCODE_CUSTOM))
-        for code in model.tables(1)
-    ]
-    return tuple(
-        Node(
-            *opcodes[operator.integer(_OPERATOR_OPCODE, "I")],
-            inputs=tuple(operator.numbers(_OPERATOR_INPUTS, "int32").tolist()),
-            outputs=tuple(operator.numbers(_OPERATOR_OUTPUTS, "int32").tolist()),
-            options=operator.table(_OPERATOR_OPTIONS),
-        )
-        for operator in subgraph.tables(3)
-    )
-
-
-def find_detection_outputs(nodes: Sequence[Node], outputs: Sequence[int]) -> DetectionOutputs | None:
+def find_detection_outputs(graph: Graph) -> DetectionOutputs | None:
     """The positions of the outputs of a ``TFLite_Detection_PostProcess``, in whatever order the graph has them.
 
     None where the graph's outputs are not those of one such operator.
     """
-    for node in nodes:
-        if node.custom == DETECTION_OP and len(node.outputs) == 4 and set(node.outputs) <= set(outputs):
-            return DetectionOutputs(*(list(outputs).index(tensor) for tensor in node.outputs))
+    for node in graph.nodes:
+        if node.operator == DETECTION_OP and len(node.outputs) == 4 and set(node.outputs) <= set(graph.outputs):
+            return DetectionOutputs(*(graph.outputs.index(tensor) for tensor in node.outputs))
     return None
 
 
-def keeps_state(subgraphs: Sequence[Table]) -> bool:
-    """Whether a graph has variable tensors or resources, which keep values from one run to the next."""
-    return any(
-        tensor.integer(_TENSOR_IS_VARIABLE, "B") or tensor.integer(_TENSOR_TYPE, "b") == _RESOURCE
-        for subgraph in subgraphs
-        for tensor in subgraph.tables(0)
-    )
-
-
-def maker_of(nodes: Sequence[Node], output: int) -> str:
+def maker_of(graph: Graph, output: int) -> str:
     """The operator that computes an output's values, which may be reshaped or quantised afterwards; empty for none."""
-    producers = {tensor: node for node in nodes for tensor in node.outputs}
+    producers = {tensor: node for node in graph.nodes for tensor in node.outputs}
     seen = set()
     tensor = output
     while tensor in producers and tensor not in seen:
         seen.add(tensor)
         node = producers[tensor]
-        if node.code not in _SAME_VALUES or not node.inputs:
-            return operator_name(node.code, node.custom)
+        if node.operator not in _SAME_VALUES or not node.inputs:
+            return node.operator
         tensor = node.inputs[0]
     return ""
 
 
-def rows_selected(nodes: Sequence[Node], tensors: Sequence[Table], tensor: int) -> int | None:
+def rows_selected(graph: Graph, tensor: int) -> int | None:
     """Of how many rows a tensor's values select one (token ids into a table), None where they select none.
 
     A value of that number or more, or a negative one, makes GATHER and EMBEDDING_LOOKUP fail.
@@ -150,23 +86,145 @@ def rows_selected(nodes: Sequence[Node], tensors: Sequence[Table], tensor: int) 
     while pending:
         current = pending.pop()
         seen.add(current)
-        for node in nodes:
+        for node in graph.nodes:
             if current not in node.inputs:
                 continue
-            rows = _rows_of_table(node, tensors, current)
+            rows = _rows_of_table(graph, node, current)
             if rows:
                 limits.append(rows)
-            elif node.code in _SAME_VALUES and node.inputs[0] == current:
+            elif node.operator in _SAME_VALUES and node.inputs[0] == current:
                 pending.extend(output for output in node.outputs if output not in seen)
     return min(limits, default=None)
 
 
-def _rows_of_table(node: Node, tensors: Sequence[Table], ids: int) -> int | None:
-    if node.code == _GATHER and len(node.inputs) > 1 and node.inputs[1] == ids:
-        shape = tensors[node.inputs[0]].numbers(_TENSOR_SHAPE, "int32").tolist()
+def _rows_of_table(graph: Graph, node: Operation, ids: int) -> int | None:
+    if node.operator == "GATHER" and len(node.inputs) > 1 and node.inputs[1] == ids:
+        shape = graph.tensors[node.inputs[0]].shape
         axis = node.options.integer(0, "i") if node.options else 0
         return shape[axis] if -len(shape) <= axis < len(shape) and shape[axis] > 0 else None
-    if node.code == _EMBEDDING_LOOKUP and len(node.inputs) > 1 and node.inputs[0] == ids:
-        shape = tensors[node.inputs[1]].numbers(_TENSOR_SHAPE, "int32").tolist()
+    if node.operator == "EMBEDDING_LOOKUP" and len(node.inputs) > 1 and node.inputs[0] == ids:
+        shape = graph.tensors[node.inputs[1]].shape
         return shape[0] if shape and shape[0] > 0 else None
     return None
+
+
+class _LinearChain(Struct, frozen=True):
+    """``value = factor * input + term`` per channel: the effect of the operators named on an input."""
+
+    factor: Floats
+    term: Floats
+    operators: tuple[str, ...] = ()
+
+    def after(self, operator: str, constant: Floats) -> _LinearChain:
+        operators = (*self.operators, operator)
+        if operator in ("ADD", "SUB"):
+            change = constant if operator == "ADD" else -constant
+            return _LinearChain(self.factor, self.term + change, operators)
+        scale = constant if operator == "MUL" else 1 / constant
+        return _LinearChain(self.factor * scale, self.term * scale, operators)
+
+    def image(self, inputs: ValueRange) -> tuple[Floats, Floats]:
+        """What the lowest and the highest input become, the smaller one first."""
+        ends = self.factor * inputs.low + self.term, self.factor * inputs.high + self.term
+        return np.minimum(*ends), np.maximum(*ends)
+
+
+def _few_floats(graph: Graph, index: int) -> Floats | None:
+    """A float constant of one value or one per channel, perhaps behind a DEQUANTIZE; None for any other tensor."""
+    maker = next((node for node in graph.nodes if index in node.outputs), None)
+    if maker is not None and maker.operator == "DEQUANTIZE" and maker.inputs:
+        index = maker.inputs[0]
+    tensor = graph.tensor(index)
+    if tensor is None or tensor.constant is None or tensor.dtype not in _FLOAT_TYPES:
+        return None
+    size = np.dtype(tensor.dtype).itemsize
+    if not 0 < len(tensor.constant) <= _MOST_CHANNELS * size or len(tensor.constant) % size:
+        return None
+    values: Floats = tensor.values(tensor.dtype).astype(np.float64)
+    return values if np.isfinite(values).all() else None
+
+
+def range_by_graph(graph: Graph, tensor: int) -> ValueRange | None:
+    """The values that an input is made for, with the operators that show it, where its first ones do.
+
+    A QUANTIZE takes what its type can hold. A chain of ADD, SUB, MUL and DIV by constants that makes small numbers
+    around 0 of 0..255, or of 0..1, is the normalisation of pixels. Constants that overflow show nothing.
+    """
+    with np.errstate(all="ignore"):
+        return _range_by_graph(graph, tensor)
+
+
+def _range_by_graph(graph: Graph, tensor: int) -> ValueRange | None:
+    line = _LinearChain(np.ones(1), np.zeros(1))
+    for node, constant in _first_nodes(graph, tensor):
+        if node.operator == "QUANTIZE":
+            held = _quantized_range(graph.tensors[node.outputs[0]])
+            return replace(held, operators=("QUANTIZE",)) if held and not line.operators else None
+        if constant is None or (node.operator in ("DIV", "MUL") and not constant.all()):
+            return None
+        line = line.after(node.operator, constant)
+        found = _made_for(line)
+        if found is not None:
+            return replace(found, operators=line.operators)
+    return None
+
+
+def _quantized_range(tensor: GraphTensor) -> ValueRange | None:
+    """The real values that a tensor of a whole type with one scale can hold."""
+    if tensor.dtype not in _WHOLE_TYPES or len(tensor.scales) != 1:
+        return None
+    (scale,), zero_point = tensor.scales, tensor.zero_points[0] if tensor.zero_points else 0
+    return real_range(tensor.dtype, scale, zero_point) if np.isfinite(scale) and scale > 0 else None
+
+
+def real_range(dtype: str, scale: float, zero_point: int) -> ValueRange:
+    """What all numbers of a whole type stand for, ``real = (quantised - zero_point) * scale``.
+
+    >>> real_range("uint8", 1 / 128, 128)
+    ValueRange(low=-1.0, high=0.9921875, operators=())
+    """
+    limits = np.iinfo(dtype)
+    return ValueRange((int(limits.min) - zero_point) * scale, (int(limits.max) - zero_point) * scale)
+
+
+def _first_nodes(graph: Graph, tensor: int) -> Iterator[tuple[Operation, Any]]:
+    """The arithmetic with its constant, and QUANTIZE, that an input goes through before anything else is done."""
+    current = tensor
+    for _ in range(_MOST_STEPS):
+        readers = [node for node in graph.nodes if current in node.inputs and node.operator != "SHAPE"]
+        if len(readers) != 1 or len(readers[0].outputs) != 1:
+            return
+        node = readers[0]
+        if node.operator in _ARITHMETIC and len(node.inputs) == 2:
+            first, second = node.inputs
+            if first != current and node.operator not in ("ADD", "MUL"):
+                return
+            yield node, _few_floats(graph, second if first == current else first)
+        elif node.operator == "QUANTIZE":
+            yield node, None
+            return
+        elif node.operator not in _KEEP_RANGE or node.inputs[0] != current:
+            return
+        current = node.outputs[0]
+
+
+def _made_for(line: _LinearChain) -> ValueRange | None:
+    """The range of pixels that a chain of operators normalises: 0..255, 0..1 or -1..1; None for others."""
+    low, high = line.image(_PIXELS)
+    mean_taken = bool(((low > -140) & (low < -90) & (np.abs(high - low - 255) < 1)).all())
+    if mean_taken or (_is_normalised(low, high) and bool((low < 0.05).all())):
+        return _PIXELS
+    low, high = line.image(_UNIT)
+    if _is_normalised(low, high) and bool((low < -0.2).all()):
+        return _UNIT
+    low, high = line.image(_SYMMETRIC)
+    if bool((np.abs(low) < _EXACT).all()) and any(bool((np.abs(high / top - 1) < _EXACT).all()) for top in (1, 255)):
+        return _SYMMETRIC
+    return None
+
+
+def _is_normalised(low: Floats, high: Floats) -> bool:
+    """From 0..1 to what the mean and the standard deviation of pictures make of pixels."""
+    width = high - low
+    inside = (low > -3.2) & (high > 0.45) & (high < 4.2) & (width > 0.9) & (width < 6)
+    return bool(inside.all())

@@ -14,19 +14,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.errors import ModelError
+from evaltools.model.contents import GraphTensor, read_graphs
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
-from evaltools.model.graph import (
-    DetectionOutputs,
-    Node,
-    find_detection_outputs,
-    keeps_state,
-    maker_of,
-    read_nodes,
-    rows_selected,
-)
+from evaltools.model.graph import DetectionOutputs, find_detection_outputs, maker_of, range_by_graph, rows_selected
 from evaltools.model.metadata import InputNormalization, ValueRange, input_normalization, input_ranges
 from evaltools.model.signature import signature_graph, signature_keys, signature_names, with_main_graph
-from evaltools.model.value_range import Constants, range_by_graph
 from evaltools.model.verify import verify_model
 from evaltools.parameter import did_you_mean
 
@@ -34,15 +26,8 @@ IDENTIFIER: Final = b"TFL3"
 _METADATA_NAME: Final = "TFLITE_METADATA"
 # Field numbers of the schema.
 _MODEL_SUBGRAPHS, _MODEL_BUFFERS, _MODEL_METADATA = 2, 4, 6
-_SUBGRAPH_TENSORS, _SUBGRAPH_INPUTS, _SUBGRAPH_OUTPUTS, _SUBGRAPH_OPERATORS = 0, 1, 2, 3
-_TENSOR_SHAPE, _TENSOR_TYPE, _TENSOR_NAME, _TENSOR_QUANTIZATION, _TENSOR_SHAPE_SIGNATURE = 0, 1, 3, 4, 7
-_QUANTIZATION_SCALE, _QUANTIZATION_ZERO_POINT = 2, 3
+_SUBGRAPH_TENSORS, _TENSOR_TYPE, _TENSOR_IS_VARIABLE, _RESOURCE = 0, 1, 5, 13
 _METADATA_KEY, _METADATA_BUFFER = 0, 1
-TENSOR_TYPES: Final = (
-    "float32", "float16", "int32", "uint8", "int64", "string", "bool", "int16", "complex64", "int8", "float64",
-    "complex128", "uint64", "resource", "variant", "uint32", "uint16", "int4", "bfloat16",
-)  # fmt: skip
-"""Names of the schema's ``TensorType`` in its order."""
 QUANTIZED_TYPES: Final = ("uint8", "int8", "int16", "uint16", "int4")
 
 
@@ -215,34 +200,32 @@ def _describe(path: Path, content: bytes, signature: str) -> ModelFile:
     verify_model(model)
     edited = _with_signature_first(path, content, model, signature) if signature else content
     graph = signature_graph(model, signature) if signature else 0
-    main = model.tables(_MODEL_SUBGRAPHS)[graph]
-    tensors, nodes = main.tables(_SUBGRAPH_TENSORS), read_nodes(model, main)
-    inputs = main.numbers(_SUBGRAPH_INPUTS, "int32").tolist()
-    outputs = main.numbers(_SUBGRAPH_OUTPUTS, "int32").tolist()
+    main = read_graphs(memoryview(content))[graph]
     input_names, output_names = signature_names(model, graph, signature or None)
     metadata = _metadata(model)
     ranges = input_ranges(metadata) if graph == 0 else {}
-    constants = Constants(model.tables(_MODEL_BUFFERS), tensors, nodes)
     return ModelFile(
         path=path,
         sha256=hashlib.sha256(content).hexdigest(),
         size_bytes=len(content),
         inputs=tuple(
             replace(
-                _info(index, tensors[index], input_names),
-                rows=rows_selected(nodes, tensors, index),
+                _info(main.tensors[index], input_names),
+                rows=rows_selected(main, index),
                 stated_range=ranges.get(position),
-                range_by_graph=range_by_graph(constants, index),
+                range_by_graph=range_by_graph(main, index),
             )
-            for position, index in enumerate(inputs)
+            for position, index in enumerate(main.inputs)
         ),
-        outputs=tuple(_output(index, tensors[index], output_names, nodes) for index in outputs),
-        node_count=len(nodes),
+        outputs=tuple(
+            replace(_info(main.tensors[index], output_names), made_by=maker_of(main, index)) for index in main.outputs
+        ),
+        node_count=len(main.nodes),
         normalization=input_normalization(metadata) if graph == 0 else None,
         signature=signature,
         signatures=signature_keys(model),
-        detection=find_detection_outputs(nodes, outputs),
-        stateful=keeps_state(model.tables(_MODEL_SUBGRAPHS)),
+        detection=find_detection_outputs(main),
+        stateful=_keeps_state(model),
         content=edited if graph else None,
         held=hold(content),
     )
@@ -257,35 +240,29 @@ def _with_signature_first(path: Path, content: bytes, model: Table, signature: s
     return with_main_graph(content, graph, f"{path}: the graph of signature {signature!r}") if graph else content
 
 
-def _output(index: int, tensor: Table, names: Mapping[int, str], nodes: Sequence[Node]) -> TensorInfo:
-    return replace(_info(index, tensor, names), made_by=maker_of(nodes, index))
-
-
-def _info(index: int, tensor: Table, names: Mapping[int, str]) -> TensorInfo:
-    kind = tensor.integer(_TENSOR_TYPE, "b")
-    shape = tuple(tensor.numbers(_TENSOR_SHAPE, "int32").tolist())
-    scale, zero_point = _per_tensor_quantization(tensor)
-    return TensorInfo(
-        index=index,
-        name=tensor.text(_TENSOR_NAME),
-        dtype=TENSOR_TYPES[kind] if 0 <= kind < len(TENSOR_TYPES) else f"type {kind}",
-        shape=shape,
-        shape_signature=tuple(tensor.numbers(_TENSOR_SHAPE_SIGNATURE, "int32").tolist()) or shape,
-        scale=scale,
-        zero_point=zero_point,
-        signature_name=names.get(index, ""),
+def _keeps_state(model: Table) -> bool:
+    """Whether a graph has variable tensors or resources, which keep values from one run to the next."""
+    return any(
+        tensor.integer(_TENSOR_IS_VARIABLE, "B") or tensor.integer(_TENSOR_TYPE, "b") == _RESOURCE
+        for subgraph in model.tables(_MODEL_SUBGRAPHS)
+        for tensor in subgraph.tables(_SUBGRAPH_TENSORS)
     )
 
 
-def _per_tensor_quantization(tensor: Table) -> tuple[float | None, int | None]:
-    quantization = tensor.table(_TENSOR_QUANTIZATION)
-    if quantization is None:
-        return None, None
-    scales = quantization.numbers(_QUANTIZATION_SCALE, "float32").tolist()
-    zero_points = quantization.numbers(_QUANTIZATION_ZERO_POINT, "int64").tolist()
-    if len(scales) != 1:
-        return None, None
-    return float(scales[0]), int(zero_points[0]) if zero_points else 0
+def _info(tensor: GraphTensor, names: Mapping[int, str]) -> TensorInfo:
+    scale, zero_point = None, None
+    if len(tensor.scales) == 1:
+        scale, zero_point = tensor.scales[0], tensor.zero_points[0] if tensor.zero_points else 0
+    return TensorInfo(
+        index=tensor.index,
+        name=tensor.name,
+        dtype=tensor.dtype,
+        shape=tensor.shape,
+        shape_signature=tensor.shape_signature,
+        scale=scale,
+        zero_point=zero_point,
+        signature_name=names.get(tensor.index, ""),
+    )
 
 
 def _metadata(model: Table) -> bytes:

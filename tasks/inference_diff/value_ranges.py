@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, TensorInfo
+from evaltools.model.graph import real_range
 from evaltools.model.metadata import ValueRange
-from evaltools.model.value_range import real_range
 from evaltools.preprocess import Normalization
 
 Origin = Literal["flag", "native", "table", "metadata", "quantization", "operators", "probe", "type", "default"]

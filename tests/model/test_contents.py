@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from evaltools.errors import ModelError
 from evaltools.model import read_model
-from evaltools.model.contents import ModelContents, operator_counts, read_contents
-from evaltools.model.graph import OPERATORS
+from evaltools.model.contents import OPERATORS, ModelContents, operator_counts, read_contents
 from tests import tiny_models
 from tests.tflite_writer import Graph, Quantization
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from evaltools.model import ModelFile, read_model
-from evaltools.model.flatbuffer import Table
-from evaltools.model.graph import DETECTION_OP, read_nodes
+from evaltools.model.contents import read_graphs
+from evaltools.model.graph import DETECTION_OP
 from tests import tiny_models
 from tests.tflite_writer import Graph
 
@@ -34,17 +34,17 @@ def lookup(
 
 
 def test_nodes_have_their_operator_tensors_and_options() -> None:
-    model = Table.root(memoryview(tiny_models.add_and_negate(pairs=1)))
-    add, negate = read_nodes(model, model.tables(2)[0])
-    assert (add.code, add.custom, add.inputs, add.outputs) == (0, "", (0, 0), (1,))
-    assert (negate.code, negate.inputs, negate.outputs) == (59, (1,), (2,))
+    (graph,) = read_graphs(memoryview(tiny_models.add_and_negate(pairs=1)))
+    add, negate = graph.nodes
+    assert (add.operator, add.inputs, add.outputs) == ("ADD", (0, 0), (1,))
+    assert (negate.operator, negate.inputs, negate.outputs) == ("NEG", (1,), (2,))
     assert add.options is not None
 
 
 def test_operators_with_large_numbers_are_known() -> None:
     """Numbers from 127 on stand in a field of their own: CALL_ONCE is 129."""
-    model = Table.root(memoryview(tiny_models.two_signatures(call_second=True)))
-    assert [node.code for node in read_nodes(model, model.tables(2)[0])] == [129, 0]
+    graph = read_graphs(memoryview(tiny_models.two_signatures(call_second=True)))[0]
+    assert [node.operator for node in graph.nodes] == ["CALL_ONCE", "ADD"]
 
 
 @pytest.mark.parametrize(("axis", "rows"), [(0, 10), (1, 4), (-1, 4), (-2, 10), (2, None), (-3, None)])

@@ -9,12 +9,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.model import ModelFile, read_model
+from evaltools.model.contents import read_graphs
 from evaltools.model.flatbuffer import Table
-from evaltools.model.graph import operator_name, read_nodes
 from evaltools.model.signature import signature_graph, signature_keys, with_main_graph
 from evaltools.runtime.compiled.messages import Graphs
 
-_MODEL_SUBGRAPHS: Final = 2
 _LOOPS: Final = frozenset({"WHILE", "STABLEHLO_WHILE"})
 
 
@@ -33,15 +32,16 @@ class Source(Struct, frozen=True):
 def source_of(model: ModelFile) -> Source:
     """The model with its graphs in the file's order: signatures, which name graphs by number, are named here."""
     source = _in_file_order(model)
-    root = Table.root(memoryview(source.read()))
+    content = memoryview(source.read())
+    root = Table.root(content)
     signatures = {key: signature_graph(root, key) for key in signature_keys(root)}
-    graphs = [read_nodes(root, subgraph) for subgraph in root.tables(_MODEL_SUBGRAPHS)]
+    nodes = [graph.nodes for graph in read_graphs(content)]
     run = signatures.get(model.signature, 0)
     return Source(
         source.source(),
-        Graphs(tuple(map(len, graphs)), run, some_are_called=len(graphs) > len({0, *signatures.values()})),
+        Graphs(tuple(map(len, nodes)), run, some_are_called=len(nodes) > len({0, *signatures.values()})),
         signatures,
-        loops=any(operator_name(node.code, node.custom) in _LOOPS for nodes in graphs for node in nodes),
+        loops=any(node.operator in _LOOPS for graph in nodes for node in graph),
     )
 
 
