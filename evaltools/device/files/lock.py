@@ -161,13 +161,13 @@ def _process_now() -> str:
     """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{boot} {os.readlink('/proc/self/ns/pid')} {os.getuid()} {os.getpid()} {_start_of(os.getpid())}"
+        return f"{boot} {os.readlink('/proc/self/ns/pid')} {os.getuid()} {os.getpid()} {_start_of(str(os.getpid()))}"
     except OSError:
         return ""
 
 
-def _start_of(process: int) -> str:
-    """When a process of this computer was started, in the kernel's ticks; empty where there is none or it has ended."""
+def _start_of(process: str) -> str:
+    """When the process of this number was started, in the kernel's ticks; empty where none goes on."""
     try:
         state, *more = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -178,9 +178,9 @@ def _start_of(process: int) -> str:
 def _has_ended(process: str) -> bool:
     """Whether what :func:`_process_now` gave was a process of this computer and user that is gone.
 
-    >>> _has_ended(_process_now()), _has_ended("of another computer 1 2 3")
-    (False, False)
+    >>> _has_ended(_process_now()), _has_ended("of another computer 1 2 3"), _has_ended("")
+    (False, False, False)
     """
-    *place, number, start = process.split() or ["", ""]
-    *here, _, _ = _process_now().split() or ["", ""]
-    return bool(here) and place == here and number.isdecimal() and _start_of(int(number)) != start
+    *place, number, start = ["", "", *process.split()]
+    *here, _, _ = ["", "", *_process_now().split()]
+    return place == here and number.isdecimal() and _start_of(number) != start

@@ -79,7 +79,12 @@ os.kill(os.getpid(), signal.SIGKILL)
     owner = (shared / "lock" / "owner").read_text()
     *_, process = owner.splitlines()
     boot, processes, user, number, start = process.split()
-    for other in ("", f"{boot} {processes} {user}0 {number} {start}", f"other {processes} {user} {number} {start}"):
+    for other in (
+        "",
+        "x",
+        f"{boot} {processes} {user}0 {number} {start}",
+        f"other {processes} {user} {number} {start}",
+    ):
         (shared / "lock" / "owner").write_text(owner.replace(process, other))
         with pytest.raises(DeviceBusy):
             DeviceLock(client, serial, SHARED_ROOT).take()
