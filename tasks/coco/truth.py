@@ -135,7 +135,7 @@ def _read_proto(path: Path, by_name: Mapping[str, Path], labels: Sequence[str], 
     content = read_bytes(path, "--ground_truth_proto", "a binary ground_truth.pb")
     native = parse_ground_truth(content, f"--ground_truth_proto={path}")
     present = [picture for picture in native.pictures if picture.name in by_name]
-    sizes = {picture.name: _size(by_name[picture.name], raw_size) for picture in present}
+    sizes = {picture.name: picture_size(by_name[picture.name], raw_size) for picture in present}
     return _Read(
         kind="native proto",
         sha256=hashlib.sha256(content).hexdigest(),
@@ -145,12 +145,10 @@ def _read_proto(path: Path, by_name: Mapping[str, Path], labels: Sequence[str], 
     )
 
 
-def _size(path: Path, raw_size: tuple[int, int]) -> tuple[int, int]:
-    """Width and height of a picture in pixels.
+def picture_size(path: Path, raw_size: tuple[int, int]) -> tuple[int, int]:
+    """Width and height of a picture in pixels; ``raw_size`` for files without a header.
 
-    ``raw_size`` for files without a header, and for those that cannot be read.
-
-    A file that cannot be read fails later, as an example.
+    So for those that cannot be read, which fail later, as an example.
     """
     try:
         header = picture_header(path)
@@ -173,7 +171,7 @@ def _truth_of(
         if path.name in images:
             chosen.append(images[path.name])
         else:
-            chosen.append(AnnotatedImage(next_id, path.name, *_size(path, raw_size), ()))
+            chosen.append(AnnotatedImage(next_id, path.name, *picture_size(path, raw_size), ()))
             next_id += 1
     chosen_native = tuple(
         native.get(path.name) or from_annotations([image]).ground_truth.pictures[0]

@@ -122,26 +122,19 @@ def differences_of(outcome: PassOutcome[DiffObservation], name: str) -> dict[int
 def run_changes(found: Mapping[int, Difference]) -> RunChanges:
     """The sizes of the differences by run."""
     count = max((len(difference.tensors) for difference in found.values()), default=0)
-    outputs = tuple(
-        {
-            run: (difference.tensors[position].sums.squared, difference.tensors[position].different)
-            for run, difference in found.items()
-        }
-        for position in range(count)
-    )
-    relative = tuple(
-        {
-            run: (
-                difference.tensors[position].sums.squared
-                / (difference.tensors[position].sums.reference_squared or sys.float_info.min),
-                difference.tensors[position].different,
-            )
-            for run, difference in found.items()
-        }
-        for position in range(count)
-    )
+    by_output = [{run: difference.tensors[position] for run, difference in found.items()} for position in range(count)]
     boxes = {run: _box_change(difference.boxes) for run, difference in found.items() if difference.boxes is not None}
-    return RunChanges(outputs, relative, boxes)
+    return RunChanges(
+        tuple({run: (part.sums.squared, part.different) for run, part in parts.items()} for parts in by_output),
+        tuple(
+            {
+                run: (part.sums.squared / (part.sums.reference_squared or sys.float_info.min), part.different)
+                for run, part in parts.items()
+            }
+            for parts in by_output
+        ),
+        boxes,
+    )
 
 
 def _box_change(boxes: BoxAgreement) -> float:

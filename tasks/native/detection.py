@@ -9,22 +9,21 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import printable_name
 from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.run import PassOutcome
+from evaltools.engine.run_folder import digest
 from evaltools.engine.task import Example, Record
-from evaltools.errors import ImageError
 from evaltools.metrics.boxes import Detection
 from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.metrics.native_numbers import shortest
 from evaltools.native.logs.evaluation import LoggedPicture
 from evaltools.native.logs.run import DetectorFigures
-from evaltools.preprocess import picture_header
-from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.tasks.coco.changes import verdicts_on_map
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping
 from evaltools.tasks.coco.evaluation import coco_data
 from evaltools.tasks.coco.figures import (
@@ -37,10 +36,10 @@ from evaltools.tasks.coco.figures import (
 from evaltools.tasks.coco.outputs import NATIVE_ORDER
 from evaltools.tasks.coco.result import CocoDetection, DetectionFigures
 from evaltools.tasks.coco.task import FoundObjects
-from evaltools.tasks.coco.truth import dense_category_ids
+from evaltools.tasks.coco.truth import dense_category_ids, picture_size
 from evaltools.tasks.coco.warnings import OddPictures, general_warnings
-from evaltools.tasks.native.figures import NOTHING_TIMED, as_latency, first_measured
-from evaltools.tasks.native.inputs import CocoInputs
+from evaltools.tasks.native.figures import NOTHING_TIMED, as_latency, first_measured, with_times
+from evaltools.tasks.native.inputs import CocoInputs, normalization_warnings
 from evaltools.tasks.native.outcome import NativeOutcome
 from evaltools.tasks.shared.one_pass import MeasuredPass, sum_up
 
@@ -54,22 +53,15 @@ _SIX_DIGITS: Final = (
 Records = Sequence[Record[FoundObjects]]
 
 
-class NativeDetection(Struct, frozen=True):
-    """The configurations with their figures, what the task adds to a result, and warnings."""
-
-    configurations: list[ConfigurationResult]
-    detection: CocoDetection
-    warnings: list[str]
-
-
-def assemble_detection(inputs: CocoInputs, outcomes: Sequence[NativeOutcome]) -> NativeDetection:
-    """Put together what the runs of all configurations gave.
+def with_detection(empty: EvaluationResult, inputs: CocoInputs, outcomes: Sequence[NativeOutcome]) -> EvaluationResult:
+    """The result with what the runs of all configurations gave.
 
     A run without the detections of every picture is not measured: they are what configurations are compared by.
     """
     if inputs.pictures.truth is not None:
         require_evaluator(inputs.request.options.coco_evaluator)
-    sizes = [_size(inputs, index) for index in range(len(inputs.pictures.paths))]
+    raw_size = (inputs.to_tensor.width, inputs.to_tensor.height)
+    sizes = [picture_size(path, raw_size) for path in inputs.pictures.paths]
     records: dict[str, Records] = {}
     configurations, stated = [], {}
     for outcome in outcomes:
@@ -81,19 +73,20 @@ def assemble_detection(inputs: CocoInputs, outcomes: Sequence[NativeOutcome]) ->
             if reason is None:
                 records[described.name] = _records(described.name, inputs.pictures.paths, pictures, sizes)
                 stated[described.name] = found
-                described = _with_figures(described, found)
+                described = with_times(described, found)
             else:
                 described = replace(described, status="not measured", reason=reason)
         configurations.append(described)
-    return _detection(inputs, configurations, records, stated)
+    return _detection(empty, inputs, configurations, records, stated)
 
 
 def _detection(
+    empty: EvaluationResult,
     inputs: CocoInputs,
     configurations: list[ConfigurationResult],
     records: Mapping[str, Records],
     stated: Mapping[str, DetectorFigures],
-) -> NativeDetection:
+) -> EvaluationResult:
     request, pictures = inputs.request, inputs.pictures
     options, truth = request.options, pictures.truth
     objects = OverlappingObjects(truth)
@@ -129,10 +122,15 @@ def _detection(
         comparisons=compare_configurations(boxes, figures, categories),
         pictures=detected_pictures(pictures, kept, mapping) if request.keep_pictures else None,
     )
-    warnings = general_warnings(inputs.model, pictures, inputs.labels, detection, odd)
-    if kept:
-        warnings.append(_SIX_DIGITS)
-    return NativeDetection(configurations, replace(detection, data=replace(data, native=True)), warnings)
+    warnings = normalization_warnings(inputs) + general_warnings(inputs.model, pictures, inputs.labels, detection, odd)
+    verdicts = verdicts_on_map(detection.comparisons, figures, request.margin)
+    return replace(
+        empty,
+        configurations=[replace(entry, verdicts=verdicts.get(entry.name, [])) for entry in configurations],
+        part=replace(detection, data=replace(data, native=True)),
+        warnings=[*warnings, _SIX_DIGITS] if kept else warnings,
+        pictures_digest=digest(path.name for path in pictures.paths),
+    )
 
 
 def _matched(paths: Sequence[Path], logged: Sequence[LoggedPicture]) -> tuple[list[tuple[Detection, ...]], str | None]:
@@ -178,20 +176,6 @@ def _found_objects(detections: Sequence[Detection], size: tuple[int, int]) -> Fo
         width=size[0],
         height=size[1],
     )
-
-
-def _size(inputs: CocoInputs, index: int) -> tuple[int, int]:
-    """Width and height of a picture; raw ones have those of the model's input."""
-    path = inputs.pictures.paths[index]
-    try:
-        header = picture_header(path)
-    except ImageError:
-        header = None
-    return (header.width, header.height) if header else (inputs.to_tensor.width, inputs.to_tensor.height)
-
-
-def _with_figures(described: ConfigurationResult, found: DetectorFigures) -> ConfigurationResult:
-    return replace(described, inference_latency=as_latency(found.inference), finished_examples=found.runs)
 
 
 def _unread_truth(found: DetectionFigures, stated: DetectorFigures) -> str | None:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
@@ -14,7 +13,7 @@ from evaltools.errors import DataError
 from evaltools.gates.limits import check_limits
 from evaltools.metrics.native_numbers import NativeError
 from evaltools.native.logs.run import INVOCATIONS, DiffFigures, NativeDifference
-from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.verdict import Reason, Verdict
 from evaltools.tasks.inference_diff.judgement import METRIC
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, InputUsed
@@ -27,15 +26,10 @@ from evaltools.tasks.native.outcome import NativeBinary, NativeOutcome
 _INPUT_SOURCE: Final = "random numbers of the native tool, which are those of its C++ library"
 
 
-class NativeDiff(Struct, frozen=True):
-    """The configurations with figures and verdicts, those of a place behind its reference; the task's part."""
-
-    configurations: list[ConfigurationResult]
-    diff: InferenceDiff
-
-
-def assemble_difference(inputs: DiffInputs, outcomes: Sequence[NativeOutcome], binary: NativeBinary) -> NativeDiff:
-    """Put together what the runs of all configurations gave.
+def with_difference(
+    empty: EvaluationResult, inputs: DiffInputs, outcomes: Sequence[NativeOutcome], binary: NativeBinary
+) -> EvaluationResult:
+    """The result with what the runs of all configurations gave, those of a place behind its reference.
 
     Each run has a reference of its own, always the same at one place: with several test configurations it was run
     several times there, and its times are taken over all of them. Raises :class:`DataError` for a run of another model,
@@ -59,7 +53,7 @@ def assemble_difference(inputs: DiffInputs, outcomes: Sequence[NativeOutcome], b
         tests = [entry for entry in configurations if entry.place == place]
         reference = _reference(inputs, own, place, binary)
         by_place += [reference, *(_with_verdict(inputs, entry, reference.name, own) for entry in tests)]
-    return NativeDiff(by_place, _details(inputs, comparisons))
+    return replace(empty, configurations=by_place, part=_details(inputs, comparisons))
 
 
 def _with_verdict(

@@ -16,27 +16,16 @@ from evaltools.engine.run_folder import digest
 from evaltools.errors import UsageError
 from evaltools.native.logs.run import ClassifierFigures, NativeRun
 from evaltools.result.environment import describe_environment
-from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
+from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
 from evaltools.task_kind import with_task_figures
-from evaltools.tasks.coco.changes import verdicts_on_map
 from evaltools.tasks.imagenet.figures import classified
 from evaltools.tasks.imagenet.result import Data, ImagenetPart
-from evaltools.tasks.native.detection import assemble_detection
-from evaltools.tasks.native.difference import assemble_difference
-from evaltools.tasks.native.figures import NOTHING_TIMED, as_classification, as_latency, first_measured
-from evaltools.tasks.native.inputs import (
-    CocoInputs,
-    DiffInputs,
-    ImagenetInputs,
-    NativeInputs,
-    NativePart,
-    normalization_warnings,
-    prepare_native,
-)
+from evaltools.tasks.native.detection import with_detection
+from evaltools.tasks.native.difference import with_difference
+from evaltools.tasks.native.figures import NOTHING_TIMED, as_classification, as_latency, first_measured, with_times
+from evaltools.tasks.native.inputs import CocoInputs, ImagenetInputs, NativeInputs, normalization_warnings
 from evaltools.tasks.native.outcome import NativeBinary, NativeOutcome, outcomes_of
 from evaltools.tasks.shared.image_input import describe_normalization
-
-__all__ = ["NativeBinary", "NativeInputs", "NativePart", "assemble_native", "prepare_native"]
 
 _WHAT_IS_NOT_KNOWN: Final = {
     "imagenet": "the native tool tells no single times and no single answers: there is no median, and nothing is known "
@@ -78,9 +67,9 @@ def assemble_native(
     if isinstance(inputs, ImagenetInputs):
         result = _with_classification(empty, inputs, outcomes)
     elif isinstance(inputs, CocoInputs):
-        result = _with_detection(empty, inputs, outcomes)
+        result = with_detection(empty, inputs, outcomes)
     else:
-        result = _with_difference(empty, inputs, outcomes, binary)
+        result = with_difference(empty, inputs, outcomes, binary)
     return with_task_figures(_finished(result, [warning for outcome in outcomes for warning in outcome.warnings]))
 
 
@@ -106,7 +95,7 @@ def _with_classification(
         for outcome in outcomes
         if isinstance(outcome.figures, ClassifierFigures)
     }
-    configurations = [_classified(outcome.described, figures.get(outcome.described.name)) for outcome in outcomes]
+    configurations = [with_times(outcome.described, figures.get(outcome.described.name)) for outcome in outcomes]
     options, images = inputs.request.options, inputs.images
     shown = first_measured(configurations)
     data = Data(
@@ -128,31 +117,6 @@ def _with_classification(
         warnings=normalization_warnings(inputs),
         pictures_digest=digest(path.name for path in images.paths),
     )
-
-
-def _classified(described: ConfigurationResult, found: ClassifierFigures | None) -> ConfigurationResult:
-    if found is None:
-        return described
-    return replace(described, inference_latency=as_latency(found.inference), finished_examples=found.runs)
-
-
-def _with_detection(empty: EvaluationResult, inputs: CocoInputs, outcomes: Sequence[NativeOutcome]) -> EvaluationResult:
-    found = assemble_detection(inputs, outcomes)
-    verdicts = verdicts_on_map(found.detection.comparisons, found.detection.figures, inputs.request.margin)
-    return replace(
-        empty,
-        configurations=[replace(entry, verdicts=verdicts.get(entry.name, [])) for entry in found.configurations],
-        part=found.detection,
-        warnings=normalization_warnings(inputs) + found.warnings,
-        pictures_digest=digest(path.name for path in inputs.pictures.paths),
-    )
-
-
-def _with_difference(
-    empty: EvaluationResult, inputs: DiffInputs, outcomes: Sequence[NativeOutcome], binary: NativeBinary
-) -> EvaluationResult:
-    found = assemble_difference(inputs, outcomes, binary)
-    return replace(empty, configurations=found.configurations, part=found.diff)
 
 
 def _finished(result: EvaluationResult, warnings: Sequence[str]) -> EvaluationResult:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from evaltools.errors import DataError
 from evaltools.metrics.classification import ClassificationMetrics, TopKAccuracy
 from evaltools.metrics.latency import Latency
-from evaltools.native.logs.run import ClassifierFigures, NativeLatency
+from evaltools.native.logs.run import ClassifierFigures, DetectorFigures, NativeLatency
 from evaltools.result.evaluation import ConfigurationResult
 
 NOTHING_TIMED: Final = NativeLatency(0, 0, 0, 0, 0, 0.0, None)
@@ -96,6 +97,15 @@ def as_latency(found: NativeLatency) -> Latency:
         p50_us=None,
         p90_us=None,
     )
+
+
+def with_times(
+    described: ConfigurationResult, found: ClassifierFigures | DetectorFigures | None
+) -> ConfigurationResult:
+    """The configuration with the latency and the number of examples of its figures, where it has such."""
+    if found is None:
+        return described
+    return replace(described, inference_latency=as_latency(found.inference), finished_examples=found.runs)
 
 
 def as_classification(found: ClassifierFigures) -> ClassificationMetrics:

@@ -23,7 +23,9 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result_file import read_result, result_schema
 from evaltools.tasks.native.command import NativePaths, native_command
-from evaltools.tasks.native.evaluation import NativeBinary, NativeInputs, NativePart, assemble_native
+from evaltools.tasks.native.evaluation import assemble_native
+from evaltools.tasks.native.inputs import NativeInputs, NativePart
+from evaltools.tasks.native.outcome import NativeBinary
 from tests.device.native_stand_in import write_stand_in
 from tests.results import topk_of
 
