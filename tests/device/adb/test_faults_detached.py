@@ -16,7 +16,7 @@ from evaltools.device.adb.adb import Adb, patiently
 from evaltools.device.adb.detached import DetachedRun
 from evaltools.device.adb.errors import DeviceStopped, DeviceTimeout
 from tests.device.fault_proxy import Direction, FaultProxy
-from tests.device.faults import FAULTS, Fault, ended_server
+from tests.device.faults import FAULTS, Fault
 from tests.device.real_device import wait_until
 
 LINES = 20
@@ -83,11 +83,6 @@ def processes(word: str) -> list[str]:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_output_is_whole_and_there_once_whatever_happens(client: Adb, proxy: FaultProxy, fault: Fault) -> None:
     run_through(fault, proxy, client)
-
-
-def test_a_server_of_its_own_that_is_ended_is_started_again(own_client: Adb, proxy: FaultProxy) -> None:
-    own_client.reconnect(proxy.serial)
-    run_through(ended_server, proxy, own_client)
 
 
 @pytest.mark.parametrize("direction", ["up", "down"])

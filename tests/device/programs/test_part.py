@@ -13,7 +13,7 @@ from rich.console import Console
 
 from evaltools.cli.shared.progress import show_progress
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.errors import CommandFailed, ConnectionLost
+from evaltools.device.adb.errors import ConnectionLost
 from evaltools.device.adb.process import ShellAnswer
 from evaltools.device.files.store import DeviceStore
 from evaltools.device.programs.part import (
@@ -124,27 +124,6 @@ def test_what_a_device_did_before_it_left_counts() -> None:
 
     found, part = part_device(adb).run_part(WORK, act)
     assert (found, part.examples, part.after) == ("done", 3, DeviceConditions())
-
-
-class Sleeping:
-    """A program."""
-
-    def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
-        return "sleep 60"
-
-
-def test_what_may_still_run_on_a_device_that_left_is_known(tmp_path: Path) -> None:
-    adb = Leaving()
-    device = part_device(adb)
-    assert device.clean_up() is None
-    with pytest.raises(CommandFailed):
-        device.do(WORK, Sleeping(), tmp_path, lambda _out, _err: None)
-    adb.is_away = True
-    left = device.clean_up()
-    assert isinstance(left, ConnectionLost)
-    assert "it is away" in str(left)
-    adb.is_away = False
-    assert device.clean_up() is None
 
 
 class Adding:
