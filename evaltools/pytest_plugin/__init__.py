@@ -35,7 +35,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if files:
         from evaltools.pytest_plugin.collect import GateCollection
 
-        config.pluginmanager.register(GateCollection(files, read_settings(config)), "evaltools_gates")
+        read_settings(config)
+        config.pluginmanager.register(GateCollection(files), "evaltools_gates")
     page = config.getoption(REPORT)
     if page is not None and not hasattr(config, "workerinput"):
         from evaltools.pytest_plugin.report import SessionReport

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -14,9 +14,8 @@ from evaltools.errors import EvaltoolsError
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision
 from evaltools.gates.gate_file import Gate, RunSource, read_gate_file
-from evaltools.gates.other_results import AnyResult, hold_all
 from evaltools.pytest_plugin.session_runs import session_runs
-from evaltools.pytest_plugin.settings import Settings
+from evaltools.pytest_plugin.settings import read_settings
 
 
 class LimitNotKept(Exception):
@@ -26,15 +25,12 @@ class LimitNotKept(Exception):
 class GateCollection:
     """Collects ``files`` as gates; registered only where there are some."""
 
-    def __init__(self, files: frozenset[Path], settings: Settings) -> None:
+    def __init__(self, files: frozenset[Path]) -> None:
         self._files: Final = files
-        self._settings: Final = settings
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Take the files of gates."""
-        if file_path.resolve() not in self._files:
-            return None
-        return Gates.from_parent(parent, path=file_path, settings=self._settings)
+        return Gates.from_parent(parent, path=file_path) if file_path.resolve() in self._files else None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -47,11 +43,6 @@ class GateCollection:
 
 class Gates(pytest.File):
     """A file of gates."""
-
-    def __init__(self, *, settings: Settings, **others: Any) -> None:
-        super().__init__(**others)
-        self.settings: Final = settings
-        self._held: Final[dict[tuple[int, str], list[GateDecisions]]] = {}
 
     def collect(self) -> Iterable[pytest.Item]:
         """One test for each limit, in each run and configuration that it is about."""
@@ -75,13 +66,6 @@ class Gates(pytest.File):
         found = [Place((source,), *names) for source in about for names in places(gate, source, self.path.parent)]
         return found or [Place(about, gate.run or "*", gate.configuration)]
 
-    def held(self, gate: Gate, run: str, results: Mapping[str, AnyResult]) -> list[GateDecisions]:
-        """The decisions of a gate on a run, made once: its limits share the allowance for chance."""
-        key = (id(gate), run)
-        if key not in self._held:
-            self._held[key] = hold_all([gate], results)
-        return self._held[key]
-
 
 class Place(NamedTuple):
     """A run, or a part of one, with its configuration; ``sources`` are the runs that have to be carried out for it."""
@@ -93,8 +77,6 @@ class Place(NamedTuple):
 
 class Limit(pytest.Item):
     """One limit, by its ``number`` among those of its gate, in one place."""
-
-    parent: Gates
 
     def __init__(self, *, gate: Gate, place: Place, number: int, **others: Any) -> None:
         super().__init__(**others)
@@ -111,12 +93,12 @@ class Limit(pytest.Item):
         try:
             parts = {name: part for source in self._place.sources for name, part in runs.parts(source, folder).items()}
             own = {name: part for name, part in parts.items() if name == self._place.run} or parts
-            held = self.parent.held(self._gate, self._place.run, own)
+            held = runs.held(self._gate, own)
         except EvaltoolsError as error:
             raise LimitNotKept(str(error)) from None
         reports = [replace(report, decisions=self._own(report)) for report in held]
         self.user_properties += properties(reports, own)
-        outcome = judge(reports, self.parent.settings)
+        outcome = judge(reports, read_settings(self.config))
         if outcome.kind == "skip":
             pytest.skip(outcome.text)
         if outcome.kind == "xfail":

@@ -32,15 +32,15 @@ def judge(reports: Sequence[GateDecisions], settings: Settings) -> Outcome:
     shown, and the test is skipped.
     """
     found = [(report, decision) for report in reports for decision in report.decisions]
-    left_out = [entry for entry in found if _is_left_out(entry[1], settings.strict)]
-    open_ones = [entry for entry in found if entry[1].verdict == "inconclusive"]
-    broken = [entry for entry in found if entry[1].verdict in _BROKEN and entry not in left_out]
+    counting = [entry for entry in found if settings.strict or not entry[1].cannot_exist]
+    open_ones = [entry for entry in counting if entry[1].verdict == "inconclusive"]
+    broken = [entry for entry in counting if entry[1].verdict in _BROKEN]
     if broken or (open_ones and settings.inconclusive == "fail"):
         return Outcome("fail", "\n\n".join(_block(*entry) for entry in broken + open_ones))
     if open_ones:
         return Outcome("skip" if settings.inconclusive == "skip" else "xfail", _line(open_ones))
-    if len(left_out) == len(found):
-        return Outcome("fail" if settings.strict else "skip", _line(left_out) or "nothing was measured")
+    if not counting:
+        return Outcome("fail" if settings.strict else "skip", _line(found) or "nothing was measured")
     return Outcome("pass")
 
 
@@ -61,10 +61,6 @@ def properties(reports: Sequence[GateDecisions], results: Mapping[str, AnyResult
             place = _place(report, decision)
             found += [(f"{place}.{name}", value) for name, value in values.items() if value]
     return found + [(f"{run}.warning", printable(text)) for run, result in results.items() for text in result.warnings]
-
-
-def _is_left_out(decision: Decision, strict: bool) -> bool:
-    return decision.verdict == "not measured" and decision.cannot_exist and not strict
 
 
 def _place(report: GateDecisions, decision: Decision) -> str:

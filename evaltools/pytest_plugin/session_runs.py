@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Final
@@ -14,8 +15,9 @@ from msgspec.structs import replace
 from evaltools.commands.gates import read_run
 from evaltools.engine.run_folder import digest
 from evaltools.errors import EvaltoolsError, UsageError
+from evaltools.gates.check import GateDecisions
 from evaltools.gates.gate_file import Gate, RunSource
-from evaltools.gates.other_results import AnyResult, places_in
+from evaltools.gates.other_results import AnyResult, hold_all, places_in
 from evaltools.request.plain import to_plain
 from evaltools.runs.gate_runs import Result, Run, parts_of, read_any_result, result_of
 
@@ -30,6 +32,7 @@ class SessionRuns:
         self._shared = shared
         self._has_workers = has_workers
         self._told: set[Path] = set()
+        self._decisions: dict[tuple[object, ...], list[GateDecisions]] = {}
         self._known: dict[tuple[Path, RunSource], tuple[Result, dict[str, AnyResult]] | EvaltoolsError] = {}
 
     def result(self, source: RunSource, folder: Path) -> Result:
@@ -52,6 +55,13 @@ class SessionRuns:
             return self.parts(source, folder) if is_done else {}
         except EvaltoolsError as error:
             return dict(Run(source, folder, None).failed(error))
+
+    def held(self, gate: Gate, parts: Mapping[str, AnyResult]) -> list[GateDecisions]:
+        """The decisions of a gate on these, made once: its limits share the allowance for chance."""
+        key = (id(gate), *parts)
+        if key not in self._decisions:
+            self._decisions[key] = hold_all([gate], parts)
+        return self._decisions[key]
 
     def places(self, gate: Gate, source: RunSource, folder: Path) -> list[tuple[str, str]]:
         """The runs and configurations that a gate is about in a run, as far as its file or its request knows them."""
