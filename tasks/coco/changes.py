@@ -113,9 +113,8 @@ def corrected(comparisons: Sequence[BoxComparison]) -> list[BoxComparison]:
     families: dict[tuple[str, str], list[tuple[float, int, str]]] = {}
     for number, comparison in enumerate(comparisons):
         for change in comparison.changes:
-            families.setdefault((comparison.baseline, _family(change)), []).append(
-                (change.p_value, number, change.stat)
-            )
+            family = "mAP" if change.stat == "ap" else "other figures"
+            families.setdefault((comparison.baseline, family), []).append((change.p_value, number, change.stat))
         for category in comparison.categories:
             families.setdefault((comparison.baseline, "categories"), []).append(
                 (category.p_value, number, f"category {category.name}")
@@ -135,10 +134,6 @@ def corrected(comparisons: Sequence[BoxComparison]) -> list[BoxComparison]:
         )
         for number, comparison in enumerate(comparisons)
     ]
-
-
-def _family(change: StatChange) -> str:
-    return "mAP" if change.stat == "ap" else "other figures"
 
 
 def verdicts_on_map(

@@ -117,11 +117,11 @@ def figures_of(
     pictures = list(finished(records))
     evaluation, resampled, categories = None, {}, None
     if truth is not None and resamples:
-        evaluation, matches = evaluate_with_matches(*coco_sets(pictures, truth, mapping), evaluator)
+        evaluation, matches = evaluate_with_matches(*_coco_sets(pictures, truth, mapping), evaluator)
         resampled = resampled_figures(matches, resamples)
         categories = resampled_categories(matches, resamples)
     elif truth is not None:
-        evaluation = evaluate_detections(*coco_sets(pictures, truth, mapping), evaluator)
+        evaluation = evaluate_detections(*_coco_sets(pictures, truth, mapping), evaluator)
     figures = DetectionFigures(
         configuration=name,
         pictures=len(pictures),
@@ -135,7 +135,7 @@ def figures_of(
     return figures, categories
 
 
-def coco_sets(
+def _coco_sets(
     pictures: Sequence[tuple[int, FoundObjects]], truth: Truth, mapping: ClassMapping
 ) -> tuple[EvaluatedSet, list[DetectedObject]]:
     """The pictures with their objects, and what was found in them, as COCO's evaluation takes them."""
@@ -145,12 +145,7 @@ def coco_sets(
         for image, (_, found) in zip(images, pictures, strict=True)
         for detection in detections_of(found, mapping)
     ]
-    return evaluated_set(images, truth), detections
-
-
-def evaluated_set(images: Sequence[AnnotatedImage], truth: Truth) -> EvaluatedSet:
-    """Pictures with their objects as COCO's evaluation takes them."""
-    return EvaluatedSet(
+    evaluated = EvaluatedSet(
         image_ids=[image.id for image in images],
         categories=[(category.id, category.name) for category in truth.categories],
         truths=[
@@ -159,6 +154,7 @@ def evaluated_set(images: Sequence[AnnotatedImage], truth: Truth) -> EvaluatedSe
             for annotation in image.annotations
         ],
     )
+    return evaluated, detections
 
 
 def _native(

@@ -12,7 +12,7 @@ from rich.console import Console
 from evaltools.errors import OutputError, UsageError
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.latency import Latency
-from evaltools.metrics.native_average_precision import IOU_THRESHOLDS, NativeAveragePrecision
+from evaltools.metrics.native_average_precision import IOU_THRESHOLDS
 from evaltools.metrics.native_numbers import widened
 from evaltools.native.lines.evaluation import fill_latency
 from evaltools.report.files.evaluation import file_per_configuration, files_read
@@ -115,13 +115,10 @@ def fill(message: Any, result: EvaluationResult, configuration: ConfigurationRes
     metrics.inference_metrics.num_inferences = configuration.finished_examples
     precision = _figures(coco, configuration).native
     if precision is not None:
-        _fill_precision(metrics.average_precision_metrics, precision)
-
-
-def _fill_precision(message: Any, precision: NativeAveragePrecision) -> None:
-    for threshold, value in zip(IOU_THRESHOLDS, precision.thresholds, strict=False):
-        message.individual_average_precisions.add(iou_threshold=float(threshold), average_precision=value)
-    message.overall_mean_average_precision = precision.overall
+        averages = metrics.average_precision_metrics
+        for threshold, value in zip(IOU_THRESHOLDS, precision.thresholds, strict=False):
+            averages.individual_average_precisions.add(iou_threshold=float(threshold), average_precision=value)
+        averages.overall_mean_average_precision = precision.overall
 
 
 def _coco(result: EvaluationResult) -> CocoDetection:

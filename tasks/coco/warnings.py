@@ -146,27 +146,23 @@ def _about_truth(pictures: EvaluatedPictures, truth: Truth) -> list[str]:
 
 
 def _about_head(head: HeadUsed, output: TensorInfo) -> list[str]:
-    found = _about_reading(head)
+    found = []
+    if head.better is not None:
+        found.append(
+            f"with --decoder={head.decoder} {head.right.get(head.decoder, 0)} of the {head.compared} best boxes lie on "
+            f"an object of their class, with --decoder={head.better} {head.right[head.better]}"
+        )
+    elif head.source == "default":
+        found.append(
+            f"decoder = {head.decoder} is taken for the output {head.shape}, which others fit as well: the evidence is "
+            "too thin. State it with --decoder"
+        )
     if head.coordinates == "pixels" and output.is_quantized and output.dtype in ("int8", "uint8"):
         found.append(
             f"the output has boxes in pixels and scores in the same 8 bits: a score is a multiple of {output.scale:g}. "
             "Export the model with boxes in shares of the input"
         )
     return found
-
-
-def _about_reading(head: HeadUsed) -> list[str]:
-    if head.better is not None:
-        return [
-            f"with --decoder={head.decoder} {head.right.get(head.decoder, 0)} of the {head.compared} best boxes lie on "
-            f"an object of their class, with --decoder={head.better} {head.right[head.better]}"
-        ]
-    if head.source == "default":
-        return [
-            f"decoder = {head.decoder} is taken for the output {head.shape}, which others fit as well: the evidence is "
-            "too thin. State it with --decoder"
-        ]
-    return []
 
 
 def _about_classes(mapping: ClassMappingUsed) -> list[str]:

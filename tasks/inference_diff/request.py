@@ -257,11 +257,11 @@ def spread(total: int, count: int) -> tuple[int, ...]:
 
 def _bytes(tensors: Sequence[TensorInfo]) -> int:
     """The size of tensors in bytes; a text counts as one byte, an unknown size as 1."""
-    return sum(_item_bytes(tensor.dtype) * math.prod(max(1, size) for size in tensor.shape) for tensor in tensors)
-
-
-def _item_bytes(dtype: str) -> int:
-    return 1 if dtype == "string" else np.dtype(dtype).itemsize
+    return sum(
+        (1 if tensor.dtype == "string" else np.dtype(tensor.dtype).itemsize)
+        * math.prod(max(1, size) for size in tensor.shape)
+        for tensor in tensors
+    )
 
 
 def shaped(model: ModelFile, texts: tuple[str, ...]) -> ModelFile:

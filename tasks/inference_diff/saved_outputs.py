@@ -106,7 +106,8 @@ class OutputsWriter:
     def save_outputs(self, name: str, run: int, arrays: Sequence[Array]) -> None:
         """Write the outputs of one configuration in a run."""
         files = self._outputs.setdefault(name, [])
-        files.append(self._write(_folder_name(list(self._outputs).index(name), name), run, arrays))
+        part = f"outputs-{list(self._outputs).index(name)}-{re.sub(r'[^A-Za-z0-9_-]+', '_', name)}"
+        files.append(self._write(part, run, arrays))
 
     def finish(self, manifest: Manifest) -> None:
         """Write the manifest, without which the folder cannot be read."""
@@ -248,10 +249,6 @@ class SavingSession:
     def close(self) -> None:
         """Close the session."""
         self.inner.close()
-
-
-def _folder_name(number: int, name: str) -> str:
-    return f"outputs-{number}-{re.sub(r'[^A-Za-z0-9_-]+', '_', name)}"
 
 
 def _packed(arrays: Sequence[Array]) -> bytes:

@@ -33,7 +33,7 @@ LOCAL_REFERENCE: Final = "reference"
 """What the reference is called where its outputs were loaded; the CPU stands in for it here."""
 FLOAT32: Final = "float32"
 FEW_ROUNDINGS: Final = "a few float32 roundings"
-"""The variant that shows how far the model carries rounding, whatever kernels compute it."""
+"""The variant with float constants and inputs moved so: how far the model carries rounding, whatever the kernels."""
 _SEED: Final = 1
 _MOST_THREADS: Final = 4
 
@@ -180,9 +180,10 @@ def plan_reruns(
         Rerun(NOISE_FLOOR, variant.name, Runnable(model, variant, fit), against, comparison)
         for variant in cpu_variants(base.runtime, leave_out)
     ]
-    for rounded in rounded_by_a_few(model):
-        change = disturbed_inputs(material.inputs, FLOAT32)
-        planned.append(Rerun(NOISE_FLOOR, FEW_ROUNDINGS, Runnable(rounded, base, fit), against, comparison, change))
+    content, count = disturb_constants(model.read(), FLOAT32)
+    if count:
+        runnable, change = Runnable(model.with_content(content), base, fit), disturbed_inputs(material.inputs, FLOAT32)
+        planned.append(Rerun(NOISE_FLOOR, FEW_ROUNDINGS, runnable, against, comparison, change))
     for precision, rounded in lower_precisions(model, with_int8=material.pair is not None):
         change = disturbed_inputs(material.inputs, precision)
         planned.append(Rerun(PRECISION, precision, Runnable(rounded, base, fit), against, comparison, change))
@@ -237,12 +238,6 @@ def cpu_variants(runtime: str, leave_out: Configuration | None) -> list[Configur
     ]
     others = [other for other in one_runtime_per_package() if other != runtime]
     return variants + [Configuration(f"{other}, default kernels", runtime=other) for other in others]
-
-
-def rounded_by_a_few(model: ModelFile) -> list[ModelFile]:
-    """The model with its float constants moved by a few roundings of float32; none where it has no such constants."""
-    rounded, count = disturb_constants(model.read(), FLOAT32)
-    return [model.with_content(rounded)] if count else []
 
 
 def lower_precisions(model: ModelFile, with_int8: bool) -> list[tuple[str, ModelFile]]:

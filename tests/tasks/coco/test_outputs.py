@@ -49,19 +49,12 @@ def places(found: OutputMap) -> dict[str, int | None]:
     return {role: getattr(found, role) for role in ROLES}
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(ROLES)), ids=",".join)
-def test_every_order_is_recognised_by_shapes_and_values(order: Sequence[str]) -> None:
+@pytest.mark.parametrize("order", [*itertools.permutations(ROLES), *itertools.permutations(ROLES[:3])], ids=",".join)
+def test_every_order_is_recognised_by_shapes_and_values_also_without_a_count(order: Sequence[str]) -> None:
     found = recognise([EVERYTHING[role] for role in order])
-    assert places(found) == {role: order.index(role) for role in ROLES}
+    assert places(found) == {"count": None} | {role: order.index(role) for role in order}
     assert found.source == "recognised by shapes and values"
-    assert str(found) == ",".join(f"{role}={order.index(role)}" for role in ROLES)
-
-
-@pytest.mark.parametrize("order", list(itertools.permutations(ROLES[:3])), ids=",".join)
-def test_the_count_may_be_missing(order: Sequence[str]) -> None:
-    found = recognise([EVERYTHING[role] for role in order])
-    assert places(found) == {**{role: order.index(role) for role in ROLES[:3]}, "count": None}
-    assert "count" not in str(found)
+    assert str(found) == ",".join(f"{role}={order.index(role)}" for role in ROLES if role in order)
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(ROLES)), ids=",".join)
