@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from evaltools.result.json_file import encode_json
 from tests.pytest_plugin.projects import gate, plain_pytest, result_run, run_pytest, write_gates
+from tests.report.benchmark_samples import benchmark, row
 
 ID = "gates.toml::sample/xnnpack: top1 >= 0.5"
 
@@ -138,6 +140,22 @@ def test_requests_say_which_tests_there_are_and_nothing_is_run(pytester: pytest.
     ]
     assert (
         len([line for line in run_pytest(pytester, "--collect-only", "-q", "-k", "v1q").outlines if "::" in line]) == 3
+    )
+
+
+def test_rows_of_a_benchmark_are_tests_by_model_and_configuration(pytester: pytest.Pytester) -> None:
+    made = benchmark(row("x", 1000), row("y", 1000), row("x", 3000, model=1), sizes=(1, 1))
+    file = pytester.path / "fast.json"
+    file.write_bytes(encode_json(made))
+    write_gates(pytester, result_run("fast", file), gate("fast", "*", "latency_ms <= 2"))
+    result = run_pytest(pytester, "-v")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines_random(
+        [
+            "gates.toml::fast/a/x: latency_ms <= 2 PASSED*",
+            "gates.toml::fast/a/y: latency_ms <= 2 PASSED*",
+            "gates.toml::fast/b/x: latency_ms <= 2 FAILED*",
+        ]
     )
 
 

@@ -15,7 +15,9 @@ import pytest
 from junitparser import Failure, JUnitXml, Skipped
 
 from evaltools.cli.judge.gate import split_results
+from evaltools.commands.gates import problems, read_run
 from evaltools.datasets import sample
+from evaltools.gates.gate_file import GateFile, RunSource
 from tests.cli.evaluate.sample_runs import imagenet
 from tests.command import Completed, evaltools_here
 
@@ -199,6 +201,28 @@ def test_everything_that_is_wrong_is_told_at_once_and_nothing_is_run(folder: Pat
     assert [text for text in expected if not any(text in problem for problem in problems)] == []
     assert len(problems) == len(expected)
     assert not (folder / "o.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "missing"),
+    [
+        ("diff there --input_files=gone.npy", ["--input_files=gone.npy"]),
+        ("diff there --input_files=x=there --input_images=gone", ["--input_images=gone"]),
+        ("diff there --external_delegate_path=gone.so --report=gone/page.html", []),
+        (
+            "benchmark there gone --input_layer_value_files=a:there,b:lost",
+            ["--graph=gone", "--input_layer_value_files=lost"],
+        ),
+        ("suite gone --job='d: diff'", ["--model_paths=gone"]),
+        ("device run diff gone --device_wheels=lost --serials=A", ["--model_file=gone", "--device_wheels=lost"]),
+        ("merge gone", []),
+    ],
+)
+def test_files_that_commands_read_are_looked_for(command: str, missing: list[str], tmp_path: Path) -> None:
+    (tmp_path / "there").touch()
+    source = RunSource("r", tuple(shlex.split(command)))
+    found = problems(GateFile(tmp_path / "gates.toml", (source,), ()), [read_run(source, tmp_path)])
+    assert [text.removeprefix("run r: ").partition(": ")[0] for text in found] == missing
 
 
 def test_one_command_is_run_for_several_models(tmp_path: Path) -> None:
