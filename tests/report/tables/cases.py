@@ -280,6 +280,9 @@ def _answers() -> Mapping[str, Show]:
             replace(loaded, delegates=[], delegation=None),
             replace(native, delegation=None),
         ),
+        "nothing that could be measured": result(
+            REFERENCE, judged("gpu", "not measured", reasons=[Reason("no_elements")])
+        ),
         "not measured": missed,
         "nothing to compare": result(REFERENCE),
         "the reference was not measured": result(replace(died, role="reference"), configuration("a")),
