@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.metrics.native_numbers import NativeError, widened
 from evaltools.native.lines.evaluation import fill_latency
-from evaltools.report.tables.next_steps import SEARCH
+from evaltools.report.tables.short_answers import SEARCH
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
 from evaltools.tasks.inference_diff.options import GIVEN_TO_A_SEARCH, LOCATE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaltools.metrics.metric import Metric, present
-from evaltools.report.tables.next_steps import diff_command
+from evaltools.report.tables.short_answers import diff_command
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged
 from evaltools.result.verdict import TEXT, TOO_FEW_PICTURES, Verdict

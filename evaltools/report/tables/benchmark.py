@@ -24,7 +24,7 @@ from evaltools.report.tables.cells import (
     times_as_fast,
 )
 from evaltools.report.tables.columns import Column, print_columns
-from evaltools.report.tables.next_steps import diff_command, where_it_did_not_run
+from evaltools.report.tables.short_answers import diff_command, where_it_did_not_run
 from evaltools.report.tables.shown_figures import Shown, shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.stats.latency import FEWEST_PROCESSES

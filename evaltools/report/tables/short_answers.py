@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from rich.console import Console
 
 from evaltools.report.tables.cells import Said, device_text, print_said, print_steps, speed
-from evaltools.report.tables.next_steps import after_evaluation
 from evaltools.report.words.verdicts import (
     BLIND_IN_WORDS,
     change_in_words,
@@ -19,10 +20,17 @@ from evaltools.report.words.verdicts import (
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import BLIND, Verdict
-from evaltools.task_kind import metric_named
+from evaltools.task_kind import kind_of, metric_named
+
+if TYPE_CHECKING:
+    from evaltools.result.benchmark import BenchmarkRow
 
 _BAD: Final = ("worse", "diverged", "not measured")
 _OF_OUTPUTS: Final = "outputs"
+_DOCTOR: Final = "evaltools doctor says what runs on this machine, and what is missing for the rest"
+SEARCH: Final = "evaltools locate "
+"""How a step begins that looks for an operator."""
+_SETTLED: Final = ("equivalent", "better", "not measured")
 
 
 class Answer(Struct, frozen=True):
@@ -130,3 +138,29 @@ def ran_in_words(configuration: ConfigurationResult) -> str:
         return "its outputs were loaded" if proof is None else "on the CPU without delegates"
     names = ", ".join(f"{entry.name}{device_text(entry.device, entry.is_cpu)}" for entry in configuration.delegates)
     return f"{names} ({'nodes not told' if proof is None else f'{proof.delegated_nodes} of {proof.total_nodes} nodes'})"
+
+
+def after_evaluation(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
+    """What answers the question that a configuration leaves open; nothing where none is."""
+    steps = list(where_it_did_not_run(configuration, result.model.file))
+    verdict = configuration.verdict
+    if configuration.status == "measured" and verdict is not None and verdict.kind not in _SETTLED:
+        steps += kind_of(result.task).report.next_steps(result, configuration)
+    return steps
+
+
+def diff_command(model_file: str, flags: Sequence[str]) -> str:
+    """The command that compares a configuration's outputs with those of the CPU.
+
+    >>> diff_command("my model.tflite", ["--use_gpu=true"])
+    "evaltools diff 'my model.tflite' --use_gpu=true"
+    """
+    return shlex.join(["evaltools", "diff", model_file, *flags])
+
+
+def where_it_did_not_run(entry: ConfigurationResult | BenchmarkRow, model_file: str) -> Iterator[str]:
+    """What says why it did not run, or not all of it."""
+    if entry.status != "measured" and entry.runtime is None:
+        yield _DOCTOR
+    elif entry.fallback:
+        yield f"{shlex.join(['evaltools', 'inspect', model_file])} says what delegates take of the model, and what not"

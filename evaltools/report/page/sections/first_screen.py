@@ -15,8 +15,7 @@ from evaltools.report.tables.cells import figure_in_words, median, p_value
 from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.report.tables.execution import advice_in_words, shares_in_words
 from evaltools.report.tables.models import ModelRows
-from evaltools.report.tables.next_steps import SEARCH
-from evaltools.report.tables.short_answers import Answer, answers_of
+from evaltools.report.tables.short_answers import SEARCH, Answer, answers_of
 from evaltools.report.words.verdicts import why_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
