@@ -96,6 +96,7 @@ def test_a_saved_file_that_was_changed_fails_its_run(tmp_path: Path) -> None:
     [
         ({"warmup_runs": 2}, "was saved with 1 invocations per run and --warmup_runs=1, here there are 1 and 2"),
         ({"native": True, "inputs": InputOptions(native=True)}, "here there are 3 and 1"),
+        ({"inputs": InputOptions(num_runs=2)}, "--num_runs=2: .* has 1 runs; use no more"),
         ({"inputs": InputOptions(seed=2)}, "brings its inputs along; leave --seed and the --input_"),
         ({"inputs": InputOptions(ranges=("input:0:1",))}, "brings its inputs along"),
         ({"reference_model_file": Path("model.tflite")}, "--reference_model_file and --load_reference both state"),
