@@ -1,4 +1,4 @@
-"""What makes a suspect sure that stands right behind another one, by a bench that is made up."""
+"""Faults that only show where operators run together, and suspects behind others, by a bench that is made up."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaltools.locate.parts.part import Part
+from evaltools.locate.search.assemble import verdict
 from evaltools.locate.search.findings import Found
 from evaltools.model.cut import CuttableModel
 from tests import locate_models
@@ -47,3 +48,29 @@ def test_it_is_neither_confirmed_nor_cleared_where_it_is_right_for_that(tmp_path
 @pytest.mark.parametrize("fed", [1e7, math.inf])
 def test_what_is_fed_far_larger_values_may_be_off_as_much_more(tmp_path: Path, fed: float) -> None:
     assert last_suspect(tmp_path, 0.1, fed).status == "not confirmed"
+
+
+def length(part: Part) -> int:
+    return part.last - part.first + 1
+
+
+@pytest.mark.parametrize("least", [2, 3, 8])
+def test_a_crash_of_several_operators_is_the_smallest_part_that_dies(tmp_path: Path, least: int) -> None:
+    found, model = searched(tmp_path, dies=lambda part: length(part) >= least)
+    (culprit,) = found.culprits
+    assert (culprit.last - culprit.first + 1, culprit.status) == (least, "crashes in context")
+    assert verdict(found, model).kind == "crash"
+
+
+@pytest.mark.parametrize("place", [0, 3, 5])
+def test_a_fault_in_long_parts_is_named_where_copies_show_it_first(tmp_path: Path, place: int) -> None:
+    """The operator is wrong in parts of six and more, and so is what comes behind it."""
+    made_by = CuttableModel(locate_models.net()).makers
+
+    def spoil(part: Part, tensor: int) -> float:
+        spoilt = length(part) >= 6 and part.first <= place <= part.last
+        return 0.1 if spoilt and made_by[tensor] >= place else 0.0
+
+    found, model = searched(tmp_path, spoil=spoil)
+    assert verdict(found, model).kind == "fault in context"
+    assert verdict(found, model).operators == (place,)

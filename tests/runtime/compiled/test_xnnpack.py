@@ -1,4 +1,4 @@
-"""The file of packed weights of XNNPACK, which the runtime believes whatever is in it."""
+"""XNNPACK in CompiledModel: the file of packed weights, believed whatever is in it, and fp16 that is about nothing."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaltools.errors import ConfigurationUnavailable, UsageError
-from evaltools.model import ModelFile
+from evaltools.configuration import Configuration
+from evaltools.datasets import sample
+from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, UsageError
+from evaltools.model import ModelFile, read_model
+from evaltools.runtime import open_session
+from evaltools.runtime.compiled.xnnpack import fp16_without_effect
+from evaltools.runtime.did_not_run import require_delegates_ran
 from tests import tiny_models
 from tests.runtime.openers import model_of, opened, outputs
 
@@ -87,3 +92,24 @@ def test_files_that_cannot_be_read_are_the_users_mistake(classifier: ModelFile, 
     (tmp_path / "cache.model").mkdir()
     with pytest.raises(UsageError, match="Is a directory .*cache.model.; name a file that can be read and written"):
         opened(classifier, text)
+
+
+FP16 = Configuration.from_text("x", "runtime=compiled use_xnnpack=true xnnpack_force_fp16=true")
+PLAIN = Configuration.from_text("x", "runtime=compiled use_xnnpack=true")
+
+
+@pytest.mark.parametrize(("dtype", "nothing_to_do"), [("float32", False), ("int8", True)])
+def test_fp16_has_nothing_to_do_without_float_operators(tmp_path: Path, dtype: str, nothing_to_do: bool) -> None:
+    (tmp_path / "m.tflite").write_bytes(tiny_models.add_chain(length=2, dtype=dtype))
+    model = read_model(tmp_path / "m.tflite")
+    assert bool(fp16_without_effect(model, FP16)) == nothing_to_do
+    assert fp16_without_effect(model, PLAIN) == ""
+
+
+def test_a_model_without_float_operators_is_not_measured_as_fp16() -> None:
+    session = open_session(read_model(sample.model_file("int8")), FP16)
+    try:
+        with pytest.raises(DelegateTookNothing, match="--xnnpack_force_fp16=true had nothing to do: no operator"):
+            require_delegates_ran(session.delegation)
+    finally:
+        session.close()
