@@ -64,7 +64,10 @@ class SessionRuns:
         return self._decisions[key]
 
     def places(self, gate: Gate, source: RunSource, folder: Path) -> list[tuple[str, str]]:
-        """The runs and configurations that a gate is about in a run, as far as its file or its request knows them."""
+        """The runs and configurations that a gate is about in a run, as far as its file or its request knows them.
+
+        The file is read again where limits are held against it: a test of the session may write it anew.
+        """
         try:
             if source.result is None:
                 return read_run(source, folder).places(gate)

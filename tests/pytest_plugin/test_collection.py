@@ -113,6 +113,17 @@ def test_each_configuration_of_a_result_is_a_test_of_its_own(project: pytest.Pyt
     run_pytest(project, "gates.toml", "-k", "xnnpack").assert_outcomes(passed=1, deselected=2)
 
 
+def test_a_result_that_a_test_of_the_session_writes_is_the_one_that_counts(pytester: pytest.Pytester) -> None:
+    made = [encode_json(benchmark(row("x", median_us))) for median_us in (1000, 3000)]
+    file = pytester.path / "fast.json"
+    file.write_bytes(made[0])
+    (pytester.path / "now.json").write_bytes(made[1])
+    write_gates(pytester, result_run("fast", file), gate("fast", "*", "latency_ms <= 2"))
+    pytester.makepyfile("import shutil\ndef test_writes(): shutil.copy('now.json', 'fast.json')")
+    result = run_pytest(pytester, "test_a_result_that_a_test_of_the_session_writes_is_the_one_that_counts.py")
+    result.assert_outcomes(passed=1, failed=1)
+
+
 COMMAND = "imagenet --ground_truth_images_path=i --ground_truth_labels=g --model_output_labels=l"
 
 
