@@ -7,19 +7,16 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import Struct
 
 from evaltools.datasets import sample
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.json_file import read_json
+from tests.cli.evaluate.sample_runs import needs_proc, processes_of, start
 from tests.cli.judge.held_runs import HOLD_IN, Hold
 from tests.command import evaltools_here
 
@@ -70,51 +67,16 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-class Started(Struct):
-    """A command in a process group of its own; ``mark`` stands in the environment of all its processes."""
-
-    process: subprocess.Popen[str]
-    mark: str
-
-    def interrupt(self) -> None:
-        """As Ctrl-C in a terminal, which reaches every process of the command."""
-        os.killpg(self.process.pid, signal.SIGINT)
-
-    def finish(self) -> tuple[int, str]:
-        """Exit code and stderr; nothing may be left behind, and nobody sees a traceback."""
-        _, err = self.process.communicate(timeout=120)
-        assert "Traceback" not in err
-        assert marked(self.mark) == []
-        return self.process.returncode, err
+def start_benchmark(script: str, mark: str, *arguments: str) -> subprocess.Popen[str]:
+    return start(["benchmark", *arguments], mark, program=("-c", script), own_group=True)
 
 
-@contextmanager
-def started(*arguments: str, script: tuple[str, ...] = ("-m", "evaltools.cli.main")) -> Iterator[Started]:
-    mark = f"mark-{uuid.uuid4().hex}"
-    with subprocess.Popen(
-        [sys.executable, *script, "benchmark", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env={**os.environ, "MARK_OF_THE_TEST": mark},
-    ) as process:
-        try:
-            yield Started(process, mark)
-        finally:
-            process.kill()
-
-
-def marked(mark: str) -> list[str]:
-    """The processes that have the mark in their environment, as far as there is a /proc."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark.encode() in (folder / "environ").read_bytes():
-                found.append(folder.name)
-        except OSError:
-            continue
-    return found
+def finish(process: subprocess.Popen[str], mark: str) -> tuple[int, str]:
+    """Exit code and stderr; nothing may be left behind, and nobody sees a traceback."""
+    _, err = process.communicate(timeout=120)
+    assert "Traceback" not in err
+    assert processes_of(mark) == []
+    return process.returncode, err
 
 
 def result_of(path: Path) -> Any:
@@ -132,43 +94,31 @@ def hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hold:
     return Hold(folder)
 
 
-def test_ctrl_c_in_the_second_round_keeps_the_first(hold: Hold, tmp_path: Path) -> None:
-    output = tmp_path / "result.json"
-    flags = (*QUICK, "--rounds=3", f"--output_file_path={output}")
-    with started(f"--graph={FLOAT}", *flags, script=("-c", HELD_IN_THE_SECOND_TURN)) as command:
+@needs_proc
+def test_ctrl_c_in_the_second_turn_keeps_the_first(hold: Hold, tmp_path: Path) -> None:
+    output, mark = tmp_path / "result.json", uuid.uuid4().hex
+    in_order = ("--sweep=use_xnnpack=true,false", "--random_shuffle_benchmark_runs=false", "--rounds=3")
+    flags = (f"--graph={FLOAT}", *QUICK, *in_order, f"--output_file_path={output}")
+    with start_benchmark(HELD_IN_THE_SECOND_TURN, mark, *flags) as process:
         hold.wait_until_held()
-        assert marked(command.mark)
-        command.interrupt()
+        assert processes_of(mark)
+        os.killpg(process.pid, signal.SIGINT)
         hold.go_on()
-        code, err = command.finish()
+        code, err = finish(process, mark)
     assert code == 130, err
     assert "interrupted; the figures are those of the rounds finished until then" in err
     result = result_of(output)
-    (row,) = result["rows"]
+    first, second = result["rows"]
     assert result["stopped"] == "interrupted"
-    assert (row["status"], len(row["rounds"]), row["figures"]["inference"]["count"]) == ("measured", 1, 5)
-
-
-def test_configurations_that_an_interrupt_left_out_say_so(hold: Hold, tmp_path: Path) -> None:
-    output = tmp_path / "result.json"
-    in_order = ("--sweep=use_xnnpack=true,false", "--random_shuffle_benchmark_runs=false")
-    flags = (*QUICK, *in_order, "--rounds=1", f"--output_file_path={output}")
-    with started(f"--graph={FLOAT}", *flags, script=("-c", HELD_IN_THE_SECOND_TURN)) as command:
-        hold.wait_until_held()
-        command.interrupt()
-        hold.go_on()
-        code, err = command.finish()
-    assert code == 130, err
-    first, second = result_of(output)["rows"]
-    assert (first["status"], first["figures"]["inference"]["count"]) == ("measured", 5)
+    assert (first["status"], len(first["rounds"]), first["figures"]["inference"]["count"]) == ("measured", 1, 5)
     assert (second["status"], second["reason"], second["figures"]) == ("failed", "it was interrupted", None)
 
 
 def test_ctrl_c_after_the_summary_loses_nothing(tmp_path: Path) -> None:
-    output = tmp_path / "result.json"
-    flags = (*QUICK, "--sweep=use_xnnpack=true,false", "--rounds=1", f"--output_file_path={output}")
-    with started(f"--graph={FLOAT}", *flags, script=("-c", INTERRUPTED_AFTER_THE_SUMMARY)) as command:
-        code, err = command.finish()
+    output, mark = tmp_path / "result.json", uuid.uuid4().hex
+    flags = (f"--graph={FLOAT}", *QUICK, "--sweep=use_xnnpack=true,false", "--rounds=1", f"--output_file_path={output}")
+    with start_benchmark(INTERRUPTED_AFTER_THE_SUMMARY, mark, *flags) as process:
+        code, err = finish(process, mark)
     assert code == 0, err
     result = result_of(output)
     assert result["stopped"] is None
@@ -201,13 +151,13 @@ def test_runs_that_fail_give_another_code_than_a_configuration_that_cannot_run(
 
 @pytest.mark.parametrize("is_held", [True, False])
 def test_a_model_that_changes_between_rounds(is_held: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model, output = tmp_path / "m.tflite", tmp_path / "result.json"
+    model, output, mark = tmp_path / "m.tflite", tmp_path / "result.json", uuid.uuid4().hex
     shutil.copy(FLOAT, model)
     monkeypatch.setenv("OTHER_MODEL", str(sample.model_file("float16")))
     monkeypatch.setenv("IS_HELD", str(is_held))
     flags = (f"--graph={model}", *QUICK, "--rounds=2", f"--output_file_path={output}")
-    with started(*flags, script=("-c", REPLACED_BEFORE_THE_SECOND_ROUND)) as command:
-        code, err = command.finish()
+    with start_benchmark(REPLACED_BEFORE_THE_SECOND_ROUND, mark, *flags) as process:
+        code, err = finish(process, mark)
     (row,) = result_of(output)["rows"]
     found = (code, row["status"], len(row["rounds"]), row["reason"])
     changed = f"{model} was changed while it was measured; measure it again"

@@ -92,10 +92,12 @@ def start(
     cwd: Path | None = None,
     environment: dict[str, str] | None = None,
     program: Sequence[str] = ("-m", "evaltools.cli.main"),
+    own_group: bool = False,
 ) -> subprocess.Popen[str]:
     """Start ``evaltools``; ``mark`` is what :func:`processes_of` finds it and its children by.
 
-    ``program`` is what Python runs, where a test changes something before the command begins.
+    ``program`` is what Python runs, where a test changes something before the command begins. ``own_group``: it and its
+    children can be interrupted together, as Ctrl-C in a terminal does.
     """
 
     def limit() -> None:
@@ -109,6 +111,7 @@ def start(
         cwd=cwd,
         env={**os.environ, _MARK: mark, **(environment or {})},
         preexec_fn=limit if address_space_mb else None,
+        start_new_session=own_group,
     )
 
 
