@@ -29,6 +29,16 @@ _OBJECTS_PER_COLLECTION: Final = 10_000
 _THREADS_OF_NUMPY: Final = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
 """The variables by which the user may say how many the libraries of NumPy and SciPy start, each of them. Without one it
 is as many as there are processors, which takes a fifth of a short run's processor time."""
+_WITH_A_FOLDER: Final = "with --run_dir, evaltools resume goes on"
+_INTERRUPTED: Final = {
+    "benchmark": " before anything was measured",
+    "capture": "; nothing was captured, and the run goes on",
+    "convert": ", so files may be missing; the same command again completes them",
+    "device": " before the devices had answered",
+    "inspect": " before everything was found; --run=false leaves out what takes long",
+    "locate": f" before there was an answer; {_WITH_A_FOLDER}",
+}
+"""What is said of a command that Ctrl-C ended before it could say something itself."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -93,25 +103,12 @@ def exit_code_of(act: Callable[[], int], when_interrupted: str) -> int:
 
 
 def _interrupted(arguments: Sequence[str]) -> str:
-    if arguments[:1] == ["convert"]:
-        return "interrupted, so files may be missing; the same command again completes them"
     if arguments[:2] == ["device", "run"]:
         stated = [word.partition("=")[2] for word in arguments if word.startswith("--run_dir=")]
-        ended = "interrupted, and ended on the devices, unless a line above says otherwise"
-        if stated:
-            return f"{ended}; evaltools resume {shlex.quote(stated[-1])} goes on"
-        return f"{ended}; with --run_dir evaltools resume goes on"
-    if arguments[:1] == ["device"]:
-        return "interrupted before the devices had answered"
-    if arguments[:1] == ["locate"]:
-        return "interrupted before there was an answer; with --run_dir, evaltools resume goes on"
-    if arguments[:1] == ["benchmark"]:
-        return "interrupted before anything was measured"
-    if arguments[:1] == ["capture"]:
-        return "interrupted; nothing was captured, and the run goes on"
-    if arguments[:1] == ["inspect"]:
-        return "interrupted before everything was found; --run=false leaves out what takes long"
-    return "interrupted before there was a result; with --run_dir, evaltools resume goes on"
+        goes_on = f"evaltools resume {shlex.quote(stated[-1])} goes on" if stated else _WITH_A_FOLDER
+        return f"interrupted, and ended on the devices, unless a line above says otherwise; {goes_on}"
+    command = arguments[0] if arguments else ""
+    return f"interrupted{_INTERRUPTED.get(command, f' before there was a result; {_WITH_A_FOLDER}')}"
 
 
 def _dispatch(arguments: list[str]) -> int:

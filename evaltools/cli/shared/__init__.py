@@ -1,1 +1,1 @@
-"""What commands have in common: flags, streams, the terminal."""
+"""What commands have in common: files that they write, streams, progress, the terminal."""
