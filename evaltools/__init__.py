@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evaltools.api.evaluations import run as run
     from evaltools.api.files import inspect as inspect
     from evaltools.api.files import load as load
-    from evaltools.api.gates import GateReport as GateReport
+    from evaltools.api.gate_report import GateReport as GateReport
     from evaltools.api.gates import gate as gate
     from evaltools.api.locating import Located as Located
     from evaltools.api.locating import locate as locate
@@ -57,7 +57,8 @@ _MODULES = {
     "evaltools.api.configurations": ("Configuration",),
     "evaltools.api.evaluations": ("coco", "diff", "imagenet", "run"),
     "evaltools.api.files": ("inspect", "load"),
-    "evaltools.api.gates": ("GateReport", "gate"),
+    "evaltools.api.gate_report": ("GateReport",),
+    "evaltools.api.gates": ("gate",),
     "evaltools.api.locating": ("Located", "locate"),
     "evaltools.api.progress": ("Progress",),
     "evaltools.api.result": ("Result",),

@@ -53,6 +53,7 @@ SUITE_EXIT_CODE_HELP: Final = """\
   1    a limit in the command of a job is broken
   0    everything was measured
 With --against the last four are about changes alone:
-  1    something became worse or slower
-  3    something of the earlier suite is not there any more
-  0    neither"""
+  3    something of the earlier suite is not measured any more, or nothing was measured twice
+  1    something became worse
+  6    too few examples to tell
+  0    nothing became worse"""

@@ -11,7 +11,7 @@ GONE: Final[Mapping[str, str]] = {
     "in_lowest_tenth": "evaltools power is about examples in a random order",
     "input_cache": "pictures stored in the size of the model's input are read fastest",
     "input_cache_gb": "no inputs are kept any more; leave it out",
-    "limit": "write the limit into a gate file and hold a result to it with evaltools gate",
+    "limit": "hold the result to it with evaltools gate RESULT.json --limit=...",
     "method": "evaltools locate takes each look that it needs; --operators=FIRST-LAST looks at fewer operators",
     "reference_run": "the reference runs the examples that the others run",
     "sample": "give --num_images=N --order=random, and evaltools power says how large N must be",
@@ -20,6 +20,10 @@ GONE: Final[Mapping[str, str]] = {
     "try_advice": "the line on what takes the time names the flags that would use idle cores; run once with them",
 }
 """Flags of any command."""
+COMMANDS_GONE: Final[Mapping[str, str]] = {
+    "baseline": "a saved result is the baseline; evaltools gate NEW.json --against=OLD.json compares with it",
+}
+"""Commands."""
 _ONE_MACHINE: Final = "a suite runs on one machine; give each machine a suite of fewer models"
 GONE_OF: Final[Mapping[str, Mapping[str, str]]] = {
     "power": {"margin": "evaltools power is about examples in a random order"},
@@ -29,6 +33,7 @@ GONE_OF: Final[Mapping[str, Mapping[str, str]]] = {
         "ray_address": _ONE_MACHINE,
         "shard_count": _ONE_MACHINE,
         "shard_index": _ONE_MACHINE,
+        "slower": "--against says what is slower beyond what two runs differ by; evaltools gate has limits of your own",
     },
 }
 """Flags of one command, which other commands may have."""

@@ -50,10 +50,22 @@ def result_in(content: bytes, path: Path) -> EvaluationResult:
 
 def _typed(path: Path, document: dict[str, Any], part_type: type) -> EvaluationResult:
     """A document as the types that it must hold; raises :class:`DataError` for the field that does not fit."""
-    holder: Any = msgspec.defstruct("Holder", [("part", part_type)])
     try:
         result = msgspec.convert(document, EvaluationResult, str_keys=True)
-        return replace(result, part=msgspec.convert(document, holder, str_keys=True).part)
+    except msgspec.ValidationError as error:
+        raise misfit(path, _WHAT, error) from error
+    return _with_part(path, result, part_type)
+
+
+def with_typed_part(path: Path, result: EvaluationResult) -> EvaluationResult:
+    """A result from within another file, whose task's part has no type yet; raises :class:`DataError` as above."""
+    return _with_part(path, result, recorded_kind(result.task).part_type)
+
+
+def _with_part(path: Path, result: EvaluationResult, part_type: type) -> EvaluationResult:
+    holder: Any = msgspec.defstruct("Holder", [("part", part_type)])
+    try:
+        return replace(result, part=msgspec.convert({"part": result.part}, holder, str_keys=True).part)
     except msgspec.ValidationError as error:
         raise misfit(path, _WHAT, error) from error
 

@@ -70,22 +70,25 @@ class TaskReport(Protocol):
 
 
 class TaskEvidence(Protocol):
-    """How limits and baselines read a task's part of a result: a module or an object with these functions."""
+    """How limits read a task's part of a result: a module or an object with these functions."""
 
     def subject(self, result: EvaluationResult) -> str:
         """The name of the task. A task that is a function has a name of its own beside that of its kind."""
 
-    def setup(self, result: EvaluationResult) -> dict[str, str]:
-        """Everything that decides the figures beside model, examples and configurations, as texts by name."""
+    def inputs(self, result: EvaluationResult) -> dict[str, str]:
+        """Everything that decides the figures beside model and configurations, as texts by name.
+
+        That is data, labels, preprocessing and options: two results with the same texts are of the same examples.
+        """
+
+    def nan_outputs(self, result: EvaluationResult, configuration: ConfigurationResult) -> int:
+        """How many outputs of a configuration, or elements of them, are NaN or infinite."""
 
     def figures(self, result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
         """The figures of a measured configuration by the names that limits use."""
 
     def judged(self, result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
-        """What limits and baselines need about a measured configuration beside its figures."""
-
-    def examples(self, result: EvaluationResult) -> list[str]:
-        """Texts that identify the examples: two results with the same texts are of the same examples."""
+        """What limits need about a measured configuration beside its figures."""
 
 
 class Accuracy(Struct, frozen=True):
@@ -166,7 +169,7 @@ class TaskKind(RequestKind, Protocol):
 
     @property
     def evidence(self) -> TaskEvidence:
-        """How limits and baselines read the task's part of a result."""
+        """How limits read the task's part of a result."""
 
 
 @cache
@@ -305,7 +308,8 @@ def with_task_figures(result: EvaluationResult) -> EvaluationResult:
         if entry.status == "measured":
             others, problems = _other_figures(result, entry)
             warnings += problems
-            entry = replace(entry, figures={**evidence.figures(result, entry), **others})
+            figures = {**evidence.figures(result, entry), **others}
+            entry = replace(entry, figures=figures, nan_outputs=evidence.nan_outputs(result, entry))
         configurations.append(entry)
     return replace(result, configurations=configurations, warnings=warnings)
 

@@ -13,7 +13,6 @@ from evaltools.datasets.voc import parse_annotation
 from evaltools.documents import json_as, json_values, toml_values
 from evaltools.engine.run_folder import decode
 from evaltools.errors import EvaltoolsError
-from evaltools.gates.baseline import read_baseline
 from evaltools.gates.gate_file import read_gate_file
 from evaltools.request.yaml_file import read_yaml
 from evaltools.result_file import read_result
@@ -25,7 +24,6 @@ CLOSED = DEEP + "]" * 100_000
 READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "a result": (f'{{"schema_version": "2", "task": "imagenet", "x": {CLOSED}}}', read_result),
     "a result without its end": (f'{{"x": {DEEP}', read_result),
-    "a baseline": (f'{{"x": {CLOSED}}}', read_baseline),
     "instances of COCO": (f'{{"info": {CLOSED}}}', lambda path: read_instances(path, "--ground_truth")),
     "configurations": (CLOSED, lambda path: read_yaml(path, "--configs")),
     "a file of gates": (f"x = {CLOSED}", read_gate_file),

@@ -13,7 +13,7 @@ from evaltools.benchmark import kind as benchmark
 from evaltools.cli import convert, delegates, demo, doctor, inspect
 from evaltools.cli.device import clean as device_clean
 from evaltools.cli.device import list as device_list
-from evaltools.cli.judge import baseline, gate, power
+from evaltools.cli.judge import gate, power
 from evaltools.cli.runs import capture
 from evaltools.cli.runs.folders import RUN_DIR, RUN_DIRS, TRUST
 from evaltools.configuration import CONFIGURATION_PARAMETERS
@@ -34,7 +34,6 @@ OF_TASKS: Final = {
 COMMANDS: Final[dict[str, Sequence[Parameter]]] = {
     **OF_TASKS,
     **{f"convert {name}": entry.parameters for name, entry in convert.FORMATS.items()},
-    "baseline": baseline.PARAMETERS,
     "capture": capture.PARAMETERS,
     "delegates": delegates.PARAMETERS,
     "demo": demo.PARAMETERS,

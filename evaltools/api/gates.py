@@ -2,50 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-
-from msgspec import Struct
 
 from evaltools.api.benchmarks import Benchmark
 from evaltools.api.files import load, path_of
+from evaltools.api.gate_report import GateReport
 from evaltools.api.result import Result
-from evaltools.errors import LimitNotKept, UsageError
+from evaltools.errors import UsageError
 from evaltools.gates.check import hold_gates
 from evaltools.gates.criteria import Criterion, parse_criterion
-from evaltools.gates.decide import Decision, GateVerdict, worst_verdict
 from evaltools.gates.gate_file import Gate
-from evaltools.report.words.gates import decision_in_words
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.metrics import METRICS
 from evaltools.task_kind import OWN, kind_of, other_metrics
-
-
-class GateReport(Struct, frozen=True):
-    """What came of each limit for each configuration."""
-
-    decisions: tuple[Decision, ...]
-
-    @property
-    def verdict(self) -> GateVerdict:
-        """The worst one: ``pass``, ``inconclusive``, ``fail`` or ``not measured``."""
-        return worst_verdict(self.decisions)
-
-    @property
-    def passed(self) -> bool:
-        """Whether every limit is kept by every configuration."""
-        return self.verdict == "pass"
-
-    def require(self) -> None:
-        """Raise :class:`~evaltools.errors.LimitNotKept` unless every limit is kept."""
-        if not self.passed:
-            raise LimitNotKept("\n".join(decision_in_words(each) for each in self.decisions if each.verdict != "pass"))
-
-    def __iter__(self) -> Iterator[Decision]:
-        return iter(self.decisions)
-
-    def __repr__(self) -> str:
-        return "\n".join(decision_in_words(each) for each in self.decisions)
 
 
 def gate(result: Result | str | Path, limits: Sequence[str], configuration: str = "*") -> GateReport:

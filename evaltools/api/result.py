@@ -8,7 +8,7 @@ from typing import Final
 
 from evaltools.api.locating import Located
 from evaltools.api.results_in_common import Entries, Entry
-from evaltools.gates.check import evidence_of
+from evaltools.gates.evidence import evidence_of
 from evaltools.metrics.latency import Latency
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.evaluation import describe_configuration

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from evaltools.api.configurations import AnyPath, Tests, flags_of, read_tests
+from evaltools.api.gate_report import GateReport
 from evaltools.api.progress import telling
 from evaltools.api.results_in_common import Saved, data_frame
 from evaltools.errors import UsageError
-from evaltools.gates.suite_diff import compare_suites
-from evaltools.gates.suite_result import SuiteChanges, SuiteEntry, SuiteResult
+from evaltools.gates.compare import DEFAULT_MARGIN
+from evaltools.gates.compare_suites import compare_suites
+from evaltools.gates.suite_result import SuiteEntry, SuiteResult
 from evaltools.parameter import did_you_mean
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.suite import lines_of, summary_of
@@ -30,7 +32,6 @@ _NOT_IN_PYTHON: Final = (
     "job_folder",
     "against",
     "margin",
-    "slower",
     "progress",
     "model_paths",
 )
@@ -44,9 +45,9 @@ class Suite(Saved[SuiteResult]):
         """Each job with each model: ``state``, ``reason``, ``rows``."""
         return self.result.entries
 
-    def against(self, before: Suite, *, margin: float = 0.005, slower: float = 1.1) -> SuiteChanges:
-        """What changed since an earlier suite: ``changes``, of which ``regressions`` are those for the worse."""
-        return compare_suites(before.result, self.result, "the earlier suite", margin, slower)
+    def against(self, before: Suite, *, margin: float = DEFAULT_MARGIN) -> GateReport:
+        """Whether anything became worse since an earlier suite: a decision for each figure that is compared."""
+        return GateReport(tuple(compare_suites(before.result, self.result, "the earlier suite", margin).decisions))
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per model, job and configuration, references as well; needs pandas."""

@@ -19,6 +19,7 @@ from evaltools.cli.shared.streams import complain, tell
 from evaltools.commands.names import COMMANDS, command_names, task_aliases, task_of
 from evaltools.errors import DEBUG, EvaltoolsError
 from evaltools.exit_codes import EXIT_CODE_HELP, INTERRUPTED, NOT_WRITTEN, OK, USAGE
+from evaltools.gone import COMMANDS_GONE
 from evaltools.parameter import BOOLEANS, did_you_mean
 from evaltools.task_kind import kind_names, kind_of
 
@@ -125,7 +126,9 @@ def _dispatch(arguments: list[str]) -> int:
 
         return run_task(task, rest)
     if name not in COMMANDS:
-        complain(f"evaltools: {name!r} is no command.{did_you_mean(name, command_names())}\n{_help_text()}")
+        instead = COMMANDS_GONE.get(name)
+        hint = f" It is gone: {instead}" if instead else did_you_mean(name, command_names())
+        complain(f"evaltools: {name!r} is no command.{hint}\n{_help_text()}")
         return USAGE
     module, _, function = COMMANDS[name].target.partition(":")
     run: Callable[[list[str]], int] = getattr(importlib.import_module(f"evaltools.cli.{module}"), function)

@@ -13,18 +13,18 @@ from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.request.flags import parse_flags
 
 if TYPE_CHECKING:
-    from evaltools.report.page.content.sources import Sources
+    pass
 
 DESCRIPTION: Final = """\
 One page about results: the same or not, how sure, how fast, did it run, what to do next; then proof, accuracy,
 numerics, layers, speed, what changed, limits, the command. One file, no network: it can be mailed, printed, put on a
 server. The results are the words without dashes: what --output_file_path of an evaluation, of benchmark, of locate or
-of gate wrote, and baselines. Several are compared; baselines are told over time.
+of gate wrote. Several are compared.
 A name that ends in .md gives the answers and tables in Markdown, for a pull request."""
 PARAMETERS: Final = (
     Parameter(
         "result",
-        "File with a result, or a baseline. Required; may be repeated.",
+        "File with a result. Required; may be repeated.",
         repeatable=True,
         role="input_file",
         positional=True,
@@ -63,20 +63,7 @@ def run(arguments: list[str]) -> int:
     if images is not None and not images.is_dir():
         raise UsageError(f"--images={images}: no such folder; give the one with the pictures, or leave it out")
     sources = read_sources(files)
-    _require_content(sources)
     content = page_file(sources, output, images)
     write_file(output, content)
     complain(f"{output} written ({len(content) / 1e6:.2f} MB)")
     return OK
-
-
-def _require_content(sources: Sources) -> None:
-    """Raise :class:`UsageError` for baselines that have nothing of the same model and examples beside them."""
-    from evaltools.report.page.make import histories_in
-
-    if sources.count or not sources.baselines or any(len(history.releases) > 1 for history in histories_in(sources)):
-        return
-    raise UsageError(
-        "a baseline alone is no page; give a result beside it, or another baseline of "
-        f"{sources.baselines[0].about} on the same examples, which are told over time"
-    )

@@ -12,7 +12,6 @@ from evaltools.commands import device_run, evaluation
 from evaltools.commands.names import task_of
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.gate_file import BENCHMARK, SUITE, GateFile, RunSource
-from evaltools.gates.other_results import BENCHMARK_ALONE
 from evaltools.parameter import Parameter, did_you_mean
 from evaltools.request import Request
 from evaltools.request.flags import configurations_of_files_and_texts, parse_flags
@@ -122,7 +121,7 @@ def _missing(parameter: Parameter, text: str, folder: Path) -> list[str]:
 def _impossible_limits(file: GateFile, run: Run) -> Iterator[str]:
     """Limits on figures that the task of a run never has."""
     of_tasks = {name: {metric.name for metric in kind.metrics} for name, kind in tree_kinds().items()}
-    of_tasks[BENCHMARK] = set(BENCHMARK_ALONE)
+    of_tasks[BENCHMARK] = set()
     if run.request is None or run.request.task not in of_tasks:
         return
     task = run.request.task

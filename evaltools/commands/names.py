@@ -32,7 +32,6 @@ COMMANDS: Final = {
     "report": Command("report:run", "One page about results, to be forwarded: HTML without network, or Markdown"),
     "inspect": Command("inspect:run", "What kind of model is this, which delegates fit, what do they take of it"),
     "convert": Command("convert:run", "Ground truth from COCO, YOLO, VOC or ILSVRC files; results from logs of iOS"),
-    "baseline": Command("judge.baseline:run", "Keep what a release found, and hold later results against it"),
     "power": Command("judge.power:run", "How many pictures do I need to see a drop of accuracy"),
     "doctor": Command("doctor:run", "Which runtimes, delegates and tools work here, and what to do for the others"),
     "device": Command("device.command:run", "Phones and boards over adb: what they are; any task there"),

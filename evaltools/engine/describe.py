@@ -9,6 +9,7 @@ from evaltools.configuration import Configuration
 from evaltools.delegates import DELEGATES, Delegate
 from evaltools.engine.opening import NotMeasured, Opened
 from evaltools.model import ModelFile, TensorInfo
+from evaltools.model.contents import operator_counts, read_contents
 from evaltools.result.evaluation import (
     ConfigurationResult,
     DelegateUsed,
@@ -30,6 +31,7 @@ def describe_model(model: ModelFile) -> Model:
         node_count=model.node_count,
         inputs=[describe_tensor(tensor) for tensor in model.inputs],
         outputs=[describe_tensor(tensor) for tensor in model.outputs],
+        operators=operator_counts(read_contents(model).graphs),
     )
 
 
@@ -58,6 +60,7 @@ def describe_entry(entry: Opened | NotMeasured, role: Role) -> ConfigurationResu
         cannot_exist=isinstance(entry, NotMeasured) and entry.cannot_exist,
         crashes=entry.crashes.count,
         first_crash=entry.crashes.first_reason,
+        load_ms=opened.session.facts.load_ms if opened else None,
     )
 
 

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.errors import DataError
+from evaltools.gates.compare import (
+    Old,
+    differences,
+    evidence_since,
+    kept_since,
+    latency_decision,
+    limits_since,
+    other_decisions,
+)
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.decide import Decision, decide
-from evaltools.gates.evidence import Evidence
+from evaltools.gates.evidence import Allowed, Evidence, evidence_of
 from evaltools.gates.gate_file import Gate
-from evaltools.metrics.metric import present
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.metrics import METRICS
-from evaltools.result.places import against_reference, reference_of
 from evaltools.result.verdict import Reason
-from evaltools.stats.latency import LatencyRatio
 from evaltools.task_kind import kind_of
+
+_FEW: Final = 0.95
+"""Limits without a confidence are told apart from those that would be kept with this one."""
+NO_OLD: Final[Mapping[str, Old]] = {}
 
 
 class GateDecisions(Struct, frozen=True):
     """The decisions of one gate on one result; ``run`` is the name of the run that gave the result.
 
+    ``warnings`` are those of the run, and what was set up in another way than in the result that it is compared with.
     ``elapsed_s`` is how long the run took, in seconds, 0 if there was none. ``own_s`` is the time of each configuration
     in it, as far as they were timed.
     """
@@ -33,16 +47,20 @@ class GateDecisions(Struct, frozen=True):
     decisions: tuple[Decision, ...]
     elapsed_s: float = 0.0
     own_s: dict[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
-def hold_gates(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateDecisions]:
+def hold_gates(
+    gates: Sequence[Gate], results: Mapping[str, EvaluationResult], old: Mapping[str, Old] = NO_OLD
+) -> list[GateDecisions]:
     """Check every gate against every result that it is about; results are by the name of the run.
 
-    A gate that is about none of the results, or that names no configuration of one, is ``not measured``. Raises
-    :class:`DataError` for results whose figures contradict each other.
+    ``old`` has the earlier results that runs are compared with, by the same names. A gate that is about none of the
+    results, or that names no configuration of one, is ``not measured``. Raises :class:`DataError` for results whose
+    figures contradict each other.
     """
     try:
-        return _held(gates, results)
+        return _held(gates, results, old)
     except (KeyError, ValueError, ArithmeticError) as error:
         message = (
             f"the figures of a result contradict each other ({error}); was it edited? Take it as evaltools wrote it"
@@ -50,16 +68,63 @@ def hold_gates(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -
         raise DataError(message) from error
 
 
-def _held(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateDecisions]:
+def _held(
+    gates: Sequence[Gate], results: Mapping[str, EvaluationResult], old: Mapping[str, Old]
+) -> list[GateDecisions]:
     reports = []
     for gate in gates:
         about = {run: result for run, result in results.items() if _is_about(gate, run, result)}
-        reports += [_hold(gate, run, result) for run, result in about.items()]
+        reports += [_hold(gate, run, result, old.get(run)) for run, result in about.items()]
         if not about:
             there_are = ", ".join(_described(*entry) for entry in results.items()) or "none"
             nothing = _nothing_shown(gate, Reason("no_result", names={"there_are": there_are}))
             reports.append(GateDecisions(gate.run, gate.model, nothing))
     return reports
+
+
+def hold_against_old(run: str, result: EvaluationResult, old: Old, tests: int = 0) -> GateDecisions:
+    """Whether anything became worse since an earlier result, of every configuration that either of them has.
+
+    Times of a reference are never worse: it is the machine that they tell of. ``tests`` counts the configurations of
+    all comparisons that are made together, where there are others.
+    """
+    entries = [entry for entry in result.configurations if entry.role == "test"] or result.configurations
+    changed_model = _changed_model(result)
+    if changed_model is not None:
+        return _report(run, result, (_missing("*", changed_model),))
+    held: list[tuple[Criterion, Evidence, Evidence]] = []
+    decisions: list[Decision] = []
+    for entry in entries:
+        own = evidence_of(result, entry)
+        since = own if own.not_measured else evidence_since(old, result, entry, own)
+        if since.not_measured is not None:
+            decisions.append(_missing(entry.name, since.not_measured, own))
+            continue
+        held += [(criterion, own, since) for criterion in limits_since(old, entry, own)]
+        decisions += other_decisions(old, result, entry, since)
+        slower = latency_decision(entry.name, since.ratio, max(tests, len(entries)))
+        decisions += [replace(slower, examples=since.examples)] if slower is not None else []
+    of_accuracy = decide_together([(criterion, replace(own, old=since)) for criterion, own, since in held])
+    kept = [
+        kept_since(criterion, decision, since, old, result)
+        for (criterion, _, since), decision in zip(held, of_accuracy, strict=True)
+    ]
+    names = {entry.name for entry in entries}
+    lost = [
+        _missing(entry.name, Reason("not_in_new", names={"old": old.name}))
+        for entry in old.result.configurations
+        if entry.role == entries[0].role and entry.name not in names
+    ]
+    changed = tuple(f"since {old.name}: {line}" for line in differences(old.result, result))
+    report = _report(run, result, (*kept, *decisions, *lost))
+    return replace(report, warnings=(*changed, *report.warnings))
+
+
+def _missing(name: str, reason: Reason, own: Evidence | None = None) -> Decision:
+    cannot_exist = own is not None and own.cannot_exist
+    examples = 0 if own is None else own.examples
+    limit = "no worse than before"
+    return Decision(name, limit, "not measured", reason=reason, cannot_exist=cannot_exist, examples=examples)
 
 
 def report_unjudged(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateDecisions]:
@@ -85,20 +150,68 @@ def _described(run: str, result: EvaluationResult) -> str:
     return f"{run} ({kind_of(result.task).evidence.subject(result)} of {_model_name(result)})"
 
 
-def _hold(gate: Gate, run: str, result: EvaluationResult) -> GateDecisions:
+def _hold(gate: Gate, run: str, result: EvaluationResult, old: Old | None) -> GateDecisions:
     tests = [entry for entry in result.configurations if entry.role == "test"]
     named = [entry for entry in tests if gate.names(entry.name)]
+    changed = _changed_model(result)
+    if changed is not None:
+        return _report(run, result, _nothing_shown(gate, changed))
     if not named:
         there_are = ", ".join(entry.name for entry in tests) or "none"
         names = {"configuration": gate.configuration, "run": run, "there_are": there_are}
         return _report(run, result, _nothing_shown(gate, Reason("no_configuration", names=names)))
-    found = [evidence_of(result, entry) for entry in named]
+    found = [_evidence(result, entry, gate.allowed, old) for entry in named]
     held = [(criterion, evidence) for evidence in found for criterion in gate.criteria]
-    return _report(run, result, tuple(decide_together(held)))
+    decisions = decide_together(held)
+    report = _report(run, result, tuple(decisions))
+    return replace(report, warnings=(*report.warnings, *_rest_on_few(held, decisions)))
+
+
+def _evidence(result: EvaluationResult, entry: ConfigurationResult, allowed: Allowed, old: Old | None) -> Evidence:
+    own = evidence_of(result, entry, allowed)
+    return own if old is None else replace(own, old=evidence_since(old, result, entry, own, allowed))
+
+
+def _rest_on_few(held: Sequence[tuple[Criterion, Evidence]], decisions: Sequence[Decision]) -> list[str]:
+    """A warning for each limit without a confidence that is kept, and that so few examples would leave open."""
+    found = []
+    for (criterion, evidence), decision in zip(held, decisions, strict=True):
+        if criterion.confidence is None and decision.verdict == "pass":
+            asked = decide(replace(criterion, confidence=_FEW), evidence)
+            if asked.verdict == "inconclusive":
+                needed = f", about {asked.examples_needed} would decide" if asked.examples_needed else ""
+                found.append(
+                    f"{decision.configuration}: {criterion.text} rests on {evidence.examples} examples{needed}; "
+                    f"write '{criterion.text} at 95 %' to have it decided for pictures like these"
+                )
+    return found
+
+
+def _changed_model(result: EvaluationResult) -> Reason | None:
+    """The reason where the model's file has another content by now than when it was measured."""
+    try:
+        content = _model_path(result).read_bytes()
+    except OSError:
+        return None
+    if hashlib.sha256(content).hexdigest() == result.model.sha256:
+        return None
+    return Reason("model_changed", names={"file": result.model.file})
+
+
+def _model_path(result: EvaluationResult) -> Path:
+    return Path(os.path.join(result.environment.folder, result.model.file))
 
 
 def _report(run: str, result: EvaluationResult, decisions: tuple[Decision, ...]) -> GateDecisions:
-    return GateDecisions(run, _model_name(result), decisions, result.environment.elapsed_s, seconds_of(result))
+    gone = [] if _model_path(result).exists() else [f"the model {result.model.file} is not there any more"]
+    return GateDecisions(
+        run,
+        _model_name(result),
+        decisions,
+        result.environment.elapsed_s,
+        seconds_of(result),
+        (*gone, *result.warnings),
+    )
 
 
 def seconds_of(result: EvaluationResult) -> dict[str, float]:
@@ -136,45 +249,3 @@ def _broken(held: Sequence[tuple[Criterion, Evidence]], decisions: Sequence[Deci
 
 def _nothing_shown(gate: Gate, reason: Reason) -> tuple[Decision, ...]:
     return tuple(Decision(gate.configuration, limit.text, "not measured", reason=reason) for limit in gate.criteria)
-
-
-def evidence_of(result: EvaluationResult, configuration: ConfigurationResult) -> Evidence:
-    """The evidence in a result on one of its configurations, as limits need it."""
-    obstacle = _why_not_its_own(result, configuration)
-    if obstacle is not None:
-        return Evidence(configuration.name, obstacle, configuration.cannot_exist)
-    read = {metric.name: metric.read(result, configuration) for metric in METRICS}
-    ratio = against_reference(result, result.latency_comparisons, configuration)
-    judged = kind_of(result.task).evidence.judged(result, configuration)
-    return Evidence(
-        configuration.name,
-        reference_not_measured=_why_no_reference(result, configuration),
-        figures=present(read) | configuration.figures,
-        outputs=judged.outputs,
-        shares=judged.shares,
-        means=judged.means,
-        changes=judged.changes,
-        ratio=None if ratio is None else LatencyRatio(ratio.pairs, ratio.ratio, ratio.interval, ratio.processes),
-        not_clean=configuration.not_clean,
-    )
-
-
-def _why_not_its_own(result: EvaluationResult, configuration: ConfigurationResult) -> Reason | None:
-    if configuration.status == "not measured":
-        return Reason.of_text(configuration.reason or "not measured")
-    if configuration.fallback is not None:
-        return Reason("fallback", names={"why": configuration.fallback})
-    if not result.complete:
-        return Reason("ended_early", names={"why": str(result.stopped)})
-    return None
-
-
-def _why_no_reference(result: EvaluationResult, configuration: ConfigurationResult) -> Reason | None:
-    reference = reference_of(configuration, result.configurations)
-    if reference is None:
-        return Reason("no_reference")
-    if reference.status == "not measured":
-        return Reason("reference_not_measured", names={"why": str(reference.reason)})
-    if reference.fallback is not None:
-        return Reason("reference_fallback", names={"why": reference.fallback})
-    return None

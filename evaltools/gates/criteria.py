@@ -1,4 +1,8 @@
-"""A limit as a user writes it: ``top1 >= 0.70``, ``top1 drop <= 0.005 at 95 %``, ``max_quanta[scores] <= 2``."""
+"""A limit as a user writes it: ``top1 >= 0.70``, ``top1 drop <= 0.005 at 95 %``, ``max_quanta[scores] <= 2``.
+
+Drops, rises and ratios are against the reference of the same run; with ``vs old`` behind them they are against the
+earlier result of ``--against``: ``top1 drop vs old <= 0.5 points at 95 %``.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,8 @@ LimitKind = Literal["value", "drop", "rise", "ratio"]
 _MOST_FOR_RATIO: Final = 0.975
 _HUNDREDTHS: Final = ("%", "point", "points")
 _LIMIT: Final = re.compile(
-    r"\s*(?P<figure>\w+)\s*(?:\[(?P<output>[^\]]+)\])?\s*(?P<kind>drop|rise|ratio)?\s*(?P<sign><=|>=)\s*"
+    r"\s*(?P<figure>\w+)\s*(?:\[(?P<output>[^\]]+)\])?\s*(?P<kind>drop|rise|ratio)?\s*(?P<old>vs\s+old)?\s*"
+    r"(?P<sign><=|>=)\s*"
     r"(?P<value>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(?P<unit>%|points?|ms)?\s*"
     r"(?:at\s+(?P<confidence>\d+(?:\.\d+)?)\s*%)?\s*"
 )
@@ -31,7 +36,7 @@ class Criterion(Struct, frozen=True):
     """One limit on one figure, that of ``metric``.
 
     ``kind``: the figure itself, its ``drop`` or ``rise`` against the reference, or its ``ratio`` to that of the
-    reference.
+    reference; ``of_old``: against the earlier result instead.
     ``at_most`` tells ``<=`` from ``>=``. ``confidence``, 0.5..1, asks for a bound instead of the figure as it is found.
     ``unit`` is that in which the limit is written; ``value`` of a share is 0..1 all the same.
     """
@@ -44,6 +49,7 @@ class Criterion(Struct, frozen=True):
     value: float
     confidence: float | None
     unit: str = ""
+    of_old: bool = False
 
     @property
     def figure(self) -> str:
@@ -53,14 +59,13 @@ class Criterion(Struct, frozen=True):
     @property
     def is_relative(self) -> bool:
         """Whether the limit is on a comparison with the reference."""
-        return self.kind != "value" or self.metric.of_reference
+        return not self.of_old and (self.kind != "value" or self.metric.of_reference)
 
 
-def parse_criterion(text: str, of_own_task: bool = False, against_baseline: bool = False) -> Criterion:
-    """Read a limit; raises :class:`UsageError` for what is none, and for what could never be decided.
+def parse_criterion(text: str, of_own_task: bool = False) -> Criterion:
+    """Read a limit; raises :class:`UsageError` for what is none, what could never be decided, and what cannot fail.
 
     ``of_own_task``: it may be about a metric that a task of one's own gives, which only its result knows.
-    ``against_baseline``: drops are those since a baseline, and every share that is better when higher has one.
 
     >>> criterion = parse_criterion("top1 drop <= 0.5 points at 95 %")
     >>> criterion.figure, criterion.kind, criterion.value, criterion.confidence
@@ -89,10 +94,12 @@ def parse_criterion(text: str, of_own_task: bool = False, against_baseline: bool
         value=_value(found["value"], unit),
         confidence=float(found["confidence"]) / 100 if found["confidence"] else None,
         unit="points" if unit == "point" else unit,
+        of_old=found["old"] is not None,
     )
-    _require_sense(criterion, known, against_baseline)
+    _require_sense(criterion, known)
     _require_unit(criterion, unit)
     _require_possible(criterion)
+    _require_direction(criterion)
     return criterion
 
 
@@ -101,11 +108,13 @@ def _value(number: str, unit: str) -> float:
     return float(Decimal(number) / 100) if unit in _HUNDREDTHS else float(number)
 
 
-def _require_sense(criterion: Criterion, known: Mapping[str, Metric], against_baseline: bool) -> None:
+def _require_sense(criterion: Criterion, known: Mapping[str, Metric]) -> None:
     text, figure, kind, metric = criterion.text, criterion.figure, criterion.kind, criterion.metric
     if kind == "rise" and not metric.is_of_own_task:
         raise UsageError(f"{text!r}: only metrics of tasks of your own can rise; limit {figure} itself, or its drop")
-    can_drop = {name for name, entry in known.items() if entry.can_drop or (against_baseline and _is_good_share(entry))}
+    can_drop = {name for name, entry in known.items() if entry.can_drop or (criterion.of_old and _is_good_share(entry))}
+    if criterion.of_old and kind == "value":
+        raise UsageError(f"{text!r}: 'vs old' stands behind drop, rise or ratio, such as 'top1 drop vs old <= 0.005'")
     if kind == "drop" and figure not in can_drop and not metric.is_of_own_task:
         droppable = sorted(can_drop)
         raise UsageError(f"{text!r}: only {', '.join(droppable)} can drop")
@@ -135,6 +144,21 @@ def _require_confidence(criterion: Criterion, confidence: float, known: Mapping[
         shares = [name for name, entry in known.items() if entry.share is not None]
         listed = f"{shares[0]} to {shares[-1]}, " if shares else ""
         raise UsageError(f"{text!r}: only {listed}drops and the latency ratio have an interval; leave 'at ...' out")
+
+
+def _require_direction(criterion: Criterion) -> None:
+    """Raise :class:`UsageError` for a limit that bad results keep, and for one that no result breaks."""
+    text, figure, better = criterion.text, criterion.figure, criterion.metric.better
+    is_inverted = criterion.kind == "value" and better is not None and (better == "lower") != criterion.at_most
+    if is_inverted or (criterion.kind == "ratio" and not criterion.at_most):
+        right = "<=" if criterion.at_most is False else ">="
+        written = f"latency ratio {right} ..." if criterion.kind == "ratio" else f"{figure} {right} ..."
+        raise UsageError(f"{text!r} is the wrong way round: {better or 'lower'} is better; write {written}")
+    cannot_be_below = 0.0 if not criterion.metric.may_be_negative else -math.inf
+    is_kept_by_all = criterion.kind == "value" and not criterion.at_most and criterion.value <= cannot_be_below
+    is_drop_of_all = criterion.kind == "drop" and criterion.metric.is_share and criterion.value >= 1
+    if is_kept_by_all or is_drop_of_all:
+        raise UsageError(f"{text!r} is kept by every result, so it shows nothing; give a limit that can be broken")
 
 
 def _require_unit(criterion: Criterion, unit: str) -> None:

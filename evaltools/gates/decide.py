@@ -20,9 +20,11 @@ from evaltools.stats.means import mean_bound
 from evaltools.stats.power import Change, examples_to_place
 from evaltools.stats.proportions import share_bound
 
-GateVerdict = Literal["pass", "not clean", "fail", "inconclusive", "not measured"]
-GATE_VERDICTS: Final[tuple[GateVerdict, ...]] = ("pass", "not clean", "inconclusive", "fail", "not measured")
+GateVerdict = Literal["pass", "fail", "inconclusive", "not measured"]
+GATE_VERDICTS: Final[tuple[GateVerdict, ...]] = ("pass", "inconclusive", "fail", "not measured")
 """From best to worst."""
+_OF_OLD_TIMES: Final = 0.95
+"""The confidence of a limit on times vs old that states none."""
 
 
 class Found(Struct, frozen=True):
@@ -51,9 +53,9 @@ class Decision(Struct, frozen=True):
     """The verdict on one limit for one configuration.
 
     ``found`` is what the limit was held against, None where there is nothing; ``reason`` why it did not pass, None
-    where ``found`` says it all. ``examples_needed`` would decide an inconclusive one in 80 % of cases, None where no
-    number would, or none is known. ``cannot_exist``: no Python runtime can create what was asked for, or its package is
-    not installed here.
+    where ``found`` says it all. ``examples`` counts those that the figures are of. ``examples_needed`` would decide an
+    inconclusive one in 80 % of cases, None where no number would, or none is known. ``cannot_exist``: no Python runtime
+    can create what was asked for, or its package is not installed here.
     """
 
     configuration: str
@@ -63,32 +65,32 @@ class Decision(Struct, frozen=True):
     reason: Reason | None = None
     examples_needed: int | None = None
     cannot_exist: bool = False
+    examples: int = 0
 
 
 def decide(criterion: Criterion, evidence: Evidence, limits_together: int = 1) -> Decision:
     """Hold one limit against one configuration.
 
-    A configuration that was not measured, or measured on something else than it asked for, keeps no limit; one that
-    crashed or hung, also where a new process then gave every answer, gets ``not clean`` at best. With a confidence a
-    limit is kept where the one-sided bound is on its right side, broken where the other bound is on its wrong side,
-    else inconclusive. Of ``limits_together`` each is broken only at the stricter confidence that so many need.
+    A configuration that was not measured, or measured on something else than it asked for, keeps no limit. With a
+    confidence a limit is kept where the one-sided bound is on its right side, broken where the other bound is on its
+    wrong side, else inconclusive. Of ``limits_together`` each is broken only at the stricter confidence that so many
+    need.
 
     >>> from evaltools.gates.criteria import parse_criterion
     >>> decide(parse_criterion("top1 >= 0.7"), Evidence("xnnpack", figures={"top1": 0.75})).verdict
     'pass'
     """
     if evidence.not_measured is not None:
-        return Decision(
-            evidence.configuration,
-            criterion.text,
-            "not measured",
-            reason=evidence.not_measured,
-            cannot_exist=evidence.cannot_exist,
-        )
-    decision = _decided(criterion, evidence, limits_together)
-    if decision.verdict == "pass" and evidence.not_clean:
-        return replace(decision, verdict="not clean", reason=Reason("not_clean", names={"why": evidence.not_clean}))
-    return decision
+        decision = _missing(criterion, evidence, evidence.not_measured)
+    elif not criterion.of_old:
+        decision = _decided(criterion, evidence, limits_together)
+    elif evidence.old is None:
+        decision = _missing(criterion, evidence, Reason("no_old"))
+    elif evidence.old.not_measured is not None:
+        decision = _missing(criterion, evidence, evidence.old.not_measured)
+    else:
+        decision = _decided(criterion, evidence.old, limits_together)
+    return replace(decision, cannot_exist=evidence.cannot_exist, examples=evidence.examples)
 
 
 def _decided(criterion: Criterion, evidence: Evidence, limits_together: int) -> Decision:
@@ -165,7 +167,8 @@ def _decide_change(criterion: Criterion, evidence: Evidence, limits_together: in
     change = evidence.changes.get(criterion.figure)
     if change is None:
         return _missing(criterion, evidence, Reason("no_change", names=names))
-    found = Found(f"{criterion.figure} {wanted}", 0.0 - change.change, unit=criterion.unit)
+    figure = f"{criterion.figure} {wanted}{' vs old' if criterion.of_old else ''}"
+    found = Found(figure, 0.0 - change.change, unit=criterion.unit)
     if criterion.confidence is None:
         return _compared(criterion, evidence, found)
     decisive = partial(change.examples_to_decide, criterion.value, criterion.confidence, limits_together)
@@ -173,16 +176,20 @@ def _decide_change(criterion: Criterion, evidence: Evidence, limits_together: in
 
 
 def _decide_ratio(criterion: Criterion, evidence: Evidence, limits_together: int) -> Decision:
+    """Decide a limit on a latency ratio; one to an earlier run is never decided by the ratio alone."""
     if evidence.ratio is None:
-        return _missing(criterion, evidence, Reason("no_reference_times"))
+        return _missing(criterion, evidence, Reason("no_old_times" if criterion.of_old else "no_reference_times"))
     ratio, interval = evidence.ratio.ratio, evidence.ratio.interval
-    if criterion.confidence is None:
-        found = Found("latency ratio", ratio, unit=criterion.unit, of_medians=not evidence.ratio.pairs)
+    figure = f"latency ratio{' vs old' if criterion.of_old else ''}"
+    if criterion.confidence is None and not criterion.of_old:
+        found = Found(figure, ratio, unit=criterion.unit, of_medians=not evidence.ratio.pairs)
         return _compared(criterion, evidence, found)
     if interval is None:
         return _missing(criterion, evidence, Reason("no_ratio_interval" if evidence.ratio.pairs else "medians_only"))
-    found = Found("latency ratio", ratio, processes=evidence.ratio.processes, unit=criterion.unit)
-    return _bounded(criterion, evidence, found, partial(at_confidence, ratio, interval), limits_together)
+    processes = None if criterion.of_old else evidence.ratio.processes
+    found = Found(figure, ratio, processes=processes, unit=criterion.unit)
+    asked = replace(criterion, confidence=criterion.confidence or _OF_OLD_TIMES)
+    return _bounded(asked, evidence, found, partial(at_confidence, ratio, interval), limits_together)
 
 
 def _decide_outputs(criterion: Criterion, evidence: Evidence) -> Decision:

@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct, field
 
+from evaltools.metrics.metric import present
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import OutputFigures, ScoreMean
+from evaltools.result.metrics import METRICS
+from evaltools.result.places import against_reference, reference_of
 from evaltools.result.verdict import Reason
 from evaltools.stats.latency import LatencyRatio
 from evaltools.stats.power import Change, Share
+from evaltools.task_kind import kind_of
+
+
+class Allowed(Struct, frozen=True):
+    """How much of what makes a result no clean one a gate allows by name, for each configuration."""
+
+    failed_examples: int = 0
+    nan_outputs: int = 0
+    crashes: int = 0
+
+
+NOTHING_ALLOWED: Final = Allowed()
 
 
 class Evidence(Struct, frozen=True):
     """One configuration.
 
-    ``not_measured`` says why it has no figures that count: not measured, fell back, or ended early; ``cannot_exist``
-    that this machine cannot have what it asks for; ``not_clean`` why its figures are no clean pass.
+    ``not_measured`` says why it has no figures that count: not measured, fell back, ended early, or lost examples;
+    ``cannot_exist`` that this machine cannot have what it asks for. ``examples`` counts those with an answer.
     ``reference_not_measured`` says why there is nothing to hold it against. ``figures`` has single numbers by name,
     None where there is none; ``outputs`` those of each output, with the names that it goes by. ``shares`` are the
     counts behind figures that are shares, ``means`` the figures that are means of scores. ``ratio`` is the latency
-    ratio.
+    ratio. ``old`` has the same with an earlier result in the place of the reference, None where there is none.
     """
 
     configuration: str
@@ -33,4 +50,70 @@ class Evidence(Struct, frozen=True):
     means: Mapping[str, ScoreMean] = field(default_factory=dict)
     changes: Mapping[str, Change] = field(default_factory=dict)
     ratio: LatencyRatio | None = None
-    not_clean: str = ""
+    examples: int = 0
+    old: Evidence | None = None
+
+
+def evidence_of(
+    result: EvaluationResult, configuration: ConfigurationResult, allowed: Allowed = NOTHING_ALLOWED
+) -> Evidence:
+    """The evidence in a result on one of its configurations, as limits need it."""
+    examples = configuration.finished_examples
+    obstacle = why_not_measured(result, configuration, allowed)
+    if obstacle is not None:
+        return Evidence(configuration.name, obstacle, configuration.cannot_exist, examples=examples)
+    read = {metric.name: metric.read(result, configuration) for metric in METRICS}
+    ratio = against_reference(result, result.latency_comparisons, configuration)
+    judged = kind_of(result.task).evidence.judged(result, configuration)
+    return Evidence(
+        configuration.name,
+        reference_not_measured=_why_no_reference(result, configuration, allowed),
+        figures=present(read) | configuration.figures,
+        outputs=judged.outputs,
+        shares=judged.shares,
+        means=judged.means,
+        changes=judged.changes,
+        ratio=None if ratio is None else LatencyRatio(ratio.pairs, ratio.ratio, ratio.interval, ratio.processes),
+        examples=examples,
+    )
+
+
+def why_not_measured(
+    result: EvaluationResult, configuration: ConfigurationResult, allowed: Allowed = NOTHING_ALLOWED
+) -> Reason | None:
+    """Why no figure of a configuration counts: what its own command would end with 3 or 4 for, or a part of a run."""
+    if configuration.status == "not measured":
+        return Reason.of_text(configuration.reason or "not measured")
+    if configuration.fallback is not None:
+        return Reason("fallback", names={"why": configuration.fallback})
+    if not result.complete:
+        return Reason("ended_early", names={"why": str(result.stopped)})
+    if result.execution is not None and result.execution.shard is not None:
+        return Reason("shard", names={"shard": result.execution.shard})
+    return _why_not_clean(result, configuration, allowed)
+
+
+def _why_not_clean(result: EvaluationResult, configuration: ConfigurationResult, allowed: Allowed) -> Reason | None:
+    failed, nan_outputs = configuration.failed_examples, configuration.nan_outputs
+    if failed > allowed.failed_examples:
+        first = next((each for each in result.failed if each.configuration in (configuration.name, None)), None)
+        why = f" (first {first.example}: {first.reason})" if first else ""
+        return Reason("failed", {"failed": failed, "tried": failed + configuration.finished_examples}, {"why": why})
+    if nan_outputs > allowed.nan_outputs:
+        return Reason("nan", {"nan_outputs": nan_outputs})
+    crashes = configuration.crashes
+    if crashes > allowed.crashes or (configuration.not_clean and not crashes):
+        return Reason("not_clean", {"crashes": crashes}, {"why": configuration.not_clean})
+    return None
+
+
+def _why_no_reference(result: EvaluationResult, configuration: ConfigurationResult, allowed: Allowed) -> Reason | None:
+    reference = reference_of(configuration, result.configurations)
+    if reference is None:
+        return Reason("no_reference")
+    return of_another("the reference", why_not_measured(result, reference, allowed))
+
+
+def of_another(whose: str, obstacle: Reason | None) -> Reason | None:
+    """The same obstacle as that of ``the reference``, or of ``the earlier result``."""
+    return None if obstacle is None else Reason(obstacle.kind, obstacle.numbers, {**obstacle.names, "whose": whose})

@@ -30,6 +30,7 @@ from msgspec import Struct
 from evaltools.documents import toml_values
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.criteria import Criterion, parse_criterion
+from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed
 from evaltools.parameter import did_you_mean
 from evaltools.task_kind import OWN, kind_names, name_in_limits, tree_kinds
 
@@ -42,13 +43,25 @@ _BRACES: Final = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 class RunSource(Struct, frozen=True):
     """Where a result comes from: the words of an evaltools ``command``, or a ``result`` file that exists.
 
-    ``model`` is that of several which was put into the command; empty where the command names its own.
+    ``model`` is that of several which was put into the command; empty where the command names its own. ``against`` is
+    an earlier result to compare with, or the folder where one of the run's name lies.
     """
 
     name: str
     command: tuple[str, ...] = ()
     result: Path | None = None
     model: str = ""
+    against: Path | None = None
+
+    @property
+    def file_name(self) -> str:
+        """The name of its result's file in a folder of several."""
+        return f"{self.name.replace('/', '_')}.json"
+
+    @property
+    def old(self) -> Path | None:
+        """The file of the earlier result."""
+        return self.against / self.file_name if self.against is not None and self.against.is_dir() else self.against
 
 
 class Gate(Struct, frozen=True):
@@ -56,7 +69,7 @@ class Gate(Struct, frozen=True):
 
     Patterns are those of file names (``*`` stands for anything), or the name as it is; empty ones name everything.
     ``NAME`` is also about the runs ``NAME/...``.
-    ``allow_failed_examples`` is how many examples of a configuration may be without an answer.
+    ``allowed`` is how much of what else makes a result ``not measured`` the gate allows.
     """
 
     run: str
@@ -64,7 +77,7 @@ class Gate(Struct, frozen=True):
     model: str
     configuration: str
     criteria: tuple[Criterion, ...]
-    allow_failed_examples: int = 0
+    allowed: Allowed = NOTHING_ALLOWED
 
     def is_about(self, run: str, task: str, subject: str, model: str) -> bool:
         """Whether a result falls under this gate; ``subject`` is what the task is called, ``model`` the file's name."""
@@ -119,6 +132,10 @@ class _RunEntry(msgspec.Struct, forbid_unknown_fields=True):
     command: str = ""
     result: str = ""
     models: list[str] = []
+    against: str = ""
+
+
+_Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class _Gate(msgspec.Struct, forbid_unknown_fields=True):
@@ -127,7 +144,9 @@ class _Gate(msgspec.Struct, forbid_unknown_fields=True):
     task: str = ""
     model: str = ""
     configuration: str = "*"
-    allow_failed_examples: Annotated[int, msgspec.Meta(ge=0)] = 0
+    allow_failed_examples: _Count = 0
+    allow_nan_outputs: _Count = 0
+    allow_crashes: _Count = 0
 
 
 class _Document(msgspec.Struct, forbid_unknown_fields=True):
@@ -150,14 +169,14 @@ def read_gate_file(path: Path) -> GateFile:
         read = msgspec.convert(document, _Document)
     except msgspec.ValidationError as error:
         raise UsageError(f"{path}: {error}; see docs/gates.md for what a file of gates holds") from None
-    if not read.gates:
-        raise UsageError(f"{path} has no gates; add [[{prefix}gates]] with limits")
+    if not read.gates and not any(run.against for run in read.runs.values()):
+        raise UsageError(f"{path} has no gates; add [[{prefix}gates]] with limits, or against = 'OLD.json' to a run")
     _require_used(read.variables, read.runs.values(), path)
     runs = tuple(source for name, run in read.runs.items() for source in _sources(name, run, read.variables, path))
     _require_apart(runs, path)
     gates = tuple(_gate(number, gate, runs, path) for number, gate in enumerate(read.gates, 1))
     for run in runs:
-        if not any(gate.may_be_about(run) for gate in gates):
+        if run.against is None and not any(gate.may_be_about(run) for gate in gates):
             raise UsageError(f"{path}: runs.{run.name}: no gate is about it; add one, or leave the run out")
     return GateFile(path, runs, gates)
 
@@ -199,7 +218,7 @@ def _filled(text: str, variables: Mapping[str, str], place: str) -> str:
 
 def _require_used(variables: Iterable[str], runs: Iterable[_RunEntry], path: Path) -> None:
     """Raise :class:`UsageError` for a variable that no run has."""
-    texts = (text for run in runs for text in (run.command, run.result, *run.models))
+    texts = (text for run in runs for text in (run.command, run.result, run.against, *run.models))
     used = {found[1] for text in texts for found in _BRACES.finditer(text)}
     for name in variables:
         if name not in used:
@@ -213,15 +232,17 @@ def _sources(name: str, run: _RunEntry, variables: Mapping[str, str], path: Path
         raise UsageError(f"{place}: give either command or result")
     if run.result and run.models:
         raise UsageError(f"{place}: models are put into a command; leave them out beside result")
-    command, result, *models = (_filled(text, variables, place) for text in (run.command, run.result, *run.models))
-    if "\0" in "".join((command, result, *models)):
+    texts = (run.command, run.result, run.against, *run.models)
+    command, result, against, *models = (_filled(text, variables, place) for text in texts)
+    if "\0" in "".join((command, result, against, *models)):
         raise UsageError(f"{place}: a NUL character can be in no command and no file name")
+    old = path.parent / against if against else None
     if result:
-        return [RunSource(name, result=path.parent / result)]
+        return [RunSource(name, result=path.parent / result, against=old)]
     words = _words(command, place)
     if not models:
-        return [RunSource(name, words)]
-    return [RunSource(f"{name}/{Path(model).stem}", (*words, model), model=model) for model in models]
+        return [RunSource(name, words, against=old)]
+    return [RunSource(f"{name}/{Path(model).stem}", (*words, model), model=model, against=old) for model in models]
 
 
 def _words(command: str, place: str) -> tuple[str, ...]:
@@ -292,4 +313,5 @@ def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> 
         criteria = tuple(parse_criterion(text, of_own_task) for text in gate.limits)
     except UsageError as error:
         raise UsageError(f"{place}: {error}") from None
-    return Gate(gate.run, gate.task, gate.model, gate.configuration, criteria, gate.allow_failed_examples)
+    allowed = Allowed(gate.allow_failed_examples, gate.allow_nan_outputs, gate.allow_crashes)
+    return Gate(gate.run, gate.task, gate.model, gate.configuration, criteria, allowed)

@@ -12,7 +12,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from evaltools.gates.check import GateDecisions, decide_together, hold_gates
+from evaltools.gates.check import NO_OLD, GateDecisions, decide_together, hold_gates
+from evaltools.gates.compare import Old
 from evaltools.gates.decide import Decision
 from evaltools.gates.evidence import Evidence
 from evaltools.gates.gate_file import BENCHMARK, Gate
@@ -22,10 +23,8 @@ from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.metrics import RUNS_FOR_P90, RUNS_FOR_P99, partitions_of, share_delegated
 from evaltools.result.verdict import Reason
-from evaltools.task_kind import OWN, kind_of, name_in_limits, tree_kinds
+from evaltools.task_kind import kind_of
 
-BENCHMARK_ALONE: Final = ("init_ms", "latency_p99_ms")
-"""The figures that only benchmarks have."""
 _KB_PER_MB: Final = 1024
 
 
@@ -77,17 +76,18 @@ def parts_of_benchmark(run: str, result: BenchmarkResult) -> dict[str, OtherResu
     }
 
 
-def part_of_suite(entry: SuiteEntry) -> OtherResult:
-    """A model of a suite by its rows, where the result behind them is not there."""
-    words = [*entry.command[1:], "", "", ""]
-    word = words[2] if words[:2] == ["device", "run"] else words[1] if words[:1] == ["run"] else words[0]
-    task = next((name for name, kind in tree_kinds().items() if word and word in (kind.command, kind.alias)), OWN)
-    task, subject = (word, word) if word == BENCHMARK else (task, name_in_limits(word) if task == OWN else task)
-    found = tuple(_of_suite(row, task) for row in entry.rows if row.role == "test")
-    return OtherResult(task, subject, Path(entry.model_file).name, found, entry.reason, entry.elapsed_s)
+def part_of_suite(entry: SuiteEntry) -> AnyResult:
+    """A model of a suite: its evaluation, else the rows of its benchmark, or why there are none."""
+    if entry.evaluation is not None:
+        return entry.evaluation
+    found = tuple(_of_row(row) for row in entry.rows if row.role == "test")
+    task = BENCHMARK if entry.command[1:2] == [BENCHMARK] else ""
+    return OtherResult(task, task, Path(entry.model_file).name, found, entry.reason, entry.elapsed_s)
 
 
-def hold_all(gates: Sequence[Gate], results: Mapping[str, AnyResult]) -> list[GateDecisions]:
+def hold_all(
+    gates: Sequence[Gate], results: Mapping[str, AnyResult], old: Mapping[str, Old] = NO_OLD
+) -> list[GateDecisions]:
     """Check every gate against every result that it is about, as :func:`hold_gates` does those of evaluations."""
     reports = []
     for gate in gates:
@@ -96,7 +96,7 @@ def hold_all(gates: Sequence[Gate], results: Mapping[str, AnyResult]) -> list[Ga
             if isinstance(result, OtherResult):
                 reports.append(_held(gate, run, result))
             else:
-                reports += hold_gates([gate], {run: result})
+                reports += hold_gates([gate], {run: result}, old)
         if not about:
             there_are = ", ".join(_described(*entry) for entry in results.items()) or "none"
             nothing = _not_measured(gate, Reason("no_result", names={"there_are": there_are}))
@@ -178,11 +178,11 @@ def _of_benchmark(row: BenchmarkRow, stopped: str | None) -> Evidence:
         times_us["latency_ms"] = row.figures.inference.p50_us
         times_us["latency_p90_ms"] = percentiles.get("90") if runs >= RUNS_FOR_P90 else None
         times_us["latency_p99_ms"] = percentiles.get("99") if runs >= RUNS_FOR_P99 else None
-        times_us["init_ms"] = row.figures.init.p50_us
+        times_us["load_ms"] = row.figures.init.p50_us
     elif row.logged is not None:
         starts = [each.init_us for each in row.logged.rounds if each.init_us is not None]
         times_us["latency_ms"] = row.logged.median_us
-        times_us["init_ms"] = statistics.median(starts) if starts else None
+        times_us["load_ms"] = statistics.median(starts) if starts else None
     known_us = {name: value for name, value in times_us.items() if value is not None}
     figures |= {name: value / 1000 for name, value in known_us.items()}
     peaks_mb = [each.memory.peak_kb / _KB_PER_MB for each in row.rounds if each.memory.peak_kb is not None]
@@ -194,19 +194,16 @@ def _of_benchmark(row: BenchmarkRow, stopped: str | None) -> Evidence:
     return Evidence(row.name, reference_not_measured=no_first, figures=present(figures), ratio=row.versus_first)
 
 
-def _of_suite(row: SuiteRow, task: str) -> Evidence:
+def _of_row(row: SuiteRow) -> Evidence:
     obstacle = _obstacle(row.status == "measured", row.reason, row.fallback, None)
     if obstacle is not None:
         return Evidence(row.configuration, obstacle)
-    kind = tree_kinds().get(task)
-    figures: dict[str, float | None] = {"failed_examples": float(row.failed_examples)}
-    if kind is not None and kind.accuracy is not None:
-        figures[kind.accuracy.figure] = row.accuracy
+    figures: dict[str, float | None] = {}
     if row.p50_us is not None:
         figures["latency_ms"] = row.p50_us / 1000
     if row.total_nodes:
         figures["delegated_nodes"] = (row.delegated_nodes or 0) / row.total_nodes
-    return Evidence(row.configuration, figures=figures, not_clean=row.not_clean)
+    return Evidence(row.configuration, figures=figures)
 
 
 def _obstacle(is_measured: bool, reason: str | None, fallback: str | None, stopped: str | None) -> Reason | None:

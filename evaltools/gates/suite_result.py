@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Final, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from evaltools.gates.baseline import Baseline
-from evaltools.result.evaluation import Environment
-from evaltools.result.json_file import read_json
+from evaltools.gates.outcome import GateOutcome
+from evaltools.result.evaluation import Environment, EvaluationResult
+from evaltools.result.json_file import json_in, read_content
 from evaltools.result.verdict import Verdict, VerdictKind
+from evaltools.result_file import with_typed_part
 from evaltools.stats.interval import Interval
 
 SUITE_VERSION: Final = "1"
@@ -54,7 +56,8 @@ class SuiteEntry(Struct, frozen=True):
 
     ``state`` is ``done`` where there is a result, which lies at ``result`` in the run folder; ``failed`` where the run
     gave none, with ``reason``; ``skipped`` where it was not run to its end.
-    ``command`` does it again. ``baseline`` has the figures of an evaluation, to be held against those of a later suite.
+    ``command`` does it again. ``evaluation`` is the whole result of an evaluation, null for a benchmark; where other
+    runs were made beside it, without times.
     ``is_timed``: no other run was made beside it, so that its rows have times.
     """
 
@@ -69,60 +72,14 @@ class SuiteEntry(Struct, frozen=True):
     elapsed_s: float = 0.0
     result: str = ""
     rows: list[SuiteRow] = field(default_factory=list)
-    baseline: Baseline | None = None
+    evaluation: EvaluationResult | None = None
     is_timed: bool = True
-
-
-ChangeKind = Literal["worse", "slower", "lost", "changed", "better", "faster", "new"]
-
-
-class SuiteChange(Struct, frozen=True):
-    """One difference from an earlier suite, of one configuration of a model.
-
-    ``before`` and ``now`` are what was found: a verdict, ``measured`` or ``not measured``; or figures, of ``figure``;
-    empty where there was nothing. ``ratio`` is how many times as long it takes, from ``low`` to ``high`` with 95 %
-    confidence.
-    """
-
-    kind: ChangeKind
-    model: str
-    job: str
-    configuration: str
-    before: str = ""
-    now: str = ""
-    reason: str = ""
-    figure: str = ""
-    ratio: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-
-class SuiteChanges(Struct, frozen=True):
-    """What changed since an earlier suite, of which there is the file's name and when it was ``started_at``.
-
-    ``setup`` says in words what was set up in another way. ``compared`` is how many rows both have, ``timed`` how many
-    of these have times on both sides that can tell which is slower. ``slower`` is the factor from which on a
-    configuration is slower.
-    """
-
-    file: str
-    started_at: str
-    setup: list[str]
-    compared: int
-    timed: int
-    slower: float
-    changes: list[SuiteChange]
-
-    @property
-    def regressions(self) -> list[SuiteChange]:
-        """What became worse or slower, or is not measured any more."""
-        return [change for change in self.changes if change.kind in ("worse", "slower", "lost")]
 
 
 class SuiteResult(Struct, frozen=True):
     """Every entry in order; ``workers`` is how many ran at a time. ``stopped`` says why some were skipped.
 
-    ``changes`` are those since an earlier suite, null where there is none to compare with.
+    ``changes`` says what is worse than in an earlier suite, null where there is none to compare with.
     """
 
     suite_version: Literal["1"]
@@ -130,9 +87,19 @@ class SuiteResult(Struct, frozen=True):
     workers: int
     stopped: str
     entries: list[SuiteEntry]
-    changes: SuiteChanges | None = None
+    changes: GateOutcome | None = None
 
 
 def read_suite(path: Path) -> SuiteResult:
     """Read and check the result of a suite; raises :class:`~evaltools.errors.DataError` for a file that is none."""
-    return read_json(path, SuiteResult, "result of evaltools suite", "; --output of evaltools suite makes it")
+    return suite_in(read_content(path), path)
+
+
+def suite_in(content: bytes, path: Path) -> SuiteResult:
+    """The same from the content of a file that was read already."""
+    read = json_in(content, path, SuiteResult, "result of evaltools suite")
+    entries = [
+        entry if entry.evaluation is None else replace(entry, evaluation=with_typed_part(path, entry.evaluation))
+        for entry in read.entries
+    ]
+    return replace(read, entries=entries)

@@ -12,11 +12,11 @@ from msgspec import Struct
 class Latency(Struct, frozen=True):
     """Figures over one series, in microseconds.
 
-    ``p50_us`` and ``p90_us`` are those of the times as they were measured, to the nanosecond. All others are as the
-    native tools have them, of times rounded to whole microseconds; their ``std_us`` is truncated twice.
+    ``p50_us``, ``p90_us`` and ``p99_us`` are those of the times as they were measured, to the nanosecond. All others
+    are as the native tools have them, of times rounded to whole microseconds; their ``std_us`` is truncated twice.
 
     With no value at all everything is 0. Where a native tool summed the series up, which tells no single times,
-    ``first_us``, ``p50_us`` and ``p90_us`` are None, and the ``std_us`` of preprocessing is always 0.
+    ``first_us`` and the three are None, and the ``std_us`` of preprocessing is always 0.
     """
 
     count: int
@@ -29,6 +29,7 @@ class Latency(Struct, frozen=True):
     std_us: int
     p50_us: float | None
     p90_us: float | None
+    p99_us: float | None = None
 
 
 def whole_us(microseconds: float) -> int:
@@ -55,7 +56,7 @@ def summarise_latency(values_us: Sequence[float]) -> Latency:
     count, total = len(whole), sum(whole)
     average = total / count
     variance = sum(value * value for value in whole) / count - average * average
-    p50, p90 = np.percentile(np.array(values_us, np.float64), [50, 90])
+    p50, p90, p99 = np.percentile(np.array(values_us, np.float64), [50, 90, 99])
     return Latency(
         count=count,
         first_us=whole[0],
@@ -67,4 +68,5 @@ def summarise_latency(values_us: Sequence[float]) -> Latency:
         std_us=0 if min(whole) == max(whole) else math.isqrt(max(0, int(variance))),
         p50_us=float(p50),
         p90_us=float(p90),
+        p99_us=float(p99),
     )

@@ -1,4 +1,4 @@
-"""A metric: everything that limits, baselines and documents need to know about a figure, in one object.
+"""A metric: everything that limits and documents need to know about a figure, in one object.
 
 A task lists its own in ``tasks/NAME/metrics.py``; those of any configuration are in ``evaltools/result/metrics.py``. A
 new one is an object, and one line in such a list.
@@ -42,9 +42,6 @@ class Metric(Struct, frozen=True):
 
     ``is_of_own_task``: more of it than its name is known by the task's result alone.
 
-    ``against_baseline`` says how two runs are compared: a ``share`` may be worse by a margin, a ``number`` is the same
-    again (of an output: nearly), and what is only ``shown`` differs from run to run.
-
     >>> Metric("flips", "examples that changed sides", lambda result, configuration: 3.0, better="lower").name
     'flips'
     """
@@ -67,7 +64,6 @@ class Metric(Struct, frozen=True):
     change: Callable[[Any, Any], Change | None] | None = None
     draws: Callable[[Any, Any], Sequence[float | None]] | None = None
     ranked: int | None = None
-    against_baseline: Literal["share", "number", "shown"] = "shown"
 
     @property
     def can_drop(self) -> bool:

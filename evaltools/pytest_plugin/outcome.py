@@ -14,7 +14,7 @@ from evaltools.pytest_plugin.settings import Settings
 from evaltools.report.words.gates import found_in_words, reason_in_words
 from evaltools.text import printable
 
-_BROKEN: Final = ("fail", "not clean", "not measured")
+_BROKEN: Final = ("fail", "not measured")
 OutcomeKind = Literal["pass", "fail", "skip", "xfail"]
 
 

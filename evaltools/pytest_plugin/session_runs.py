@@ -97,7 +97,7 @@ class SessionRuns:
             try:
                 run = read_run(source, folder)
                 result = self._command(run) if source.result is None else read_any_result(source.result)
-                self._known[key] = result, parts_of(source.name, result, run.runs_at(self._output(run)))
+                self._known[key] = result, parts_of(source.name, result)
             except EvaltoolsError as error:
                 self._known[key] = error
         known = self._known[key]

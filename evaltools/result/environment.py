@@ -15,9 +15,16 @@ _PACKAGES: Final = ("ai-edge-litert", "tflite-runtime", "numpy", "pillow", "scip
 
 
 def describe_environment(
-    command: list[str], started_at: str, elapsed_s: float, trace: Path | None = None
+    command: list[str],
+    started_at: str,
+    elapsed_s: float,
+    trace: Path | None = None,
+    others_cores: float | None = None,
 ) -> Environment:
-    """Facts about this machine; ``command`` is the command line as typed, ``trace`` a file that was written."""
+    """Facts about this machine; ``command`` is the command line as typed, ``trace`` a file that was written.
+
+    ``others_cores`` is how many cores other programs used meanwhile, None where nobody measured it.
+    """
     return Environment(
         evaltools=importlib.metadata.version("evaltools"),
         python=platform.python_version(),
@@ -31,6 +38,7 @@ def describe_environment(
         command=command,
         folder=_folder(),
         trace="" if trace is None else str(trace),
+        others_cores=None if others_cores is None else round(others_cores, 2),
     )
 
 

@@ -25,7 +25,8 @@ class Environment(Struct, frozen=True):
     """The machine and the software that measured.
 
     ``packages`` maps installed packages to versions. ``folder`` is where the command was given, from which relative
-    names of files are meant, and ``trace`` the file that ``--trace`` wrote; empty where there is none.
+    names of files are meant, and ``trace`` the file that ``--trace`` wrote; empty where there is none. ``others_cores``
+    is how many cores other programs used meanwhile, on average; null where that was not measured.
     """
 
     evaltools: str
@@ -40,6 +41,7 @@ class Environment(Struct, frozen=True):
     command: list[str]
     folder: str = ""
     trace: str = ""
+    others_cores: float | None = None
 
 
 class RuntimeUsed(Struct, frozen=True):
@@ -97,7 +99,8 @@ class ConfigurationResult(Struct, frozen=True):
     place, which else is null: the data's. ``crashes`` counts how often one of its processes crashed, or hung and
     was ended: when it was opened, in a run, in between, or when it was released; ``first_crash`` says why it first did.
     ``not_clean`` says why figures that were measured are no clean pass: such crashes, or what a released delegate left;
-    empty where there was none.
+    empty where there was none. ``load_ms`` is what loading the model and creating its delegates took, in milliseconds.
+    ``nan_outputs`` counts outputs, detections or elements of outputs that are NaN or infinite.
 
     ``figures`` are the task's, by the names that limits use; one that each output of the model has is that of the worst
     output. A figure is null where there is no number for it. ``verdicts`` are those against other configurations, the
@@ -127,6 +130,8 @@ class ConfigurationResult(Struct, frozen=True):
     not_clean: str = ""
     crashes: int = 0
     first_crash: str = ""
+    load_ms: float | None = None
+    nan_outputs: int = 0
 
     @property
     def crashes_of_runs(self) -> str:

@@ -1,4 +1,4 @@
-"""What a task says of one configuration beside its figures, for limits and baselines."""
+"""What a task says of one configuration beside its figures, for limits."""
 
 from __future__ import annotations
 

@@ -27,6 +27,13 @@ def _latency_p90_ms(_result: EvaluationResult, configuration: ConfigurationResul
     return latency.p90_us / 1000
 
 
+def _latency_p99_ms(_result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
+    latency = configuration.inference_latency
+    if latency is None or latency.count < RUNS_FOR_P99 or latency.p99_us is None:
+        return ABSENT
+    return latency.p99_us / 1000
+
+
 def _peak_memory_mb(_result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
     return ABSENT if configuration.peak_memory_mb is None else configuration.peak_memory_mb
 
@@ -49,6 +56,12 @@ def _absent(_result: EvaluationResult, _configuration: ConfigurationResult) -> F
 
 
 METRICS: Final = (
+    Metric(
+        "examples",
+        "examples with an answer, which the figures are of",
+        lambda _result, configuration: float(configuration.finished_examples),
+        better="higher",
+    ),
     Metric("latency_ms", "median time of invoke, ms", _latency_ms, unit="ms", better="lower"),
     Metric(
         "latency_p90_ms",
@@ -59,12 +72,25 @@ METRICS: Final = (
     ),
     Metric(
         "latency_p99_ms",
-        f"benchmark: time within which 99 % of invokes ended, of {RUNS_FOR_P99} or more, ms",
-        _absent,
+        f"time within which 99 % of invokes ended, of {RUNS_FOR_P99} or more, ms",
+        _latency_p99_ms,
         unit="ms",
         better="lower",
     ),
-    Metric("init_ms", "benchmark: median time of loading the model, ms", _absent, unit="ms", better="lower"),
+    Metric(
+        "load_ms",
+        "time to load the model and create its delegates, ms",
+        lambda _result, configuration: ABSENT if configuration.load_ms is None else configuration.load_ms,
+        unit="ms",
+        better="lower",
+    ),
+    Metric(
+        "model_mb",
+        "size of the model file, MB (1024 * 1024 bytes)",
+        lambda result, _configuration: result.model.size_bytes / 2**20,
+        unit="MB",
+        better="lower",
+    ),
     Metric(
         "latency",
         "only as `latency ratio`: time by that of the reference, on the same examples",
@@ -84,7 +110,6 @@ METRICS: Final = (
         lambda _result, configuration: share_delegated(configuration.delegation),
         better="higher",
         is_share=True,
-        against_baseline="number",
     ),
     Metric(
         "partitions",
@@ -97,6 +122,17 @@ METRICS: Final = (
         "examples without an answer",
         lambda _result, configuration: float(configuration.failed_examples),
         better="lower",
-        against_baseline="number",
+    ),
+    Metric(
+        "nan_outputs",
+        "outputs with NaN or infinite numbers (coco: detections, inference_diff: elements)",
+        lambda _result, configuration: float(configuration.nan_outputs),
+        better="lower",
+    ),
+    Metric(
+        "restarts",
+        "how often a process of the configuration crashed or hung, and was started again",
+        lambda _result, configuration: float(configuration.crashes),
+        better="lower",
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 
 class Tensor(Struct, frozen=True):
@@ -16,7 +16,7 @@ class Tensor(Struct, frozen=True):
 
 
 class Model(Struct, frozen=True):
-    """The model file. ``sha256`` is that of its bytes."""
+    """The model file. ``sha256`` is that of its bytes; ``operators`` counts those of all its graphs by name."""
 
     file: str
     sha256: str
@@ -24,3 +24,4 @@ class Model(Struct, frozen=True):
     node_count: int
     inputs: list[Tensor]
     outputs: list[Tensor]
+    operators: dict[str, int] = field(default_factory=dict)

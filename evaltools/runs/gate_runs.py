@@ -14,7 +14,7 @@ from msgspec import Struct
 from evaltools import exit_codes
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.gates.evidence import Evidence
-from evaltools.gates.gate_file import BENCHMARK, SUITE, Gate, RunSource
+from evaltools.gates.gate_file import BENCHMARK, Gate, RunSource
 from evaltools.gates.other_results import AnyResult, OtherResult, part_names, part_of_suite, parts_of_benchmark
 from evaltools.gates.suite_result import SuiteResult, read_suite
 from evaltools.request import Request
@@ -53,13 +53,6 @@ class Run(Struct, frozen=True):
         if self.request is None:
             return [self.folder / word for word in self.source.command]
         return [self.folder / path for path in self.request.files_read]
-
-    def runs_at(self, output: Path) -> Path | None:
-        """Where a suite whose result lies at ``output`` keeps those of its runs; None for another command."""
-        if self.request is None or self.request.task != SUITE:
-            return None
-        stated = self.request.options.path("run_dir")
-        return output.absolute().with_suffix(".runs") if stated is None else self.folder.absolute() / stated
 
     @property
     def models(self) -> list[str]:
@@ -124,9 +117,7 @@ def result_of(run: Run, output: Path) -> Result:
         arguments = ["evaltools.cli.main", *source.command, f"--{OUTPUT_FLAG}={output.absolute()}"]
         if run.request is not None:
             file = Path(scratch, "request.json")
-            request = run.request.stating(**{OUTPUT_FLAG: output.absolute()})
-            runs = run.runs_at(output)
-            file.write_bytes(to_bytes(request if runs is None else request.stating(run_dir=runs)))
+            file.write_bytes(to_bytes(run.request.stating(**{OUTPUT_FLAG: output.absolute()})))
             arguments = [HANDED_OVER, str(file)]
         completed = subprocess.run(
             command_of(*arguments),
@@ -160,23 +151,14 @@ def read_any_result(path: Path) -> Result:
     return read_result(path)
 
 
-def parts_of(name: str, result: Result, folder: Path | None = None) -> dict[str, AnyResult]:
-    """What gates are held against, by the name of the run or a part of it.
-
-    ``folder`` has the results of a suite's runs; without it there are its rows alone.
-    """
+def parts_of(name: str, result: Result) -> dict[str, AnyResult]:
+    """What gates are held against, by the name of the run or a part of it."""
     if isinstance(result, EvaluationResult):
         return {name: result}
     if isinstance(result, BenchmarkResult):
         return dict(parts_of_benchmark(name, result))
-    parts: dict[str, AnyResult] = {}
-    for entry in result.entries:
-        place = f"{name}/{entry.model}" + f"/{entry.job}" * (len({each.job for each in result.entries}) > 1)
-        if folder is None or not entry.result:
-            parts[place] = part_of_suite(entry)
-        else:
-            parts |= parts_of(place, read_any_result(folder / entry.result))
-    return parts
+    has_jobs = len({each.job for each in result.entries}) > 1
+    return {f"{name}/{each.model}" + f"/{each.job}" * has_jobs: part_of_suite(each) for each in result.entries}
 
 
 def by_kind(results: Mapping[str, Result | AnyResult]) -> dict[str, Any]:

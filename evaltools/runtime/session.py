@@ -57,7 +57,8 @@ class Delegation(Struct, frozen=True):
 class RuntimeFacts(Struct, frozen=True):
     """Which runtime ran: its name in evaltools, its package and version, and the kernels of the CPU part.
 
-    ``messages`` is what native code printed while the model was loaded, in one line, where that was caught.
+    ``messages`` is what native code printed while the model was loaded, in one line, where that was caught; ``load_ms``
+    is what loading it and creating its delegates took.
     """
 
     name: str
@@ -65,6 +66,7 @@ class RuntimeFacts(Struct, frozen=True):
     version: str
     kernels: str
     messages: str = ""
+    load_ms: float | None = None
 
 
 class TensorSpec(Struct, frozen=True):

@@ -46,19 +46,12 @@ _EXECUTION: Final = (
 _RESULT: Final = (
     Parameter(
         "against",
-        "The JSON result of an earlier suite: says which models changed their verdict, became slower, are new or lost; "
-        "then the exit code is about that alone.",
+        "The JSON result of an earlier suite: says what is worse since, slower, or not measured any more; then the "
+        "exit code is about that alone, as that of evaltools gate --against.",
         role="input_file",
         about="result",
     ),
     replace(MARGIN, only_with=("against",)),
-    Parameter(
-        "slower",
-        "Times as long as in --against from which on a configuration is slower: all of the 95 % interval must be more.",
-        default=1.1,
-        about="result",
-        only_with=("against",),
-    ),
     Parameter(
         "output_file_path",
         "JSON file with the result of the suite.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from itertools import chain
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Final
 from evaltools.benchmark.kind import KIND as BENCHMARK
 from evaltools.configuration import Configuration
 from evaltools.engine.journal import Journal
+from evaltools.engine.other_programs import OtherPrograms
 from evaltools.engine.run_folder import (
     RunIdentity,
     request_facts,
@@ -22,7 +23,7 @@ from evaltools.engine.run_folder import (
     run_journal,
 )
 from evaltools.errors import DataError, UsageError
-from evaltools.gates.suite_result import SUITE_VERSION, SuiteResult
+from evaltools.gates.suite_result import SUITE_VERSION, SuiteEntry, SuiteResult
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.environment import describe_environment
@@ -53,7 +54,7 @@ def run_suite(suite: Request, on_entry: OnEntry = lambda _done, _total: None) ->
     workers = suite.options.number("workers")
     if not 1 <= workers <= _MOST_WORKERS:
         raise UsageError(f"--workers={workers}: use 1 to {_MOST_WORKERS}")
-    started_at, start = _now(), time.monotonic()
+    started_at, start, others = _now(), time.monotonic(), OtherPrograms()
     entries = entries_of(suite)
     checksums = {path: _checksum(path) for path in dict.fromkeys(entry.path for entry in entries)}
     stated = suite.options.path("run_dir")
@@ -64,8 +65,20 @@ def run_suite(suite: Request, on_entry: OnEntry = lambda _done, _total: None) ->
         ended = _run_here(runs, waiting, workers)
         stopped = _counted(ended, len(entries) - len(waiting), len(entries), on_entry)
         found = [runs.told(entry, checksums[entry.path]) for entry in entries]
-    environment = describe_environment(list(suite.command), started_at, time.monotonic() - start)
+    elapsed_s = time.monotonic() - start
+    environment = describe_environment(list(suite.command), started_at, elapsed_s, others_cores=others.cores())
     return SuiteResult(SUITE_VERSION, environment, workers, stopped, found)
+
+
+def measured_again(suite: Request, done: Sequence[SuiteEntry], names: Collection[str]) -> list[SuiteEntry]:
+    """The entries of a suite, those of such ``names`` from another run of their own, one at a time."""
+    entries = [entry for entry in entries_of(suite) if f"{entry.model}, {entry.job}" in names]
+    with run_folder(None) as folder, run_journal(folder) as journal:
+        runs = Runs(folder, journal, is_kept=False)
+        for _ in run_here(runs, entries, 1, is_timed=True):
+            pass
+        again = {(entry.model, entry.job): runs.told(entry, _checksum(entry.path)) for entry in entries}
+    return [again.get((entry.model, entry.job), entry) for entry in done]
 
 
 def _now() -> str:

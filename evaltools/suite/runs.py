@@ -16,14 +16,13 @@ from evaltools.engine.journal import Journal
 from evaltools.engine.run_folder import decode, encode
 from evaltools.errors import OutputError
 from evaltools.exit_codes import INTERRUPTED, MEASURED, NOT_WRITTEN
-from evaltools.gates.baseline import make_baseline
 from evaltools.gates.suite_result import SuiteEntry
+from evaltools.gates.suite_rows import rows_of_benchmark, rows_of_evaluation
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.json_file import read_json
 from evaltools.result_file import read_result
 from evaltools.runs.handing_over import ending_in_words
 from evaltools.suite.entries import Entry
-from evaltools.suite.rows import rows_of_benchmark, rows_of_evaluation
 
 RESULT: Final = "result.json"
 LOG: Final = "log.txt"
@@ -105,9 +104,10 @@ class Runs:
         if entry.request.task == BENCHMARK.name:
             return replace(told, rows=rows_of_benchmark(_benchmark_in(place)))
         result = read_result(place)
-        rows = rows_of_evaluation(result, kept.is_timed)
-        is_comparable = result.complete and any(row.status == "measured" and not row.fallback for row in rows)
-        return replace(told, rows=rows, baseline=make_baseline(result) if is_comparable else None)
+        if not kept.is_timed:
+            untimed = [replace(each, inference_latency=None) for each in result.configurations]
+            result = replace(result, configurations=untimed, latency_comparisons=[])
+        return replace(told, rows=rows_of_evaluation(result), evaluation=result)
 
     def _kept(self, entry: Entry) -> _Done | None:
         text = self._journal.fact(entry.key)

@@ -105,9 +105,6 @@ class _Coco(EvaluationKind):
         count: int = result.part.data.example_count
         return count
 
-    def is_damaged(self, result: EvaluationResult) -> bool:
-        return any(figures.nonfinite_detections for figures in result.part.figures)
-
     def parts(self, asked: CocoRequest) -> PartsOfTask:
         from evaltools.tasks.coco.reading import MORE_PICTURES
 

@@ -16,7 +16,7 @@ from evaltools.result.places import against_reference
 from evaltools.stats.power import Change
 from evaltools.stats.resampled import resampled_change
 from evaltools.tasks.coco.result import BoxComparison, CocoDetection, DetectionFigures
-from evaltools.tasks.shared.conclusions import figures_by, judged_by, no_setup, task_name
+from evaltools.tasks.shared.conclusions import figures_by, judged_by, task_name
 
 
 def _figures(result: EvaluationResult, name: str) -> DetectionFigures | None:
@@ -85,7 +85,6 @@ def _of_coco(name: str) -> Metric:
         aliases=("map", "mAP") if name == "ap" else (),
         change=partial(_change, name),
         draws=partial(_draws, name),
-        against_baseline="share",
     )
 
 
@@ -98,12 +97,10 @@ METRICS: Final = (
         better="higher",
         is_share=True,
         of_reference=True,
-        against_baseline="share",
     ),
 )
 
 subject = task_name
-setup = no_setup
 
 
 def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
@@ -116,8 +113,21 @@ def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judg
     return judged_by(METRICS, result, configuration)
 
 
-def examples(result: EvaluationResult) -> list[str]:
-    """Texts that identify the pictures and annotations that were evaluated."""
+def inputs(result: EvaluationResult) -> dict[str, str]:
+    """Annotations, pictures that were left out, and how pictures were prepared."""
     part: CocoDetection = result.part
     truth = part.data.ground_truth
-    return [truth.sha256 if truth else "", str(part.data.unlisted_pictures)]
+    return {
+        "ground truth": truth.sha256[:12] if truth else "none",
+        "pictures that are not in it": str(part.data.unlisted_pictures),
+        "normalization": part.data.normalization,
+        "resize": part.data.resize,
+        "channel order": part.data.channel_order,
+        "score threshold": f"{part.data.score_threshold:g}",
+    }
+
+
+def nan_outputs(result: EvaluationResult, configuration: ConfigurationResult) -> int:
+    """Detections with a NaN or infinite score, class or box."""
+    part: CocoDetection = result.part
+    return sum(each.nonfinite_detections for each in part.figures if each.configuration == configuration.name)

@@ -148,9 +148,6 @@ class _Imagenet(EvaluationKind):
         count: int = result.part.data.example_count
         return count
 
-    def is_damaged(self, result: EvaluationResult) -> bool:
-        return any(answered.metrics.outputs_with_nonfinite for answered in result.part.classified.values())
-
     def parts(self, asked: ImagenetRequest) -> PartsOfTask:
         evaluation = self.prepare(asked)
         evaluation.check_labels_on_host()

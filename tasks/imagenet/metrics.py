@@ -1,4 +1,4 @@
-"""The metrics of an ImageNet evaluation, and how limits and baselines read it."""
+"""The metrics of an ImageNet evaluation, and how limits read it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evaltools.stats.power import Change, CountedChange, Share
 from evaltools.stats.proportions import PairedCounts
 from evaltools.tasks.imagenet.result import ImagenetPart
 from evaltools.tasks.imagenet.task import TOP_K
-from evaltools.tasks.shared.conclusions import figures_by, judged_by, no_setup, task_name
+from evaltools.tasks.shared.conclusions import figures_by, judged_by, task_name
 
 
 def _share(k: int, result: EvaluationResult, configuration: ConfigurationResult) -> Share | None:
@@ -76,7 +76,6 @@ def _topk(k: int) -> Metric:
         share=partial(_share, k),
         change=partial(_change, k),
         ranked=k,
-        against_baseline="share",
     )
 
 
@@ -95,7 +94,6 @@ METRICS: Final = (
 
 
 subject = task_name
-setup = no_setup
 
 
 def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
@@ -119,7 +117,20 @@ def _is_timed_in_pass(result: EvaluationResult) -> bool:
     return execution is not None and execution.workers == 1 and execution.quiet_latency_examples is None
 
 
-def examples(result: EvaluationResult) -> list[str]:
-    """Texts that identify the labels that were evaluated."""
+def inputs(result: EvaluationResult) -> dict[str, str]:
+    """Ground truth, labels, pictures that were left out, and how pictures were prepared."""
+    data = result.part.data
+    return {
+        "ground truth": data.ground_truth_sha256[:12],
+        "labels of the model": data.labels_sha256[:12],
+        "label offset": str(data.label_offset),
+        "pictures that were left out": str(data.denylisted),
+        "normalization": data.normalization,
+    }
+
+
+def nan_outputs(result: EvaluationResult, configuration: ConfigurationResult) -> int:
+    """Answers with NaN or infinite scores."""
     part: ImagenetPart = result.part
-    return [part.data.ground_truth_sha256, str(part.data.denylisted)]
+    answered = part.classified.get(configuration.name)
+    return (answered.metrics.outputs_with_nonfinite or 0) if answered else 0

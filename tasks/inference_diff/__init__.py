@@ -109,10 +109,6 @@ class _InferenceDiff(EvaluationKind):
         count: int = result.part.num_runs
         return count
 
-    def is_damaged(self, result: EvaluationResult) -> bool:
-        compared = [output.difference for entry in result.part.comparisons for output in entry.outputs]
-        return any(side.nan or side.infinite for output in compared for side in (output.test, output.reference))
-
     def breaks_limits(self, result: EvaluationResult) -> bool:
         return any(comparison.within_limits is False for comparison in result.part.comparisons)
 

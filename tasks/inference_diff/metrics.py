@@ -11,7 +11,7 @@ from evaltools.metrics.output_difference import OutputDifference
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged, OutputFigures
 from evaltools.tasks.inference_diff.result import InferenceDiff
-from evaltools.tasks.shared.conclusions import no_setup, task_name
+from evaltools.tasks.shared.conclusions import task_name
 
 
 def _avg_error(found: OutputDifference) -> Figure:
@@ -46,7 +46,6 @@ def _of_output(
         may_be_negative=unit == "dB",
         of_reference=True,
         is_per_output=True,
-        against_baseline="number",
     )
 
 
@@ -76,7 +75,6 @@ def output_figures(found: OutputDifference) -> dict[str, float | None]:
 
 
 subject = task_name
-setup = no_setup
 
 
 def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
@@ -121,7 +119,17 @@ def _outputs(result: EvaluationResult, configuration: ConfigurationResult) -> li
     ]
 
 
-def examples(result: EvaluationResult) -> list[str]:
-    """Texts that identify the inputs: the seed, and where each input came from."""
+def inputs(result: EvaluationResult) -> dict[str, str]:
+    """The runs, the seed, and where each input came from."""
     part: InferenceDiff = result.part
-    return [str(part.seed), *(used.source for used in part.inputs)]
+    given = {f"input {place}": used.source for place, used in enumerate(part.inputs)}
+    return {"runs": str(part.num_runs), "seed": str(part.seed), **given}
+
+
+def nan_outputs(result: EvaluationResult, configuration: ConfigurationResult) -> int:
+    """Elements of outputs that are NaN or infinite, on either side."""
+    part: InferenceDiff = result.part
+    own = [entry for entry in part.comparisons if entry.configuration == configuration.name]
+    found = [output.difference for entry in own for output in entry.outputs]
+    sides = [side for difference in found for side in (difference.test, difference.reference)]
+    return sum(side.nan + side.infinite for side in sides)

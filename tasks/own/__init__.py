@@ -82,7 +82,7 @@ class OwnKind(EvaluationKind):
 
     @property
     def evidence(self) -> TaskEvidence:
-        """How limits and baselines read the task's part of a result."""
+        """How limits read the task's part of a result."""
         from evaltools.tasks.own import result
 
         return result
@@ -152,10 +152,6 @@ class OwnKind(EvaluationKind):
         """The number of examples of the task."""
         count: int = result.part.example_count
         return count
-
-    def is_damaged(self, result: EvaluationResult) -> bool:
-        """False: a score that is no number fails its example."""
-        return False
 
     def moved(self, task: str, take: Callable[[Path], str]) -> str:
         """The task's name for another machine.

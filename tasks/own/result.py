@@ -1,4 +1,4 @@
-"""The part of a result about a task of your own, and how limits and baselines read it."""
+"""The part of a result about a task of your own, and how limits read it."""
 
 from __future__ import annotations
 
@@ -103,10 +103,16 @@ def subject(result: EvaluationResult) -> str:
     return part.name
 
 
-def setup(result: EvaluationResult) -> dict[str, str]:
-    """The checksum of the task's file, and the task's options."""
+def inputs(result: EvaluationResult) -> dict[str, str]:
+    """The task and its file, the ids of the examples, and the task's options."""
     part: OwnPart = result.part
-    return {"the task's file": part.sha256[:12], **{f"--{name}": value for name, value in part.options.items()}}
+    own = {"task": part.name, "the task's file": part.sha256[:12], "ids of examples": part.examples_sha256[:12]}
+    return own | {f"--{name}": value for name, value in part.options.items()}
+
+
+def nan_outputs(_result: EvaluationResult, _configuration: ConfigurationResult) -> int:
+    """None: a score that is no number fails its example."""
+    return 0
 
 
 def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
@@ -140,9 +146,3 @@ def _means(result: EvaluationResult, configuration: ConfigurationResult) -> dict
                     entry.mean, entry.deviation, entry.examples, metric.better, scores, metric.margin
                 )
     return found
-
-
-def examples(result: EvaluationResult) -> list[str]:
-    """Texts that identify the examples: the task's name, and the checksum of the examples' ids."""
-    part: OwnPart = result.part
-    return [part.name, part.examples_sha256]

@@ -1,4 +1,4 @@
-"""What is concluded of a result: figures for limits and baselines, and the next question to ask."""
+"""What is concluded of a result: figures for limits, and the next question to ask."""
 
 from __future__ import annotations
 
@@ -16,11 +16,6 @@ from evaltools.task_kind import kind_of
 def task_name(result: EvaluationResult) -> str:
     """The name of the task."""
     return result.task
-
-
-def no_setup(_result: EvaluationResult) -> dict[str, str]:
-    """An empty setup, for tasks whose options are all visible in their examples and figures."""
-    return {}
 
 
 def figures_by(

@@ -18,6 +18,7 @@ from evaltools.configuration import Configuration
 from evaltools.engine.describe import describe_model
 from evaltools.engine.journal import Journal
 from evaltools.engine.opening import Opened, open_all
+from evaltools.engine.other_programs import OtherPrograms
 from evaltools.engine.run import PassOptions
 from evaltools.engine.run_folder import RunIdentity, digest, run_journal
 from evaltools.engine.task import Observation, Task
@@ -186,9 +187,9 @@ def evaluate(
     Configurations that cannot run are ``not measured`` in the result. If no test configuration can run, the pass is not
     run. ``open_with`` opens a session; None opens each in a process of its own.
     """
-    started_at = _now()
+    started_at, others = _now(), OtherPrograms()
     with _run(prepare, asked, observer, open_with) as run:
-        result = _assemble(run.evaluation, run.opened.described, run.measured, run.ready, started_at, observer)
+        result = _assemble(run.evaluation, run.opened.described, run.measured, run.ready, started_at, observer, others)
         changed = changed_meanwhile(run.journal, run.identity, run.evaluation.identity())
         return replace(result, warnings=[*run.opened.warnings, *result.warnings, *changed])
 
@@ -284,7 +285,9 @@ def _assemble(
     ready: ReadyTask[Observation],
     started_at: str,
     observer: Observer,
+    others: OtherPrograms | None = None,
 ) -> EvaluationResult:
+    others_cores = None if others is None else others.cores()
     observer.measured()
     outcome = measured.outcome.interrupted() if ready.interrupted else measured.outcome
     findings = evaluation.findings(described, measured, ready)
@@ -305,6 +308,7 @@ def _assemble(
             started_at,
             outcome.elapsed_s,
             evaluation.request.execution.trace if is_traced else None,
+            others_cores,
         ),
         model=describe_model(evaluation.model),
         configurations=configurations,

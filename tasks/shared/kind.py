@@ -138,7 +138,7 @@ class EvaluationKind(ABC):
     @property
     @abstractmethod
     def evidence(self) -> TaskEvidence:
-        """How limits and baselines read the task's part of a result."""
+        """How limits read the task's part of a result."""
 
     @property
     def command(self) -> str:
@@ -238,10 +238,6 @@ class EvaluationKind(ABC):
     def example_count(self, result: EvaluationResult) -> int:
         """The number of examples of all shards together."""
 
-    @abstractmethod
-    def is_damaged(self, result: EvaluationResult) -> bool:
-        """Whether outputs contain NaN or infinite numbers."""
-
     def breaks_limits(self, result: EvaluationResult) -> bool:
         """Whether a limit that was given as an option is broken."""
         return False
@@ -257,8 +253,8 @@ class EvaluationKind(ABC):
             return exit_codes.NOT_MEASURED
         if self.breaks_limits(result):
             return exit_codes.LIMIT_BROKEN
-        is_clean = not any(entry.not_clean for entry in result.configurations)
-        is_whole = not result.failed and not self.is_damaged(result) and is_clean
+        is_clean = not any(entry.not_clean or entry.nan_outputs for entry in result.configurations)
+        is_whole = not result.failed and is_clean
         return exit_codes.OK if is_whole else exit_codes.EXAMPLES_FAILED
 
     @property

@@ -1,4 +1,4 @@
-"""A new metric is one object and one line in a task's list: limits, gates and baselines follow."""
+"""A new metric is one object and one line in a task's list: limits, gates and tables follow."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from evaltools.cli.shared.terminal import make_console
-from evaltools.gates.baseline import make_baseline
-from evaltools.gates.baseline_diff import compare_with_baseline
 from evaltools.gates.check import hold_gates
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.gate_file import Gate
@@ -33,7 +31,7 @@ def _gap(result, configuration):
 
 
 GAP = Metric("topk_gap", "accuracy of the k best less that of the best, 0..1", _gap, better="lower", is_share=True,
-             heading="gap", against_baseline="number")
+             heading="gap")
 '''
 
 
@@ -68,11 +66,3 @@ def test_the_table_has_a_column_for_it() -> None:
     heading, reference, test = (re.split("  +", line.strip()) for line in text.getvalue().splitlines()[:3])
     assert test[1 + heading.index("gap")] == "25.00 %"
     assert "25.00 %" in reference
-
-
-@pytest.mark.parametrize(("accuracies", "regressed"), [((0.5, 1.0), True), ((0.5, 0.5), False), ((0.5, 0.75), False)])
-def test_a_baseline_knows_which_direction_is_worse(accuracies: tuple[float, float], regressed: bool) -> None:
-    before, now = make_baseline(made(0.5, 0.75)), make_baseline(made(*accuracies))
-    compared = compare_with_baseline(before, now, margin=1.0)
-    changes = [entry for entry in compared.changes if (entry.configuration, entry.figure) == ("fast", "topk_gap")]
-    assert [(entry.before, entry.regressed) for entry in changes] == [(0.25, regressed)]

@@ -46,7 +46,7 @@ def test_the_text_is_kept_with_single_spaces() -> None:
 
 
 def test_a_percentage_is_the_share_that_so_many_of_a_hundred_give() -> None:
-    for percent in range(101):
+    for percent in range(1, 100):
         assert parse_criterion(f"top1 >= {percent} %").value == percent / 100
         assert parse_criterion(f"top1 drop <= {percent / 10} points").value == percent / 1000
 
@@ -76,6 +76,14 @@ def test_a_percentage_is_the_share_that_so_many_of_a_hundred_give() -> None:
         ),
         ("top1 >= 70", "'top1 >= 70': top1 is a share, 0..1, and 70 is none; write such as 0.70 or 70 %"),
         ("top1 >= -0.1", "-0.1 is none"),
+        ("top1 <= 0.99", "'top1 <= 0.99' is the wrong way round: higher is better; write top1 >= ..."),
+        ("delegated_nodes <= 1", "is the wrong way round: higher is better"),
+        ("failed_examples >= 0", "is the wrong way round: lower is better; write failed_examples <= ..."),
+        ("latency ratio >= 0.5", "is the wrong way round: lower is better; write latency ratio <= ..."),
+        ("top1 >= 0", "'top1 >= 0' is kept by every result, so it shows nothing; give a limit that can be broken"),
+        ("distinct_answers >= 0", "is kept by every result"),
+        ("top1 drop <= 100 points", "is kept by every result"),
+        ("top1 vs old >= 0.5", "'vs old' stands behind drop, rise or ratio"),
         ("top1 drop <= 5", "and a drop as 0.005 or 0.5 points"),
         ("top1 >= 0.7 ms", "'top1 >= 0.7 ms': top1 is not measured in ms; leave the unit out"),
         ("latency_ms <= 5 %", "'latency_ms <= 5 %': latency_ms is no share, so it has no %; leave the unit out"),

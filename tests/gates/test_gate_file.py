@@ -8,6 +8,7 @@ import pytest
 
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.criteria import parse_criterion
+from evaltools.gates.evidence import Allowed
 from evaltools.gates.gate_file import Gate, RunSource, read_gate_file
 
 GOOD = """\
@@ -47,7 +48,7 @@ def test_runs_and_gates_are_read(tmp_path: Path) -> None:
     accuracy = (parse_criterion("top1 >= 0.70"), parse_criterion("top1 drop <= 0.005 at 95 %"))
     assert file.gates == (
         Gate("mobilenet", "", "", "fast", accuracy),
-        Gate("", "coco", "*.tflite", "*", (parse_criterion("mAP >= 0.3"),), allow_failed_examples=3),
+        Gate("", "coco", "*.tflite", "*", (parse_criterion("mAP >= 0.3"),), Allowed(failed_examples=3)),
     )
 
 

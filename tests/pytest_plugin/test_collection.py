@@ -16,7 +16,7 @@ ID = "gates.toml::sample/xnnpack: top1 >= 0.5"
 @pytest.fixture
 def project(pytester: pytest.Pytester, sample_result: Path) -> pytest.Pytester:
     """Two limits that are kept and one test beside them, another test in a folder below."""
-    write_gates(pytester, result_run("sample", sample_result), gate("sample", "xnnpack", "top1 >= 0.5", "top1 <= 1"))
+    write_gates(pytester, result_run("sample", sample_result), gate("sample", "xnnpack", "top1 >= 0.5", "top2 >= 0.5"))
     pytester.makepyfile(test_own="def test_own(): pass")
     below = pytester.mkdir("below")
     (below / "test_below.py").write_text("def test_below(): pass")

@@ -43,17 +43,17 @@ class _Evidence:
     def subject(self, result: EvaluationResult) -> str:
         return result.task
 
-    def setup(self, result: EvaluationResult) -> dict[str, str]:
-        return {}
+    def inputs(self, result: EvaluationResult) -> dict[str, str]:
+        return {"pixels": str(result.part.pixels)}
+
+    def nan_outputs(self, result: EvaluationResult, configuration: ConfigurationResult) -> int:
+        return 0
 
     def figures(self, result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
         return {"top1": result.part.right[configuration.name] / result.part.pixels}
 
     def judged(self, result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
         return Judged(shares={"top1": Share(result.part.right[configuration.name], result.part.pixels)})
-
-    def examples(self, result: EvaluationResult) -> list[str]:
-        return [str(result.part.pixels)]
 
 
 class OwnTask:

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from evaltools import task_kind
 from evaltools.cli.shared.terminal import make_console
 from evaltools.errors import DataError
-from evaltools.gates.baseline import make_baseline
 from evaltools.gates.check import hold_gates
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.gate_file import Gate
@@ -40,11 +39,10 @@ def test_it_is_written_and_read_with_its_own_part(made: EvaluationResult, tmp_pa
         read_result(tmp_path / "r.json")
 
 
-def test_it_is_gated_and_kept_as_a_baseline(made: EvaluationResult) -> None:
+def test_it_is_gated(made: EvaluationResult) -> None:
     gate = Gate("", "own", "", "*", tuple(map(parse_criterion, ("top1 >= 0.6 at 95 %", "top1 >= 0.72 at 95 %"))))
     (report,) = hold_gates([gate], {"run": made})
     assert [decision.verdict for decision in report.decisions] == ["pass", "inconclusive"]
-    assert [entry.figures["top1"] for entry in make_baseline(made).configurations] == [0.9, 0.7]
 
 
 def test_it_is_shown_by_its_own_report(made: EvaluationResult) -> None:

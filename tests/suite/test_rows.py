@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from evaltools.gates.suite_rows import rows_of_evaluation
 from evaltools.result.verdict import BLIND, Reason, Verdict
-from evaltools.suite.rows import rows_of_evaluation
 from tests.report.page import samples
 
 
@@ -14,6 +14,6 @@ def test_of_a_verdict_that_is_none_all_is_kept() -> None:
     open_one = Verdict("not decided", "outputs", output="scores", reasons=[Reason(BLIND)])
     reference, test = result.configurations
     configurations = [reference, replace(test, verdicts=[open_one])]
-    rows = rows_of_evaluation(replace(result, configurations=configurations), is_timed=True)
+    rows = rows_of_evaluation(replace(result, configurations=configurations))
     assert [row.verdict for row in rows] == [None, "not decided"]
     assert [row.not_decided for row in rows] == [None, open_one]

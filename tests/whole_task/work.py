@@ -137,14 +137,14 @@ class Evidence:
     def subject(self, result: EvaluationResult) -> str:
         return result.task
 
-    def setup(self, result: EvaluationResult) -> dict[str, str]:
-        return {}
+    def inputs(self, result: EvaluationResult) -> dict[str, str]:
+        return {"count": str(result.part.count)}
+
+    def nan_outputs(self, result: EvaluationResult, configuration: ConfigurationResult) -> int:
+        return 0
 
     def figures(self, result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
         return {"firsts": _firsts(result, configuration)}
 
     def judged(self, result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
         return Judged(shares={"firsts": _share(result, configuration)})
-
-    def examples(self, result: EvaluationResult) -> list[str]:
-        return [str(result.part.count)]

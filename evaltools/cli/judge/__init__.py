@@ -1,1 +1,1 @@
-"""``evaltools gate``, ``baseline`` and ``power``: what results are held against."""
+"""``evaltools gate`` and ``power``: what results are held against."""

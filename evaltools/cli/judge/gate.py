@@ -3,25 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
+
+from msgspec.structs import replace
 
 from evaltools.cli.judge.flags import FILES
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
+from evaltools.tasks.shared.options import MARGIN
 
 DESCRIPTION: Final = """\
-Holds results against the limits in a file of gates, and says of each limit whether it is kept, broken, or not decided
-by so few examples. The results are the words before or between the flags; without any they are those of the file's
-[runs.NAME]: a result file is read, a command is run, so take the file from those alone whose programs you would run.
-docs/gates.md says which limits there are.
+Holds results against limits, and says of each whether it is kept, broken, not decided by so few examples, or not
+measured. The results are the words before or between the flags; without any they are those of the [runs.NAME] in the
+file of gates: a result file is read, a command is run, so take the file from those alone whose programs you would run.
+With --against=OLD.json a result is compared with an earlier one: what was set up in another way, and whether anything
+became worse. docs/gates.md says which limits there are.
 stdout: the verdicts."""
 PARAMETERS: Final = (
     Parameter(
         "gates",
-        "The file of gates. Without it gates.toml here, else tool.evaltools in pyproject.toml.",
+        "The file of gates. Without it, and without --limit and --against, gates.toml here, else tool.evaltools in "
+        "pyproject.toml.",
         role="input_file",
     ),
+    Parameter(
+        "limit",
+        "A limit on the results given, such as 'top1 >= 70 %', 'top1 drop <= 0.5 points at 95 %' (against the "
+        "reference of the same run), or 'top1 drop vs old <= 0.5 points' (against --against). May be repeated.",
+        repeatable=True,
+    ),
+    Parameter(
+        "against",
+        "An earlier result of the same command, or a folder of --keep_results: nothing may have become worse.",
+        role="input_file",
+    ),
+    Parameter(
+        "allow_other_examples",
+        "The earlier result may be of other examples, labels or preprocessing; then two samples are compared.",
+        default=False,
+        only_with=("against",),
+    ),
+    replace(MARGIN, only_with=("against",)),
     *FILES,
     Parameter(
         "keep_results",
@@ -35,10 +59,10 @@ EXIT_CODES: Final = """\
 exit codes, of several the one that stands first:
   2  a flag, the file of gates, a result or a command is wrong
   5  the verdicts or the results could not be written
-  3  something was not measured, so nothing was shown of it; a command that gives no result is that, too
-  1  a limit is broken
+  3  something was not measured, so nothing was shown of it: a command that gives no result, a result that its own
+     command would end with 3 or 4 for, a shard, other examples than --against
+  1  a limit is broken, or something became worse than in --against
   6  too few examples to tell whether a limit is kept (no reason with --allow_inconclusive=true)
-  4  every limit is kept, but a process that ran a configuration crashed or hung
   0  every limit is kept"""
 _USAGE: Final = "gate [RESULT.json ...]"
 _BOOLEANS: Final = ("true", "false", "1", "0")
@@ -47,13 +71,27 @@ _BOOLEANS: Final = ("true", "false", "1", "0")
 def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
     results, words = split_results(arguments)
-    flags = parse_flags(_USAGE, DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, words)
+    try:
+        flags = parse_flags(_USAGE, DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, words)
+    except UsageError as error:
+        _write_failure(str(error), words)
+        raise
     limits = next((result for result in results if result.endswith(".toml")), None)
     if limits is not None:
         raise UsageError(f"{limits} is no result, which is a .json file; a file of limits is given as --gates={limits}")
     from evaltools.cli.judge.gate_run import gate
 
     return gate(flags, results)
+
+
+def _write_failure(why: str, words: Sequence[str]) -> None:
+    """Write the files that are stated although another flag is wrong, so that those of an earlier run do not stay."""
+    from evaltools.cli.judge.verdict_files import planned_files, write_failure
+
+    names = {f"--{parameter.name}" for parameter in FILES}
+    stated = [word for word in words if word.partition("=")[0].replace("-", "_").replace("__", "--", 1) in names]
+    with suppress(UsageError):
+        write_failure(why, planned_files(parse_flags(_USAGE, "", "", {"flags": FILES}, stated), ()))
 
 
 def split_results(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -16,23 +16,29 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools import exit_codes
-from evaltools.cli.judge.verdict_files import EXIT_CODE_OF, planned_files, write_verdicts
+from evaltools.cli.judge.verdict_files import EXIT_CODE_OF, planned_files, write_failure, write_verdicts
 from evaltools.cli.shared.streams import complain, say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.commands.gates import problems, read_run
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.gates.check import GateDecisions
-from evaltools.gates.decide import worst_verdict
-from evaltools.gates.gate_file import GateFile, RunSource, read_gate_file
-from evaltools.gates.other_results import AnyResult, hold_all, unjudged
+from evaltools.gates.compare import Old
+from evaltools.gates.compare_suites import OldFile, compare_results, slower_runs
+from evaltools.gates.criteria import parse_criterion
+from evaltools.gates.decide import Decision, worst_verdict
+from evaltools.gates.gate_file import Gate, GateFile, RunSource, read_gate_file
+from evaltools.gates.other_results import AnyResult, OtherResult, hold_all, unjudged
 from evaltools.gates.outcome import outcome_of
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.gates import print_gates
 from evaltools.request import require_apart
 from evaltools.request.flags import GivenFlags
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
+from evaltools.result.verdict import Reason
 from evaltools.runs.gate_runs import Result, Run, by_kind, parts_of, read_any_result, result_of
+from evaltools.tasks.shared.request import read_margin
 
 _KEEP: Final = "keep_results"
 _DEFAULTS: Final = ("gates.toml", "pyproject.toml")
@@ -51,22 +57,41 @@ class _Carried(Struct):
 
 
 def gate(flags: GivenFlags, results: Sequence[str]) -> int:
-    """Check results, or the runs of the gate file where no results are given, against its gates.
+    """Check results, or the runs of the gate file where no results are given, against limits and earlier results.
 
-    Returns the exit code.
+    Returns the exit code. Whatever goes wrong, the files of the verdicts are written: those of an earlier run would
+    tell of that.
     """
+    files = planned_files(flags, [Path(word) for word in results])
+    try:
+        return _judge(flags, results)
+    except (EvaltoolsError, KeyboardInterrupt) as error:
+        write_failure(str(error) or "interrupted", files)
+        raise
+
+
+def _judge(flags: GivenFlags, results: Sequence[str]) -> int:
     is_inconclusive_allowed = flags.is_on("allow_inconclusive")
-    file = read_gate_file(_gate_file(flags))
-    runs, read = _checked(file, _named(results, file) if results else _runs(file))
+    file = _limits(flags, results)
+    sources = [_compared(source, flags) for source in (_named(results, file) if results else _runs(file))]
+    _require_one_each(sources)
+    runs, read, old = _checked(file, sources, flags)
     inputs = [file.path, *(path for run in runs for path in run.files_read)]
+    inputs += [source.old for source in sources if source.old is not None]
     files = planned_files(flags, inputs)
     kept = _kept_files(flags, runs, inputs, files)
     console = make_console()
     carried = _carry_out(runs, read, kept, console)
-    held = hold_all(file.gates, carried.parts)
+    against = {
+        name: Old(each.name, each.result, each.other_examples, each.margin)
+        for name, each in old.items()
+        if isinstance(each.result, EvaluationResult)
+    }
+    held = hold_all(file.gates, carried.parts, against) + _since(runs, carried, old, console)
+    left = {name: part for name, part in carried.parts.items() if name.partition("/")[0] not in old and name not in old}
     timed = [
         replace(report, elapsed_s=carried.seconds.get(report.run, report.elapsed_s))
-        for report in held + unjudged(file.gates, carried.parts)
+        for report in held + unjudged(file.gates, left)
     ]
     outcome = outcome_of(version("evaltools"), str(file.path), timed)
     is_printed = say(f"{text_for_stdout(partial(print_gates, outcome))}\n{_summary(held)}")
@@ -83,8 +108,20 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     return EXIT_CODE_OF[worst_verdict(counting)] if counting else exit_codes.OK
 
 
-def _gate_file(flags: GivenFlags) -> Path:
-    given = flags.path("gates")
+def _limits(flags: GivenFlags, results: Sequence[str]) -> GateFile:
+    """The file of gates, and the limits of ``--limit``; without a file these and ``--against`` alone."""
+    stated, limits = flags.path("gates"), flags.texts("limit")
+    if (limits or "against" in flags) and stated is None and results:
+        file = GateFile(Path(f"--{'limit' if limits else 'against'}"), (), ())
+    else:
+        file = read_gate_file(_gate_file(stated))
+    if not limits:
+        return file
+    criteria = tuple(parse_criterion(text, of_own_task=True) for text in limits)
+    return replace(file, gates=(*file.gates, Gate("", "", "", "*", criteria)))
+
+
+def _gate_file(given: Path | None) -> Path:
     if given is not None:
         return given
     for name in _DEFAULTS:
@@ -92,8 +129,50 @@ def _gate_file(flags: GivenFlags) -> Path:
             return Path(name)
     raise UsageError(
         f"there is neither {' nor '.join(_DEFAULTS)} in this folder; write one as docs/gates.md shows, or give "
-        "--gates=FILE"
+        "--gates=FILE, --limit, or --against=OLD.json"
     )
+
+
+def _compared(source: RunSource, flags: GivenFlags) -> RunSource:
+    """A run with what ``--against`` says for all of them."""
+    stated = flags.path("against")
+    if stated is None:
+        return source
+    if source.against is not None:
+        raise UsageError(f"--against={stated}: run {source.name} states against itself; leave one of the two out")
+    return replace(source, against=stated)
+
+
+def _require_one_each(sources: Sequence[RunSource]) -> None:
+    """Raise :class:`UsageError` where several runs would be compared with one file."""
+    used: dict[Path, str] = {}
+    for source in sources:
+        if source.old is not None and used.setdefault(source.old, source.name) != source.name:
+            raise UsageError(
+                f"{used[source.old]} and {source.name} would both be compared with {source.old}; give a folder with "
+                f"{source.file_name} and the others, as --keep_results makes it"
+            )
+
+
+def _since(runs: Sequence[Run], carried: _Carried, old: Mapping[str, OldFile], console: Console) -> list[GateDecisions]:
+    """Whether anything became worse; a run that is slower is measured again, and is worse where it is slower twice."""
+    reports: list[GateDecisions] = []
+    for run in runs:
+        name = run.source.name
+        if name not in old:
+            continue
+        if name not in carried.results:
+            why = next((part.failure for part in carried.parts.values() if isinstance(part, OtherResult)), "no result")
+            nothing = Decision("*", "no worse than before", "not measured", reason=Reason.of_text(why))
+            reports.append(GateDecisions(name, "", (nothing,)))
+            continue
+        found = compare_results(name, carried.results[name], old[name])
+        if slower_runs(found) and run.source.result is None:
+            console.print(f"run {name}: slower than in {old[name].name}, so measured again")
+            with tempfile.TemporaryDirectory(prefix="evaltools-gate-") as scratch:
+                found = compare_results(name, result_of(run, Path(scratch, "again.json")), old[name])
+        reports += found
+    return reports
 
 
 def _runs(file: GateFile) -> tuple[RunSource, ...]:
@@ -122,16 +201,24 @@ def _named(results: Sequence[str], file: GateFile) -> list[RunSource]:
     return [RunSource(name, result=Path(word)) for name, word in files.items()]
 
 
-def _checked(file: GateFile, sources: Sequence[RunSource]) -> tuple[list[Run], dict[str, Result]]:
-    """The runs, and the results that exist; raises :class:`UsageError` with everything that is wrong with them."""
+def _checked(
+    file: GateFile, sources: Sequence[RunSource], flags: GivenFlags
+) -> tuple[list[Run], dict[str, Result], dict[str, OldFile]]:
+    """The runs, results that exist, and earlier ones; raises :class:`UsageError` with all that is wrong with them."""
     runs: list[Run] = []
     read: dict[str, Result] = {}
+    old: dict[str, OldFile] = {}
     wrong: list[str] = []
+    margin, other_examples = read_margin(flags.options()), flags.is_on("allow_other_examples")
     for source in sources:
         try:
             runs.append(read_run(source, file.path.parent))
             if source.result is not None:
                 read[source.name] = read_any_result(source.result)
+            if source.old is not None:
+                old[source.name] = OldFile(str(source.old), read_any_result(source.old), other_examples, margin)
+                if source.name in read:
+                    compare_results(source.name, read[source.name], old[source.name])
         except EvaltoolsError as error:
             wrong.append(str(error))
     wrong += problems(file, runs)
@@ -139,7 +226,7 @@ def _checked(file: GateFile, sources: Sequence[RunSource]) -> tuple[list[Run], d
         raise UsageError("\n  ".join([f"{len(wrong)} mistakes, so nothing was run:", *wrong]))
     if wrong:
         raise UsageError(wrong[0])
-    return runs, read
+    return runs, read, old
 
 
 def _kept_files(
@@ -149,7 +236,7 @@ def _kept_files(
     folder = flags.path(_KEEP)
     if folder is None:
         return {}
-    kept = {run.source.name: folder / f"{run.source.name.replace('/', '_')}.json" for run in runs}
+    kept = {run.source.name: folder / run.source.file_name for run in runs}
     written = [(f"--{name}", path) for name, path in files.items()]
     require_apart([*written, *((f"the result of {name}:", path) for name, path in kept.items())])
     try:
@@ -191,7 +278,7 @@ def _run(run: Run, output: Path, carried: _Carried) -> str:
     name, failure, start = run.source.name, "", time.perf_counter()
     try:
         result = result_of(run, output)
-        carried.parts |= parts_of(name, result, run.runs_at(output))
+        carried.parts |= parts_of(name, result)
         carried.results[name] = result
     except EvaltoolsError as error:
         failure = str(error)

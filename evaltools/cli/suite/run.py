@@ -11,14 +11,16 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools import exit_codes
+from evaltools.cli.judge.verdict_files import EXIT_CODE_OF
 from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.progress import Update, show_progress
 from evaltools.cli.shared.streams import complain, say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.engine.ledger import Tally
 from evaltools.errors import OutputError, UsageError
-from evaltools.gates.suite_diff import compare_suites
-from evaltools.gates.suite_result import SuiteChanges, SuiteResult, read_suite
+from evaltools.gates.compare_suites import compare_suites, slower_runs
+from evaltools.gates.outcome import GateOutcome, outcome_of
+from evaltools.gates.suite_result import SuiteResult, read_suite
 from evaltools.report.files.evaluation import require_report
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.content.sources import Sources
@@ -26,7 +28,7 @@ from evaltools.report.page.file import measured_page
 from evaltools.report.tables.suite import print_suite
 from evaltools.request import Request
 from evaltools.result.json_file import encode_json
-from evaltools.suite.run import run_suite
+from evaltools.suite.run import measured_again, run_suite
 from evaltools.tasks.shared.request import read_margin
 
 _WORST_FIRST: Final = (exit_codes.USAGE, exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED, exit_codes.LIMIT_BROKEN)
@@ -59,10 +61,7 @@ def suite(request: Request) -> int:
 def exit_code_of(result: SuiteResult) -> int:
     """The worst of the entries' codes; of one without a result, that it was not measured."""
     if result.changes is not None:
-        kinds = {change.kind for change in result.changes.changes}
-        if kinds & {"worse", "slower"}:
-            return exit_codes.LIMIT_BROKEN
-        return exit_codes.NOT_MEASURED if "lost" in kinds else exit_codes.OK
+        return EXIT_CODE_OF[result.changes.verdict]
     codes = {exit_codes.NOT_MEASURED if entry.state == "failed" else entry.exit_code for entry in result.entries}
     return next((code for code in _WORST_FIRST if code in codes), exit_codes.OK)
 
@@ -85,14 +84,21 @@ def _before(request: Request) -> SuiteResult | None:
     """The earlier suite, if there is one to compare with."""
     against = request.options.path("against")
     read_margin(request.options)
-    if request.options.real("slower") < 1:
-        raise UsageError(f"--slower={request.options.text('slower')}: use a factor of 1 or more, such as 1.1")
     return None if against is None else read_suite(against)
 
 
-def _changes(request: Request, before: SuiteResult, now: SuiteResult) -> SuiteChanges:
-    options = request.options
-    return compare_suites(before, now, options.text("against"), read_margin(options), options.real("slower"))
+def _changes(request: Request, before: SuiteResult, now: SuiteResult) -> GateOutcome:
+    """What is worse than before; what is only slower is measured again, and is worse where it is slower twice."""
+    file, margin = request.options.text("against"), read_margin(request.options)
+    found = compare_suites(before, now, file, margin)
+    slower = slower_runs(found.reports)
+    if not slower or now.stopped:
+        return found
+    complain(f"slower than in {file}, so measured again: {'; '.join(slower)}")
+    again = replace(now, entries=measured_again(request, now.entries, slower))
+    second = {report.run: report for report in compare_suites(before, again, file, margin).reports}
+    reports = [second[report.run] if report.run in slower else report for report in found.reports]
+    return outcome_of(now.environment.evaltools, file, reports, "suite")
 
 
 def _write(result: SuiteResult, files: dict[str, Path]) -> list[OutputError]:

@@ -8,13 +8,12 @@ from xml.etree import ElementTree
 
 from evaltools.gates.decide import GateVerdict
 from evaltools.gates.outcome import GateOutcome
-from evaltools.report.words.gates import GateLine, WhyNot, counts, lines, why_not
+from evaltools.report.words.gates import GateLine, WhyNot, counts, lines, warnings_by_run, warnings_of, why_not
 from evaltools.report.words.markdown import escape, table
 from evaltools.result.json_file import encode_json
 
 _COLOURS: Final[Mapping[GateVerdict, str]] = {
     "pass": "brightgreen",
-    "not clean": "orange",
     "inconclusive": "yellow",
     "fail": "red",
     "not measured": "orange",
@@ -22,11 +21,10 @@ _COLOURS: Final[Mapping[GateVerdict, str]] = {
 _ELEMENTS: Final[dict[GateVerdict, str]] = {
     "fail": "failure",
     "inconclusive": "failure",
-    "not clean": "error",
     "not measured": "error",
 }
 _COUNTED: Final = {"failures": "failure", "errors": "error", "skipped": "skipped"}
-_HEADINGS: Final = ("run", "configuration", "limit", "found", "verdict")
+_HEADINGS: Final = ("run", "configuration", "limit", "found", "examples", "verdict")
 
 
 def badge_json(outcome: GateOutcome) -> bytes:
@@ -39,7 +37,7 @@ def badge_json(outcome: GateOutcome) -> bytes:
 def junit_xml(outcome: GateOutcome) -> bytes:
     """A test suite per run, a test case per limit and configuration.
 
-    Broken limits and those that are left open are failures, what was not measured or not clean is an error, and what no
+    Broken limits and those that are left open are failures, what was not measured is an error, and what no
     machine of this kind could measure is skipped; each says why in its message. The time of a suite is that of its run,
     which configurations share by what each took itself, and the limits of one evenly.
     """
@@ -49,11 +47,14 @@ def junit_xml(outcome: GateOutcome) -> bytes:
     seconds = {run: max(line.elapsed_s for line in found) for run, found in suites.items()}
     numbers = _numbers(list(lines(outcome)), sum(seconds.values()))
     root = ElementTree.Element("testsuites", {"name": f"evaltools {outcome.command}", **numbers})
+    warnings = warnings_by_run(outcome)
     for run, found in suites.items():
         suite = ElementTree.SubElement(root, "testsuite", {"name": run, **_numbers(found, seconds[run])})
         properties = ElementTree.SubElement(suite, "properties")
         for model in dict.fromkeys(line.model for line in found):
             ElementTree.SubElement(properties, "property", name="model", value=model)
+        for warning in warnings.get(run, ()):
+            ElementTree.SubElement(properties, "property", name="warning", value=warning)
         for line in found:
             suite.append(_case(line, seconds[run] * _share(line, found)))
     ElementTree.indent(root)
@@ -89,23 +90,26 @@ def _case(line: GateLine, seconds: float) -> ElementTree.Element:
         reason = ElementTree.SubElement(case, kind, message=f"{line.verdict}: {line.explanation}")
         if kind != "skipped":
             reason.set("type", line.verdict)
-    if line.found:
-        ElementTree.SubElement(case, "system-out").text = line.found
+    if line.found or line.examples:
+        of = f"of {line.examples} examples" if line.examples else ""
+        ElementTree.SubElement(case, "system-out").text = " ".join(filter(None, (line.found, of)))
     return case
 
 
 def markdown_summary(outcome: GateOutcome) -> bytes:
-    """A heading with the numbers of verdicts, a table, and below it why some did not pass."""
+    """A heading with the numbers of verdicts, the warnings of the runs, a table, and why some did not pass."""
     found = list(lines(outcome))
     rows = table(_HEADINGS, [_verdict_row(line) for line in found])
-    parts = [f"### evaltools {outcome.command}: {counts(outcome)}", rows, "\n".join(map(_reason, why_not(outcome)))]
+    warnings = "\n".join(f"* **warning**: {escape(warning)}" for warning in warnings_of(outcome))
+    heading = f"### evaltools {outcome.command}: {counts(outcome)}"
+    parts = [heading, warnings, rows, "\n".join(map(_reason, why_not(outcome)))]
     text = "\n\n".join(part for part in parts if part) + "\n"
     return text.encode()
 
 
 def _verdict_row(line: GateLine) -> list[str]:
     verdict = line.verdict if _passed(line) else f"**{line.verdict}**"
-    return [*map(escape, (line.run, line.configuration, line.limit, line.figure)), verdict]
+    return [*map(escape, (line.run, line.configuration, line.limit, line.figure)), line.examples, verdict]
 
 
 def _reason(found: WhyNot) -> str:

@@ -1,4 +1,4 @@
-"""Reads what a page is about from files: results of every kind, outcomes of gates, baselines."""
+"""Reads what a page is about from files: results of every kind, outcomes of gates."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from pathlib import Path
 import msgspec
 
 from evaltools.errors import DataError, UsageError
-from evaltools.gates.baseline import Baseline
 from evaltools.gates.outcome import GateOutcome
-from evaltools.gates.suite_result import SuiteResult
+from evaltools.gates.suite_result import SuiteResult, suite_in
 from evaltools.report.page.content.sources import Sources
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.capture import ModelsCapture, RunCapture
@@ -21,16 +20,7 @@ from evaltools.result.locate import LocateResult, located_in
 from evaltools.result_file import result_in
 from evaltools.text import printable
 
-Source = (
-    EvaluationResult
-    | BenchmarkResult
-    | LocateResult
-    | GateOutcome
-    | SuiteResult
-    | Baseline
-    | RunCapture
-    | ModelsCapture
-)
+Source = EvaluationResult | BenchmarkResult | LocateResult | GateOutcome | SuiteResult | RunCapture | ModelsCapture
 
 
 def source_in(content: bytes, path: Path) -> Source:
@@ -40,9 +30,9 @@ def source_in(content: bytes, path: Path) -> Source:
     """
     document = json_in(content, path, dict[str, msgspec.Raw], "JSON result of evaltools")
     if "baseline_version" in document:
-        return json_in(content, path, Baseline, "evaltools baseline")
+        raise DataError(f"{path} is a baseline of an earlier evaltools; a saved result takes its place: measure again")
     if "suite_version" in document:
-        return json_in(content, path, SuiteResult, "result of evaltools suite")
+        return suite_in(content, path)
     if "reports" in document and "gates" in document:
         return json_in(content, path, GateOutcome, "outcome of evaltools gate")
     if "culprits" in document:
@@ -57,7 +47,7 @@ def source_in(content: bytes, path: Path) -> Source:
         return json_in(content, path, ModelsCapture, "summary of evaltools.profile")
     raise DataError(
         f"{path} holds no result: it has {', '.join(map(printable, list(document)[:5])) or 'no fields'}; give "
-        "files that --output_file_path of an evaluation, benchmark, locate, suite or gate wrote, a baseline, or the "
+        "files that --output_file_path of an evaluation, benchmark, locate, suite or gate wrote, or the "
         "summary.json of a capture"
     )
 
@@ -95,5 +85,4 @@ def read_sources(paths: Iterable[Path]) -> Sources:
         saved=saved,
         folders={name: path.absolute().parent for name, path in zip(names, files, strict=True)},
         captures={name: each for name, each in found.items() if isinstance(each, RunCapture | ModelsCapture)},
-        baselines=[each for each in found.values() if isinstance(each, Baseline)],
     )

@@ -13,8 +13,6 @@ from typing import Any, Final, get_args
 from msgspec.structs import replace
 
 from evaltools.errors import UsageError
-from evaltools.gates.baseline import is_whole, make_baseline
-from evaltools.gates.history import History, histories_of
 from evaltools.gates.outcome import GateOutcome
 from evaltools.gates.suite_result import SuiteResult
 from evaltools.report.page.content.page import Download, Page, Part, bounded, bounded_section, each_step_once
@@ -22,7 +20,6 @@ from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.sections import benchmarks, first_screen, gates, layers, suite
 from evaltools.report.page.sections.accuracy import accuracy
 from evaltools.report.page.sections.proof import proof
-from evaltools.report.page.sections.releases import alone, releases
 from evaltools.report.page.sections.run import capture, devices, origin, pipeline
 from evaltools.report.page.sections.several_results import together
 from evaltools.report.page.sections.speed import speed
@@ -44,23 +41,14 @@ _LARGEST_DOWNLOAD: Final = 1_000_000
 def page_of(sources: Sources) -> Page:
     """All that a page says; sections without data are left out."""
     parts = [_of_gates(name, outcome, sources) for name, outcome in sources.outcomes.items()]
-    histories = histories_in(sources)
-    parts += [releases(history) for history in histories if len(history.releases) > 1]
     parts += [_of_suite(name, result, sources) for name, result in sources.suites.items()]
     parts += [_of_evaluation(name, result, sources) for name, result in sources.evaluations.items()]
     parts += [_of_benchmark(name, result, sources) for name, result in sources.benchmarks.items()]
     parts += [_of_search(name, result, sources) for name, result in sources.searches.items()]
     parts += [_of_capture(name, captured, sources) for name, captured in sources.captures.items()]
-    sections = [*together(sources.evaluations, sources.benchmarks), *alone(histories)]
+    sections = together(sources.evaluations, sources.benchmarks)
     shown = tuple(map(bounded_section, sections))
     return Page(_title(parts, sources), tuple(map(bounded, parts)), shown, _below(sources))
-
-
-def histories_in(sources: Sources) -> list[History]:
-    """Baselines, with the results that are of the same model and examples as later releases."""
-    results = [make_baseline(result) for result in sources.evaluations.values() if is_whole(result)]
-    found = histories_of([*sources.baselines, *results])
-    return [history for history in found if any(baseline in history.releases for baseline in sources.baselines)]
 
 
 def _below(sources: Sources) -> str:

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
 
 from msgspec import Struct
 from rich.console import Console
 
-from evaltools.gates.suite_result import (
-    ChangeKind,
-    SuiteChange,
-    SuiteChanges,
-    SuiteEntry,
-    SuiteResult,
-    SuiteRow,
-)
+from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
 from evaltools.report.tables.cells import milliseconds, percent, times_as_fast
 from evaltools.report.tables.columns import Column, print_columns, ranked
+from evaltools.report.tables.gates import print_gates
 from evaltools.report.words.verdicts import kind_in_words, verdict_in_words
 from evaltools.text import printable
-
-_ORDER: Final[Sequence[ChangeKind]] = ("worse", "slower", "lost", "changed", "better", "faster", "new")
 
 
 class SuiteLine(Struct, frozen=True):
@@ -127,51 +118,8 @@ def print_suite(result: SuiteResult, console: Console) -> None:
             console.print(f"{', '.join(of)}: {reason}")
     console.print(f"\n{summary_of(result)}")
     if result.changes is not None:
-        console.print()
-        _print_changes(result.changes, console)
-
-
-def _print_changes(found: SuiteChanges, console: Console) -> None:
-    for line in found.setup:
-        console.print(f"set up in another way: {printable(line)}")
-    if found.changes:
-        names = [
-            Column[SuiteChange]("change", lambda change: change.kind),
-            Column("model", lambda change: change.model),
-            Column("job", lambda change: change.job),
-            Column("", lambda change: printable(change.configuration)),
-        ]
-        columns = [
-            Column[SuiteChange]("now", lambda change: now_in_words(change)),
-            Column("before", lambda change: before_in_words(change)),
-        ]
-        ordered = sorted(found.changes, key=lambda change: _ORDER.index(change.kind))
-        print_columns(names, ranked(columns), ordered, console)
-    console.print(changes_in_words(found))
-
-
-def now_in_words(change: SuiteChange) -> str:
-    """What is found now, or how many times as long it takes."""
-    if change.ratio is not None:
-        return f"{change.ratio:.2f} times as long [{change.low:.2f}, {change.high:.2f}]"
-    return _found_in_words(change.now, change.figure)
-
-
-def before_in_words(change: SuiteChange) -> str:
-    """What was found before."""
-    return _found_in_words(change.before, change.figure)
-
-
-def _found_in_words(found: str, figure: str) -> str:
-    return f"{figure} {found}" if figure else kind_in_words(found)
-
-
-def changes_in_words(found: SuiteChanges) -> str:
-    """How many of what changed, and how much was compared."""
-    counts = Counter(change.kind for change in found.changes)
-    said = ", ".join(f"{counts[kind]} {kind}" for kind in _ORDER if counts[kind]) or "nothing changed"
-    timed = f"times of {found.timed}" if found.timed else "no times, as none with an interval are on both sides"
-    return f"since {printable(found.file)} ({found.started_at}): {said}; {found.compared} compared, {timed}"
+        console.print(f"\nsince {printable(result.changes.gates)}:")
+        print_gates(result.changes, console)
 
 
 def reasons_of(lines: Sequence[SuiteLine]) -> dict[str, list[str]]:

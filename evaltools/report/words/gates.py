@@ -32,6 +32,7 @@ class GateLine(Struct, frozen=True):
     found: str
     figure: str
     verdict: GateVerdict
+    examples: str
     explanation: str
     cannot_exist: bool
     elapsed_s: float
@@ -50,11 +51,27 @@ def lines(outcome: GateOutcome) -> Iterator[GateLine]:
                 found=_text(found_in_words(decision.found)),
                 figure=_text(figure_in_words(decision.found)),
                 verdict=decision.verdict,
+                examples=str(decision.examples) if decision.examples else "",
                 explanation=_explanation(decision),
                 cannot_exist=decision.cannot_exist,
                 elapsed_s=report.elapsed_s,
                 own_s=report.own_s.get(decision.configuration, 0.0),
             )
+
+
+def warnings_by_run(outcome: GateOutcome) -> dict[str, list[str]]:
+    """The warnings of each run that has some, each once, free of characters that command a terminal."""
+    found: dict[str, list[str]] = {}
+    for report in outcome.reports:
+        for warning in map(_text, report.warnings):
+            of_run = found.setdefault(_text(report.run) or _ANY, [])
+            of_run += [warning] if warning not in of_run else []
+    return found
+
+
+def warnings_of(outcome: GateOutcome) -> list[str]:
+    """The same in one line each, with the name of the run."""
+    return [f"{run}: {warning}" for run, warnings in warnings_by_run(outcome).items() for warning in warnings]
 
 
 class WhyNot(Struct, frozen=True):
@@ -158,8 +175,18 @@ _REASONS: Final = {
     "fallback": f"it was {_MEASURED_ON_THE_CPU}",
     "ended_early": "the run ended early ({why}); its figures are those of a part of the examples",
     "no_reference": "this result has no reference to hold it against; run with one",
-    "reference_not_measured": "the reference was not measured: {why}",
-    "reference_fallback": f"the reference was {_MEASURED_ON_THE_CPU}",
+    "shard": "it is shard {shard} alone; put all of them together: evaltools merge",
+    "failed": "{failed} of {tried} examples failed{why}; allow_failed_examples = {failed} in its gate allows it",
+    "nan": "{nan_outputs} of its outputs are NaN or infinite; allow_nan_outputs = {nan_outputs} in its gate allows it",
+    "not_clean": "not clean: {why}; allow_crashes = {crashes} in its gate allows it",
+    "model_changed": "the model file {file} has another content by now than when it was measured; measure again",
+    "no_old": "there is no earlier result to compare with; give --against=OLD.json, or against in the run",
+    "not_in_old": "{old} has no such configuration; it has {there_are}",
+    "not_in_new": "{old} has this configuration, the new result has not; measure it too",
+    "other_examples": "other inputs than before ({others}); measure on the same, or give --allow_other_examples=true "
+    "for a comparison of two samples",
+    "verdict": "now {now}",
+    "nothing_twice": "nothing was measured in both, so nothing is compared; run what the earlier suite ran",
     "no_result": "no result is about it; there are {there_are}",
     "no_gate": "no gate is about {result}; add one, or leave the result out",
     "no_configuration": "no configuration is named {configuration!r} in {run}; there are {there_are}",
@@ -171,6 +198,7 @@ _REASONS: Final = {
     "no_interval": "{figure} has no interval in this result",
     "no_change": "there is no change of {figure} against a reference; run with a reference on the same examples",
     "no_reference_times": "there is no reference whose times belong to the same examples",
+    "no_old_times": "one of the two results has no times",
     "no_ratio_interval": "so few examples, or times that resemble their neighbours so much, give no interval; "
     "measure more",
     "medians_only": "only the medians of both are known, no single times on the same examples, so there is no "
@@ -178,13 +206,11 @@ _REASONS: Final = {
     "all_equal": "all scores are equal, or there is only one, so nothing tells how others would be; measure more",
     "at_the_limit": "what was found is so close to the limit that no number of examples would tell; move the limit",
     "too_few": "too few examples to tell",
-    "not_clean": "{why}",
     "beyond_for_one": "beyond it, but not clearly enough for one of {limits} limits",
 }
 _COUNTED: Final[Mapping[GateVerdict, str]] = {
     "fail": "failed",
     "not measured": "not measured",
-    "not clean": "not clean",
     "inconclusive": "inconclusive",
     "pass": "passed",
 }
@@ -198,7 +224,8 @@ def obstacle_in_words(reason: Reason) -> str:
     >>> obstacle_in_words(Reason("ended_early", names={"why": "interrupted"}))
     'the run ended early (interrupted); its figures are those of a part of the examples'
     """
-    return _REASONS[reason.kind].format(**reason.names, **reason.numbers)
+    whose = f"{reason.names['whose']}: " if "whose" in reason.names else ""
+    return whose + _REASONS[reason.kind].format(**reason.names, **reason.numbers)
 
 
 def reason_in_words(decision: Decision) -> str:
@@ -218,7 +245,7 @@ def reason_in_words(decision: Decision) -> str:
         return text
     if decision.examples_needed is not None:
         return f"{text}; about {decision.examples_needed} would do in {100 * POWER:g} % of cases if they are like these"
-    is_of_times = decision.found is not None and decision.found.processes is not None
+    is_of_times = decision.found is not None and decision.found.figure.startswith("latency")
     return f"{text}; measure more{', or where nothing else runs' if is_of_times else ''}"
 
 

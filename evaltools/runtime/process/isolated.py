@@ -46,6 +46,7 @@ class _Ready(Struct, frozen=True):
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     log_length: int
+    load_ms: float
 
 
 class _Call(Struct, frozen=True):
@@ -121,7 +122,8 @@ class IsolatedSession:
             raise
         assert isinstance(ready, _Ready)
         child.log_place = ready.log_length
-        self.facts: Final = replace(ready.facts, messages=child.printed()[:_LONGEST_MESSAGES])
+        messages = child.printed()[:_LONGEST_MESSAGES]
+        self.facts: Final = replace(ready.facts, messages=messages, load_ms=ready.load_ms)
         self.delegation: Final = ready.delegation
         self._may_be_software &= any(taken.is_cpu for taken in ready.delegation.delegates)
         self.inputs: Final = ready.inputs
@@ -315,14 +317,16 @@ class IsolatedSession:
 
 def _serve(channel: Channel, bell: Channel, model: ModelFile, configuration: Configuration, opener: Open) -> None:
     """The child process: open the session, report that, and run until it is told to release it, or the pipe closes."""
+    start = time.perf_counter()
     try:
         session = opener(model, configuration)
     except EvaltoolsError as error:
         channel.send(error)
         return
+    load_ms = 1000 * (time.perf_counter() - start)
     try:
         facts = (session.facts, session.delegation, session.inputs, session.outputs)
-        channel.send(_Ready(*facts, log_length()))
+        channel.send(_Ready(*facts, log_length(), load_ms))
         memory = SharedArrays.attach(channel.receive(), session.inputs, session.outputs)
         memory.forget_path()
         channel.send(True)

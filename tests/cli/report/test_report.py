@@ -9,10 +9,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from evaltools.datasets import sample
-from evaltools.gates.baseline import make_baseline
 from evaltools.gates.outcome import outcome_of
 from evaltools.result.json_file import encode_json
 from tests.command import evaltools_here
@@ -41,16 +39,14 @@ def test_results_of_every_kind_are_told_apart_by_what_they_hold(tmp_path: Path) 
         "evaluation": made,
         "timed": benchmark(row("a", 10)),
         "layers": search(),
-        "kept": make_baseline(made),
         "limits": outcome_of("1", "gates.toml", []),
     }.items():
         (tmp_path / f"{name}.json").write_bytes(encode_json(content))
-    files = [str(tmp_path / f"{name}.json") for name in ("evaluation", "timed", "layers", "kept", "limits")]
+    files = [str(tmp_path / f"{name}.json") for name in ("evaluation", "timed", "layers", "limits")]
     assert evaltools_here("report", *files, f"--output={tmp_path}/r.html").code == 0
     page = page_at(tmp_path / "r.html")
-    assert page.all("h1")[0].text == "gates.toml: gate, releases, imagenet, benchmark"
+    assert page.all("h1")[0].text == "gates.toml: gate, imagenet, benchmark"
     assert "Layer by layer: xnnpack" in page.headings
-    assert "From release to release" in page.headings
 
 
 @pytest.mark.parametrize(
@@ -167,21 +163,6 @@ def test_limits_and_the_results_behind_them_share_a_page(tmp_path: Path) -> None
     assert "xnnpack" in page.of_class("saying")[1].text
 
 
-def test_a_later_result_is_told_after_its_baseline(tmp_path: Path) -> None:
-    made = classifier()
-    (tmp_path / "result.json").write_bytes(encode_json(made))
-    (tmp_path / "kept.json").write_bytes(encode_json(make_baseline(made)))
-    done = evaltools_here(
-        "baseline",
-        "diff",
-        f"{tmp_path}/result.json",
-        f"--baseline_file={tmp_path}/kept.json",
-        f"--report={tmp_path}/r.html",
-    )
-    assert done.code == 0
-    assert any("release" in heading for heading in page_at(tmp_path / "r.html").headings)
-
-
 def report_on(folder: Path, *files: Path) -> PageRead:
     done = evaltools_here("report", *map(str, files), f"--output={folder}/page.html")
     assert (done.code, done.out) == (0, ""), done.err
@@ -198,14 +179,3 @@ def test_a_result_comes_from_a_pipe_or_begins_with_a_byte_order_mark(tmp_path: P
     results = report_on(tmp_path, tmp_path / "marked.json", pipe).results
     writer.join()
     assert results == [json.loads(content)] * 2
-
-
-def test_a_baseline_alone_is_no_page(tmp_path: Path) -> None:
-    made = make_baseline(classifier())
-    for name, started in (("a", "2026-01-01"), ("b", "2026-02-01")):
-        (tmp_path / f"{name}.json").write_bytes(encode_json(replace(made, started_at=started)))
-    done = evaltools_here("report", f"{tmp_path}/a.json", f"--output={tmp_path}/r.html")
-    assert done.code == 2
-    assert "a baseline alone is no page; give a result beside it" in done.err
-    assert not (tmp_path / "r.html").exists()
-    assert "From release to release" in report_on(tmp_path, tmp_path / "a.json", tmp_path / "b.json").source

@@ -12,7 +12,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from evaltools.gates.baseline import Baseline, make_baseline
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
 from evaltools.gates.outcome import outcome_of
@@ -141,7 +140,7 @@ def disturbed() -> Sources:
 
 
 def several() -> Sources:
-    """Results of two machines and a phone, benchmarks, limits, and a baseline that nothing belongs to."""
+    """Results of two machines and a phone, benchmarks, and limits."""
     host = classifier()
     fast = [replace(entry, inference_latency=summarise_latency([500.0] * 3)) for entry in host.configurations]
     gone = replace(
@@ -155,7 +154,6 @@ def several() -> Sources:
         {"host": replace(host, warnings=["mind"]), "phone": phone, "diff": stored("inference_diff")},
         {"x": here, "y": there},
         outcomes={"gate": outcome_of("1", "gates.toml", [GateDecisions("run", "m.tflite", (kept, broken))])},
-        baselines=[release(1, 0.5, 2)],
     )
 
 
@@ -168,22 +166,6 @@ def lone(file: str, figure: float | None, better: Better = "higher") -> Evaluati
         entry = replace(entry, status="not measured", reason="no GPU", runtime=None, inference_latency=None, figures={})
     part = replace(made.part, means=[mean] if figure is not None else [], comparisons=[], scores=None, drawings=[])
     return replace(made, configurations=[entry], part=part, model=replace(made.model, file=file, sha256=file))
-
-
-def release(day: int, top1: float, milliseconds: float, sha256: str = "00", machine: str = "c, 2 CPUs") -> Baseline:
-    """A baseline of an ImageNet evaluation of that day."""
-    made = replace(alone("m.tflite", milliseconds, top1), execution=None)
-    kept = make_baseline(replace(made, environment=replace(made.environment, started_at=f"2026-01-0{day}")))
-    return replace(kept, model_sha256=sha256, machine=machine)
-
-
-def releases() -> Sources:
-    """Of two contents on two machines; two configurations are not in each."""
-    first, second, last = release(1, 0.5, 2), release(2, 0.5, 2), release(3, 0.75, 1, sha256="01", machine="other CPU")
-    gone, once = (replace(first.configurations[0], name=name) for name in ("gone", "once"))
-    first = replace(first, configurations=[*first.configurations, gone, once])
-    second = replace(second, configurations=[*second.configurations, gone])
-    return Sources(baselines=[last, first, second])
 
 
 def on_devices() -> Sources:
@@ -240,7 +222,6 @@ PAGES: Final[Mapping[str, Callable[[], Sources]]] = {
     "slashes": lambda: Sources({"a": timed(), "b": with_slashes()}, located={"b": [search()]}),
     "searches": searches,
     "suite": lambda: Sources(suites={"suite": suite("xnnpack")}),
-    "releases": releases,
     "devices": on_devices,
     "capture": lambda: Sources(captures={"summary": captured()}),
 }

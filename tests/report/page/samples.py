@@ -9,7 +9,10 @@ from typing import Final
 from msgspec.structs import replace
 from PIL import Image
 
-from evaltools.gates.suite_result import SuiteChange, SuiteChanges, SuiteEntry, SuiteResult, SuiteRow
+from evaltools.gates.check import GateDecisions
+from evaltools.gates.decide import Decision, Found
+from evaltools.gates.outcome import outcome_of
+from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
 from evaltools.metrics.classification import Agreement
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.page.content.sources import Sources
@@ -28,6 +31,7 @@ from evaltools.result.locate import (
     Verdict,
 )
 from evaltools.result.small_pictures import Drawing, Panel
+from evaltools.result.verdict import Reason
 from evaltools.result.verdict import Verdict as TaskVerdict
 from evaltools.result_file import read_result
 from evaltools.stats.interval import Interval
@@ -139,7 +143,8 @@ def suite(text: str) -> SuiteResult:
         for number, row in enumerate(rows)
     ]
     entries.append(SuiteEntry("gone", "m.tflite", "00", text, [], "failed", reason=text))
-    changes = SuiteChanges(text, "then", [text], 1, 0, 1.1, [SuiteChange("worse", text, text, text, text, text, text)])
+    worse = Decision(text, text, "fail", Found(text, 0.5), Reason.of_text(text))
+    changes = outcome_of("1", text, [GateDecisions(text, text, (worse,), warnings=(text,))], "suite")
     return SuiteResult("1", classifier().environment, 1, text, entries, changes=changes)
 
 

@@ -11,13 +11,11 @@ import pytest
 from evaltools.report.page.charts.figures import (
     Apart,
     Layer,
-    Release,
     Spread,
     Tradeoff,
     floor_chart,
     intervals_chart,
     local_chart,
-    releases_chart,
     strip_chart,
     tradeoff_chart,
     worst_in_a_row,
@@ -105,7 +103,6 @@ def test_of_many_operators_in_a_row_the_worst_is_drawn() -> None:
         local_chart(LAYERS),
         strip_chart(LAYERS),
         tradeoff_chart([Tradeoff("m", "a", 1.0, 50.0, 4.0, True)], "top-1"),
-        releases_chart([Release("2026", "a", 0.5)], "top1"),
     ],
 )
 def test_a_specification_is_json_that_can_be_drawn(spec: Spec) -> None:

@@ -12,7 +12,6 @@ import pytest
 from msgspec.structs import replace
 from PIL import Image
 
-from evaltools.gates.baseline import make_baseline
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
 from evaltools.gates.outcome import outcome_of
@@ -23,11 +22,10 @@ from evaltools.report.page.sections.first_screen import sayings
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.locate import Verdict
-from evaltools.result.section import Chart
 from evaltools.result.verdict import Verdict as JudgedVerdict
 from evaltools.tasks.own.definition import Better
 from tests.report.benchmark_samples import benchmark, row
-from tests.report.page.pages import alone, lone, not_as_asked, release, timed
+from tests.report.page.pages import alone, lone, not_as_asked, timed
 from tests.report.page.reading import PageRead
 from tests.report.page.samples import changed, classifier, own, read, search, stored, suite
 from tests.results import configuration, result
@@ -98,7 +96,6 @@ def hostile() -> Sources:
         {"search": replace(located, operators=operators)},
         outcomes={HOSTILE: outcome},
         suites={"suite": suite(HOSTILE)},
-        baselines=[replace(make_baseline(made), started_at=HOSTILE)],
     )
 
 
@@ -263,16 +260,6 @@ def test_where_there_is_nothing_the_first_screen_says_so(sources: Sources, said:
     (saying,) = read(sources).of_class("saying")
     assert said in saying.text
     assert "tone-good" not in saying.attributes["class"]
-
-
-def test_lines_over_releases_have_the_unit_of_the_table() -> None:
-    (part,) = page_of(Sources(baselines=[release(1, 0.5, 2), release(2, 0.75, 1)])).parts
-    charts = [block for block in part.sections[0].blocks if isinstance(block, Chart)]
-    drawn = {
-        chart.spec["encoding"]["y"]["title"]: [value["value"] for value in chart.spec["data"]["values"]]
-        for chart in charts
-    }
-    assert drawn == {"top1 in %": [50, 75], "latency_ms in ms": [2, 1]}
 
 
 @pytest.mark.parametrize(("better", "front"), [("higher", ["", "yes"]), ("lower", ["yes", ""])])

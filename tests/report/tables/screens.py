@@ -16,10 +16,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.cli.demo import NEXT_STEPS
-from evaltools.cli.judge.baseline_run import print_comparison
 from evaltools.cli.shared.terminal import make_console
-from evaltools.gates.baseline import make_baseline
-from evaltools.gates.baseline_diff import compare_with_baseline
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
 from evaltools.gates.outcome import outcome_of
@@ -111,27 +108,6 @@ def _gates(console: Console) -> None:
     print_gates(outcome_of("1", "gates.toml", [GateDecisions("nightly", "m.tflite", tuple(decisions))]), console)
 
 
-def _baseline(console: Console) -> None:
-    """Figures of a long name, of six digits and with a sign: none of it may be cut."""
-    made = make_baseline(_imagenet())
-    first, second, third = made.configurations
-    long = replace(second, name="mobilenet_v1_0.25_128_quant-xnnpack-4threads")
-    slow: dict[str, float | None] = {"latency_ms": 123456.7, "peak_memory_mb": 104321.5, "partitions": 2.0}
-    before = replace(made, configurations=[first, replace(long, figures=long.figures | slow), third])
-    fast: dict[str, float | None] = {
-        "top1": 0.25,
-        "latency_ms": 123401.2,
-        "peak_memory_mb": 99876.25,
-        "partitions": 1.0,
-    }
-    now = replace(
-        before,
-        model="renamed.tflite",
-        configurations=[first, replace(long, figures=long.figures | fast)],
-    )
-    print_comparison(compare_with_baseline(before, now, 0.005), before, console)
-
-
 def _coco_with_verdicts() -> EvaluationResult:
     """Much shows how outputs are read, and many pictures decide."""
     made = detection_result("reference", "xnnpack with four threads", "external delegate")
@@ -185,7 +161,6 @@ SCREENS: Final[Mapping[str, Callable[[Console], None]]] = {
     "demo": lambda console: console.out(wrapped(NEXT_STEPS.strip(), console.width), highlight=False),
     "benchmark-quiet": lambda console: print_benchmark(_benchmarked(), console, is_quiet=True),
     "gates": _gates,
-    "baseline": _baseline,
     "benchmark": _benchmark,
     "models": _models,
     "devices": _devices,

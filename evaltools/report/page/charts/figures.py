@@ -1,4 +1,4 @@
-"""Figures of configurations, models, releases and operators, beside each other and with their intervals."""
+"""Figures of configurations, models and operators, beside each other and with their intervals."""
 
 from __future__ import annotations
 
@@ -164,28 +164,6 @@ def tradeoff_chart(found: Sequence[Tradeoff], heading: str) -> Spec:
         },
     }
     return chart(list(map(asdict, found)), [front, point], 260)
-
-
-class Release(Struct, frozen=True):
-    """A figure of one configuration in one release; ``started`` is when it was measured (ISO 8601)."""
-
-    started: str
-    configuration: str
-    value: float
-
-
-def releases_chart(found: Sequence[Release], title: str) -> Spec:
-    """A line per configuration over the releases in the order of time."""
-    names = list(dict.fromkeys(entry.configuration for entry in found))
-    line: Spec = {
-        "mark": {"type": "line", "point": {"filled": True, "size": 50}},
-        "encoding": {
-            "x": named("started", labelAngle=-30, labelLimit=110),
-            "y": quantitative("value", title, scale={"zero": False}),
-            "color": told_apart("configuration", scale=colours_by_name(names)),
-        },
-    }
-    return chart(list(map(asdict, found)), [line], 200)
 
 
 class Layer(Struct, frozen=True):

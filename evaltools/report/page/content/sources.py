@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 if TYPE_CHECKING:
-    from evaltools.gates.baseline import Baseline
     from evaltools.gates.outcome import GateOutcome
     from evaltools.gates.suite_result import SuiteResult
     from evaltools.result.benchmark import BenchmarkResult
@@ -34,10 +33,9 @@ class Sources(Struct, frozen=True):
     captures: Mapping[str, RunCapture | ModelsCapture] = field(default_factory=dict)
     outcomes: Mapping[str, GateOutcome] = field(default_factory=dict)
     suites: Mapping[str, SuiteResult] = field(default_factory=dict)
-    baselines: Sequence[Baseline] = ()
 
     @property
     def count(self) -> int:
-        """How many results there are, baselines apart."""
+        """How many results there are."""
         kinds = (self.evaluations, self.benchmarks, self.searches, self.captures, self.outcomes, self.suites)
         return sum(map(len, kinds))

@@ -8,12 +8,11 @@ from typing import Final
 from evaltools.gates.decide import GateVerdict
 from evaltools.gates.outcome import GateOutcome
 from evaltools.report.page.content.page import Saying
-from evaltools.report.words.gates import counts, lines, why_not
+from evaltools.report.words.gates import counts, lines, warnings_of, why_not
 from evaltools.result.section import Block, Lines, Section, Table, Tone
 
 _TONES: Final[Mapping[GateVerdict, Tone]] = {
     "pass": "good",
-    "not clean": "bad",
     "fail": "bad",
     "not measured": "bad",
     "inconclusive": "open",
@@ -31,9 +30,11 @@ def saying(outcome: GateOutcome) -> Saying:
 def gates(outcome: GateOutcome) -> Section:
     """Every limit with what was found, then why some did not pass."""
     rows = [
-        (line.run, line.model, line.configuration, line.limit, line.figure, line.verdict) for line in lines(outcome)
+        (line.run, line.model, line.configuration, line.limit, line.figure, line.examples, line.verdict)
+        for line in lines(outcome)
     ]
-    columns = ("run", "model", "configuration", "limit", "found", "verdict")
+    columns = ("run", "model", "configuration", "limit", "found", "examples", "verdict")
     blocks: list[Block] = [Table(f"Limits of {outcome.gates}: {counts(outcome)}", columns, rows)]
     reasons = [f"{found.place}: {found.verdict}: {found.explanation}" for found in why_not(outcome)]
-    return Section("Limits", [*blocks, *([Lines(reasons)] if reasons else [])])
+    said = [*(f"warning: {warning}" for warning in warnings_of(outcome)), *reasons]
+    return Section("Limits", [*blocks, *([Lines(said)] if said else [])])

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from evaltools.gates.baseline import digest_of_examples
 from evaltools.report.page.charts.look import colours_of
 from evaltools.report.page.charts.times import shares_chart
 from evaltools.report.page.content.page import first_few, sentences
@@ -66,8 +65,8 @@ def _is_alike(results: Iterable[EvaluationResult]) -> bool:
     """Whether all are of one machine, one version of each package, and the same examples read in the same way."""
     machines, versions, examples = set(), set(), set()
     for result in results:
-        setup = kind_of(result.task).evidence.setup(result)
-        examples.add((digest_of_examples(result), tuple(setup.items())))
+        inputs = kind_of(result.task).evidence.inputs(result)
+        examples.add((result.examples_done, result.pictures_digest, tuple(inputs.items())))
         for entry in result.configurations:
             machines.add(machine_of(result.environment, result.device_run, entry.place))
             versions |= set(_versions(result.environment.evaltools, entry).items())

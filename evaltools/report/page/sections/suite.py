@@ -8,14 +8,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from evaltools.gates.suite_result import SuiteChanges, SuiteResult
+from evaltools.gates.suite_result import SuiteResult
 from evaltools.report.page.content.page import Saying
+from evaltools.report.page.sections import gates
 from evaltools.report.tables.suite import (
     SuiteLine,
-    before_in_words,
-    changes_in_words,
     lines_of,
-    now_in_words,
     reasons_of,
     summary_of,
 )
@@ -37,8 +35,7 @@ def sayings(result: SuiteResult) -> tuple[Saying, ...]:
     folder = _run_folder(result)
     found = [_saying(name, lines, folder) for name, lines in by_name.items()]
     if result.changes is not None:
-        tone: Tone = "bad" if result.changes.regressions else "good"
-        found.insert(0, Saying("what changed", tone, changes_in_words(result.changes)))
+        found.insert(0, gates.saying(result.changes))
     return tuple(found)
 
 
@@ -102,20 +99,8 @@ def _tone(line: SuiteLine) -> Tone:
 
 def sections(result: SuiteResult) -> list[Section]:
     """What changed, if there is something to compare with; every model."""
-    found = [] if result.changes is None else [_changes(result.changes)]
+    found = [] if result.changes is None else [gates.gates(result.changes)]
     return [*found, _models(result)]
-
-
-def _changes(changes: SuiteChanges) -> Section:
-    rows = [
-        (change.kind, change.model, change.job, change.configuration, now_in_words(change), before_in_words(change),
-         change.reason)
-        for change in changes.changes
-    ]  # fmt: skip
-    columns = ("change", "model", "job", "configuration", "now", "before", "why")
-    blocks: list[Block] = [Table("What changed", columns, rows)] if rows else []
-    setup = [f"set up in another way: {line}" for line in changes.setup]
-    return Section("Since the earlier suite", [*blocks, Lines([changes_in_words(changes), *setup])], "changes")
 
 
 def _models(result: SuiteResult) -> Section:

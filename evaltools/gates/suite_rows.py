@@ -12,9 +12,9 @@ from evaltools.stats.interval import Interval
 from evaltools.task_kind import kind_of
 
 
-def rows_of_evaluation(result: EvaluationResult, is_timed: bool) -> list[SuiteRow]:
-    """A row per configuration; ``is_timed``: the machine was quiet, so that times say something."""
-    return [_of_configuration(result, entry, is_timed) for entry in result.configurations]
+def rows_of_evaluation(result: EvaluationResult) -> list[SuiteRow]:
+    """A row per configuration."""
+    return [_of_configuration(result, entry) for entry in result.configurations]
 
 
 def rows_of_benchmark(result: BenchmarkResult) -> list[SuiteRow]:
@@ -22,10 +22,10 @@ def rows_of_benchmark(result: BenchmarkResult) -> list[SuiteRow]:
     return [_of_benchmark(row) for row in result.rows]
 
 
-def _of_configuration(result: EvaluationResult, entry: ConfigurationResult, is_timed: bool) -> SuiteRow:
+def _of_configuration(result: EvaluationResult, entry: ConfigurationResult) -> SuiteRow:
     accuracy = kind_of(result.task).accuracy
-    latency = entry.inference_latency if is_timed else None
-    speed, interval = _speed(result, entry) if is_timed else (None, None)
+    latency = entry.inference_latency
+    speed, interval = _speed(result, entry)
     verdict = entry.verdict
     return SuiteRow(
         configuration=entry.name,

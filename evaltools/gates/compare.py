@@ -1,0 +1,305 @@
+"""Compares a result with an earlier one: what was set up in another way, and whether anything became worse.
+
+Accuracy is compared on the same examples where both results recorded them (``--record_examples``). Times of two runs
+are times of two moments of a machine, so an interval is widened by what runs apart differ by, and by how busy the
+machine was (:func:`ratio_between_runs`); to see less, measure old and new in turns in one run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evaltools.gates.criteria import Criterion, parse_criterion
+from evaltools.gates.decide import Decision, Found, GateVerdict
+from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Evidence, of_another, why_not_measured
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evidence import Judged, ScoreMean
+from evaltools.result.model import Tensor
+from evaltools.result.verdict import Reason
+from evaltools.stats.between_runs import (
+    IndependentMeans,
+    IndependentShares,
+    PlainChange,
+    Timed,
+    crowding_of,
+    ratio_between_runs,
+    timed,
+)
+from evaltools.stats.interval import confidence_of_each
+from evaltools.stats.latency import LatencyRatio, at_confidence
+from evaltools.stats.means import MeanChange, mean_change
+from evaltools.stats.power import Change, CountedChange
+from evaltools.stats.proportions import PairedCounts
+from evaltools.stats.resampled import resampled_change
+from evaltools.task_kind import kind_of, metric_named
+
+DEFAULT_MARGIN: Final = 0.005
+"""The drop of an accuracy, 0..1, that counts as none."""
+SLOWER: Final = 1.1
+"""Times as long, by all of the interval, from which on a configuration is slower than before."""
+_GROWTH: Final = 1.1
+"""Errors of an output may grow by so much; on the same machine they are the same numbers again."""
+_ERRORS: Final = ("relative_rms", "avg_error")
+"""The error of an output that is compared: the first of these that both results have."""
+_ALIKE: Final = ("equivalent",)
+"""Verdicts after which the size of an error says nothing more."""
+_GRADES: Final = ("equivalent", "fp16", "bf16", "int8", "not decided", "diverged")
+_CONFIDENCE: Final = 0.95
+
+
+class Old(Struct, frozen=True):
+    """An earlier result, and the ``name`` of its file.
+
+    ``other_examples``: it may be of other examples than the new one, which are then compared as two samples.
+    ``margin`` is the drop of an accuracy, 0..1, that counts as none.
+    """
+
+    name: str
+    result: EvaluationResult
+    other_examples: bool = False
+    margin: float = DEFAULT_MARGIN
+
+
+def differences(old: EvaluationResult, new: EvaluationResult) -> list[str]:
+    """What was set up in another way, the model first."""
+    pairs = [(earlier, entry) for entry in new.configurations if (earlier := _same_name(old, entry)) is not None]
+    found = [*_of_models(old, new), *other_inputs(old, new)]
+    for package in sorted({"evaltools", *old.environment.packages, *new.environment.packages}):
+        then, now = (_version(each, package) for each in (old, new))
+        if then != now:
+            found.append(f"{package}: {then} then, {now} now")
+    for earlier, entry in pairs:
+        then, now = _ran_on(earlier), _ran_on(entry)
+        if then != now:
+            found.append(f"{entry.name}: {then} then, {now} now")
+        if earlier.flags != entry.flags:
+            then, now = (" ".join(each.flags) or "no flags" for each in (earlier, entry))
+            found.append(f"{entry.name}: {then} then, {now} now")
+    return found
+
+
+def _version(result: EvaluationResult, package: str) -> str:
+    environment = result.environment
+    return environment.evaltools if package == "evaltools" else environment.packages.get(package, "not installed")
+
+
+def _ran_on(entry: ConfigurationResult) -> str:
+    used = entry.runtime
+    return f"{used.package} {used.version} with {used.kernels} kernels" if used else "no runtime"
+
+
+def _of_models(old: EvaluationResult, new: EvaluationResult) -> list[str]:
+    """Another content of the model, and what differs in it."""
+    before, now = old.model, new.model
+    if before.sha256 == now.sha256:
+        is_renamed = before.file != now.file
+        return [f"the model file is {now.file} now, {before.file} then, with the same content"] if is_renamed else []
+    new_file, old_file = (Path(each.file).name for each in (now, before))
+    found = [f"{before.size_bytes} bytes then, {now.size_bytes} now"]
+    names = dict.fromkeys([*before.operators, *now.operators])
+    counts = [(name, before.operators.get(name, 0), now.operators.get(name, 0)) for name in names]
+    found += [f"{name}: {then} then, {later} now" for name, then, later in counts if then != later]
+    found += _of_tensors("input", before.inputs, now.inputs) + _of_tensors("output", before.outputs, now.outputs)
+    return [f"another model: {new_file} has another content than {old_file} had: {', '.join(found)}"]
+
+
+def _of_tensors(which: str, before: Sequence[Tensor], now: Sequence[Tensor]) -> list[str]:
+    both = [(_tensor(then), _tensor(later)) for then, later in zip(before, now, strict=False)]
+    return [f"{which} {place}: {then} then, {later} now" for place, (then, later) in enumerate(both) if then != later]
+
+
+def _tensor(tensor: Tensor) -> str:
+    quantised = f" scale {tensor.scale:.6g}, zero point {tensor.zero_point}" if tensor.scale is not None else ""
+    return f"{tensor.name} {tensor.dtype} {tensor.shape}{quantised}"
+
+
+def other_inputs(old: EvaluationResult, new: EvaluationResult) -> list[str]:
+    """What the models were given in another way: examples, labels, preprocessing; empty where it is all the same."""
+    before, now = (
+        {"examples": str(each.examples_done), "pictures": each.pictures_digest[:12]}
+        | kind_of(each.task).evidence.inputs(each)
+        for each in (old, new)
+    )
+    names = dict.fromkeys([*before, *now])
+    pairs = [(name, before.get(name, "none"), now.get(name, "none")) for name in names]
+    return [f"{name}: {then} then, {later} now" for name, then, later in pairs if then != later]
+
+
+def _same_name(old: EvaluationResult, entry: ConfigurationResult) -> ConfigurationResult | None:
+    return next((each for each in old.configurations if each.name == entry.name), None)
+
+
+def evidence_since(
+    old: Old, new: EvaluationResult, entry: ConfigurationResult, own: Evidence, allowed: Allowed = NOTHING_ALLOWED
+) -> Evidence:
+    """The evidence ``own`` on a configuration with the earlier result in the place of the reference."""
+    earlier = _same_name(old.result, entry)
+    if earlier is None:
+        names = ", ".join(each.name for each in old.result.configurations)
+        return Evidence(entry.name, Reason("not_in_old", names={"old": old.name, "there_are": names}))
+    obstacle = of_another("the earlier result", why_not_measured(old.result, earlier, allowed))
+    others = other_inputs(old.result, new)
+    if obstacle is None and others and not old.other_examples:
+        obstacle = Reason("other_examples", names={"others": "; ".join(others)})
+    if obstacle is not None:
+        return Evidence(entry.name, obstacle)
+    judged = [kind_of(each.task).evidence.judged(each, of) for each, of in ((old.result, earlier), (new, entry))]
+    sides = _Sides(earlier, entry, judged[0], judged[1], paired=not others)
+    changes = {figure: _change(figure, sides) for figure in entry.figures if figure in earlier.figures}
+    return replace(
+        own,
+        reference_not_measured=None,
+        changes={figure: change for figure, change in changes.items() if change is not None},
+        ratio=_ratio(old.result, new, sides),
+    )
+
+
+class _Sides(Struct, frozen=True):
+    """One configuration in both results; ``paired``: on the same examples."""
+
+    earlier: ConfigurationResult
+    entry: ConfigurationResult
+    then: Judged
+    now: Judged
+    paired: bool
+
+
+def _change(figure: str, sides: _Sides) -> Change | None:
+    """The change of a figure, a loss negative: on the same examples where both recorded them, else of two samples."""
+    before, after = sides.earlier.figures[figure], sides.entry.figures[figure]
+    if before is None or after is None:
+        return None
+    then, now, metric = sides.then, sides.now, metric_named(figure)
+    means = then.means.get(figure), now.means.get(figure)
+    if sides.paired and metric is not None and metric.ranked and now.ranks and len(then.ranks) == len(now.ranks):
+        return CountedChange(_flips(then.ranks, now.ranks, metric.ranked))
+    if means[0] is not None and means[1] is not None:
+        found = _change_of_means(means[0], means[1], sides.paired)
+        return found.reversed() if means[1].better == "lower" else found
+    if sides.paired and figure in now.resampled and sides.earlier.finished_examples == sides.entry.finished_examples:
+        drawn = then.resampled.get(figure, ()), now.resampled[figure]
+        resampled = resampled_change(*drawn, after - before, sides.entry.finished_examples)
+        if resampled is not None:
+            return resampled
+    if figure in then.shares and figure in now.shares:
+        return IndependentShares(then.shares[figure], now.shares[figure])
+    return PlainChange(after - before)
+
+
+def _change_of_means(then: ScoreMean, now: ScoreMean, paired: bool) -> MeanChange | IndependentMeans:
+    if paired and now.scores and len(then.scores) == len(now.scores):
+        return mean_change(then.scores, now.scores)
+    return IndependentMeans((then.mean, then.deviation, then.count), (now.mean, now.deviation, now.count))
+
+
+def _flips(then: Sequence[int | None], now: Sequence[int | None], k: int) -> PairedCounts:
+    right = [tuple(rank is not None and rank < k for rank in pair) for pair in zip(then, now, strict=True)]
+    return PairedCounts(len(right), right.count((True, False)), right.count((False, True)))
+
+
+def _ratio(old: EvaluationResult, new: EvaluationResult, sides: _Sides) -> LatencyRatio | None:
+    before = _timed(old, sides.earlier, sides.then)
+    now = _timed(new, sides.entry, sides.now)
+    return None if before is None or now is None else ratio_between_runs(before, now)
+
+
+def _timed(result: EvaluationResult, entry: ConfigurationResult, judged: Judged) -> Timed | None:
+    latency, environment = entry.inference_latency, result.environment
+    if latency is None or not latency.count or latency.p50_us is None:
+        return None
+    others = None if result.device_run is not None else environment.others_cores
+    return timed(latency.p50_us, judged.times_us, crowding_of(environment.cpu_count, others, entry.num_threads))
+
+
+def limits_since(old: Old, entry: ConfigurationResult, own: Evidence) -> list[Criterion]:
+    """The limits that a comparison sets by itself: on the accuracy, or on every metric of a task of one's own."""
+    accuracy = kind_of(old.result.task).accuracy
+    if accuracy is not None and accuracy.figure in entry.figures:
+        return [parse_criterion(f"{accuracy.figure} drop vs old <= {100 * old.margin:g} points at 95 %")]
+    return [
+        parse_criterion(
+            f"{name} {'rise' if mean.better == 'lower' else 'drop'} vs old <= "
+            f"{old.margin if mean.margin is None else mean.margin:g} at 95 %",
+            of_own_task=True,
+        )
+        for name, mean in own.means.items()
+    ]
+
+
+def kept_since(criterion: Criterion, decision: Decision, since: Evidence, old: Old, new: EvaluationResult) -> Decision:
+    """The decision on an accuracy, which is kept where the same examples, however few, have the same answers."""
+    change = since.changes.get(criterion.figure)
+    is_same = change is not None and change.change == 0 and not other_inputs(old.result, new)
+    flips = getattr(change, "counts", None)
+    if decision.verdict == "inconclusive" and is_same and (flips is None or not flips.lost + flips.gained):
+        return replace(decision, verdict="pass", reason=None, examples_needed=None)
+    return decision
+
+
+def other_decisions(old: Old, new: EvaluationResult, entry: ConfigurationResult, since: Evidence) -> list[Decision]:
+    """Whether the verdict against the reference, errors of outputs, delegated nodes or the time became worse."""
+    earlier = _same_name(old.result, entry)
+    assert earlier is not None
+    decisions = []
+    if kind_of(new.task).accuracy is None and earlier.verdict is not None and entry.verdict is not None:
+        decisions.append(_of_verdicts(earlier, entry))
+    if entry.verdict is None or entry.verdict.kind not in _ALIKE:
+        decisions += _of_outputs(old.result, earlier, since)
+    if old.result.model.sha256 == new.model.sha256:
+        decisions += _of_nodes(earlier, entry)
+    return [replace(decision, examples=since.examples) for decision in decisions]
+
+
+def _of_verdicts(earlier: ConfigurationResult, entry: ConfigurationResult) -> Decision:
+    assert earlier.verdict is not None
+    assert entry.verdict is not None
+    then, now = earlier.verdict.kind, entry.verdict.kind
+    limit = f"verdict no worse than {then}"
+    ranks = [_GRADES.index(kind) if kind in _GRADES else len(_GRADES) for kind in (then, now)]
+    worse: GateVerdict = "inconclusive" if now == "not decided" else "fail"
+    reason = Reason("verdict", names={"now": now})
+    return Decision(entry.name, limit, worse if ranks[1] > ranks[0] else "pass", reason=reason)
+
+
+def _of_outputs(old: EvaluationResult, earlier: ConfigurationResult, since: Evidence) -> list[Decision]:
+    """Errors of outputs that are not equivalent: each may grow by a tenth."""
+    then = {names[0]: figures for names, figures in kind_of(old.task).evidence.judged(old, earlier).outputs}
+    decisions = []
+    for names, figures in since.outputs:
+        before = then.get(names[0], {})
+        figure = next(
+            (name for name in _ERRORS if figures.get(name) is not None and before.get(name) is not None), None
+        )
+        if figure is not None:
+            value, limit = figures[figure] or 0.0, _GROWTH * (before[figure] or 0.0)
+            found = Found(figure, value, output=names[0])
+            text = f"{figure}[{names[0]}] <= {limit:.4g} (old {before[figure]:.4g})"
+            decisions.append(Decision(since.configuration, text, "pass" if value <= limit else "fail", found))
+    return decisions
+
+
+def _of_nodes(earlier: ConfigurationResult, entry: ConfigurationResult) -> list[Decision]:
+    if earlier.delegation is None or entry.delegation is None or not entry.delegation.total_nodes:
+        return []
+    before, now = earlier.delegation.delegated_nodes, entry.delegation.delegated_nodes
+    found = Found("delegated nodes", float(now))
+    verdict: GateVerdict = "pass" if now >= before else "fail"
+    return [Decision(entry.name, f"delegated nodes >= {before} (old)", verdict, found)]
+
+
+def latency_decision(configuration: str, ratio: LatencyRatio | None, tests: int) -> Decision | None:
+    """Whether a configuration takes longer than before: ``fail`` only where all of the interval says so.
+
+    None without times on both sides. Of several ``tests`` in one comparison, each needs so much more confidence.
+    """
+    if ratio is None or ratio.interval is None:
+        return None
+    interval = at_confidence(ratio.ratio, ratio.interval, confidence_of_each(_CONFIDENCE, tests))
+    found = Found("latency ratio vs old", ratio.ratio, interval.low, interval.high)
+    verdict: GateVerdict = "fail" if interval.low > SLOWER else "pass"
+    return Decision(configuration, f"latency not shown to be {SLOWER:g} times as long as old", verdict, found)

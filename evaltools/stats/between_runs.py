@@ -1,0 +1,153 @@
+"""Changes from one run to another: two samples of examples, and times of two moments of a machine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evaltools.stats.interval import Interval
+from evaltools.stats.latency import LatencyRatio, median_interval
+from evaltools.stats.power import Share
+from evaltools.stats.proportions import wilson_interval
+
+RUNS_APART: Final = 1.25
+"""By this factor medians of two runs differ where nothing changed: other processes, other memory, another clock.
+
+Measured with 40 repeats of the same command on a quiet machine of 2 cores: 95 % of the pairs within 1.2.
+"""
+UNKNOWN_LOAD: Final = 2.0
+"""How much longer a run may have taken where nobody measured what else ran."""
+_LEAST_FREE: Final = 0.1
+
+
+class IndependentShares(Struct, frozen=True):
+    """The change of a share from one sample of examples to another.
+
+    >>> change = IndependentShares(Share(56, 70), Share(48, 80))
+    >>> round(change.change, 2), round(change.bound(0.975, upper=False), 4)
+    (-0.2, -0.3339)
+    """
+
+    before: Share
+    after: Share
+
+    @property
+    def change(self) -> float:
+        """The later share minus the earlier one."""
+        return self.after.successes / self.after.count - self.before.successes / self.before.count
+
+    def bound(self, confidence: float, upper: bool) -> float:
+        """One-sided bound by the Wilson intervals of both (R. G. Newcombe 1998, method 10)."""
+        both = 2 * confidence - 1
+        before, after = (wilson_interval(each.successes, each.count, both) for each in (self.before, self.after))
+        then, now = (each.successes / each.count for each in (self.before, self.after))
+        if upper:
+            return self.change + math.hypot(after.high - now, then - before.low)
+        return self.change - math.hypot(now - after.low, before.high - then)
+
+    def examples_to_decide(self, limit: float, confidence: float, tests: int = 1) -> None:  # noqa: ARG002
+        """None: recorded examples decide with far fewer."""
+        return
+
+
+class IndependentMeans(Struct, frozen=True):
+    """The change of a mean from one sample of scores to another; each is its mean, deviation and count."""
+
+    before: tuple[float, float, int]
+    after: tuple[float, float, int]
+    sign: float = 1.0
+
+    @property
+    def change(self) -> float:
+        """The later mean minus the earlier one; of what is better when lower with the other sign."""
+        return self.sign * (self.after[0] - self.before[0])
+
+    def bound(self, confidence: float, upper: bool) -> float:
+        """One-sided bound by Welch's t (B. L. Welch 1947); NaN below 2 scores, and where all of a side are equal."""
+        if min(self.before[2], self.after[2]) < 2 or not (self.before[1] and self.after[1]):
+            return math.nan
+        from scipy import special
+
+        variances = [deviation**2 / count for _, deviation, count in (self.before, self.after)]
+        counts = (self.before[2], self.after[2])
+        freedom = sum(variances) ** 2 / sum(
+            each**2 / (count - 1) for each, count in zip(variances, counts, strict=True)
+        )
+        reach = float(special.stdtrit(freedom, confidence)) * math.sqrt(sum(variances))
+        return self.change + reach if upper else self.change - reach
+
+    def examples_to_decide(self, limit: float, confidence: float, tests: int = 1) -> None:  # noqa: ARG002
+        """None: recorded examples decide with far fewer."""
+        return
+
+    def reversed(self) -> IndependentMeans:
+        """The change with the other sign."""
+        return replace(self, sign=-self.sign)
+
+
+class PlainChange(Struct, frozen=True):
+    """A change of which only the size is known, and no bounds."""
+
+    change: float
+
+    def bound(self, confidence: float, upper: bool) -> float:  # noqa: ARG002
+        """NaN: no bound is known."""
+        return math.nan
+
+    def examples_to_decide(self, limit: float, confidence: float, tests: int = 1) -> None:  # noqa: ARG002
+        """None: it is not known."""
+        return
+
+
+class Timed(Struct, frozen=True):
+    """The times of one configuration in one run.
+
+    ``median_us`` with its ``interval``, where it is known; ``crowding`` is how many times longer a run may take than on
+    a quiet machine, since others use its cores (:func:`crowding_of`).
+    """
+
+    median_us: float
+    interval: Interval | None
+    crowding: float
+
+
+def timed(median_us: float, times_us: Sequence[float], crowding: float) -> Timed:
+    """The median with the interval that the single times give, where there are 20 of them or more."""
+    return Timed(median_us, median_interval([times_us]), crowding)
+
+
+def crowding_of(cpu_count: int, others: float | None, threads: int) -> float:
+    """How many times longer work on so many ``threads`` may take, where others use ``others`` cores; 1 is quiet.
+
+    ``others`` is None where it was not measured, and ``threads`` -1 for all cores.
+
+    >>> crowding_of(2, 0.2, 1), round(crowding_of(2, 1.5, 1), 3), crowding_of(8, None, 4)
+    (1.0, 2.0, 2.0)
+    """
+    if others is None:
+        return UNKNOWN_LOAD
+    wanted = min(cpu_count, threads) if threads > 0 else cpu_count
+    return max(1.0, wanted / max(_LEAST_FREE, cpu_count - others))
+
+
+def ratio_between_runs(before: Timed, now: Timed) -> LatencyRatio | None:
+    """How many times as long it takes now, with an interval for runs of two moments; None for times of 0.
+
+    The interval holds what both medians are uncertain by, what runs apart differ by (:data:`RUNS_APART`), and what each
+    run may have lost to others on the machine.
+
+    >>> quiet = Timed(1000.0, Interval(990.0, 1010.0), 1.0)
+    >>> found = ratio_between_runs(quiet, Timed(2000.0, Interval(1980.0, 2020.0), 1.0))
+    >>> found.ratio, round(found.interval.low, 2), round(found.interval.high, 2)
+    (2.0, 1.57, 2.55)
+    """
+    if before.median_us <= 0 or now.median_us <= 0:
+        return None
+    old, new = (each.interval or Interval(each.median_us, each.median_us) for each in (before, now))
+    low = new.low / max(old.high, 1e-3) / RUNS_APART / now.crowding
+    high = new.high / max(old.low, 1e-3) * RUNS_APART * before.crowding
+    return LatencyRatio(0, now.median_us / before.median_us, Interval(low, high))

@@ -1,0 +1,219 @@
+"""A result is compared with an earlier one: what is not the same is said, what was not measured twice shows nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from evaltools.gates.check import GateDecisions, hold_against_old, hold_gates
+from evaltools.gates.compare import Old
+from evaltools.gates.criteria import parse_criterion
+from evaltools.gates.decide import Decision, worst_verdict
+from evaltools.gates.gate_file import Gate
+from evaltools.metrics.classification import ClassificationMetrics
+from evaltools.metrics.latency import summarise_latency
+from evaltools.report.words.gates import reason_in_words
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed
+from evaltools.result.model import Model, Tensor
+from evaltools.task_kind import with_task_figures
+from evaltools.tasks.imagenet.result import Classified, ExampleAnswer, ExampleRecord
+from tests.results import configuration, result, topk_of, with_part
+
+NOBODY = 0.0
+"""Cores that other programs use."""
+
+
+def entry(name: str, us: float = 1000.0, role: str = "test") -> ConfigurationResult:
+    latency = summarise_latency([us] * 30)
+    return replace(configuration(name, role), inference_latency=latency, finished_examples=200, failed_examples=0)
+
+
+def measured(
+    ranks: Sequence[int | None], us: float = 1000.0, others: float | None = NOBODY, recorded: bool = True
+) -> EvaluationResult:
+    """Of 200 examples; ``ranks`` are those of the right label for the configuration ``fast``."""
+    both = entry("reference", role="reference"), entry("fast", us)
+    answered = {
+        name: Classified(ClassificationMetrics(topk_of(found, 2), 0, 2), [])
+        for name, found in (("reference", [0] * len(ranks)), ("fast", ranks))
+    }
+    made = result(*both, answered=answered)
+    made = replace(
+        made,
+        examples_done=len(ranks),
+        pictures_digest="pictures",
+        environment=replace(made.environment, others_cores=others),
+        configurations=[replace(each, finished_examples=len(ranks)) for each in made.configurations],
+        failed=[],
+    )
+    if not recorded:
+        return with_task_figures(made)
+    examples = [
+        ExampleRecord(
+            str(place),
+            "truth",
+            {"fast": ExampleAnswer([], [], rank, us), "reference": ExampleAnswer([], [], 0, 1000.0)},
+        )
+        for place, rank in enumerate(ranks)
+    ]
+    return with_part(made, examples=examples)
+
+
+GOOD = [0] * 180 + [None] * 20
+
+
+def compared(new: EvaluationResult, old: EvaluationResult, other_examples: bool = False) -> GateDecisions:
+    return hold_against_old("new", new, Old("old.json", old, other_examples))
+
+
+def of_accuracy(report: GateDecisions) -> Decision:
+    (found,) = [each for each in report.decisions if each.limit.startswith(("top1", "no worse"))]
+    return found
+
+
+def of_latency(report: GateDecisions) -> Decision:
+    (found,) = [each for each in report.decisions if each.limit.startswith("latency")]
+    return found
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_the_same_again_passes_however_few_examples_there_are(recorded: bool) -> None:
+    made = measured(GOOD, recorded=recorded)
+    report = compared(made, made)
+    assert {each.verdict for each in report.decisions} == {"pass"}
+    assert {each.examples for each in report.decisions} == {200}
+    assert not [warning for warning in report.warnings if warning.startswith("since")]
+
+
+@pytest.mark.parametrize(
+    ("lost", "verdict"), [(0, "pass"), (1, "inconclusive"), (4, "inconclusive"), (20, "fail"), (180, "fail")]
+)
+def test_lost_pictures_are_told_from_chance(lost: int, verdict: str) -> None:
+    worse = [None] * lost + GOOD[lost:]
+    assert of_accuracy(compared(measured(worse), measured(GOOD))).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"pictures_digest": "others"}, "pictures: pictures then, others now"),
+        ({"ground_truth_sha256": "ff"}, "ground truth: 00 then, ff now"),
+        ({"labels_sha256": "ff"}, "labels of the model: 00 then, ff now"),
+        ({"normalization": "symmetric"}, "normalization: native then, symmetric now"),
+        ({"examples_done": 3}, "examples: 200 then, 3 now"),
+    ],
+)
+def test_other_inputs_are_not_measured_unless_that_is_allowed(change: dict[str, str], said: str) -> None:
+    old, new = measured(GOOD), measured(GOOD)
+    if set(change) <= {"pictures_digest", "examples_done"}:
+        new = replace(new, **change)
+    else:
+        new = with_part(new, data=replace(new.part.data, **change))
+    report = compared(new, old)
+    assert {each.verdict for each in report.decisions} == {"not measured"}
+    assert said in reason_in_words(report.decisions[0])
+    assert f"since old.json: {said}" in report.warnings
+    allowed = compared(new, old, other_examples=True)
+    assert of_accuracy(allowed).verdict == "inconclusive"
+    assert f"since old.json: {said}" in allowed.warnings
+
+
+def test_three_pictures_against_two_hundred_decide_nothing_and_many_do() -> None:
+    three, many, few = measured([0, 0, 0]), measured(GOOD), measured([0] * 60 + [None] * 140)
+    assert of_accuracy(compared(three, many, other_examples=True)).verdict == "inconclusive"
+    assert of_accuracy(compared(replace(few, pictures_digest="x"), many, other_examples=True)).verdict == "fail"
+
+
+def test_a_configuration_that_one_of_the_two_lacks_is_not_measured() -> None:
+    made = measured(GOOD)
+    renamed = replace(made, configurations=[made.configurations[0], replace(made.configurations[1], name="other")])
+    report = compared(renamed, made)
+    assert [(each.configuration, each.verdict) for each in report.decisions] == [
+        ("other", "not measured"),
+        ("fast", "not measured"),
+    ]
+    assert "it has reference, fast" in reason_in_words(report.decisions[0])
+    assert "measure it too" in reason_in_words(report.decisions[1])
+
+
+def shard(made: EvaluationResult) -> EvaluationResult:
+    return replace(made, execution=ExecutionUsed(1, 4, "1/20", 0, None, {}, {}, None))
+
+
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        (shard(measured(GOOD)), "shard 1/20 alone"),
+        (replace(measured(GOOD), complete=False, stopped="interrupted"), "interrupted"),
+    ],
+)
+def test_an_earlier_result_that_is_not_whole_is_no_baseline(broken: EvaluationResult, why: str) -> None:
+    (decision,) = compared(measured(GOOD), broken).decisions
+    assert decision.verdict == "not measured"
+    assert reason_in_words(decision).startswith("the earlier result: ")
+    assert why in reason_in_words(decision)
+
+
+def test_another_model_of_the_same_name_is_said_first_with_what_changed_in_it() -> None:
+    tensor = Tensor("scores", "int8", [1, 4], 0.5, 3)
+    before, now = (replace(tensor, scale=scale) for scale in (0.5, 0.25))
+    models = [
+        Model("m.tflite", "00", 900, 10, [], [before], {"CONV_2D": 4, "ADD": 1}),
+        Model("m.tflite", "ff", 950, 12, [], [now], {"CONV_2D": 6}),
+    ]
+    old, new = (replace(measured(GOOD), model=model) for model in models)
+    report = compared(new, old)
+    assert report.warnings[0].startswith("since old.json: another model: m.tflite has another content")
+    for said in ("900 bytes then, 950 now", "CONV_2D: 4 then, 6 now", "ADD: 1 then, 0 now", "scale 0.25"):
+        assert said in report.warnings[0]
+    assert not [each for each in report.decisions if "nodes" in each.limit]
+
+
+@pytest.mark.parametrize(
+    ("us", "others", "verdict"),
+    [
+        (1000.0, NOBODY, "pass"),
+        (1300.0, NOBODY, "pass"),
+        (1600.0, NOBODY, "fail"),
+        (16_000.0, NOBODY, "fail"),
+        (16_000.0, 1.5, "fail"),
+        (16_000.0, None, "fail"),
+        (2_400.0, 1.5, "pass"),
+    ],
+)
+def test_slower_is_what_neither_two_runs_nor_other_programs_explain(
+    us: float, others: float | None, verdict: str
+) -> None:
+    found = of_latency(compared(measured(GOOD, us, others), measured(GOOD)))
+    assert found.verdict == verdict
+    assert found.found is not None
+    assert found.found.value == us / 1000
+
+
+def test_a_reference_that_became_slower_is_the_machine() -> None:
+    old = measured(GOOD)
+    slow = [replace(old.configurations[0], inference_latency=summarise_latency([90_000.0] * 30))]
+    report = compared(replace(old, configurations=[*slow, old.configurations[1]]), old)
+    assert worst_verdict(report.decisions) == "pass"
+
+
+@pytest.mark.parametrize(
+    ("limit", "verdict"),
+    [
+        ("latency ratio vs old <= 1.1", "inconclusive"),
+        ("latency ratio vs old <= 2", "pass"),
+        ("latency ratio vs old <= 0.5", "fail"),
+        ("top1 drop vs old <= 10 points at 95 %", "pass"),
+        ("top1 drop vs old <= 0.5 points", "fail"),
+    ],
+)
+def test_limits_may_be_against_the_earlier_result(limit: str, verdict: str) -> None:
+    gate = Gate("", "", "", "*", (parse_criterion(limit),))
+    new, old = measured([None] * 2 + GOOD[2:]), measured(GOOD)
+    (report,) = hold_gates([gate], {"new": new}, {"new": Old("old.json", old)})
+    assert [each.verdict for each in report.decisions] == [verdict]
+    (alone,) = hold_gates([gate], {"new": new})
+    assert [each.verdict for each in alone.decisions] == ["not measured"]
+    assert "--against=OLD.json" in reason_in_words(alone.decisions[0])
