@@ -8,7 +8,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from evaltools.cli.judge.flags import FILES
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
@@ -21,6 +20,27 @@ file of gates: a result file is read, a command is run, so take the file from th
 With --against=OLD.json a result is compared with an earlier one: what was set up in another way, and whether anything
 became worse. docs/gates.md says which limits there are.
 stdout: the verdicts."""
+FILES: Final = (
+    Parameter("junit", "JUnit XML file with a test case for each verdict.", role="output_file", about="result"),
+    Parameter(
+        "markdown", "Markdown file with the verdicts, for the summary of a CI job.", role="output_file", about="result"
+    ),
+    Parameter(
+        "badge",
+        "JSON file for an endpoint badge: how many failed and passed, in a colour.",
+        role="output_file",
+        about="result",
+    ),
+    Parameter(
+        "report",
+        "One page with the verdicts and the results behind them: FILE.html, or FILE.md for its first screen.",
+        role="output_file",
+        about="result",
+    ),
+    Parameter("output_file_path", "JSON file with the verdicts.", role="output_file", about="result", short="output"),
+    Parameter("json", "The same as --output_file_path.", role="output_file", about="result"),
+)
+"""The files in which verdicts are written."""
 PARAMETERS: Final = (
     Parameter(
         "gates",

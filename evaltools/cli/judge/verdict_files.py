@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -10,14 +11,14 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools import exit_codes
-from evaltools.errors import OutputError, UsageError
+from evaltools.cli.shared.outputs import planned_outputs, write_outputs
+from evaltools.errors import OutputError
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, GateVerdict
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.report.files.gates import badge_json, junit_xml, markdown_summary
-from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.content.sources import Sources
-from evaltools.report.page.file import measured_page, require_page_file
+from evaltools.report.page.file import measured_page
 from evaltools.request.flags import GivenFlags
 from evaltools.result.json_file import encode_json
 from evaltools.result.verdict import Reason
@@ -29,9 +30,7 @@ _RENDERERS: Final[Mapping[str, Callable[[GateOutcome], bytes]]] = {
     "output_file_path": encode_json,
     "json": encode_json,
 }
-_REPORT: Final = "report"
 _FIRST_BYTES: Final = 4096
-_JSON: Final = ("badge", "output_file_path", "json")
 EXIT_CODE_OF: Final[Mapping[GateVerdict, int]] = {
     "pass": exit_codes.OK,
     "inconclusive": exit_codes.INCONCLUSIVE,
@@ -43,33 +42,14 @@ EXIT_CODE_OF: Final[Mapping[GateVerdict, int]] = {
 
 def planned_files(flags: GivenFlags, inputs: Sequence[Path]) -> dict[str, Path]:
     """The files that are to be written, by flag, checked before anything is run."""
-    files: dict[str, Path] = {}
-    for name in (*_RENDERERS, _REPORT):
-        path = flags.path(name)
-        if path is None:
-            continue
-        if name in _JSON and path.suffix.lower() != ".json":
-            raise UsageError(f"--{name}={path}: the verdicts are JSON; give a name that ends in .json")
-        if name == _REPORT:
-            require_page_file(path, f"--{name}")
-        require_output_file(path, f"--{name}", inputs)
-        files[name] = path
-    return files
+    return planned_outputs(flags.options(), (*_RENDERERS, "report"), inputs, "the verdicts are")
 
 
 def write_verdicts(outcome: GateOutcome, files: Mapping[str, Path], sources: Sources) -> list[OutputError]:
     """Write the planned files; returns what could not be written. ``sources`` are the results that were judged."""
-    failed = []
-    for name, path in files.items():
-        try:
-            if name == _REPORT:
-                content = measured_page(replace(sources, outcomes={outcome.command: outcome}), path)
-            else:
-                content = _RENDERERS[name](outcome)
-            write_file(path, content)
-        except OutputError as error:
-            failed.append(error)
-    return failed
+    told = replace(sources, outcomes={outcome.command: outcome})
+    contents = {name: partial(render, outcome) for name, render in _RENDERERS.items()}
+    return write_outputs(files, {**contents, "report": lambda: measured_page(told, files["report"])})
 
 
 def write_failure(why: str, files: Mapping[str, Path]) -> None:

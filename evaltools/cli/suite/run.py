@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
@@ -13,16 +12,14 @@ from rich.console import Console
 from evaltools import exit_codes
 from evaltools.cli.judge.verdict_files import EXIT_CODE_OF
 from evaltools.cli.shared.interrupts import interrupts_restored
+from evaltools.cli.shared.outputs import planned_outputs, write_outputs
 from evaltools.cli.shared.progress import Update, show_progress
 from evaltools.cli.shared.streams import complain, say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.engine.ledger import Tally
-from evaltools.errors import OutputError, UsageError
 from evaltools.gates.compare_suites import compare_suites, slower_runs
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.gates.suite_result import SuiteResult, read_suite
-from evaltools.report.files.evaluation import require_report
-from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import measured_page
 from evaltools.report.tables.suite import print_suite
@@ -37,14 +34,18 @@ _WORST_FIRST: Final = (exit_codes.USAGE, exit_codes.NOT_MEASURED, exit_codes.EXA
 def suite(request: Request) -> int:
     """Run, print, write; returns the exit code."""
     console = make_console()
-    files = _planned_files(request)
+    files = planned_outputs(request.options, ("output_file_path", "report"), request.files_read)
     before = _before(request)
     with interrupts_restored():
         result = _run(request, console)
     if before is not None:
         result = replace(result, changes=_changes(request, before, result))
     is_printed = say(text_for_stdout(partial(print_suite, result)))
-    not_written = _write(result, files)
+    contents = {
+        "output_file_path": lambda: encode_json(result),
+        "report": lambda: measured_page(Sources(suites={"suite": result}), files["report"]),
+    }
+    not_written = write_outputs(files, contents)
     for error in not_written:
         complain(f"evaltools: {error}")
     for entry in result.entries:
@@ -66,20 +67,6 @@ def exit_code_of(result: SuiteResult) -> int:
     return next((code for code in _WORST_FIRST if code in codes), exit_codes.OK)
 
 
-def _planned_files(request: Request) -> dict[str, Path]:
-    """The files to write, checked before anything is run."""
-    options, read = request.options, request.files_read
-    files = {name: path for name in ("output_file_path", "report") if (path := options.path(name)) is not None}
-    for name, path in files.items():
-        if name == "report":
-            require_report(path, read)
-            continue
-        if path.suffix.lower() != ".json":
-            raise UsageError(f"--{name}={path}: the result is JSON; give a name that ends in .json")
-        require_output_file(path, f"--{name}", read)
-    return files
-
-
 def _before(request: Request) -> SuiteResult | None:
     """The earlier suite, if there is one to compare with."""
     against = request.options.path("against")
@@ -99,18 +86,6 @@ def _changes(request: Request, before: SuiteResult, now: SuiteResult) -> GateOut
     second = {report.run: report for report in compare_suites(before, again, file, margin).reports}
     reports = [second[report.run] if report.run in slower else report for report in found.reports]
     return outcome_of(now.environment.evaltools, file, reports, "suite")
-
-
-def _write(result: SuiteResult, files: dict[str, Path]) -> list[OutputError]:
-    """Write the files; returns what could not be written."""
-    not_written = []
-    for name, path in files.items():
-        try:
-            is_page = name == "report"
-            write_file(path, measured_page(Sources(suites={"suite": result}), path) if is_page else encode_json(result))
-        except OutputError as error:
-            not_written.append(error)
-    return not_written
 
 
 def _run(request: Request, console: Console) -> SuiteResult:
