@@ -9,36 +9,59 @@ from evaltools.api.benchmarks import Benchmark
 from evaltools.api.files import load, path_of
 from evaltools.api.gate_report import GateReport
 from evaltools.api.result import Result
+from evaltools.api.suites import Suite
 from evaltools.errors import UsageError
-from evaltools.gates.check import hold_gates
+from evaltools.gates.compare import Old
+from evaltools.gates.compare_suites import OldFile, compare_results
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.gate_file import Gate
+from evaltools.gates.other_results import hold_all
+from evaltools.gates.suite_result import SuiteResult
+from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.metrics import METRICS
+from evaltools.runs.gate_runs import parts_of
 from evaltools.task_kind import OWN, kind_of, other_metrics
 
 
-def gate(result: Result | str | Path, limits: Sequence[str], configuration: str = "*") -> GateReport:
+def gate(
+    result: Result | Benchmark | Suite | str | Path,
+    limits: Sequence[str] = (),
+    configuration: str = "*",
+    *,
+    against: Result | Benchmark | Suite | str | Path | None = None,
+    allow_other_examples: bool = False,
+) -> GateReport:
     """Hold limits such as ``"top1 drop <= 0.5 points at 95 %"`` against a result, or the file that it was saved to.
 
-    ``configuration`` names the ones that they are about; ``*`` stands for anything. Raises
-    :class:`~evaltools.errors.UsageError` for what is no limit, and for figures that such a result never has.
+    ``configuration`` names the ones that they are about; ``*`` stands for anything. ``against`` is an earlier result:
+    nothing may have become worse, and limits may be ``vs old``; of other examples it may be where that is allowed.
+    Raises :class:`~evaltools.errors.UsageError` for what is no limit, and for figures that such a result never has.
     """
-    found = result if isinstance(result, Result | Benchmark) else load(path_of(result, "the result"))
-    if not isinstance(found, Result):
-        raise UsageError(
-            "limits are held against evaluations; this is a benchmark or a suite: compare its figures themselves"
-        )
-    is_own = found.result.task == OWN
+    found, old = _result_of(result), None if against is None else _result_of(against)
     texts: object = [limits] if isinstance(limits, str) else limits
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
         raise UsageError(f"limits: expected texts such as ['top1 >= 0.70'], got {limits!r}")
-    if not texts:
-        raise UsageError("limits is empty, so nothing would be held; give such as ['top1 >= 0.70']")
+    if not texts and old is None:
+        raise UsageError("limits is empty, so nothing would be held; give such as ['top1 >= 0.70'], or against=")
+    is_own = isinstance(found, EvaluationResult) and found.task == OWN
     criteria = tuple(parse_criterion(text, of_own_task=is_own) for text in texts)
-    _require_figures(criteria, found.result)
-    reports = hold_gates([Gate("", "", "", configuration, criteria)], {"result": found.result})
+    if isinstance(found, EvaluationResult):
+        _require_figures(criteria, found)
+    earlier = {}
+    if isinstance(old, EvaluationResult):
+        earlier["result"] = Old("the earlier result", old, allow_other_examples)
+    reports = (
+        hold_all([Gate("", "", "", configuration, criteria)], parts_of("result", found), earlier) if criteria else []
+    )
+    if old is not None:
+        reports += compare_results("result", found, OldFile("the earlier result", old, allow_other_examples))
     return GateReport(tuple(decision for report in reports for decision in report.decisions))
+
+
+def _result_of(given: Result | Benchmark | Suite | str | Path) -> EvaluationResult | BenchmarkResult | SuiteResult:
+    found = given if isinstance(given, Result | Benchmark | Suite) else load(path_of(given, "the result"))
+    return found.result
 
 
 def _require_figures(criteria: Sequence[Criterion], result: EvaluationResult) -> None:

@@ -127,17 +127,6 @@ def _missing(name: str, reason: Reason, own: Evidence | None = None) -> Decision
     return Decision(name, limit, "not measured", reason=reason, cannot_exist=cannot_exist, examples=examples)
 
 
-def report_unjudged(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateDecisions]:
-    """Decisions for the results that no gate is about: each is ``not measured``."""
-    reports = []
-    for run, result in results.items():
-        if not any(_is_about(gate, run, result) for gate in gates):
-            reason = Reason("no_gate", names={"result": _described(run, result)})
-            nothing = Decision("*", "no limit", "not measured", reason=reason)
-            reports.append(_report(run, result, (nothing,)))
-    return reports
-
-
 def _is_about(gate: Gate, run: str, result: EvaluationResult) -> bool:
     return gate.is_about(run, result.task, kind_of(result.task).evidence.subject(result), _model_name(result))
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import Final, Literal
 
 from msgspec.structs import replace
 
 from evaltools.gates.accuracy_verdict import unchanged_reasons
-from evaltools.result.verdict import Reason, Verdict
+from evaltools.result.verdict import Verdict
 from evaltools.stats.means import MeanChange
 from evaltools.stats.power import examples_to_judge_figure
 
 Better = Literal["higher", "lower"]
-WELCH: Final = "welch"
-"""The reason where two means are of other examples, so that Welch's t test compares them."""
 _LEVEL: Final = 0.05
 
 
@@ -39,29 +36,3 @@ def mean_verdict(metric: str, change: MeanChange, better: Better, margin: float,
         needed = examples_to_judge_figure(change.change, interval, margin, change.count, _LEVEL)
         return replace(verdict, examples_needed=needed)
     return replace(verdict, kind="better" if (interval.low > 0) == (better == "higher") else "worse")
-
-
-def unpaired_mean_verdict(
-    metric: str, before: tuple[float, float, int], now: tuple[float, float, int], better: Better
-) -> Verdict | None:
-    """A verdict on means of other examples: ``(mean, deviation, count)`` of both, by Welch's t test (B. L. Welch 1947).
-
-    Where all scores of each side are equal, by the permutation test: of all ways to divide the scores into such two
-    sides, two tell them apart as well. None for fewer than 2 examples.
-
-    >>> unpaired_mean_verdict("iou", (0.8, 0.1, 50), (0.7, 0.1, 50), "higher").kind
-    'worse'
-    """
-    if min(before[2], now[2]) < 2:
-        return None
-    if before[1] or now[1]:
-        from scipy import stats
-
-        p_value = float(stats.ttest_ind_from_stats(*now, *before, equal_var=False).pvalue)
-    else:
-        p_value = min(1.0, 2 / math.comb(before[2] + now[2], now[2])) if before[0] != now[0] else 1.0
-    change = now[0] - before[0]
-    verdict = Verdict("not decided", metric, change=change, p_value=p_value, reasons=[Reason(WELCH)])
-    if p_value > _LEVEL:
-        return verdict
-    return replace(verdict, kind="better" if (change > 0) == (better == "higher") else "worse")

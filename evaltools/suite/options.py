@@ -60,6 +60,8 @@ _RESULT: Final = (
         short="output",
         in_python="call .save() of the result",
     ),
+    Parameter("csv", "CSV file with a row for each configuration of each model.", role="output_file", about="result"),
+    Parameter("junit", "JUnit XML file with a test case for each of them.", role="output_file", about="result"),
     replace(_SHARED["report"], help="One page to forward: FILE.html, or FILE.md for its first screen."),
 )
 GROUPS: Final = {"suite": _MODELS, "execution": _EXECUTION, "result": _RESULT}

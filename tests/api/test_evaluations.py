@@ -173,17 +173,25 @@ def test_limits_are_held(result: et.Result, tmp_path: Path) -> None:
         et.gate(result, ["topp1 >= 1.0"])
 
 
-def test_limits_that_nothing_could_be_held_against_are_refused(result: et.Result, tmp_path: Path) -> None:
+def test_limits_that_nothing_could_be_held_against_are_refused(result: et.Result) -> None:
     with pytest.raises(et.UsageError, match="'ap >= 0.5': a result of imagenet has no ap; it has top1, top2"):
         et.gate(result, ["ap >= 0.5"])
     with pytest.raises(et.UsageError, match="limits is empty, so nothing would be held; give such as"):
         et.gate(result, [])
+
+
+def test_benchmarks_are_held_against_limits_and_results_against_earlier_ones(
+    result: et.Result, tmp_path: Path
+) -> None:
     times = et.benchmark(sample.model_file("int8"), num_runs=2, min_secs=0.0, warmup_min_secs=0.0)
     times.save(tmp_path / "times.json")
-    wrong: Any = times
-    for given in (wrong, tmp_path / "times.json"):
-        with pytest.raises(et.UsageError, match="limits are held against evaluations; this is a benchmark"):
-            et.gate(given, ["latency_ms <= 5"])
+    for given in (times, tmp_path / "times.json"):
+        assert et.gate(given, ["latency_ms <= 5000"]).passed
+        assert et.gate(given, ["latency_ms <= 0.000001"]).verdict == "fail"
+    again = et.gate(result, configuration="<fast>", against=result)
+    assert {each.verdict for each in again if each.configuration == "<fast>"} == {"pass"}
+    with pytest.raises(et.EvaltoolsError, match="give the two that belong together"):
+        et.gate(result, against=times)
 
 
 def test_it_is_written_with_the_figures_that_matter_most(result: et.Result) -> None:

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from scipy import stats
 
-from evaltools.gates.check import GateDecisions, decide_together, hold_gates, report_unjudged
+from evaltools.gates.check import GateDecisions, decide_together, hold_gates
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision
 from evaltools.gates.evidence import Allowed, Evidence, evidence_of
@@ -113,14 +113,6 @@ def test_an_unknown_configuration_is_not_measured_and_says_which_there_are() -> 
     assert reason_in_words(found[0]).endswith("there are fast")
     alone = held(result(REFERENCE), gate("top1 >= 0.5", configuration="reference"))
     assert reason_in_words(alone[0]).endswith("there are none")
-
-
-def test_a_result_that_no_gate_is_about_shows_nothing() -> None:
-    gates, results = [gate("top1 >= 0.5", run="nightly")], {"nightly": MADE, "weekly": MADE}
-    assert [report.run for report in hold_gates(gates, results)] == ["nightly"]
-    (report,) = report_unjudged(gates, results)
-    assert (report.run, [entry.verdict for entry in report.decisions]) == ("weekly", ["not measured"])
-    assert "weekly (imagenet of m.tflite)" in reason_in_words(report.decisions[0])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 from scipy import stats
 
-from evaltools.gates.mean_verdict import mean_verdict, unpaired_mean_verdict
+from evaltools.gates.mean_verdict import mean_verdict
 from evaltools.report.words.verdicts import score_change_in_words
 from evaltools.stats.means import MeanChange
 
@@ -53,37 +53,3 @@ def test_where_no_example_differs_that_comes_first() -> None:
 def test_one_example_decides_nothing() -> None:
     verdict = mean_verdict("score", MeanChange(1, -0.5, 0.0, 1, 1.0), "higher", 0.005)
     assert (verdict.kind, verdict.low) == ("not decided", None)
-
-
-def test_means_of_other_examples_are_tested_by_welch() -> None:
-    before, now = (0.8, 0.1, 40), (0.76, 0.2, 60)
-    expected = stats.ttest_ind_from_stats(0.76, 0.2, 60, 0.8, 0.1, 40, equal_var=False).pvalue
-    verdict = unpaired_mean_verdict("score", before, now, "higher")
-    assert verdict is not None
-    assert verdict.p_value == pytest.approx(expected)
-    assert verdict.kind == "not decided"
-    worse = unpaired_mean_verdict("score", before, (0.6, 0.2, 60), "higher")
-    better = unpaired_mean_verdict("score", before, (0.6, 0.2, 60), "lower")
-    assert worse is not None
-    assert better is not None
-    assert (worse.kind, better.kind) == ("worse", "better")
-    assert unpaired_mean_verdict("score", (0.8, 0.0, 1), now, "higher") is None
-
-
-def test_two_constants_of_many_examples_differ() -> None:
-    """Of 120 scores there are 120! / 60!^2 ways to choose 60."""
-    worse = unpaired_mean_verdict("anomalies", (0.0, 0.0, 60), (1.0, 0.0, 60), "lower")
-    assert worse is not None
-    assert worse.kind == "worse"
-    assert worse.p_value == pytest.approx(2 / math.comb(120, 60))
-    assert score_change_in_words(worse) == "WORSE: +1"
-    few = unpaired_mean_verdict("anomalies", (0.0, 0.0, 2), (1.0, 0.0, 2), "lower")
-    assert few is not None
-    assert few.kind == "not decided"
-    assert few.p_value == pytest.approx(1 / 3)
-
-
-def test_the_same_constant_is_not_decided() -> None:
-    same = unpaired_mean_verdict("score", (1.0, 0.0, 60), (1.0, 0.0, 40), "higher")
-    assert same is not None
-    assert same.kind == "not decided"

@@ -20,6 +20,7 @@ from evaltools.engine.ledger import Tally
 from evaltools.gates.compare_suites import compare_suites, slower_runs
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.gates.suite_result import SuiteResult, read_suite
+from evaltools.report.files.suite import csv_of_suite, junit_of_suite
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import measured_page
 from evaltools.report.tables.suite import print_suite
@@ -34,7 +35,7 @@ _WORST_FIRST: Final = (exit_codes.USAGE, exit_codes.NOT_MEASURED, exit_codes.EXA
 def suite(request: Request) -> int:
     """Run, print, write; returns the exit code."""
     console = make_console()
-    files = planned_outputs(request.options, ("output_file_path", "report"), request.files_read)
+    files = planned_outputs(request.options, ("output_file_path", "csv", "junit", "report"), request.files_read)
     before = _before(request)
     with interrupts_restored():
         result = _run(request, console)
@@ -43,6 +44,8 @@ def suite(request: Request) -> int:
     is_printed = say(text_for_stdout(partial(print_suite, result)))
     contents = {
         "output_file_path": lambda: encode_json(result),
+        "csv": lambda: csv_of_suite(result),
+        "junit": lambda: junit_of_suite(result),
         "report": lambda: measured_page(Sources(suites={"suite": result}), files["report"]),
     }
     not_written = write_outputs(files, contents)

@@ -12,7 +12,6 @@ from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.outcome import GateOutcome
 from evaltools.result.verdict import TEXT, Reason
 from evaltools.stats.power import POWER
-from evaltools.task_kind import metric_named
 from evaltools.text import printable
 
 _ANY: Final = "*"
@@ -153,12 +152,6 @@ def in_unit(value: float | None, unit: str) -> str:
     """
     is_number = value is not None and math.isfinite(value)
     return f"{_number(value, unit)} {unit}" if unit and is_number else _number(value, unit)
-
-
-def unit_of(figure: str) -> str:
-    """The unit of a figure where a limit names none: that of its metric, ``%`` of a share."""
-    metric = metric_named(figure)
-    return "" if metric is None else "%" if metric.is_share else metric.unit
 
 
 def _number(value: float | None, unit: str) -> str:

@@ -174,7 +174,7 @@ def _without_times(value: Any) -> Any:
 
 def _is_condition(name: str) -> bool:
     return (
-        name in ("environment", "execution", "peak_memory_mb", "device_run", "crashes", "first_crash")
+        name in ("environment", "execution", "peak_memory_mb", "load_ms", "device_run", "crashes", "first_crash")
         or "latency" in name
         or name.endswith("_us")
     )

@@ -1,0 +1,69 @@
+"""A suite as files for others: a table in CSV, JUnit XML for CI."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any, Final
+
+import msgspec
+
+from evaltools.gates.check import GateDecisions
+from evaltools.gates.compare_suites import name_of
+from evaltools.gates.decide import Decision, GateVerdict
+from evaltools.gates.outcome import GateOutcome, outcome_of
+from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
+from evaltools.report.files.gates import junit_xml
+from evaltools.result.verdict import Reason, VerdictKind
+
+_NESTED: Final = ("flags", "delegates", "not_decided", "p50_interval", "speed_interval")
+"""Fields of a row that are no single value."""
+_BAD: Final[tuple[VerdictKind, ...]] = ("worse", "diverged")
+_OPEN: Final[tuple[VerdictKind, ...]] = ("not decided", "not judged")
+
+
+def csv_of_suite(result: SuiteResult) -> bytes:
+    """A row for each configuration of each entry; an entry without a result has one with its reason."""
+    names = ["model", "job", *(name for name in SuiteRow.__struct_fields__ if name not in _NESTED)]
+    rows: list[dict[str, Any]] = []
+    for entry in result.entries:
+        which = {"model": entry.model, "job": entry.job}
+        rows += [{**msgspec.to_builtins(row), **which} for row in entry.rows]
+        if not entry.rows:
+            rows.append({"configuration": "*", "status": "not measured", "reason": entry.reason, **which})
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def junit_of_suite(result: SuiteResult) -> bytes:
+    """A test case for each configuration; where the suite was compared with an earlier one, for what was compared."""
+    return junit_xml(result.changes or _as_outcome(result))
+
+
+def _as_outcome(result: SuiteResult) -> GateOutcome:
+    reports = [
+        GateDecisions(name_of(entry), entry.model, _decisions(entry), elapsed_s=entry.elapsed_s)
+        for entry in result.entries
+    ]
+    return outcome_of(result.environment.evaltools, "", reports, "suite")
+
+
+def _decisions(entry: SuiteEntry) -> tuple[Decision, ...]:
+    if not entry.rows:
+        return (Decision("*", "measured", "not measured", reason=Reason.of_text(entry.reason)),)
+    return tuple(_decision(row) for row in entry.rows if row.role == "test" or row.status == "not measured")
+
+
+def _decision(row: SuiteRow) -> Decision:
+    limit = "measured" if row.verdict is None else "as the reference"
+    obstacle = (
+        row.fallback or row.not_clean or (row.reason if row.status == "not measured" or row.failed_examples else "")
+    )
+    verdict: GateVerdict = "fail" if row.verdict in _BAD else "inconclusive" if row.verdict in _OPEN else "pass"
+    if obstacle or row.status == "not measured":
+        verdict = "not measured"
+    said = obstacle or (row.verdict if verdict != "pass" else "")
+    return Decision(row.configuration, limit, verdict, reason=Reason.of_text(said) if said else None)

@@ -1,0 +1,210 @@
+"""What docs/gates.md says is never green: one result for each situation, with its exit code and every output."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from evaltools.result.evaluation import EvaluationResult, ExecutionUsed, FailedExample
+from evaltools.result.json_file import encode_json
+from tests.command import Completed, evaltools_here
+from tests.gates.test_compare import GOOD, measured
+from tests.results import with_part
+
+MADE = measured(GOOD)
+OUTPUTS = ("--junit=j.xml", "--markdown=m.md", "--badge=b.json", "--json=o.json")
+
+
+def fast(**changes: Any) -> EvaluationResult:
+    """The result with other facts of its test configuration."""
+    reference, test = MADE.configurations
+    return replace(MADE, configurations=[reference, replace(test, **changes)])
+
+
+def reference(**changes: Any) -> EvaluationResult:
+    first, test = MADE.configurations
+    return replace(MADE, configurations=[replace(first, **changes), test])
+
+
+def data(**changes: Any) -> EvaluationResult:
+    return with_part(MADE, data=replace(MADE.part.data, **changes))
+
+
+JUNK = [FailedExample(f"{number}.jpg", None, "input", "is no picture") for number in range(37)]
+SHARD = ExecutionUsed(1, 4, "3/20", 0, None, {}, {}, None)
+ALONE: dict[str, tuple[EvaluationResult, str]] = {
+    "37 of 40 pictures are none": (replace(fast(failed_examples=37, finished_examples=3), failed=JUNK), "37 of 40"),
+    "all outputs are NaN": (fast(nan_outputs=200), "200 of its outputs are NaN"),
+    "a process crashed and was started again": (fast(crashes=2, not_clean="crashed 2 times in 200 runs"), "crashed 2"),
+    "a delegate fell back to the CPU": (fast(fallback="no GPU"), "no GPU"),
+    "a configuration was not measured": (fast(status="not measured", reason="no such library"), "no such library"),
+    "the run was interrupted": (replace(MADE, complete=False, stopped="interrupted"), "interrupted"),
+    "one shard of twenty": (replace(MADE, execution=SHARD), "shard 3/20"),
+    "the reference crashed": (reference(crashes=1, not_clean="crashed once"), "the reference: not clean"),
+    "the reference has NaN": (reference(nan_outputs=1), "the reference: 1 of its outputs"),
+}
+AGAINST: dict[str, tuple[EvaluationResult, str]] = {
+    "other pictures": (replace(MADE, pictures_digest="others"), "pictures: others then, pictures now"),
+    "three pictures": (measured([0, 0, 0]), "examples: 3 then, 200 now"),
+    "another normalization": (data(normalization="symmetric"), "normalization: symmetric then, native now"),
+    "other labels": (data(labels_sha256="ff"), "labels of the model: ff then, 00 now"),
+    "another ground truth": (data(ground_truth_sha256="ff"), "ground truth: ff then, 00 now"),
+    "a configuration that was not measured": (fast(status="not measured", reason="no GPU"), "no GPU"),
+    "a configuration of another name": (fast(name="gpu"), "no such configuration"),
+    "a shard": (replace(MADE, execution=SHARD), "shard 3/20"),
+    "an interrupted run": (replace(MADE, complete=False, stopped="interrupted"), "interrupted"),
+    "lost examples": (fast(failed_examples=1), "1 of 201 examples failed"),
+}
+
+
+def written(folder: Path, **results: EvaluationResult) -> None:
+    for name, made in results.items():
+        placed = replace(made, environment=replace(made.environment, folder=str(folder)))
+        (folder / f"{name}.json").write_bytes(encode_json(placed))
+
+
+def gate(folder: Path, *words: str) -> Completed:
+    return evaltools_here("gate", "new.json", *words, *OUTPUTS, cwd=folder)
+
+
+def everywhere(folder: Path, completed: Completed, said: str) -> None:
+    """A sentence stands on stdout and in each file that has room for one."""
+    flat = " ".join(completed.out.split())
+    assert said in flat
+    assert said in (folder / "m.md").read_text().replace("\\", "")
+    assert said in (folder / "j.xml").read_text()
+
+
+@pytest.mark.parametrize(("made", "said"), ALONE.values(), ids=ALONE)
+def test_a_result_that_is_not_whole_or_not_clean_is_not_measured(
+    made: EvaluationResult, said: str, tmp_path: Path
+) -> None:
+    written(tmp_path, new=made)
+    completed = gate(tmp_path, "--limit=top1 drop <= 50 points", "--limit=agreement >= 0.01")
+    assert completed.code == 3
+    everywhere(tmp_path, completed, said)
+    assert completed.out.splitlines()[-1] == "2 limits, 0 measured, 0 kept"
+    assert json.loads((tmp_path / "o.json").read_text())["verdict"] == "not measured"
+    assert json.loads((tmp_path / "b.json").read_text())["color"] != "brightgreen"
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("37 of 40 pictures are none", "allow_failed_examples = 37"),
+        ("all outputs are NaN", "allow_nan_outputs = 200"),
+        ("a process crashed and was started again", "allow_crashes = 2"),
+    ],
+)
+def test_what_a_gate_allows_by_name_is_judged(name: str, key: str, tmp_path: Path) -> None:
+    made, said = ALONE[name]
+    written(tmp_path, new=made)
+    (tmp_path / "gates.toml").write_text(f'[[gates]]\n{key}\nlimits = ["top1 >= 0.5"]\n')
+    assert gate(tmp_path).code == 0
+    fewer = key.rpartition(" ")[0] + " 1"
+    (tmp_path / "gates.toml").write_text(f'[[gates]]\n{fewer}\nlimits = ["top1 >= 0.5"]\n')
+    completed = gate(tmp_path)
+    assert completed.code == 3
+    assert said in completed.out
+    assert f"{key} in its gate allows it" in " ".join(completed.out.split())
+
+
+@pytest.mark.parametrize(("old", "said"), AGAINST.values(), ids=AGAINST)
+def test_an_earlier_result_that_cannot_be_compared_with_shows_nothing(
+    old: EvaluationResult, said: str, tmp_path: Path
+) -> None:
+    written(tmp_path, new=MADE, old=old)
+    completed = gate(tmp_path, "--against=old.json")
+    assert completed.code == 3
+    everywhere(tmp_path, completed, said)
+
+
+def test_the_same_result_again_is_green_and_says_of_how_many_examples(tmp_path: Path) -> None:
+    written(tmp_path, new=MADE, old=MADE)
+    completed = gate(tmp_path, "--against=old.json")
+    assert completed.code == 0
+    decisions = [
+        each for report in json.loads((tmp_path / "o.json").read_text())["reports"] for each in report["decisions"]
+    ]
+    assert {each["examples"] for each in decisions} == {200}
+    assert "| 200 | pass |" in (tmp_path / "m.md").read_text()
+    assert "of 200 examples" in (tmp_path / "j.xml").read_text()
+
+
+def test_not_decided_stays_so_in_every_output(tmp_path: Path) -> None:
+    written(tmp_path, new=measured([None] * 3 + GOOD[3:]), old=MADE)
+    assert gate(tmp_path, "--against=old.json").code == 6
+    assert "**inconclusive**" in (tmp_path / "m.md").read_text()
+    assert '<failure message="inconclusive' in (tmp_path / "j.xml").read_text()
+    assert json.loads((tmp_path / "b.json").read_text())["color"] == "yellow"
+
+
+def test_a_model_that_changed_is_refused_and_one_that_is_gone_is_said(tmp_path: Path) -> None:
+    written(tmp_path, new=MADE)
+    gone = gate(tmp_path, "--limit=top1 >= 0.5")
+    assert gone.code == 0
+    everywhere(tmp_path, gone, "the model m.tflite is not there any more")
+    (tmp_path / "m.tflite").write_bytes(b"another")
+    changed = gate(tmp_path, "--limit=top1 >= 0.5")
+    assert changed.code == 3
+    everywhere(tmp_path, changed, "m.tflite has another content by now")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--limit=top1 >= 2",),
+        ("--limit=top1 <= 0.99",),
+        ("--gates=none.toml",),
+        ("--against=none.json",),
+        ("--no_such_flag=1",),
+    ],
+)
+def test_after_a_mistake_no_file_tells_of_an_earlier_run(wrong: tuple[str, ...], tmp_path: Path) -> None:
+    written(tmp_path, new=MADE)
+    assert gate(tmp_path, "--limit=top1 >= 0.5").code == 0
+    assert json.loads((tmp_path / "b.json").read_text())["color"] == "brightgreen"
+    assert gate(tmp_path, *wrong).code == 2
+    assert json.loads((tmp_path / "b.json").read_text())["message"] == "1 not measured"
+    assert 'errors="1"' in (tmp_path / "j.xml").read_text()
+    assert "not measured" in (tmp_path / "m.md").read_text()
+
+
+def test_a_limit_that_rests_on_few_examples_says_so(tmp_path: Path) -> None:
+    written(tmp_path, new=MADE)
+    completed = gate(tmp_path, "--limit=top1 >= 0.88")
+    assert completed.code == 0
+    everywhere(tmp_path, completed, "rests on 200 examples")
+    assert "rests on" not in gate(tmp_path, "--limit=top1 >= 0.5").out
+
+
+def test_a_slowdown_of_sixteen_times_is_red(tmp_path: Path) -> None:
+    written(tmp_path, new=measured(GOOD, us=16_000.0), old=MADE)
+    completed = gate(tmp_path, "--against=old.json")
+    assert completed.code == 1
+    everywhere(tmp_path, completed, "latency ratio vs old 16 [")
+
+
+def test_several_runs_are_compared_with_a_folder_of_results(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    written(tmp_path, new=MADE, other=MADE)
+    written(tmp_path / "kept", new=MADE, other=measured([0] * 200))
+    (tmp_path / "gates.toml").write_text(
+        '[runs.new]\nresult = "new.json"\nagainst = "kept"\n[runs.other]\nresult = "other.json"\nagainst = "kept"\n'
+    )
+    completed = evaltools_here("gate", *OUTPUTS, cwd=tmp_path)
+    assert completed.code == 1
+    failed = [
+        (report["run"], each["verdict"])
+        for report in json.loads((tmp_path / "o.json").read_text())["reports"]
+        for each in report["decisions"]
+        if each["limit"].startswith("top1")
+    ]
+    assert failed == [("new", "pass"), ("other", "fail")]
+    one_file = evaltools_here("gate", "new.json", "other.json", "--against=new.json", cwd=tmp_path)
+    assert one_file.code == 2
+    assert "give a folder with" in one_file.err
