@@ -58,6 +58,10 @@ class Gates(pytest.File):
                     used[name] += 1
                     numbered = f"{name} ({used[name]})" if used[name] > 1 else name
                     yield Limit.from_parent(self, name=numbered, gate=gate, place=place, number=number)
+        for source in gate_file.runs:
+            if source.old is not None:
+                place = Place((source,), source.name, "*")
+                yield Limit.from_parent(self, name=f"{source.name}: no worse than {source.old.name}", place=place)
 
     def _places(self, gate: Gate, sources: Sequence[RunSource]) -> list[Place]:
         """What a gate is about, as far as that is known; else what it names itself."""
@@ -76,9 +80,9 @@ class Place(NamedTuple):
 
 
 class Limit(pytest.Item):
-    """One limit, by its ``number`` among those of its gate, in one place."""
+    """One limit, by its ``number`` among those of its gate, in one place; without a gate, that nothing became worse."""
 
-    def __init__(self, *, gate: Gate, place: Place, number: int, **others: Any) -> None:
+    def __init__(self, *, place: Place, gate: Gate | None = None, number: int = 0, **others: Any) -> None:
         super().__init__(**others)
         self._gate: Final = gate
         self._place: Final = place
@@ -93,10 +97,13 @@ class Limit(pytest.Item):
         try:
             parts = {name: part for source in self._place.sources for name, part in runs.parts(source, folder).items()}
             own = {name: part for name, part in parts.items() if name == self._place.run} or parts
-            held = runs.held(self._gate, own)
+            if self._gate is None:
+                reports = [each for source in self._place.sources for each in runs.no_worse(source, folder)]
+            else:
+                held = runs.held(self._gate, own, self._place.sources)
+                reports = [replace(report, decisions=self._own(self._gate, report)) for report in held]
         except EvaltoolsError as error:
             raise LimitNotKept(str(error)) from None
-        reports = [replace(report, decisions=self._own(report)) for report in held]
         self.user_properties += properties(reports, own)
         outcome = judge(reports, read_settings(self.config))
         if outcome.kind == "skip":
@@ -107,9 +114,9 @@ class Limit(pytest.Item):
             files = (f"  result  {runs.file(source, folder)}" for source in self._place.sources)
             raise LimitNotKept("\n".join([outcome.text, *files]))
 
-    def _own(self, report: GateDecisions) -> tuple[Decision, ...]:
+    def _own(self, gate: Gate, report: GateDecisions) -> tuple[Decision, ...]:
         """The decisions on this limit; those of all configurations where this one is none of the result."""
-        of_limit = report.decisions[self._number :: len(self._gate.criteria)]
+        of_limit = report.decisions[self._number :: len(gate.criteria)]
         return tuple(each for each in of_limit if each.configuration == self._place.configuration) or of_limit
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:

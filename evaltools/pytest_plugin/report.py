@@ -10,8 +10,9 @@ from typing import Final
 import pytest
 
 from evaltools.errors import EvaltoolsError
+from evaltools.gates.check import GateDecisions
 from evaltools.gates.gate_file import read_gate_file
-from evaltools.gates.other_results import AnyResult, hold_all
+from evaltools.gates.other_results import AnyResult
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.pytest_plugin.session_runs import session_runs
 from evaltools.report.files.output_file import require_output_file, write_file
@@ -56,11 +57,15 @@ class SessionReport:
         for file in self._gate_files:
             gate_file = read_gate_file(file)
             parts: dict[str, AnyResult] = {}
+            compared: list[GateDecisions] = []
             for source in gate_file.runs:
-                parts |= runs.parts_so_far(source, file.parent)
+                own = runs.parts_so_far(source, file.parent)
+                parts |= own
+                compared += runs.no_worse(source, file.parent) if own else []
             results |= {_free(name, file, results): part for name, part in parts.items()}
             if parts:
-                outcome = outcome_of(version("evaltools"), str(file), hold_all(gate_file.gates, parts))
+                held = [each for gate in gate_file.gates for each in runs.held(gate, parts, gate_file.runs)]
+                outcome = outcome_of(version("evaltools"), str(file), held + compared)
                 outcomes[_free(file.stem, file, outcomes)] = outcome
         for path in runs.other_files():
             results[_free(path.stem, path, results)] = read_any_result(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Final
@@ -16,10 +16,13 @@ from evaltools.commands.gates import read_run
 from evaltools.engine.run_folder import digest
 from evaltools.errors import EvaltoolsError, UsageError
 from evaltools.gates.check import GateDecisions
+from evaltools.gates.compare import Old
+from evaltools.gates.compare_suites import OldFile
 from evaltools.gates.gate_file import Gate, RunSource
 from evaltools.gates.other_results import AnyResult, hold_all, places_in
 from evaltools.request.plain import to_plain
-from evaltools.runs.gate_runs import Result, Run, parts_of, read_any_result, result_of
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.runs.gate_runs import Result, Run, no_worse, parts_of, read_any_result, result_of
 
 _FOLDER: Final = "evaltools"
 _ENDED: Final = ".ended"
@@ -56,12 +59,30 @@ class SessionRuns:
         except EvaltoolsError as error:
             return dict(Run(source, folder, None).failed(error))
 
-    def held(self, gate: Gate, parts: Mapping[str, AnyResult]) -> list[GateDecisions]:
+    def held(self, gate: Gate, parts: Mapping[str, AnyResult], sources: Sequence[RunSource]) -> list[GateDecisions]:
         """The decisions of a gate on these, made once: its limits share the allowance for chance."""
         key = (id(gate), *parts)
         if key not in self._decisions:
-            self._decisions[key] = hold_all([gate], parts)
+            read = {source.name: (source.old, read_any_result(source.old)) for source in sources if source.old}
+            old = {
+                name: Old(str(file), each) for name, (file, each) in read.items() if isinstance(each, EvaluationResult)
+            }
+            self._decisions[key] = hold_all([gate], parts, old)
         return self._decisions[key]
+
+    def no_worse(self, source: RunSource, folder: Path) -> list[GateDecisions]:
+        """Whether anything became worse in a run since its earlier result, if it has one."""
+        key = (source, folder)
+        if source.old is not None and key not in self._decisions:
+            before = OldFile(str(source.old), read_any_result(source.old))
+            run = Run(source, folder, None)
+            try:
+                run = read_run(source, folder)
+                again = self._output(run).with_suffix(".again")
+                self._decisions[key] = no_worse(run, self.result(source, folder), before, again)
+            except EvaltoolsError as error:
+                self._decisions[key] = no_worse(run, error, before, self._shared)
+        return self._decisions.get(key, [])
 
     def places(self, gate: Gate, source: RunSource, folder: Path) -> list[tuple[str, str]]:
         """The runs and configurations that a gate is about in a run, as far as its file or its request knows them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +13,9 @@ from msgspec import Struct
 
 from evaltools import exit_codes
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
+from evaltools.gates.check import GateDecisions
+from evaltools.gates.compare_suites import OldFile, compare_results, slower_runs
+from evaltools.gates.decide import Decision
 from evaltools.gates.evidence import Evidence
 from evaltools.gates.gate_file import BENCHMARK, Gate, RunSource
 from evaltools.gates.other_results import AnyResult, OtherResult, part_names, part_of_suite, parts_of_benchmark
@@ -28,6 +31,7 @@ from evaltools.runs.stored import HANDED_OVER, command_of, to_bytes
 from evaltools.task_kind import OWN, name_in_limits, tree_kinds
 
 OUTPUT_FLAG: Final = "output_file_path"
+NO_WORSE: Final = "no worse than before"
 _MOST_LINES: Final = 20
 _ERROR: Final = "evaltools: "
 _MODEL: Final = ("model_file", "graph")
@@ -81,9 +85,13 @@ class Run(Struct, frozen=True):
             for configuration in gate.chosen(self.configurations)
         ]
 
+    def why(self, error: EvaltoolsError) -> str:
+        """What the first line of its error says."""
+        return str(error).partition("\n")[0].removeprefix(f"run {self.source.name}: ")
+
     def failed(self, error: EvaltoolsError) -> dict[str, OtherResult]:
-        """What gates are held against where it gave no result: the first line of the error says why."""
-        failure = str(error).partition("\n")[0].removeprefix(f"run {self.source.name}: ")
+        """What gates are held against where it gave no result."""
+        failure = self.why(error)
         found = tuple(Evidence(name, Reason.of_text(failure)) for name in self.configurations)
         if not self.models:
             return {self.source.name: OtherResult("", "", "", found, failure)}
@@ -131,6 +139,31 @@ def result_of(run: Run, output: Path) -> Result:
     if completed.returncode in exit_codes.MEASURED and output.exists():
         return read_any_result(output)
     raise UsageError(_no_result(source, completed.returncode, completed.stderr))
+
+
+def no_worse(
+    run: Run, result: Result | EvaltoolsError, old: OldFile, again: Path, on_again: Callable[[], object] = lambda: None
+) -> list[GateDecisions]:
+    """Whether anything became worse in a run; ``not measured`` where it gave no ``result``, or one of another kind.
+
+    A command that is slower is run again, unless its result is there already, ``again``; it is worse where it is slower
+    twice.
+    """
+    name = run.source.name
+    try:
+        if isinstance(result, EvaltoolsError):
+            raise result
+        found = compare_results(name, result, old)
+    except EvaltoolsError as error:
+        reason = Reason.of_text(run.why(error))
+        return [GateDecisions(name, "", (Decision("*", NO_WORSE, "not measured", reason=reason),))]
+    if not slower_runs(found) or run.source.result is not None:
+        return found
+    on_again()
+    try:
+        return compare_results(name, read_any_result(again) if again.exists() else result_of(run, again), old)
+    except EvaltoolsError:
+        return found
 
 
 class _Head(Struct):

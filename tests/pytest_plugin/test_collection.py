@@ -49,7 +49,7 @@ def test_a_file_given_twice_counts_once(project: pytest.Pytester) -> None:
 
 def test_gates_may_stand_in_pyproject(project: pytest.Pytester, sample_result: Path) -> None:
     tables = (
-        f"[tool.evaltools.runs.sample]\nresult = '{sample_result}'\n[[tool.evaltools.gates]]\nlimits = ['top1 >= 0']\n"
+        f"[tool.evaltools.runs.sample]\nresult = '{sample_result}'\n[[tool.evaltools.gates]]\nlimits = ['top1 >= 0.5']\n"
     )
     (project.path / "pyproject.toml").write_text(f"{tables}configuration = 'xnnpack'\n")
     plain_pytest(project, "--evaltools-gates=pyproject.toml", "below").assert_outcomes(passed=2)
@@ -135,7 +135,7 @@ def test_requests_say_which_tests_there_are_and_nothing_is_run(pytester: pytest.
     )
     gates = [
         gate("release", "*", "top1 >= 0.5"),
-        gate("fast", "*", "init_ms <= 9"),
+        gate("fast", "*", "load_ms <= 9"),
         gate("joined", "x*", "top1 >= 0.5"),
     ]
     write_gates(pytester, run, *gates)
@@ -145,8 +145,8 @@ def test_requests_say_which_tests_there_are_and_nothing_is_run(pytester: pytest.
         "gates.toml::release/v1q/gpu: top1 >= 0.5",
         "gates.toml::release/v2/cpu: top1 >= 0.5",
         "gates.toml::release/v2/gpu: top1 >= 0.5",
-        "gates.toml::fast/v1q/test: init_ms <= 9",
-        "gates.toml::fast/v2/test: init_ms <= 9",
+        "gates.toml::fast/v1q/test: load_ms <= 9",
+        "gates.toml::fast/v2/test: load_ms <= 9",
         "gates.toml::joined/x*: top1 >= 0.5",
     ]
     assert (

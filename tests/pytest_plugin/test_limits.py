@@ -83,6 +83,25 @@ def test_a_configuration_that_is_not_in_the_result_fails(pytester: pytest.Pytest
     assert "no configuration is named 'xnnpakc' in sample; there are xnnpack, nnapi, broken" in result.stdout.str()
 
 
+def test_a_run_that_is_compared_with_an_earlier_result_is_a_test_of_its_own(
+    pytester: pytest.Pytester, sample_result: Path
+) -> None:
+    same = result_run("same", sample_result) + f'against = "{sample_result}"\n'
+    write_gates(pytester, same)
+    result = run_pytest(pytester, "-v", "--evaltools-report=page.md")
+    assert f"gates.toml::same: no worse than {sample_result.name} " in result.stdout.str()
+    result.assert_outcomes(failed=1)
+    assert "same/broken: not measured" in result.stdout.str()
+    assert "same/xnnpack" not in result.stdout.str()
+
+
+def test_a_limit_since_an_earlier_result_is_held_against_it(pytester: pytest.Pytester, sample_result: Path) -> None:
+    old = result_run("now", sample_result) + f'against = "{sample_result}"\n'
+    write_gates(pytester, old, gate("now", "xnnpack", "top1 drop vs old <= 0.1 points"))
+    result = run_pytest(pytester, "-k", "vs and old")
+    result.assert_outcomes(passed=1, deselected=1)
+
+
 def test_a_gate_that_is_about_no_run_fails(pytester: pytest.Pytester, sample_result: Path) -> None:
     text = gate("sample", "*", "top1 >= 0.5") + 'model = "v2*"\n'
     write_gates(pytester, result_run("sample", sample_result), text)

@@ -23,11 +23,11 @@ from evaltools.commands.gates import problems, read_run
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.compare import Old
-from evaltools.gates.compare_suites import OldFile, compare_results, slower_runs
+from evaltools.gates.compare_suites import OldFile, compare_results
 from evaltools.gates.criteria import parse_criterion
-from evaltools.gates.decide import Decision, worst_verdict
+from evaltools.gates.decide import worst_verdict
 from evaltools.gates.gate_file import Gate, GateFile, RunSource, read_gate_file
-from evaltools.gates.other_results import AnyResult, OtherResult, hold_all, unjudged
+from evaltools.gates.other_results import AnyResult, hold_all, unjudged
 from evaltools.gates.outcome import outcome_of
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.content.sources import Sources
@@ -36,8 +36,7 @@ from evaltools.request import require_apart
 from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
-from evaltools.result.verdict import Reason
-from evaltools.runs.gate_runs import Result, Run, by_kind, parts_of, read_any_result, result_of
+from evaltools.runs.gate_runs import Result, Run, by_kind, no_worse, parts_of, read_any_result, result_of
 from evaltools.tasks.shared.request import read_margin
 
 _KEEP: Final = "keep_results"
@@ -47,12 +46,13 @@ _DEFAULTS: Final = ("gates.toml", "pyproject.toml")
 class _Carried(Struct):
     """What came of the runs, by their names; ``parts`` are what gates are held against, by those of runs and parts.
 
-    ``seconds`` is how long each command took.
+    ``seconds`` is how long each command took, ``failures`` why some gave no result.
     """
 
     results: dict[str, Result] = field(default_factory=dict)
     parts: dict[str, AnyResult] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    failures: dict[str, EvaltoolsError] = field(default_factory=dict)
     not_kept: list[OutputError] = field(default_factory=list)
 
 
@@ -155,23 +155,15 @@ def _require_one_each(sources: Sequence[RunSource]) -> None:
 
 
 def _since(runs: Sequence[Run], carried: _Carried, old: Mapping[str, OldFile], console: Console) -> list[GateDecisions]:
-    """Whether anything became worse; a run that is slower is measured again, and is worse where it is slower twice."""
+    """Whether anything became worse in the runs that have an earlier result."""
     reports: list[GateDecisions] = []
-    for run in runs:
-        name = run.source.name
-        if name not in old:
-            continue
-        if name not in carried.results:
-            why = next((part.failure for part in carried.parts.values() if isinstance(part, OtherResult)), "no result")
-            nothing = Decision("*", "no worse than before", "not measured", reason=Reason.of_text(why))
-            reports.append(GateDecisions(name, "", (nothing,)))
-            continue
-        found = compare_results(name, carried.results[name], old[name])
-        if slower_runs(found) and run.source.result is None:
-            console.print(f"run {name}: slower than in {old[name].name}, so measured again")
-            with tempfile.TemporaryDirectory(prefix="evaltools-gate-") as scratch:
-                found = compare_results(name, result_of(run, Path(scratch, "again.json")), old[name])
-        reports += found
+    with tempfile.TemporaryDirectory(prefix="evaltools-gate-") as scratch:
+        for number, run in enumerate(runs):
+            name = run.source.name
+            if name in old:
+                say_so = partial(console.print, f"run {name}: slower than in {old[name].name}, so measured again")
+                result = carried.results[name] if name in carried.results else carried.failures[name]
+                reports += no_worse(run, result, old[name], Path(scratch, f"{number}.json"), say_so)
     return reports
 
 
@@ -261,10 +253,10 @@ def _carry_out(runs: Sequence[Run], read: Mapping[str, Result], kept: Mapping[st
                 carried.parts |= parts_of(name, read[name])
             else:
                 console.print(f"run {len(carried.seconds) + 1} of {len(runs) - len(read)}: {name} ...", end="")
-                failure = _run(run, Path(scratch, f"{len(carried.seconds)}.json"), carried)
+                _run(run, Path(scratch, f"{len(carried.seconds)}.json"), carried)
                 console.print(f", {carried.seconds[name]:.0f} s")
-                if failure:
-                    complain(f"evaltools: {failure}")
+                if name in carried.failures:
+                    complain(f"evaltools: {carried.failures[name]}")
             if name in kept and name in carried.results:
                 try:
                     write_file(kept[name], encode_json(carried.results[name]))
@@ -273,18 +265,17 @@ def _carry_out(runs: Sequence[Run], read: Mapping[str, Result], kept: Mapping[st
     return carried
 
 
-def _run(run: Run, output: Path, carried: _Carried) -> str:
-    """Carry one command out; returns what went wrong, empty where there is a result."""
-    name, failure, start = run.source.name, "", time.perf_counter()
+def _run(run: Run, output: Path, carried: _Carried) -> None:
+    """Carry one command out."""
+    name, start = run.source.name, time.perf_counter()
     try:
         result = result_of(run, output)
         carried.parts |= parts_of(name, result)
         carried.results[name] = result
     except EvaltoolsError as error:
-        failure = str(error)
+        carried.failures[name] = error
         carried.parts |= run.failed(error)
     carried.seconds[name] = round(time.perf_counter() - start, 3)
-    return failure
 
 
 def _summary(held: Sequence[GateDecisions]) -> str:

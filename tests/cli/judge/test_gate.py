@@ -177,6 +177,26 @@ def test_a_command_that_gives_no_result_stops_no_other_run(folder: Path) -> None
     assert [entry.name for entry in (folder / "kept").iterdir()] == ["night.json"]
 
 
+def test_what_cannot_be_compared_with_its_earlier_result_is_not_measured(folder: Path) -> None:
+    shutil.copy(sample.labels_file(), folder / "labels.txt")
+    shutil.copy(sample.model_file("int8"), folder)
+    (folder / "old").mkdir()
+    for name in ("broken", "other", "night"):
+        shutil.copy(folder / "nightly.json", folder / "old" / f"{name}.json")
+    old = 'against = "old"\n'
+    (folder / "gates.toml").write_text(
+        f'[runs.broken]\ncommand = "diff --model_file=labels.txt"\n{old}'
+        f'[runs.other]\ncommand = "diff --model_file=int8.tflite --num_runs=1"\n{old}'
+        f'[runs.night]\nresult = "nightly.json"\n{old}'
+    )
+    completed = gate(folder, "--json=o.json")
+    assert completed.code == 3, completed.err
+    reports = {each["run"]: each["decisions"][0] for each in json.loads((folder / "o.json").read_text())["reports"]}
+    assert [each["verdict"] for each in reports.values()] == ["not measured", "not measured", "pass"]
+    assert "labels.txt" in reports["broken"]["reason"]["names"]["text"]
+    assert "other.json is about imagenet" in reports["other"]["reason"]["names"]["text"]
+
+
 def test_everything_that_is_wrong_is_told_at_once_and_nothing_is_run(folder: Path) -> None:
     words = imagenet("--config=v1q: use_xnnpack=true", pictures=2)
     words[1:3] = ["--model_file=none.tflite", "--ground_truth_images_path=nowhere"]
