@@ -49,7 +49,8 @@ def test_a_file_given_twice_counts_once(project: pytest.Pytester) -> None:
 
 def test_gates_may_stand_in_pyproject(project: pytest.Pytester, sample_result: Path) -> None:
     tables = (
-        f"[tool.evaltools.runs.sample]\nresult = '{sample_result}'\n[[tool.evaltools.gates]]\nlimits = ['top1 >= 0.5']\n"
+        f"[tool.evaltools.runs.sample]\nresult = '{sample_result}'\n"
+        "[[tool.evaltools.gates]]\nlimits = ['top1 >= 0.5']\n"
     )
     (project.path / "pyproject.toml").write_text(f"{tables}configuration = 'xnnpack'\n")
     plain_pytest(project, "--evaltools-gates=pyproject.toml", "below").assert_outcomes(passed=2)
