@@ -180,9 +180,7 @@ def test_limits_that_nothing_could_be_held_against_are_refused(result: et.Result
         et.gate(result, [])
 
 
-def test_benchmarks_are_held_against_limits_and_results_against_earlier_ones(
-    result: et.Result, tmp_path: Path
-) -> None:
+def test_benchmarks_are_held_against_limits_and_results_against_earlier_ones(result: et.Result, tmp_path: Path) -> None:
     times = et.benchmark(sample.model_file("int8"), num_runs=2, min_secs=0.0, warmup_min_secs=0.0)
     times.save(tmp_path / "times.json")
     for given in (times, tmp_path / "times.json"):
