@@ -104,7 +104,8 @@ def hold_against_old(run: str, result: EvaluationResult, old: Old, tests: int = 
         decisions += other_decisions(old, result, entry, since)
         slower = latency_decision(entry.name, since.ratio, max(tests, len(entries)))
         decisions += [replace(slower, examples=since.examples)] if slower is not None else []
-    of_accuracy = decide_together([(criterion, replace(own, old=since)) for criterion, own, since in held])
+    others = max(0, tests - len(held))
+    of_accuracy = decide_together([(criterion, replace(own, old=since)) for criterion, own, since in held], others)
     kept = [
         kept_since(criterion, decision, since, old, result)
         for (criterion, _, since), decision in zip(held, of_accuracy, strict=True)
@@ -212,13 +213,15 @@ def seconds_of(result: EvaluationResult) -> dict[str, float]:
     }
 
 
-def decide_together(held: Sequence[tuple[Criterion, Evidence]]) -> list[Decision]:
+def decide_together(held: Sequence[tuple[Criterion, Evidence]], others: int = 0) -> list[Decision]:
     """Decide limits of which none should be broken by chance: those with a confidence are corrected after Holm 1979.
 
+    ``others`` counts limits that are decided elsewhere, among which these shall be broken by chance no more often.
     That all of them are kept needs no correction: a limit that does not hold passes by chance no more often for being
     one of several.
     """
-    of_confidence = sum(criterion.confidence is not None and not evidence.not_measured for criterion, evidence in held)
+    own = sum(criterion.confidence is not None and not evidence.not_measured for criterion, evidence in held)
+    of_confidence = own + others if own else 0
     tests = max(1, of_confidence)
     decisions = [decide(criterion, evidence, tests) for criterion, evidence in held]
     while 0 < (remaining := of_confidence - _broken(held, decisions)) < tests:
