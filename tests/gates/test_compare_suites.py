@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec.structs import replace
 
 from evaltools.gates.compare_suites import OldFile, compare_results, compare_suites, slower_runs
@@ -17,7 +19,7 @@ MADE = measured(GOOD)
 
 
 def entry(model: str, made: EvaluationResult | None = MADE, *rows: SuiteRow, reason: str = "") -> SuiteEntry:
-    state = "failed" if reason else "done"
+    state: Literal["done", "failed"] = "failed" if reason else "done"
     found = list(rows) or ([] if made is None else rows_of_evaluation(made))
     return SuiteEntry(model, f"{model}.tflite", "00", "job", [], state, reason, rows=found, evaluation=made)
 
