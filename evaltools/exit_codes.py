@@ -52,7 +52,7 @@ SUITE_EXIT_CODE_HELP: Final = """\
   4    some examples failed, or gave NaN or infinite numbers
   1    a limit in the command of a job is broken
   0    everything was measured
-With --against the last four are about changes alone:
+With --against the exit codes below 130 mean instead:
   3    something of the earlier suite is not measured any more, or nothing was measured twice
   1    something became worse
   6    too few examples to tell

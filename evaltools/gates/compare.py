@@ -105,7 +105,8 @@ def _of_models(old: EvaluationResult, new: EvaluationResult) -> list[str]:
     counts = [(name, before.operators.get(name, 0), now.operators.get(name, 0)) for name in names]
     found += [f"{name}: {then} then, {later} now" for name, then, later in counts if then != later]
     found += _of_tensors("input", before.inputs, now.inputs) + _of_tensors("output", before.outputs, now.outputs)
-    return [f"another model: {new_file} has another content than {old_file} had: {', '.join(found)}"]
+    which = f"the content of {new_file} has changed" if new_file == old_file else f"{new_file} instead of {old_file}"
+    return [f"another model: {which}: {', '.join(found)}"]
 
 
 def _of_tensors(which: str, before: Sequence[Tensor], now: Sequence[Tensor]) -> list[str]:
@@ -233,6 +234,7 @@ def limits_since(old: Old, entry: ConfigurationResult, own: Evidence) -> list[Cr
 
 def kept_since(criterion: Criterion, decision: Decision, since: Evidence, old: Old, new: EvaluationResult) -> Decision:
     """The decision on an accuracy, which is kept where the same examples, however few, have the same answers."""
+    decision = replace(decision, limit=f"{criterion.figure} unchanged, or {criterion.text}")
     change = since.changes.get(criterion.figure)
     is_same = change is not None and change.change == 0 and not other_inputs(old.result, new)
     flips = getattr(change, "counts", None)
@@ -287,9 +289,9 @@ def _of_nodes(earlier: ConfigurationResult, entry: ConfigurationResult) -> list[
     if earlier.delegation is None or entry.delegation is None or not entry.delegation.total_nodes:
         return []
     before, now = earlier.delegation.delegated_nodes, entry.delegation.delegated_nodes
-    found = Found("delegated nodes", float(now))
+    found = Found("nodes on delegates", float(now))
     verdict: GateVerdict = "pass" if now >= before else "fail"
-    return [Decision(entry.name, f"delegated nodes >= {before} (old)", verdict, found)]
+    return [Decision(entry.name, f"nodes on delegates >= {before} (old)", verdict, found)]
 
 
 def latency_decision(configuration: str, ratio: LatencyRatio | None, tests: int) -> Decision | None:
@@ -302,4 +304,4 @@ def latency_decision(configuration: str, ratio: LatencyRatio | None, tests: int)
     interval = at_confidence(ratio.ratio, ratio.interval, confidence_of_each(_CONFIDENCE, tests))
     found = Found("latency ratio vs old", ratio.ratio, interval.low, interval.high)
     verdict: GateVerdict = "fail" if interval.low > SLOWER else "pass"
-    return Decision(configuration, f"latency not shown to be {SLOWER:g} times as long as old", verdict, found)
+    return Decision(configuration, "no clear slowdown vs old", verdict, found)
