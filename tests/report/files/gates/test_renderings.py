@@ -91,7 +91,7 @@ def test_the_table_has_a_row_for_each_and_a_reason_for_what_did_not_pass() -> No
     lines = printed(MIXED)
     assert lines[0] == "1 failed, 2 not measured, 1 inconclusive, 1 passed"
     assert [line.split() for line in lines[1:4]] == [
-        ["run", "configuration", "limit", "found", "verdict"],
+        ["run", "configuration", "limit", "found", "examples", "verdict"],
         ["a", "fast", "top1", ">=", "0.9", "0.9", "pass"],
         ["a", "fast", "top1", ">=", "0.9", "0.9", "fail"],
     ]
@@ -150,13 +150,13 @@ def test_markdown_has_verdicts_in_words_and_reasons_below() -> None:
     assert markdown_summary(MIXED).decode().splitlines() == [
         "### evaltools gate: 1 failed, 2 not measured, 1 inconclusive, 1 passed",
         "",
-        "| run | configuration | limit | found | verdict |",
-        "| --- | --- | --- | --- | --- |",
-        "| a | fast | top1 &gt;= 0.9 | 0.9 | pass |",
-        "| a | fast | top1 &gt;= 0.9 | 0.9 | **fail** |",
-        "| b | fast | top1 &gt;= 0.9 | 0.9 | **inconclusive** |",
-        "| a | fast | top1 &gt;= 0.9 |  | **not measured** |",
-        "| b | fast | top1 &gt;= 0.9 |  | **not measured** |",
+        "| run | configuration | limit | found | examples | verdict |",
+        "| --- | --- | --- | --- | --- | --- |",
+        "| a | fast | top1 &gt;= 0.9 | 0.9 |  | pass |",
+        "| a | fast | top1 &gt;= 0.9 | 0.9 |  | **fail** |",
+        "| b | fast | top1 &gt;= 0.9 | 0.9 |  | **inconclusive** |",
+        "| a | fast | top1 &gt;= 0.9 |  |  | **not measured** |",
+        "| b | fast | top1 &gt;= 0.9 |  |  | **not measured** |",
         "",
         "* **fail**: a, fast, top1 &gt;= 0.9: found top1 0.9",
         "* **inconclusive**: b, fast, top1 &gt;= 0.9: found top1 0.9; about 500 would do",
@@ -221,7 +221,7 @@ def test_no_name_breaks_out_of_the_markdown_table() -> None:
     text = markdown_summary(HOSTILE).decode()
     lines = text.splitlines()
     rows = [line for line in lines if line.startswith("|")]
-    assert [row.count("|") for row in rows] == [6] * 5
+    assert [row.count("|") for row in rows] == [7] * 5
     assert [line[:5] for line in lines if line and not line.startswith("|")] == [
         "### e",
         "* **f",
@@ -264,10 +264,12 @@ def test_json_has_every_decision() -> None:
                 "reason": {"kind": "text", "numbers": {}, "names": {"text": "about 500 would do"}},
                 "examples_needed": 500,
                 "cannot_exist": False,
+                "examples": 0,
             }
         ],
         "elapsed_s": 0.0,
         "own_s": {},
+        "warnings": [],
     }
     assert json.loads(encode_json(HOSTILE))["reports"][0]["decisions"][0]["verdict"] == "fail"
 
