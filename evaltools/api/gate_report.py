@@ -31,6 +31,9 @@ class GateReport(Struct, frozen=True):
         if not self.passed:
             raise LimitNotKept("\n".join(decision_in_words(each) for each in self.decisions if each.verdict != "pass"))
 
+    def __bool__(self) -> bool:
+        return self.passed
+
     def __iter__(self) -> Iterator[Decision]:
         return iter(self.decisions)
 

@@ -185,6 +185,18 @@ def identity_of(journal: Journal) -> RunIdentity | None:
     return None if text is None else decode(text, RunIdentity, journal.folder)
 
 
+def digest_of_files(paths: Iterable[Path]) -> str:
+    """A checksum of names, sizes and order: another file in the place of one has nearly always another size."""
+    return digest(f"{path.name}\0{_size_of(path)}" for path in paths)
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # it was deleted meanwhile
+        return -1
+
+
 def digest(texts: Iterable[str]) -> str:
     """A short checksum of some texts."""
     checksum = hashlib.sha256()

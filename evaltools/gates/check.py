@@ -89,11 +89,12 @@ def hold_against_old(run: str, result: EvaluationResult, old: Old, tests: int = 
     all comparisons that are made together, where there are others.
     """
     entries = [entry for entry in result.configurations if entry.role == "test"] or result.configurations
-    changed_model = _changed_model(result)
+    changed_model = _changed_model(result) or (None if entries else Reason("no_configurations"))
     if changed_model is not None:
         return _report(run, result, (_missing("*", changed_model),))
     held: list[tuple[Criterion, Evidence, Evidence]] = []
     decisions: list[Decision] = []
+    untimed: list[str] = []
     for entry in entries:
         own = evidence_of(result, entry)
         since = own if own.not_measured else evidence_since(old, result, entry, own)
@@ -104,6 +105,7 @@ def hold_against_old(run: str, result: EvaluationResult, old: Old, tests: int = 
         decisions += other_decisions(old, result, entry, since)
         slower = latency_decision(entry.name, since.ratio, max(tests, len(entries)))
         decisions += [replace(slower, examples=since.examples)] if slower is not None else []
+        untimed += [f"times of {entry.name}, as not both have them"] if slower is None else []
     others = max(0, tests - len(held))
     of_accuracy = decide_together([(criterion, replace(own, old=since)) for criterion, own, since in held], others)
     kept = [
@@ -117,6 +119,7 @@ def hold_against_old(run: str, result: EvaluationResult, old: Old, tests: int = 
         if entry.role == entries[0].role and entry.name not in names
     ]
     changed = tuple(f"since {old.name}: {line}" for line in differences(old.result, result))
+    changed += tuple(f"not compared: {line}" for line in untimed)
     report = _report(run, result, (*kept, *decisions, *lost))
     return replace(report, warnings=(*changed, *report.warnings))
 

@@ -66,7 +66,9 @@ class Old(Struct, frozen=True):
 
 
 def differences(old: EvaluationResult, new: EvaluationResult) -> list[str]:
-    """What was set up in another way, the model first."""
+    """What was set up in another way, the model first; or that both are one result."""
+    if old == new:
+        return ["it is the same result, compared with itself"]
     pairs = [(earlier, entry) for entry in new.configurations if (earlier := _same_name(old, entry)) is not None]
     found = [*_of_models(old, new), *other_inputs(old, new)]
     for package in sorted({"evaltools", *old.environment.packages, *new.environment.packages}):
@@ -233,12 +235,13 @@ def limits_since(old: Old, entry: ConfigurationResult, own: Evidence) -> list[Cr
 
 
 def kept_since(criterion: Criterion, decision: Decision, since: Evidence, old: Old, new: EvaluationResult) -> Decision:
-    """The decision on an accuracy, which is kept where the same examples, however few, have the same answers."""
+    """The decision on an accuracy, which is kept where the same model has the same answers on the same examples."""
     decision = replace(decision, limit=f"{criterion.figure} unchanged, or {criterion.text}")
     change = since.changes.get(criterion.figure)
-    is_same = change is not None and change.change == 0 and not other_inputs(old.result, new)
+    is_same = old.result.model.sha256 == new.model.sha256 and not other_inputs(old.result, new)
     flips = getattr(change, "counts", None)
-    if decision.verdict == "inconclusive" and is_same and (flips is None or not flips.lost + flips.gained):
+    is_unchanged = change is not None and change.change == 0 and (flips is None or not flips.lost + flips.gained)
+    if decision.found is not None and decision.verdict != "fail" and is_same and is_unchanged:
         return replace(decision, verdict="pass", reason=None, examples_needed=None)
     return decision
 
@@ -286,12 +289,19 @@ def _of_outputs(old: EvaluationResult, earlier: ConfigurationResult, since: Evid
 
 
 def _of_nodes(earlier: ConfigurationResult, entry: ConfigurationResult) -> list[Decision]:
-    if earlier.delegation is None or entry.delegation is None or not entry.delegation.total_nodes:
+    before, now = (each.delegation.delegated_nodes if each.delegation else None for each in (earlier, entry))
+    return nodes_decision(entry.name, before, now)
+
+
+def nodes_decision(configuration: str, before: int | None, now: int | None) -> list[Decision]:
+    """Whether as many nodes run on delegates as before; nothing where that was not known before."""
+    if before is None:
         return []
-    before, now = earlier.delegation.delegated_nodes, entry.delegation.delegated_nodes
-    found = Found("nodes on delegates", float(now))
+    limit = f"nodes on delegates >= {before} (old)"
+    if now is None:
+        return [Decision(configuration, limit, "not measured", reason=Reason("no_nodes"))]
     verdict: GateVerdict = "pass" if now >= before else "fail"
-    return [Decision(entry.name, f"nodes on delegates >= {before} (old)", verdict, found)]
+    return [Decision(configuration, limit, verdict, Found("nodes on delegates", float(now)))]
 
 
 def latency_decision(configuration: str, ratio: LatencyRatio | None, tests: int) -> Decision | None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from evaltools.errors import DataError
 from evaltools.gates.check import GateDecisions, hold_against_old
-from evaltools.gates.compare import DEFAULT_MARGIN, Old, latency_decision
+from evaltools.gates.compare import DEFAULT_MARGIN, Old, latency_decision, nodes_decision
 from evaltools.gates.decide import Decision
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.gates.suite_result import SUITE_VERSION, SuiteEntry, SuiteResult, SuiteRow
@@ -116,7 +116,8 @@ def _is_measured(row: SuiteRow) -> bool:
 
 def _lost(entry: SuiteEntry, file: str, reason: str = "") -> GateDecisions:
     why = Reason.of_text(reason) if reason else Reason("not_in_new", names={"old": file})
-    measured = [row.configuration for row in entry.rows if _is_measured(row)]
+    rows = [row for row in entry.rows if row.role == "test"] or entry.rows
+    measured = [row.configuration for row in rows if _is_measured(row)]
     lost = [Decision(configuration, _LOST, "not measured", reason=why) for configuration in measured]
     return GateDecisions(name_of(entry), entry.model, tuple(lost))
 
@@ -125,7 +126,9 @@ def _compared(
     old: SuiteEntry, new: SuiteEntry, before: SuiteResult, now: SuiteResult, file: str, margin: float, tests: int
 ) -> GateDecisions:
     if not new.rows:
-        return _lost(old, file, new.reason)
+        report = _lost(old, file, new.reason)
+        never = () if report.decisions else (f"it was measured in neither: {new.reason}",)
+        return replace(report, warnings=never)
     if old.evaluation is None or new.evaluation is None:
         return _of_rows(old, new, before.environment, now.environment, tests)
     report = hold_against_old(name_of(new), new.evaluation, Old(file, old.evaluation, margin=margin), tests)
@@ -141,9 +144,11 @@ def _without_what_neither_measured(report: GateDecisions, old: SuiteEntry, new: 
 
 
 def _of_rows(old: SuiteEntry, new: SuiteEntry, before: Environment, now: Environment, tests: int) -> GateDecisions:
-    """Of benchmarks, which have times alone."""
+    """Of benchmarks, which have times and nodes alone."""
     earlier = {row.configuration: row for row in old.rows}
-    decisions = []
+    is_same_model = old.model_sha256 == new.model_sha256
+    decisions: list[Decision] = []
+    warnings = [] if is_same_model else [f"another model: the content of {Path(new.model_file).name} has changed"]
     for row in new.rows:
         then = earlier.get(row.configuration)
         if then is None or not _is_measured(then):
@@ -154,9 +159,15 @@ def _of_rows(old: SuiteEntry, new: SuiteEntry, before: Environment, now: Environ
             continue
         decision = latency_decision(row.configuration, _ratio(then, row, before, now), tests)
         decisions += [decision] if decision is not None else []
+        if is_same_model:
+            decisions += nodes_decision(row.configuration, then.delegated_nodes, row.delegated_nodes)
+        if then.flags != row.flags or then.runtime != row.runtime:
+            sides = [" ".join([each.runtime, *each.flags]) for each in (then, row)]
+            warnings.append(f"{row.configuration}: {sides[0]} then, {sides[1]} now")
     kept = {row.configuration for row in new.rows}
     gone = replace(old, rows=[row for row in old.rows if row.configuration not in kept])
-    return GateDecisions(name_of(new), new.model, (*decisions, *_lost(gone, "the earlier suite").decisions))
+    lost = _lost(gone, "the earlier result").decisions
+    return GateDecisions(name_of(new), new.model, (*decisions, *lost), warnings=tuple(warnings))
 
 
 def _ratio(then: SuiteRow, row: SuiteRow, before: Environment, now: Environment) -> LatencyRatio | None:

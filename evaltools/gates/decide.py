@@ -14,6 +14,7 @@ from evaltools.gates.criteria import Criterion
 from evaltools.gates.evidence import Evidence
 from evaltools.parameter import did_you_mean
 from evaltools.result.verdict import Reason
+from evaltools.stats.between_runs import IndependentMeans, IndependentShares
 from evaltools.stats.interval import Interval, confidence_of_each
 from evaltools.stats.latency import at_confidence
 from evaltools.stats.means import mean_bound
@@ -171,8 +172,10 @@ def _decide_change(criterion: Criterion, evidence: Evidence, limits_together: in
     found = Found(figure, 0.0 - change.change, unit=criterion.unit)
     if criterion.confidence is None:
         return _compared(criterion, evidence, found)
+    is_planned = not isinstance(change, IndependentShares | IndependentMeans)
     decisive = partial(change.examples_to_decide, criterion.value, criterion.confidence, limits_together)
-    return _bounded(criterion, evidence, found, partial(_drop_bounds, change), limits_together, decisive)
+    bounds = partial(_drop_bounds, change)
+    return _bounded(criterion, evidence, found, bounds, limits_together, decisive if is_planned else None)
 
 
 def _decide_ratio(criterion: Criterion, evidence: Evidence, limits_together: int) -> Decision:

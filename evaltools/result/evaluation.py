@@ -236,7 +236,7 @@ class EvaluationResult(Struct, frozen=True):
 
     ``complete`` is false where the run ended before the last example; ``stopped`` says why. ``examples_done`` counts
     the examples that were tried, failed ones included. ``part`` is what the ``task`` adds, of its ``part_type``
-    (:mod:`evaltools.task_kind`). ``pictures_digest`` changes with the names of the pictures and their order.
+    (:mod:`evaltools.task_kind`). ``pictures_digest`` changes with the names of the pictures, their sizes and order.
     ``device_run`` says how it was done on devices.
     """
 

@@ -36,8 +36,8 @@ _EXECUTION: Final = (
     ),
     Parameter(
         "workers",
-        "Runs at a time. With more than one, times are those of a busy machine, so that none are given but those of "
-        "benchmarks, which then run alone, after the others.",
+        "Runs at a time. With more than one, times are given for benchmark jobs only, which then run alone, after the "
+        "others.",
         default=1,
         about="execution",
     ),

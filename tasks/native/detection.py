@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from evaltools.datasets.image_folder import printable_name
 from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.run import PassOutcome
-from evaltools.engine.run_folder import digest
+from evaltools.engine.run_folder import digest_of_files
 from evaltools.engine.task import Example, Record
 from evaltools.metrics.boxes import Detection
 from evaltools.metrics.coco_stats import require_evaluator
@@ -129,7 +129,7 @@ def _detection(
         configurations=[replace(entry, verdicts=verdicts.get(entry.name, [])) for entry in configurations],
         part=replace(detection, data=replace(data, native=True)),
         warnings=[*warnings, _SIX_DIGITS] if kept else warnings,
-        pictures_digest=digest(path.name for path in pictures.paths),
+        pictures_digest=digest_of_files(pictures.paths),
     )
 
 

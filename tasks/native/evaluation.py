@@ -12,7 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools.engine.describe import describe_model
-from evaltools.engine.run_folder import digest
+from evaltools.engine.run_folder import digest_of_files
 from evaltools.errors import UsageError
 from evaltools.native.logs.run import ClassifierFigures, NativeRun
 from evaltools.result.environment import describe_environment
@@ -115,7 +115,7 @@ def _with_classification(
         part=ImagenetPart(data, answered, [], None),
         configurations=configurations,
         warnings=normalization_warnings(inputs),
-        pictures_digest=digest(path.name for path in images.paths),
+        pictures_digest=digest_of_files(images.paths),
     )
 
 

@@ -104,10 +104,10 @@ def subject(result: EvaluationResult) -> str:
 
 
 def inputs(result: EvaluationResult) -> dict[str, str]:
-    """The task and its file, the ids of the examples, and the task's options."""
+    """The task and its file, the ids of the examples, and the task's options, of paths their last part."""
     part: OwnPart = result.part
     own = {"task": part.name, "the task's file": part.sha256[:12], "ids of examples": part.examples_sha256[:12]}
-    return own | {f"--{name}": value for name, value in part.options.items()}
+    return own | {f"--{name}": value.rstrip("/").rpartition("/")[2] for name, value in part.options.items()}
 
 
 def nan_outputs(_result: EvaluationResult, _configuration: ConfigurationResult) -> int:

@@ -20,7 +20,7 @@ from evaltools.engine.journal import Journal
 from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.other_programs import OtherPrograms
 from evaltools.engine.run import PassOptions
-from evaltools.engine.run_folder import RunIdentity, digest, run_journal
+from evaltools.engine.run_folder import RunIdentity, digest_of_files, run_journal
 from evaltools.engine.task import Observation, Task
 from evaltools.model import ModelFile
 from evaltools.result.environment import describe_environment
@@ -320,7 +320,7 @@ def _assemble(
         ],
         execution=describe_execution(evaluation.request.execution, measured),
         latency_comparisons=latency_comparisons(findings.sums),
-        pictures_digest=digest(path.name for path in pictures) if pictures else "",
+        pictures_digest=digest_of_files(pictures) if pictures else "",
     )
     return with_task_figures(result)
 

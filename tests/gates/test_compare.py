@@ -81,10 +81,28 @@ def of_latency(report: GateDecisions) -> Decision:
 @pytest.mark.parametrize("recorded", [True, False])
 def test_the_same_again_passes_however_few_examples_there_are(recorded: bool) -> None:
     made = measured(GOOD, recorded=recorded)
-    report = compared(made, made)
+    report = compared(replace(made, warnings=["later"]), made)
     assert {each.verdict for each in report.decisions} == {"pass"}
     assert {each.examples for each in report.decisions} == {200}
     assert not [warning for warning in report.warnings if warning.startswith("since")]
+    assert "since old.json: it is the same result, compared with itself" in compared(made, made).warnings
+
+
+def test_another_model_with_the_same_answers_is_decided_by_their_number() -> None:
+    made = measured(GOOD)
+    other = replace(made, model=replace(made.model, sha256="ff"))
+    assert of_accuracy(compared(other, made)).verdict == "inconclusive"
+
+
+def test_a_result_without_configurations_or_times_is_said() -> None:
+    made = measured(GOOD)
+    (nothing,) = compared(replace(made, configurations=[]), made).decisions
+    assert nothing.verdict == "not measured"
+    untimed = [replace(each, inference_latency=None) for each in made.configurations]
+    report = compared(replace(made, configurations=untimed), made)
+    assert "not compared: times of fast, as not both have them" in report.warnings
+    unknown = [replace(each, delegation=None) for each in made.configurations]
+    assert worst_verdict(compared(replace(made, configurations=unknown), made).decisions) == "not measured"
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,25 @@ def test_benchmarks_are_slower_by_what_their_intervals_and_two_runs_do_not_expla
         assert slower_runs(outcome.reports) == (["a, job"] if verdict == "fail" else [])
 
 
+def test_benchmarks_of_another_model_or_with_fewer_nodes_say_so() -> None:
+    row = replace(timed(1000.0), delegated_nodes=19, total_nodes=19)
+    before = suite(entry("a", None, row))
+    fewer = compared(suite(entry("a", None, replace(row, delegated_nodes=1))), before)
+    assert fewer.verdict == "fail"
+    other = replace(entry("a", None, row), model_sha256="ff")
+    warnings = [text for report in compared(suite(other), before).reports for text in report.warnings]
+    assert warnings == ["another model: the content of a.tflite has changed"]
+    flags = compared(suite(entry("a", None, replace(row, flags=["--num_threads=2"]))), before)
+    assert "--num_threads=2 now" in flags.reports[0].warnings[0]
+
+
+def test_what_failed_in_both_is_a_warning() -> None:
+    broken = entry("b", None, reason="no such model")
+    outcome = compared(suite(entry("a"), broken), suite(entry("a"), broken))
+    assert outcome.verdict == "pass"
+    assert "it was measured in neither: no such model" in [w for report in outcome.reports for w in report.warnings]
+
+
 def test_the_more_is_compared_the_more_a_single_one_must_show() -> None:
     def verdict(others: int) -> str:
         before = suite(*(entry(str(place)) for place in range(others + 1)))

@@ -57,7 +57,7 @@ def write_failure(why: str, files: Mapping[str, Path]) -> None:
 
     A file that is none of evaltools' is left, since it may be one that a run reads, and so is what cannot be written.
     """
-    nothing = Decision("*", "no limit", "not measured", reason=Reason.of_text(why))
+    nothing = Decision("*", "could not start", "not measured", reason=Reason.of_text(why))
     outcome = outcome_of(version("evaltools"), "", [GateDecisions("gate", "", (nothing,))])
     write_verdicts(outcome, {name: path for name, path in files.items() if _is_of_evaltools(path)}, Sources())
 

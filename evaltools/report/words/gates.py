@@ -169,11 +169,14 @@ _REASONS: Final = {
     "ended_early": "the run ended early ({why}); its figures are those of a part of the examples",
     "no_reference": "this result has no reference to hold it against; run with one",
     "shard": "it is shard {shard} alone; put all of them together: evaltools merge",
-    "failed": "{failed} of {tried} examples failed{why}; allow_failed_examples = {failed} in its gate allows it",
-    "nan": "{nan_outputs} of its outputs are NaN or infinite; allow_nan_outputs = {nan_outputs} in its gate allows it",
-    "not_clean": "not clean: {why}; allow_crashes = {crashes} in its gate allows it",
+    "failed": "{failed} of {tried} examples failed{why}; a gate with allow_failed_examples = {failed} allows it",
+    "nan": "{nan_outputs} of its outputs are NaN or infinite; a gate with allow_nan_outputs = {nan_outputs} allows it",
+    "not_clean": "not clean: {why}; a gate with allow_crashes = {crashes} allows it",
     "model_changed": "the model file {file} has another content by now than when it was measured; measure again",
-    "no_old": "there is no earlier result to compare with; give --against=OLD.json, or against in the run",
+    "no_old": "there is no earlier evaluation to compare with; give --against=OLD.json, or against in the run (of "
+    "benchmarks --against compares the times by itself)",
+    "no_configurations": "the result has no configuration",
+    "no_nodes": "how many nodes a delegate took is not known now",
     "not_in_old": "{old} has no such configuration; it has {there_are}",
     "not_in_new": "{old} has this configuration, the new result has not; measure it too",
     "other_examples": "other inputs than before ({others}); measure on the same, or give --allow_other_examples=true "

@@ -110,7 +110,7 @@ def test_what_a_gate_allows_by_name_is_judged(name: str, key: str, tmp_path: Pat
     completed = gate(tmp_path)
     assert completed.code == 3
     assert said in completed.out
-    assert f"{key} in its gate allows it" in " ".join(completed.out.split())
+    assert f"a gate with {key} allows it" in " ".join(completed.out.split())
 
 
 @pytest.mark.parametrize(("old", "said"), AGAINST.values(), ids=AGAINST)
