@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from evaltools.cli.shared.streams import complain, tell
+from evaltools.cli.shared.streams import complain, discard, tell
 from evaltools.commands.names import COMMANDS, command_names, task_aliases, task_of
 from evaltools.errors import DEBUG, EvaltoolsError
 from evaltools.exit_codes import EXIT_CODE_HELP, INTERRUPTED, NOT_WRITTEN, OK, USAGE
@@ -98,6 +98,9 @@ def exit_code_of(act: Callable[[], int], when_interrupted: str) -> int:
             traceback.print_exc()
         complain(f"evaltools: {error}")
         return error.exit_code
+    except BrokenPipeError:  # nobody reads stdout any more, as in evaltools coco --help | head
+        discard(sys.stdout)
+        return NOT_WRITTEN
     except KeyboardInterrupt:
         complain(f"evaltools: {when_interrupted}")
         return INTERRUPTED

@@ -6,6 +6,7 @@ import io
 import os
 import pty
 import struct
+import subprocess
 import sys
 import termios
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from rich.table import Table
 
 from evaltools.cli.shared.streams import complain, say, tell
 from evaltools.cli.shared.terminal import make_console
+from evaltools.exit_codes import NOT_WRITTEN, OK
 from evaltools.text import wrapped
 
 LONG = "evaltools: labels.txt has 1000 lines, the model's well-known output has 1001"
@@ -90,3 +92,15 @@ def test_control_characters_are_shown_in_sentences_and_cells_of_the_console() ->
     console.print(ODD, table)
     assert "\x1b" not in text.getvalue()
     assert text.getvalue().count("a\\x1b[31mred\\x07 \\u202e\\r") == 2
+
+
+@pytest.mark.parametrize("words", [("coco", "--help"), ("coco", "--help=all"), ("--help",)])
+def test_a_reader_that_stops_early_is_no_traceback(words: tuple[str, ...]) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    done = subprocess.run(
+        [sys.executable, "-m", "evaltools.cli.main", *words], stdout=theirs, stderr=subprocess.PIPE, text=True
+    )
+    os.close(theirs)
+    assert done.stderr == ""
+    assert done.returncode in (OK, NOT_WRITTEN)
