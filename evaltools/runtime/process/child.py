@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import spawn
+from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import IO, Any, Final
@@ -31,6 +32,7 @@ _MOST_PRINTED: Final = 1 << 30
 """Bytes that a child may print until it answers; more would fill the disk."""
 _SECONDS_BETWEEN_LOOKS: Final = 1.0
 _PIPES_TO_START: Final = 4
+_TO_APPEND: Final = os.O_WRONLY | os.O_APPEND
 _log = 1
 """The descriptor of the log in a child."""
 _STARTING: Final = threading.Lock()
@@ -79,13 +81,17 @@ class ChildProcess:
             descriptor, name = tempfile.mkstemp(prefix="evaltools-", suffix=".log")
             ours.callback(_forget, name)
             printed = ours.enter_context(os.fdopen(descriptor, "rb"))
+            log: str | Connection = name
+            if sys.platform != "win32":  # a descriptor travels, so that whoever is killed leaves no file
+                log = theirs.enter_context(Connection(os.open(name, _TO_APPEND), readable=False))
+                _forget(name)
             near, far = [], []
             for _ in range(3):
                 one, other = socket.socketpair()
                 near.append(ours.enter_context(one))
                 far.append(theirs.enter_context(other))
                 one.setblocking(False)
-            given = (serve, *far, secret, name, arguments)
+            given = (serve, *far, secret, log, arguments)
             process = context.Process(target=_begin, args=given, daemon=True)  # type: ignore[attr-defined]
             _require_descriptors()
             with interrupts_kept_back(), imports_not_from_this_folder(), _found_first(packages):
@@ -250,18 +256,12 @@ def _begin(
     end: socket.socket,
     bell: socket.socket,
     secret: bytes,
-    printed: str,
+    log: str | Connection,
     arguments: tuple[Any, ...],
 ) -> None:
-    """What a child does first: leave Ctrl-C to its parent, print into the log; then it is watched while it serves.
-
-    Nobody waits for one without a log: its start was given up meanwhile.
-    """
+    """What a child does first: leave Ctrl-C to its parent, print into the log; then it is watched while it serves."""
     _leave_interrupts_to_parent()
-    try:
-        _redirect_output(printed)
-    except FileNotFoundError:
-        return
+    _redirect_output(log)
     watched(
         Channel(control, secret),
         lambda: serve(Channel(end, secret), Channel(bell, secret), *arguments),
@@ -286,11 +286,10 @@ def log_length() -> int:
     return 0
 
 
-def _redirect_output(path: str) -> None:
-    """Keep what native code prints away from the parent's stdout and stderr, in a file that needs its name no more."""
+def _redirect_output(log: str | Connection) -> None:
+    """Keep what native code prints away from the parent's stdout and stderr, in its log."""
     global _log
-    _log = os.open(path, os.O_WRONLY | os.O_APPEND)
-    _forget(path)
+    _log = os.open(log, _TO_APPEND) if isinstance(log, str) else os.dup(log.fileno())
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()

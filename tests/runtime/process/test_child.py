@@ -104,7 +104,6 @@ def test_a_file_that_native_code_opened_as_its_stdout_is_not_made_empty(tmp_path
         "from evaltools.runtime.process import child\n"
         "log = open('log', 'rb')\n"
         "child._redirect_output('log')\n"
-        "assert not os.path.exists('log')\n"
         "os.dup2(os.open('theirs', os.O_WRONLY), 1)\n"
         "assert child.log_length() == 0\n"
         "os.write(2, bytes(2 << 20))\n"
