@@ -11,7 +11,16 @@ from typing import Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from evaltools.delegates import COMPILED, DELEGATES, LITERT, PARAMETERS, TFLITE_RUNTIME, Delegate, DelegateSettings
+from evaltools.delegates import (
+    COMPILED,
+    DELEGATES,
+    EMULATED,
+    LITERT,
+    PARAMETERS,
+    TFLITE_RUNTIME,
+    Delegate,
+    DelegateSettings,
+)
 from evaltools.delegates.external import EXTERNAL
 from evaltools.delegates.registry import OURS
 from evaltools.errors import UsageError
@@ -20,7 +29,12 @@ from evaltools.extensions import entries
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value, split_flag
 
 AUTO: Final = "auto"
-OUR_RUNTIMES: Final = {LITERT: "ai_edge_litert", TFLITE_RUNTIME: "tflite_runtime", COMPILED: "ai_edge_litert"}
+OUR_RUNTIMES: Final = {
+    LITERT: "ai_edge_litert",
+    TFLITE_RUNTIME: "tflite_runtime",
+    COMPILED: "ai_edge_litert",
+    EMULATED: "onnxruntime_qnn",
+}
 """The runtimes and the package that each needs, best first; ``evaltools.runtime.NAME`` holds the runtime.
 
 A new runtime is one file there plus one line here, and a word in the file of each delegate that it can create.
@@ -37,7 +51,8 @@ OWN_PARAMETERS: Final = (
     Parameter(
         "runtime",
         "Python runtime: the interpreters of ai-edge-litert (litert) and tflite-runtime, or ai-edge-litert's "
-        "CompiledModel (compiled), which has GPU and NPU; auto takes the first that can do what the delegates ask for. "
+        "CompiledModel (compiled), which has GPU and NPU; emulated runs the NPU of a phone's chip (--npu_soc); auto "
+        "takes the first that can do what the delegates ask for. "
         "litert==2.1.3 is that version of its package, which pip installs into a cache of its own.",
         default=AUTO,
         has_versions=True,

@@ -6,7 +6,7 @@ in ``registry.DELEGATES``; one from another package is an entry point of the gro
 """
 
 from evaltools.delegates.external import parse_external_options
-from evaltools.delegates.provider import COMPILED, LITERT, TFLITE_RUNTIME, Delegate, Library
+from evaltools.delegates.provider import COMPILED, EMULATED, LITERT, TFLITE_RUNTIME, Delegate, Library
 from evaltools.delegates.registry import COMMON, DELEGATES, PARAMETERS
 from evaltools.delegates.settings import DelegateSettings
 
@@ -14,6 +14,7 @@ __all__ = [
     "COMMON",
     "COMPILED",
     "DELEGATES",
+    "EMULATED",
     "LITERT",
     "PARAMETERS",
     "TFLITE_RUNTIME",

@@ -4,17 +4,27 @@ from collections.abc import Mapping
 from typing import Final
 
 from evaltools.delegates.option_text import parse_options
-from evaltools.delegates.provider import COMPILED, ONLY_COMPILED, Delegate
+from evaltools.delegates.provider import COMPILED, EMULATED, ONLY_COMPILED, Delegate
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value
 
 VENDORS: Final = ("intel_openvino", "qualcomm", "mediatek", "google_tensor", "samsung")
+EMULATED_VENDORS: Final = ("qualcomm",)
 _PLATFORM: Final = "ai-edge-litert's CompiledModel"
+_NEEDS_EMULATOR: Final = (
+    "a chip is emulated by --runtime=emulated, which needs pip install 'evaltools[npu-qualcomm]' (x86-64 Linux, "
+    "Python 3.11 to 3.13)"
+)
 
 
 def _check(values: Mapping[str, Value]) -> None:
     if not values.get("npu_vendor"):
         raise UsageError(f"--use_npu=true needs --npu_vendor; use one of {', '.join(VENDORS)}")
+    if values.get("npu_soc") and values["npu_vendor"] not in EMULATED_VENDORS:
+        raise UsageError(
+            f"--npu_soc={values['npu_soc']} --npu_vendor={values['npu_vendor']}: only chips of "
+            f"{', '.join(EMULATED_VENDORS)} can be emulated; leave --npu_soc out, or say --npu_vendor=qualcomm"
+        )
     parse_options("npu_options", str(values.get("npu_options", "")))
 
 
@@ -38,6 +48,13 @@ NPU: Final = Delegate(
             not_native=ONLY_COMPILED,
         ),
         Parameter(
+            "npu_soc",
+            "Emulate the NPU of this chip here, as SM8750: compiled by its vendor's compiler, run by its vendor's "
+            "emulator, without latencies.",
+            platforms="x86-64 Linux with evaltools[npu-qualcomm]",
+            not_native=ONLY_COMPILED,
+        ),
+        Parameter(
             "npu_options",
             'Options for it, key1:value1;key2:"value with : or ;".',
             platforms=_PLATFORM,
@@ -58,8 +75,9 @@ NPU: Final = Delegate(
             not_native=ONLY_COMPILED,
         ),
     ),
-    works_in="ai-edge-litert (--runtime=compiled)",
-    here="the vendor's library for this machine, as OpenVINO; not the NPU of a phone",
-    runtimes={COMPILED: {}},
+    works_in="ai-edge-litert (--runtime=compiled), and emulated (--npu_soc)",
+    here="the vendor's library for this machine, as OpenVINO; the NPU of a phone only emulated (--npu_soc)",
+    runtimes={COMPILED: {"npu_soc": _NEEDS_EMULATOR}, EMULATED: {}},
     check=_check,
+    per_worker_flag="npu_soc",
 )

@@ -13,6 +13,7 @@ from evaltools.parameter import NotNative, Parameter, Value
 LITERT: Final = "litert"
 TFLITE_RUNTIME: Final = "tflite_runtime"
 COMPILED: Final = "compiled"
+EMULATED: Final = "emulated"
 ONLY_COMPILED: Final = NotNative("only ai-edge-litert's CompiledModel has it")
 
 

@@ -118,6 +118,16 @@ class CuttableModel:
         """Whether its values can be given and taken: no text, no resource."""
         return self._graph.tensors[tensor].type not in (_RESOURCE, _VARIANT, _STRING)
 
+    def form(self, tensor: int) -> Form:
+        """The shape and type of a tensor as the file has them."""
+        held = self._graph.tensors[tensor]
+        return Form(tuple(_indices(held.shape)), TENSOR_TYPES[held.type])
+
+    def custom_options(self, place: int) -> bytes:
+        """What a custom operator is told, in a form of its own."""
+        options = self._graph.operators[place].customOptions
+        return b"" if options is None else bytes(options)
+
     def name(self, tensor: int) -> str:
         """The name of a tensor."""
         return (self._graph.tensors[tensor].name or b"").decode("utf-8", "replace")

@@ -173,6 +173,14 @@ def read_model(path: Path, signature: str = "") -> ModelFile:
         raise ModelError(message) from error
 
 
+def model_in_memory(content: bytes, path: Path) -> ModelFile:
+    """A model that is in no file, such as a part of another one at ``path``; it is checked as one that is read."""
+    try:
+        return replace(_describe(path, content, ""), content=content, held=None)
+    except DamagedFlatbuffer as error:
+        raise ModelError(f"{path}: a model that was made of it is damaged: {error}") from error
+
+
 def _read_bytes(path: Path) -> bytes:
     if os.path.isdir(path):
         raise ModelError(f"{path} is a folder; give a .tflite file")

@@ -8,7 +8,7 @@ import importlib.util
 from collections.abc import Callable, Sequence
 
 from evaltools.configuration import AUTO, OUR_RUNTIMES, RUNTIMES, Configuration
-from evaltools.delegates import PARAMETERS, Delegate
+from evaltools.delegates import EMULATED, PARAMETERS, Delegate
 from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.extensions import RUNTIMES as GROUP
 from evaltools.extensions import entries, load
@@ -61,10 +61,10 @@ def installed_runtimes() -> list[str]:
 
 
 def one_runtime_per_package() -> list[str]:
-    """The installed runtimes that evaltools knows, without those whose package another one shares."""
+    """The installed runtimes of CPUs that evaltools knows, without those whose package another one shares."""
     best: dict[str, str] = {}
     for name in installed_runtimes():
-        if name in OUR_RUNTIMES:
+        if name in OUR_RUNTIMES and name != EMULATED:
             best.setdefault(OUR_RUNTIMES[name], name)
     return list(best.values())
 

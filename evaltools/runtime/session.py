@@ -58,7 +58,8 @@ class RuntimeFacts(Struct, frozen=True):
     """Which runtime ran: its name in evaltools, its package and version, and the kernels of the CPU part.
 
     ``messages`` is what native code printed while the model was loaded, in one line, where that was caught; ``load_ms``
-    is what loading it and creating its delegates took.
+    is what loading it and creating its delegates took. ``emulator`` names what computes in the place of the hardware,
+    empty where the hardware itself does: times of an emulator are no latencies.
     """
 
     name: str
@@ -67,6 +68,7 @@ class RuntimeFacts(Struct, frozen=True):
     kernels: str
     messages: str = ""
     load_ms: float | None = None
+    emulator: str = ""
 
 
 class TensorSpec(Struct, frozen=True):

@@ -1,0 +1,159 @@
+"""The NPU of a phone's chip on this computer: compiled by its vendor's compiler, run by its vendor's emulator.
+
+What the NPU does not take runs in the interpreter of ai-edge-litert; values go from one to the other unchanged. An
+emulator has no latency: what a run takes here says nothing about the chip.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evaltools.configuration import Configuration
+from evaltools.delegates import EMULATED
+from evaltools.delegates.npu import NPU
+from evaltools.errors import ConfigurationUnavailable, UsageError
+from evaltools.model import ModelFile, model_in_memory
+from evaltools.runtime.emulated.compiler import VENDORS, Vendor, chips_of, compile_for, reasons_by_operator
+from evaltools.runtime.emulated.compiler_log import CompilerReport
+from evaltools.runtime.emulated.emulator import EmulatedSegment
+from evaltools.runtime.emulated.segments import CompiledGraph, Segment, read_segments
+from evaltools.runtime.litert import RUNTIME as INTERPRETER
+from evaltools.runtime.registry import require_support
+from evaltools.runtime.session import (
+    Array,
+    DelegateCoverage,
+    Delegation,
+    Inference,
+    RuntimeFacts,
+    Session,
+    TensorSpec,
+)
+
+_PACKAGE: Final = "onnxruntime-qnn"
+
+
+class EmulatedRuntime(Struct, frozen=True):
+    """Compiles models for an NPU, and opens them in its emulator."""
+
+    name: str = EMULATED
+
+    def open(self, model: ModelFile, configuration: Configuration) -> EmulatedSession:
+        """Compile the model for the chip, and load it into the emulator.
+
+        Raises :class:`ConfigurationUnavailable`, and :class:`UsageError` for a chip that the compiler does not know.
+        """
+        require_support(configuration, self.name)
+        settings = configuration.delegates
+        chip = str(settings.value("npu_soc"))
+        if NPU not in settings.requested or not chip:
+            raise ConfigurationUnavailable(
+                "--runtime=emulated runs NPUs alone; add --use_npu=true --npu_vendor=qualcomm --npu_soc=SM8750"
+            )
+        vendor = VENDORS[str(settings.value("npu_vendor"))]
+        _require_chip(vendor, chip)
+        _require_one_graph(model)
+        compiled = compile_for(model, vendor, chip)
+        graph = read_segments(compiled.content)
+        emulator = f"QAIRT {compiled.report.sdk}".strip()
+        version = importlib.metadata.version(_PACKAGE)
+        facts = RuntimeFacts(self.name, _PACKAGE, version, configuration.kernel_set, emulator=emulator)
+        delegation = _delegation(graph, model, compiled.report, f"{vendor.manufacturer} {chip}, emulated by {emulator}")
+        return EmulatedSession(model.path, graph, facts, delegation, configuration)
+
+
+class EmulatedSession:
+    """A session that runs one segment after the other, on the emulated NPU or on the CPU."""
+
+    def __init__(
+        self,
+        path: Path,
+        graph: CompiledGraph,
+        facts: RuntimeFacts,
+        delegation: Delegation,
+        configuration: Configuration,
+    ) -> None:
+        self.facts: Final = facts
+        self.delegation: Final = delegation
+        self._graph = graph
+        cpu = replace(configuration, runtime=INTERPRETER.name, delegates=configuration.delegates.without(NPU))
+        self._running: list[tuple[Segment, EmulatedSegment | Session]] = [
+            (
+                segment,
+                EmulatedSegment(segment, graph.names, graph.forms)
+                if segment.on_npu
+                else INTERPRETER.open(model_in_memory(segment.content, path), cpu),
+            )
+            for segment in graph.segments
+        ]
+        specs = self._specs()
+        self.inputs: Final = tuple(specs[tensor] for tensor in graph.inputs)
+        self.outputs: Final = tuple(specs[tensor] for tensor in graph.outputs)
+
+    def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
+        """Run all segments in order, so many times; raises :class:`~evaltools.errors.InferenceError`."""
+        values: dict[int, Array] = {}
+        times: list[float] = []
+        for _ in range(invocations):
+            start = time.perf_counter_ns()
+            values = dict(zip(self._graph.inputs, inputs, strict=True))
+            for segment, running in self._running:
+                given = [values[tensor] for tensor in segment.inputs]
+                made = running.run(given)
+                outputs = made.outputs if isinstance(made, Inference) else made
+                values.update(zip(segment.outputs, outputs, strict=True))
+            times.append((time.perf_counter_ns() - start) / 1000)
+        return Inference(tuple(np.array(values[tensor]) for tensor in self._graph.outputs), tuple(times))
+
+    def close(self) -> None:
+        """Release all segments."""
+        for _, running in self._running:
+            if not isinstance(running, EmulatedSegment):
+                running.close()
+        self._running = []
+
+    def _specs(self) -> Mapping[int, TensorSpec]:
+        """Inputs and outputs as the file has them; those of the CPU as the interpreter reports them."""
+        specs = {
+            tensor: TensorSpec(self._graph.names[tensor], np.dtype(form.dtype), form.shape)
+            for tensor, form in self._graph.forms.items()
+        }
+        for segment, running in self._running:
+            if not isinstance(running, EmulatedSegment):
+                specs |= dict(zip(segment.outputs, running.outputs, strict=True))
+        return specs
+
+
+def _require_chip(vendor: Vendor, chip: str) -> None:
+    known = chips_of(vendor)
+    if chip not in known:
+        raise UsageError(f"--npu_soc={chip}: ai-edge-litert compiles for no such chip; use one of {', '.join(known)}")
+
+
+def _require_one_graph(model: ModelFile) -> None:
+    if len(model.signatures) > 1 or model.signature:
+        raise ConfigurationUnavailable(
+            f"{model.path.name} has {len(model.signatures)} signatures, and a model with several cannot be emulated; "
+            "save the one that is to run as a model of its own",
+            NPU.name,
+        )
+
+
+def _delegation(graph: CompiledGraph, model: ModelFile, report: CompilerReport, device: str) -> Delegation:
+    coverage = DelegateCoverage(
+        NPU.name, True, report.taken, report.partitions, device, evidence="the report of the vendor's compiler"
+    )
+    left, reasons = Counter(graph.cpu_operators), reasons_by_operator(model, report)
+    refused = {operator: reasons[operator] for operator in left if operator in reasons}
+    return Delegation(report.total_nodes, (coverage,), left, refused)
+
+
+RUNTIME: Final = EmulatedRuntime()
