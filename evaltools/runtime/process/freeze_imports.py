@@ -2,8 +2,19 @@
 
 From then on all that it has imported is no garbage, and no child that looks for some goes through it, which would cost
 12 ms, and a copy of most of the memory that children share.
+
+A command that is killed while it starts a child cuts off what the server or the child reads: they say nothing.
 """
 
 import gc
+import sys
+from types import TracebackType
+
+
+def _tell(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
+    if not isinstance(error, EOFError):
+        sys.__excepthook__(kind, error, where)
+
 
 gc.freeze()
+sys.excepthook = _tell

@@ -12,7 +12,6 @@ import os
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from multiprocessing import util
@@ -126,7 +125,7 @@ def _serve(program: str, needed: Iterable[int]) -> NoReturn:
             exec(program, {})
         code = 0
     except BaseException:  # the first child then starts another server
-        traceback.print_exc()
+        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
     finally:
         os._exit(code)
 
