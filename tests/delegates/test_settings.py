@@ -100,7 +100,7 @@ def test_the_flags_are_those_of_the_native_tools() -> None:
     """
     ours = """
         external_delegate_per_worker gpu_infinite_float_capping gpu_allow_src_quantized_fc_conv_ops
-        use_npu npu_vendor npu_options npu_dispatch_library_dir npu_compiler_plugin_dir
+        use_npu npu_vendor npu_soc npu_options npu_dispatch_library_dir npu_compiler_plugin_dir
     """
     assert sorted(PARAMETERS) == sorted(native.split() + ours.split())
 
