@@ -58,7 +58,7 @@ def test_the_native_tools_know_one_external_delegate() -> None:
     [
         ("runtme=litert", "--runtme: no such flag in a configuration. Did you mean runtime?"),
         ("runtime", "--runtime needs a value"),
-        ("runtime=tensorflow", "use one of auto, litert, tflite_runtime, compiled."),
+        ("runtime=tensorflow", "use one of auto, litert, tflite_runtime, compiled, emulated."),
         ("runtime=litert runtime=tflite_runtime", "--runtime is given twice"),
         ("num_threads=2 num_interpreter_threads=3", "contradict each other"),
         ("num_interpreter_threads=-2", "use 1 to 1024, or -1"),

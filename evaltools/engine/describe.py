@@ -93,7 +93,7 @@ def _name_anywhere(entry: ConfigurationResult) -> str:
 
 
 def _runtime_used(facts: RuntimeFacts) -> RuntimeUsed:
-    return RuntimeUsed(facts.name, facts.package, facts.version, facts.kernels, facts.messages)
+    return RuntimeUsed(facts.name, facts.package, facts.version, facts.kernels, facts.messages, facts.emulator)
 
 
 def _proof(delegation: Delegation) -> DelegationProof:

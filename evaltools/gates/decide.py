@@ -97,6 +97,8 @@ def decide(criterion: Criterion, evidence: Evidence, limits_together: int = 1) -
 def _decided(criterion: Criterion, evidence: Evidence, limits_together: int) -> Decision:
     if criterion.is_relative and evidence.reference_not_measured is not None:
         return _missing(criterion, evidence, evidence.reference_not_measured)
+    if evidence.is_emulated and criterion.figure.startswith("latency"):
+        return _missing(criterion, evidence, Reason("emulated"))
     if criterion.kind in ("drop", "rise"):
         return _decide_change(criterion, evidence, limits_together)
     if criterion.kind == "ratio":

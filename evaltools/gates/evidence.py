@@ -50,6 +50,7 @@ class Evidence(Struct, frozen=True):
     means: Mapping[str, ScoreMean] = field(default_factory=dict)
     changes: Mapping[str, Change] = field(default_factory=dict)
     ratio: LatencyRatio | None = None
+    is_emulated: bool = False
     examples: int = 0
     old: Evidence | None = None
 
@@ -73,6 +74,7 @@ def evidence_of(
         shares=judged.shares,
         means=judged.means,
         changes=judged.changes,
+        is_emulated=configuration.is_emulated,
         ratio=None if ratio is None else LatencyRatio(ratio.pairs, ratio.ratio, ratio.interval, ratio.processes),
         examples=examples,
     )

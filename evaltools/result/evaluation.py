@@ -47,7 +47,8 @@ class Environment(Struct, frozen=True):
 class RuntimeUsed(Struct, frozen=True):
     """The runtime that ran; ``kernels`` are those of the part that stayed on the CPU.
 
-    ``messages`` is what native code printed while the model was loaded.
+    ``messages`` is what native code printed while the model was loaded. ``emulator`` names what computed in the place
+    of the hardware, empty where the hardware did; there are no latencies then.
     """
 
     name: str
@@ -55,6 +56,7 @@ class RuntimeUsed(Struct, frozen=True):
     version: str
     kernels: str
     messages: str = ""
+    emulator: str = ""
 
 
 class DelegateUsed(Struct, frozen=True):
@@ -132,6 +134,11 @@ class ConfigurationResult(Struct, frozen=True):
     first_crash: str = ""
     load_ms: float | None = None
     nan_outputs: int = 0
+
+    @property
+    def is_emulated(self) -> bool:
+        """Whether an emulator computed in the place of the hardware, so that there is no latency."""
+        return self.runtime is not None and bool(self.runtime.emulator)
 
     @property
     def crashes_of_runs(self) -> str:

@@ -14,7 +14,7 @@ from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_average_precision import IOU_THRESHOLDS
 from evaltools.metrics.native_numbers import widened
-from evaltools.native.lines.evaluation import fill_latency
+from evaltools.native.lines.evaluation import fill_latency, latency_line
 from evaltools.report.files.evaluation import file_per_configuration, files_read
 from evaltools.report.files.output_file import require_output_file, write_measured
 from evaltools.report.tables.columns import Column, print_columns, ranked
@@ -62,13 +62,11 @@ def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[
     Without ground truth the native tool still prints ``Overall mAP: 0``; here only with ``--compat=native``.
     """
     coco = _coco(result)
-    inference = configuration.inference_latency
-    assert inference is not None
     printed = [] if coco.data.ground_truth else [WITHOUT_TRUTH]
     printed += [
         f"Num evaluation runs: {configuration.finished_examples}",
         f"Preprocessing latency: avg={_preprocessing(coco, configuration).avg_us:g}(us), std_dev=0(us)",
-        f"Inference latency: avg={inference.avg_us:g}(us), std_dev={inference.std_us}(us)",
+        latency_line("Inference", configuration.inference_latency),
     ]
     precision = _figures(coco, configuration).native
     if precision is None:
@@ -106,12 +104,10 @@ def debug_lines(result: EvaluationResult, configuration: str) -> list[str]:
 def fill(message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None:
     """Fill an ``EvaluationStageMetrics``; field presence is the native tool's."""
     coco = _coco(result)
-    inference = configuration.inference_latency
-    assert inference is not None
     message.num_runs = configuration.finished_examples
     metrics = message.process_metrics.object_detection_metrics
     fill_latency(metrics.pre_processing_latency, _preprocessing(coco, configuration), with_std=False)
-    fill_latency(metrics.inference_latency, inference)
+    fill_latency(metrics.inference_latency, configuration.inference_latency)
     metrics.inference_metrics.num_inferences = configuration.finished_examples
     precision = _figures(coco, configuration).native
     if precision is not None:

@@ -11,7 +11,7 @@ from rich.console import Console
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.metric import ABSENT
-from evaltools.native.lines.evaluation import fill_latency
+from evaltools.native.lines.evaluation import fill_latency, latency_line
 from evaltools.report.page.content.page import some_of
 from evaltools.report.tables.cells import Said, p_value, print_said
 from evaltools.report.tables.columns import Column, print_columns, ranked
@@ -38,7 +38,7 @@ def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[
     printed = [
         f"Num evaluation runs: {classification.topk.example_count}",
         f"Preprocessing latency: avg={preprocessing.avg_us:g}(us), std_dev=0(us)",
-        f"Inference latency: avg={inference.avg_us:g}(us), std_dev={inference.std_us}(us)",
+        latency_line("Inference", inference),
     ]
     return printed + [
         f"Top-{k} Accuracy: {np.float32(accuracy):g}"
@@ -63,10 +63,9 @@ def fill(message: Any, result: EvaluationResult, configuration: ConfigurationRes
 
 def _figures(
     result: EvaluationResult, configuration: ConfigurationResult
-) -> tuple[Latency, Latency, ClassificationMetrics]:
+) -> tuple[Latency, Latency | None, ClassificationMetrics]:
     """The figures that every measured configuration has."""
     part: ImagenetPart = result.part
-    assert configuration.inference_latency is not None
     preprocessing = configuration.preprocessing_latency or part.data.preprocessing_latency
     return preprocessing, configuration.inference_latency, part.classified[configuration.name].metrics
 

@@ -99,7 +99,7 @@ def diff_findings(
             list(sums.invokes_us(entry.name)),
         )
         for entry in configurations
-        if entry.status == "measured"
+        if entry.status == "measured" and not entry.is_emulated
     }
     if material.loaded is not None:
         configurations.insert(0, _loaded_reference(material))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.metrics.native_numbers import NativeError, widened
-from evaltools.native.lines.evaluation import fill_latency
+from evaltools.native.lines.evaluation import fill_latency, latency_line
 from evaltools.report.tables.short_answers import SEARCH
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
@@ -43,8 +43,8 @@ def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[
     reference, test = _latencies(result, configuration)
     printed = [
         f"Num evaluation runs: {_runs(result, configuration)}",
-        f"Reference run latency: avg={reference.avg_us:g}(us), std_dev={reference.std_us}(us)",
-        f"Test run latency: avg={test.avg_us:g}(us), std_dev={test.std_us}(us)",
+        latency_line("Reference run", reference),
+        latency_line("Test run", test),
     ]
     return printed + [
         f"OutputDiff[{position}]: avg_error={_number(error.avg_error):g}, std_dev={widened(_number(error.std_dev)):g}"
@@ -67,11 +67,10 @@ def fill(message: Any, result: EvaluationResult, configuration: ConfigurationRes
         entry.std_deviation = _number(error.std_dev)
 
 
-def _latencies(result: EvaluationResult, configuration: ConfigurationResult) -> tuple[Latency, Latency]:
+def _latencies(result: EvaluationResult, configuration: ConfigurationResult) -> tuple[Latency, Latency | None]:
     """The latencies of the reference, 0 where it was not run here, and of the configuration."""
     reference = reference_of(configuration, result.configurations)
     latency = reference.inference_latency if reference else None
-    assert configuration.inference_latency is not None
     return latency or summarise_latency([]), configuration.inference_latency
 
 

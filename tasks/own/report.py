@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
+from evaltools.native.lines.evaluation import latency_line
 from evaltools.report.page.content.page import some_of
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.tables.figures import NAMES, speed_columns
@@ -26,12 +27,11 @@ _MOST_EXAMPLES: Final = 20
 def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
     """Number of examples, latencies, each metric; numbers as C++ streams print them."""
     part: OwnPart = result.part
-    assert configuration.inference_latency is not None
-    preprocessing, inference = part.preprocessing_latency, configuration.inference_latency
+    preprocessing = part.preprocessing_latency
     found = [
         f"Num evaluation runs: {configuration.finished_examples}",
-        f"Preprocessing latency: avg={preprocessing.avg_us:g}(us), std_dev={preprocessing.std_us}(us)",
-        f"Inference latency: avg={inference.avg_us:g}(us), std_dev={inference.std_us}(us)",
+        latency_line("Preprocessing", preprocessing),
+        latency_line("Inference", configuration.inference_latency),
     ]
     means = [entry for entry in part.means if entry.configuration == configuration.name]
     return found + [f"{entry.metric}: {entry.mean:g}" for entry in means]

@@ -295,6 +295,7 @@ def _assemble(
         replace(_with_crashes(entry, measured), verdicts=findings.verdicts.get(entry.name, []))
         for entry in with_conditions(findings.configurations, findings.sums)
     ]
+    emulated = {entry.name for entry in configurations if entry.is_emulated}
     pictures = evaluation.pictures
     is_traced = ready.runs and measured.not_traced is None and not measured.merged_shards
     result = EvaluationResult(
@@ -319,7 +320,9 @@ def _assemble(
             *(f"{entry.name}: not clean: {entry.not_clean}" for entry in configurations if entry.not_clean),
         ],
         execution=describe_execution(evaluation.request.execution, measured),
-        latency_comparisons=latency_comparisons(findings.sums),
+        latency_comparisons=[
+            each for each in latency_comparisons(findings.sums) if not emulated & {each.baseline, each.other}
+        ],
         pictures_digest=digest_of_files(pictures) if pictures else "",
     )
     return with_task_figures(result)

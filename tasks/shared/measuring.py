@@ -176,7 +176,11 @@ def carry_out(
             quiet = None
             if outcome.stopped is None and (most > 1 or execution.latency_examples):
                 usable = [
-                    {name: session for name, session in sessions.items() if name not in outcome.given_up}
+                    {
+                        name: session
+                        for name, session in sessions.items()
+                        if name not in outcome.given_up and not session.facts.emulator
+                    }
                     for sessions in workers
                 ]
                 chosen = examples_for_latency(examples, execution.latency_examples)

@@ -180,7 +180,7 @@ class RunSums(Struct, frozen=True):
             return replace(entry, failed_examples=len(sums.failures))
         return replace(
             entry,
-            inference_latency=summarise_latency(self.invokes_us(entry.name)),
+            inference_latency=None if entry.is_emulated else summarise_latency(self.invokes_us(entry.name)),
             finished_examples=sums.finished,
             failed_examples=len(sums.failures),
         )
@@ -248,7 +248,7 @@ def with_conditions(configurations: Sequence[ConfigurationResult], sums: RunSums
     for entry in configurations:
         if entry.name in sums.configurations and entry.status == "measured" and not sums.measured.merged_shards:
             peak = sums.measured.peak_memory_kb.get(entry.name)
-            trend = drift(sums.invokes_us(entry.name))
+            trend = None if entry.is_emulated else drift(sums.invokes_us(entry.name))
             entry = replace(entry, latency_drift=trend, peak_memory_mb=None if peak is None else round(peak / 1024, 1))
         found.append(entry)
     return found

@@ -97,5 +97,5 @@ def test_what_is_no_version_never_reaches_pip(text: str) -> None:
 
 
 def test_only_a_package_that_is_known_has_versions() -> None:
-    with pytest.raises(UsageError, match="only litert, tflite_runtime, compiled can have a version"):
+    with pytest.raises(UsageError, match="only litert, tflite_runtime, compiled, emulated can have a version"):
         Configuration.from_text("x", "runtime=auto==2.1.3")

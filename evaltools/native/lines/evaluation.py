@@ -39,8 +39,17 @@ def native_proto(result: EvaluationResult, configuration: ConfigurationResult) -
     return data
 
 
-def fill_latency(message: Any, latency: Latency, with_std: bool = True) -> None:
-    """Fill a ``LatencyMetrics``."""
+def latency_line(name: str, latency: Latency | None) -> str:
+    """The line of a latency, numbers as C++ streams print them; None: an emulator ran, which has none."""
+    if latency is None:
+        return f"{name} latency: none, emulated"
+    return f"{name} latency: avg={latency.avg_us:g}(us), std_dev={latency.std_us}(us)"
+
+
+def fill_latency(message: Any, latency: Latency | None, with_std: bool = True) -> None:
+    """Fill a ``LatencyMetrics``; None: an emulator ran, and the message stays empty."""
+    if latency is None:
+        return
     message.last_us = latency.last_us
     message.max_us = latency.max_us
     message.min_us = latency.min_us

@@ -72,6 +72,13 @@ def print_steps(steps: Iterable[str], console: Console) -> None:
         console.print(printable(f"next: {step}"))
 
 
+def median_time(entry: ConfigurationResult) -> str:
+    """The median of a configuration; of an emulated one the word that there is none."""
+    if entry.inference_latency is None:
+        return "emulated" if entry.is_emulated and entry.status == "measured" else "-"
+    return median(entry.inference_latency)
+
+
 def median(latency: Latency) -> str:
     """The p50, the average where no single times are known, ``-`` where nothing was timed."""
     if not latency.count:

@@ -96,7 +96,9 @@ def conditions_in_words(result: EvaluationResult, execution: ExecutionUsed) -> s
         return ""
     workers = f"{execution.workers} worker{'s' * (execution.workers != 1)}"
     rate = f"{execution.examples_run / max(result.environment.elapsed_s, 1e-9):.1f} examples/s"
-    conditions = f"{_latency(execution)}{_processes(result)}"
+    emulated = [entry.name for entry in result.configurations if entry.is_emulated]
+    apart = f"; {', '.join(emulated)}: emulated, no latency" if emulated else ""
+    conditions = f"{_latency(execution)}{_processes(result)}{apart}"
     return f"{workers}, {rate}; {conditions}" if execution.examples_run else conditions
 
 

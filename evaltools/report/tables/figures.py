@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from evaltools.metrics.metric import Absent, Metric
-from evaltools.report.tables.cells import delegated, figure_in_words, median, speed, speed_heading
+from evaltools.report.tables.cells import delegated, figure_in_words, median_time, speed, speed_heading
 from evaltools.report.tables.columns import Column
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
@@ -39,7 +39,7 @@ def speed_columns(result: EvaluationResult, reference: ConfigurationResult | Non
         return Column(heading, lambda configuration: cell(configuration) if configuration.inference_latency else "-")
 
     return [
-        Column("p50", lambda entry: "-" if entry.inference_latency is None else median(entry.inference_latency)),
+        Column("p50", median_time),
         column(speed_heading(reference), lambda entry: speed(entry, reference, result.latency_comparisons)),
-        column("delegated", delegated),
+        Column("delegated", delegated),
     ]

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from evaltools.metrics.metric import Better, Metric
 from evaltools.metrics.pareto import pareto_front
-from evaltools.report.tables.cells import delegated, figure_in_words, median, megabytes, speed
+from evaltools.report.tables.cells import delegated, figure_in_words, median_time, megabytes, speed
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.words.verdicts import kind_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
@@ -114,9 +114,9 @@ def print_models(results: Mapping[str, EvaluationResult], console: Console) -> N
         columns.append(Column(found.heading, lambda row: _figure(row.figure(name), found.metric)))
     columns += [
         Column("verdict", verdict_of),
-        Column("p50", _of_times(lambda row: median(row.configuration.inference_latency))),  # type: ignore[arg-type]
+        Column("p50", lambda row: median_time(row.configuration)),
         Column("vs ref", _of_times(_speed)),
-        Column("delegated", _of_times(lambda row: delegated(row.configuration))),
+        Column("delegated", lambda row: delegated(row.configuration)),
         Column("model MB", lambda row: megabytes(row.result.model.size_bytes)),
     ]
     if (front := found.on_front) is not None:

@@ -194,6 +194,7 @@ _REASONS: Final = {
     "no_interval": "{figure} has no interval in this result",
     "no_change": "there is no change of {figure} against a reference; run with a reference on the same examples",
     "no_reference_times": "there is no reference whose times belong to the same examples",
+    "emulated": "emulated: no latency; measure it on the device",
     "no_old_times": "one of the two results has no times",
     "no_ratio_interval": "so few examples, or times that resemble their neighbours so much, give no interval; "
     "measure more",

@@ -125,7 +125,7 @@ def _serve(program: str, needed: Iterable[int]) -> NoReturn:
             exec(program, {})
         code = 0
     except BaseException:  # the first child then starts another server
-        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        sys.excepthook(*sys.exc_info())
     finally:
         os._exit(code)
 

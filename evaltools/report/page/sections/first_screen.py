@@ -90,6 +90,8 @@ def _ran_and_fast(result: EvaluationResult, entry: ConfigurationResult, fast: st
         against = reference.inference_latency if reference is not None and reference is not entry else None
         other = f", {reference.name} {median(against)}" if against is not None and reference is not None else ""
         yield "how fast", f"{fast + '; ' if fast else ''}median {median(latency)}{other}"
+    if entry.is_emulated:
+        yield "how fast", "emulated: no latency"
     yield "did it run", describe_configuration(entry)
 
 

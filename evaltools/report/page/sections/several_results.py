@@ -12,7 +12,15 @@ from evaltools.report.page.charts.look import colours_of
 from evaltools.report.page.charts.times import shares_chart
 from evaltools.report.page.content.page import first_few, sentences
 from evaltools.report.page.sections.tradeoff import models_tradeoff
-from evaltools.report.tables.cells import delegated, figure_in_words, median, megabytes, milliseconds, speed
+from evaltools.report.tables.cells import (
+    delegated,
+    figure_in_words,
+    median,
+    median_time,
+    megabytes,
+    milliseconds,
+    speed,
+)
 from evaltools.report.tables.execution import shares_in_words
 from evaltools.report.tables.models import ModelRow, ModelRows, verdict_of
 from evaltools.report.tables.shown_figures import shown_figures
@@ -106,7 +114,7 @@ def _model_row(found: ModelRows, row: ModelRow, model: str, is_on: bool) -> Sequ
         entry.name,
         _figure(found, row),
         verdict_of(row),
-        "-" if latency is None else Number(median(latency), latency.p50_us),
+        median_time(entry) if latency is None else Number(median(latency), latency.p50_us),
         "" if reference is None else speed(entry, reference, result.latency_comparisons) or "-",
         f"FALLBACK, {delegated(entry)}" if entry.fallback else delegated(entry),
         number_cell(result.model.size_bytes, megabytes),
