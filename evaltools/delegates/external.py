@@ -1,14 +1,16 @@
 """External delegate: a shared library that exports ``tflite_plugin_create_delegate``."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
-from evaltools.delegates.option_text import parse_options
 from evaltools.delegates.provider import LITERT, TFLITE_RUNTIME, Delegate, Library
 from evaltools.errors import UsageError
 from evaltools.parameter import NotNative, Parameter, Value
 
+_OPTIONS: Final = "external_delegate_options"
 _MOST_OPTIONS: Final = 256
+_ITEM: Final = re.compile(r'(?P<key>[^:;"]+):(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>[^:;"][^:;]*))(?:;|$)')
 
 
 def parse_external_options(text: str) -> dict[str, str]:
@@ -16,24 +18,52 @@ def parse_external_options(text: str) -> dict[str, str]:
 
     The native tools split at ``;`` and then at ``:``. They silently drop an item that does not give exactly two pieces
     (``path:/a:b``, ``k``, ``k:``), shorten ``k:v:`` to ``k:v`` and take ``:v`` for a value without a key. Here each of
-    these is an error; a value with ``:`` or ``;`` stands in double quotes. The last item may be followed by ``;``.
+    these is an error, and so is a key that is given twice. A value in double quotes may contain ``:`` and ``;``, and
+    ``""`` for a quote. The last item may be followed by ``;``.
 
-    >>> parse_external_options("precision:fp16;ops:add,conv")
-    {'precision': 'fp16', 'ops': 'add,conv'}
+    >>> parse_external_options('precision:fp16;ops:add,conv;cache:"/tmp/a:b"')
+    {'precision': 'fp16', 'ops': 'add,conv', 'cache': '/tmp/a:b'}
     """
-    options = parse_options("external_delegate_options", text)
+    options: dict[str, str] = {}
+    position = 0
+    while position < len(text):
+        item = _ITEM.match(text, position)
+        if item is None:
+            raise UsageError(_no_pair(text[position:]))
+        key, quoted = item["key"], item["quoted"]
+        if key in options:
+            raise UsageError(f"--{_OPTIONS}: the key {key!r} is given twice; give it once")
+        options[key] = item["plain"] if quoted is None else quoted.replace('""', '"')
+        position = item.end()
     if len(options) > _MOST_OPTIONS:
-        message = f"--external_delegate_options: {len(options)} options; an external delegate takes {_MOST_OPTIONS}"
-        raise UsageError(message)
+        raise UsageError(f"--{_OPTIONS}: {len(options)} options; an external delegate takes {_MOST_OPTIONS}")
     return options
 
 
+def _no_pair(rest: str) -> str:
+    item = rest.partition(";")[0]
+    reason = "key and value must both be there"
+    if '"' in item:
+        reason = 'a value in quotes ends with a quote, then comes ";" or nothing'
+    elif item.count(":") > 1 and "," in item:
+        reason = "it has more than one ':'; options are separated by ';', not by ','"
+    elif item.count(":") > 1:
+        reason = (
+            "it has more than one ':'; put a value that contains one in double quotes, "
+            "and in --config single quotes around the flag"
+        )
+    return (
+        f"--{_OPTIONS}: the item {item!r} is no key:value pair ({reason}). The native tools drop or alter such an item "
+        "without a word. Write key1:value1;key2:value2"
+    )
+
+
 def _check(values: Mapping[str, Value]) -> None:
-    parse_external_options(str(values.get("external_delegate_options", "")))
+    parse_external_options(str(values.get(_OPTIONS, "")))
 
 
 def _library(values: Mapping[str, Value]) -> Library:
-    options = parse_external_options(str(values["external_delegate_options"]))
+    options = parse_external_options(str(values[_OPTIONS]))
     return Library(str(values["external_delegate_path"]), options)
 
 
@@ -51,7 +81,7 @@ EXTERNAL: Final = Delegate(
             role="library",
         ),
         Parameter(
-            "external_delegate_options",
+            _OPTIONS,
             'Options for it, key1:value1;key2:"value with : or ;".',
             log="External delegate options",
         ),

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Final
 
-from evaltools.delegates.option_text import parse_options
+from evaltools.delegates.npu_flags import FLAGS, FLAGS_OF, NOT_IN_PYTHON, check_vendor_flags
 from evaltools.delegates.provider import COMPILED, EMULATED, ONLY_COMPILED, Delegate
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value
 
-VENDORS: Final = ("intel_openvino", "qualcomm", "mediatek", "google_tensor", "samsung")
 EMULATED_VENDORS: Final = ("qualcomm",)
 _PLATFORM: Final = "ai-edge-litert's CompiledModel"
 _NEEDS_EMULATOR: Final = (
@@ -19,13 +18,13 @@ _NEEDS_EMULATOR: Final = (
 
 def _check(values: Mapping[str, Value]) -> None:
     if not values.get("npu_vendor"):
-        raise UsageError(f"--use_npu=true needs --npu_vendor; use one of {', '.join(VENDORS)}")
+        raise UsageError(f"--use_npu=true needs --npu_vendor; use one of {', '.join(FLAGS_OF)}")
     if values.get("npu_soc") and values["npu_vendor"] not in EMULATED_VENDORS:
         raise UsageError(
             f"--npu_soc={values['npu_soc']} --npu_vendor={values['npu_vendor']}: only chips of "
             f"{', '.join(EMULATED_VENDORS)} can be emulated; leave --npu_soc out, or say --npu_vendor=qualcomm"
         )
-    parse_options("npu_options", str(values.get("npu_options", "")))
+    check_vendor_flags(str(values["npu_vendor"]), values)
 
 
 NPU: Final = Delegate(
@@ -44,7 +43,7 @@ NPU: Final = Delegate(
             "npu_vendor",
             "Whose dispatch library.",
             platforms=_PLATFORM,
-            choices=("", *VENDORS),
+            choices=("", *FLAGS_OF),
             not_native=ONLY_COMPILED,
         ),
         Parameter(
@@ -55,29 +54,24 @@ NPU: Final = Delegate(
             not_native=ONLY_COMPILED,
         ),
         Parameter(
-            "npu_options",
-            'Options for it, key1:value1;key2:"value with : or ;".',
-            platforms=_PLATFORM,
-            not_native=ONLY_COMPILED,
-        ),
-        Parameter(
-            "npu_dispatch_library_dir",
+            "dispatch_library_path",
             "Folder of the dispatch library; without it, the one of the ai-edge-litert wheel.",
             platforms=_PLATFORM,
             role="machine_path",
             not_native=ONLY_COMPILED,
         ),
         Parameter(
-            "npu_compiler_plugin_dir",
+            "compiler_plugin_library_path",
             "Folder of the compiler plug-in; without it, the one of the ai-edge-litert wheel.",
             platforms=_PLATFORM,
             role="machine_path",
             not_native=ONLY_COMPILED,
         ),
+        *(flag.parameter() for flag in FLAGS.values()),
     ),
     works_in="ai-edge-litert (--runtime=compiled), and emulated (--npu_soc)",
     here="the vendor's library for this machine, as OpenVINO; the NPU of a phone only emulated (--npu_soc)",
-    runtimes={COMPILED: {"npu_soc": _NEEDS_EMULATOR}, EMULATED: {}},
+    runtimes={COMPILED: {**NOT_IN_PYTHON, "npu_soc": _NEEDS_EMULATOR}, EMULATED: {}},
     check=_check,
     per_worker_flag="npu_soc",
 )

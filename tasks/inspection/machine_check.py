@@ -33,7 +33,7 @@ State = Literal["works", "missing", "elsewhere"]
 SECONDS: Final = 120.0
 """What opening a session, a run, or a tool may take. A GPU in software compiles for 60 s on a crowded machine."""
 _SEED: Final = 1
-_OPENVINO: Final = "runtime=compiled use_npu=true npu_vendor=intel_openvino npu_options=device"
+_OPENVINO: Final = "runtime=compiled use_npu=true npu_vendor=intel_openvino intel_openvino_graph_backends"
 
 
 class Check(Struct, frozen=True):
@@ -70,8 +70,8 @@ PROVEN_DELEGATES: Final = (
     Check("XNNPACK in fp16", "runtime=compiled use_xnnpack=true xnnpack_force_fp16=true", 2e-2),
     Check("GPU in fp32", "runtime=compiled use_gpu=true gpu_precision_loss_allowed=false", 1e-4),
     Check("GPU in fp16", "runtime=compiled use_gpu=true", 2e-2),
-    Check("NPU of Intel", f"{_OPENVINO}:npu", 5e-2),
-    Check("OpenVINO on the CPU", f"{_OPENVINO}:cpu", 5e-2),
+    Check("NPU of Intel", f"{_OPENVINO}=npu", 5e-2),
+    Check("OpenVINO on the CPU", f"{_OPENVINO}=cpu", 5e-2),
     *(
         Check(f"NPU of {vendor}", f"runtime=compiled use_npu=true npu_vendor={vendor}", 5e-2)
         for vendor in ("qualcomm", "mediatek", "google_tensor", "samsung")

@@ -24,7 +24,7 @@ CONFIGURATIONS = {
     "xnnpack fp16": "use_xnnpack=true xnnpack_force_fp16=true",
     "gpu fp16": "use_gpu=true",
     "gpu fp32": "use_gpu=true gpu_precision_loss_allowed=false",
-    "openvino": "use_npu=true npu_vendor=intel_openvino npu_options=device:cpu",
+    "openvino": "use_npu=true npu_vendor=intel_openvino intel_openvino_graph_backends=cpu",
 }
 IN_HALF_PRECISION = ("xnnpack fp16", "gpu fp16")
 

@@ -15,7 +15,7 @@ from evaltools.configuration import Configuration
 from evaltools.delegates import COMPILED, LITERT, TFLITE_RUNTIME
 from evaltools.delegates.gpu import GPU
 from evaltools.delegates.npu import NPU
-from evaltools.delegates.option_text import parse_options
+from evaltools.delegates.npu_settings import Field, fields
 from evaltools.errors import EvaltoolsError
 from evaltools.runtime.compiled.xnnpack import xnnpack_flags
 
@@ -43,7 +43,7 @@ _LIBRARY_FLAG: Final = """\
     if missing:
         parser.error(f"no such file here: {', '.join(missing)}; say where yours is, --library=PATH for each, in order")
 """
-_NPU_FOLDERS: Final = ("npu_dispatch_library_dir", "npu_compiler_plugin_dir")
+_NPU_FOLDERS: Final = ("dispatch_library_path", "compiler_plugin_library_path")
 _OPENVINO: Final = '''\
 def load_openvino():
     """Load what LiteRT's libraries need of OpenVINO, which lies where no loader looks."""
@@ -239,26 +239,14 @@ def _gpu_lines(configuration: Configuration) -> list[str]:
 
 def _npu_lines(configuration: Configuration) -> list[str]:
     settings = configuration.delegates
-    given = parse_options("npu_options", str(settings.value("npu_options")))
-    make = _intel_line if settings.value("npu_vendor") == "intel_openvino" else _qualcomm_line
-    return [make(key, text) for key, text in given.items()]
+    own = f"options.{settings.value('npu_vendor')}_options"
+    return [f"{own}.{field.name} = {_value_of(field, own)}" for field in fields(settings)]
 
 
-def _intel_line(key: str, text: str) -> str:
-    intel = "options.intel_openvino_options"
-    if key == "device":
-        return f"{intel}.graph_backend = {intel}.GRAPH_BACKEND[{_literal(text.upper())}]"
-    if key == "performance_mode":
-        return f"{intel}.performance_mode = {intel}.PERFORMANCE_MODE[{_literal(text.upper())}]"
-    if key == "weight_sharing":
-        return f"{intel}.enable_weight_sharing = {text == 'true'}"
-    return f"{intel}.configs_map[{_literal(key)}] = {_literal(text)}"
-
-
-def _qualcomm_line(key: str, text: str) -> str:
-    is_number = text.removeprefix("-").isdecimal()
-    value = str(text == "true") if text in ("true", "false") else str(int(text)) if is_number else _literal(text)
-    return f"options.qualcomm_options.{key} = {value}"
+def _value_of(field: Field, options: str) -> str:
+    if field.member:
+        return f"{options}.{field.name.upper()}[{_literal(field.member)}]"
+    return _literal(field.value)
 
 
 def _needs_openvino(configuration: Configuration) -> bool:

@@ -8,19 +8,23 @@ import importlib.util
 import os
 import re
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import DelegateSettings
 from evaltools.delegates.npu import NPU
-from evaltools.delegates.option_text import parse_options
-from evaltools.errors import ConfigurationUnavailable, UsageError
+from evaltools.delegates.npu_flags import properties
+from evaltools.delegates.npu_settings import Field, fields
+from evaltools.errors import ConfigurationUnavailable
 from evaltools.runtime.compiled.messages import first_error
 
 _INTEL: Final = "intel_openvino"
-_EFFECTIVE_ON_CPU: Final = frozenset({"device", "CACHE_DIR"})
+_BACKENDS: Final = "intel_openvino_graph_backends"
+_PROPERTIES: Final = "intel_openvino_configs_map"
+_EFFECTIVE_ON_CPU: Final = "CACHE_DIR"
+"""The property of OpenVINO that has an effect on its CPU."""
 _MISSING: Final = re.compile(r"(libopenvino\S*\.so\.(\d{2})(\d)(\d)): cannot open shared object file")
 _ELF_64: Final = b"\x7fELF\x02\x01"
 _ELF_HEADER: Final = struct.Struct("<40xQ10xHH2x")
@@ -74,11 +78,11 @@ def environment(settings: DelegateSettings) -> Mapping[str, str]:
     package = importlib.util.find_spec("ai_edge_litert")
     folder = Path(str(package.origin)).parent if package else Path()
     vendor = folder / "vendors" / str(settings.value("npu_vendor"))
-    dispatch = Path(str(settings.value("npu_dispatch_library_dir")) or vendor / "dispatch")
-    compiler = Path(str(settings.value("npu_compiler_plugin_dir")) or vendor / "compiler")
+    dispatch = Path(str(settings.value("dispatch_library_path")) or vendor / "dispatch")
+    compiler = Path(str(settings.value("compiler_plugin_library_path")) or vendor / "compiler")
     for flag, path, pattern in (
-        ("npu_dispatch_library_dir", dispatch, "libLiteRtDispatch_*"),
-        ("npu_compiler_plugin_dir", compiler, "libLiteRtCompilerPlugin_*"),
+        ("dispatch_library_path", dispatch, "libLiteRtDispatch_*"),
+        ("compiler_plugin_library_path", compiler, "libLiteRtCompilerPlugin_*"),
     ):
         if not any(path.glob(pattern)):
             message = f"there is no {pattern} of {settings.value('npu_vendor')} in the ai-edge-litert wheel"
@@ -89,36 +93,47 @@ def environment(settings: DelegateSettings) -> Mapping[str, str]:
 
 
 def set_options(options: Any, configuration: Configuration) -> None:
-    """Set what was given.
-
-    Raises :class:`UsageError` for an option that the vendor does not have, :class:`ConfigurationUnavailable` for what
-    would have no effect.
-    """
+    """Set what was given; raises :class:`ConfigurationUnavailable` for what would have no effect."""
     settings = configuration.delegates
-    given = parse_options("npu_options", str(settings.value("npu_options")))
-    vendor = str(settings.value("npu_vendor"))
-    if vendor == _INTEL:
-        _set_intel(options.intel_openvino_options, given)
-        if given.get("device", "").lower() == "cpu":
-            _require_effect(given, configuration.num_threads)
-    elif given and vendor != "qualcomm":
-        raise UsageError(f"--npu_options: ai-edge-litert takes no options for {vendor} from Python; leave them out")
-    else:
-        _set_fields(options.qualcomm_options, given)
+    backends = str(settings.value(_BACKENDS))
+    if ":" in backends:
+        message = (
+            f"--{_BACKENDS}={backends} cannot be honoured by the Python runtime compiled: ai-edge-litert takes one "
+            "device for all graphs there, as cpu"
+        )
+        raise ConfigurationUnavailable(message, NPU.name)
+    if backends == "cpu":
+        _require_effect(settings, configuration.num_threads)
+    for field in fields(settings):
+        _set_field(getattr(options, f"{settings.value('npu_vendor')}_options"), field)
 
 
-def _require_effect(given: Mapping[str, str], threads: int) -> None:
+def _require_effect(settings: DelegateSettings, threads: int) -> None:
     """OpenVINO's CPU runs what was compiled with settings of its own: what is given here ends with the compilation."""
-    idle = [f"--npu_options={key}:{text}" for key, text in given.items() if key not in _EFFECTIVE_ON_CPU]
+    idle = [field.given for field in fields(settings) if field.name not in ("graph_backend", "configs_map")]
+    stated = properties(str(settings.value(_PROPERTIES)))
+    idle += [f"--{_PROPERTIES}={key}={text}" for key, text in stated.items() if key != _EFFECTIVE_ON_CPU]
     if threads > 1:
         idle.append(f"--num_interpreter_threads={threads}")
     if idle:
         message = (
-            f"{' and '.join(idle)} cannot be honoured with device:cpu: ai-edge-litert passes options on to the "
+            f"{' and '.join(idle)} cannot be honoured with --{_BACKENDS}=cpu: ai-edge-litert passes options on to the "
             "compilation only, and OpenVINO's CPU then runs with a precision and a number of threads of its own; leave "
             "it out"
         )
         raise ConfigurationUnavailable(message, NPU.name)
+
+
+def _set_field(options: Any, field: Field) -> None:
+    if not field.member:
+        setattr(options, field.name, field.value)
+        return
+    members = getattr(options, field.name.upper())
+    if field.member not in members.__members__:
+        known = ", ".join(name.lower() for name in members.__members__)
+        message = f"{field.given} cannot be honoured by the Python runtime compiled: ai-edge-litert knows {known}"
+        raise ConfigurationUnavailable(message, NPU.name)
+    setattr(options, field.name, members[field.member])
 
 
 def explain(messages: str) -> str:
@@ -136,13 +151,13 @@ def explain(messages: str) -> str:
         return f"it needs {missing[1]}, and {have}: pip install openvino=={version}"
     if "Compiling partition 1 for device NPU" in messages and "VCL compiler loading failed" in messages:
         return (
-            "the model falls into several partitions, and ai-edge-litert passes the option device on to the first one "
+            "the model falls into several partitions, and ai-edge-litert passes the device on to the first one "
             "only; the others are compiled for the NPU, whose compiler is not here"
         )
     if "VCL compiler loading failed" in messages:
         return (
             "OpenVINO is here, but its compiler for the NPU is not: install Intel's NPU driver, or try what OpenVINO "
-            "computes with npu_options=device:cpu"
+            "computes with --intel_openvino_graph_backends=cpu"
         )
     if "Failed to apply compiler plugins" in messages:
         return f"its compiler plug-in could not be used: {first_error(messages) or 'no compiler plug-in was found'}"
@@ -154,50 +169,3 @@ def _installed_openvino() -> str:
         return importlib.metadata.version("openvino")
     except importlib.metadata.PackageNotFoundError:
         return ""
-
-
-def _set_intel(options: Any, given: Mapping[str, str]) -> None:
-    """``device``, ``performance_mode``, ``weight_sharing``; anything in capitals is a property of OpenVINO."""
-    setters: dict[str, Callable[[str], None]] = {
-        "device": lambda text: setattr(options, "graph_backend", _member(options.GRAPH_BACKEND, "device", text)),
-        "performance_mode": lambda text: setattr(
-            options, "performance_mode", _member(options.PERFORMANCE_MODE, "performance_mode", text)
-        ),
-        "weight_sharing": lambda text: setattr(options, "enable_weight_sharing", _boolean("weight_sharing", text)),
-    }
-    for key, text in given.items():
-        if key.isupper():
-            options.configs_map[key] = text
-        elif key in setters:
-            setters[key](text)
-        else:
-            message = f"--npu_options: {_INTEL} has no option {key!r}; use {', '.join(setters)}"
-            raise UsageError(f"{message}, or a property of OpenVINO in capitals, as INFERENCE_PRECISION_HINT:f32")
-
-
-def _set_fields(options: Any, given: Mapping[str, str]) -> None:
-    """Whole numbers, true, false and texts, by the names of the package's own fields."""
-    known = sorted(name for name in vars(options) if not name.startswith("_"))
-    for key, text in given.items():
-        if key not in known:
-            raise UsageError(f"--npu_options: qualcomm has no option {key!r}; use one of {', '.join(known)}")
-        value: object = text
-        if text in ("true", "false"):
-            value = text == "true"
-        elif re.fullmatch(r"-?\d+", text):
-            value = int(text)
-        setattr(options, key, value)
-
-
-def _member(members: Any, key: str, text: str) -> Any:
-    try:
-        return members[text.upper()]
-    except KeyError:
-        names = ", ".join(member.name.lower() for member in members)
-        raise UsageError(f"--npu_options: {key}:{text} is not known; use one of {names}") from None
-
-
-def _boolean(key: str, text: str) -> bool:
-    if text not in ("true", "false"):
-        raise UsageError(f"--npu_options: {key}:{text} is not known; use true or false")
-    return text == "true"

@@ -33,8 +33,8 @@ LEFT_HERE = (
     "op_profiling_output_file", "plot", "accuracy", "trace", "run_dir", "progress",
 )  # fmt: skip
 OF_THE_DEVICE = (
-    "xnnpack_weight_cache_file_path", "nnapi_support_library_path", "hexagon_lib_path", "npu_dispatch_library_dir",
-    "npu_compiler_plugin_dir", "delegate_serialize_dir",
+    "xnnpack_weight_cache_file_path", "nnapi_support_library_path", "hexagon_lib_path", "dispatch_library_path",
+    "compiler_plugin_library_path", "qualcomm_dlc_dir", "delegate_serialize_dir",
 )  # fmt: skip
 """Paths that mean something on the device alone."""
 NO_PATHS = (

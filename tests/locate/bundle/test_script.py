@@ -86,22 +86,26 @@ def test_the_gpu_gets_its_options() -> None:
 def test_an_npu_gets_its_libraries_and_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("importlib.metadata.version", lambda name: "1.2.3")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: ModuleSpec(name, None))
-    options = "device:cpu;performance_mode:latency;weight_sharing:false;INFERENCE_PRECISION_HINT:f32"
-    text = script_of(f"use_npu=true npu_vendor=intel_openvino npu_options={options}", COMPILED)
+    options = (
+        "intel_openvino_graph_backends=cpu intel_openvino_performance_mode=latency "
+        "intel_openvino_enable_weight_sharing=false intel_openvino_configs_map=INFERENCE_PRECISION_HINT=f32"
+    )
+    text = script_of(f"use_npu=true npu_vendor=intel_openvino {options}", COMPILED)
     intel = "options.intel_openvino_options"
     assert f'{intel}.graph_backend = {intel}.GRAPH_BACKEND["CPU"]' in text
     assert f'{intel}.performance_mode = {intel}.PERFORMANCE_MODE["LATENCY"]' in text
     assert f"{intel}.enable_weight_sharing = False" in text
-    assert f'{intel}.configs_map["INFERENCE_PRECISION_HINT"] = "f32"' in text
+    assert f'{intel}.configs_map = {{"INFERENCE_PRECISION_HINT": "f32"}}' in text
     assert "pip install ai-edge-litert==1.2.3 openvino==1.2.3 numpy" in text
     assert "    load_openvino()\n" in text
     assert '"vendors" / "intel_openvino" / "dispatch"' in text
-    flags = f"use_npu=true npu_vendor=qualcomm npu_dispatch_library_dir={tmp_path} npu_options=a:-3;b:true;c:x"
+    options = "qualcomm_vtcm_size=3 qualcomm_use_fold_relu=false qualcomm_dump_tensor_ids=1,2 qualcomm_dlc_dir=x"
+    flags = f"use_npu=true npu_vendor=qualcomm dispatch_library_path={tmp_path} {options}"
     text = script_of(flags, COMPILED)
     assert f'LIBRARIES = ["{tmp_path}"]' in text
     assert "dispatch_library_path=LIBRARIES[0]," in text
     assert '"vendors" / "qualcomm" / "compiler"' in text
-    for line in ("a = -3", "b = True", 'c = "x"'):
+    for line in ("vtcm_size = 3", "use_fold_relu = False", "dump_tensor_ids = [1, 2]", 'dlc_dir = "x"'):
         assert f"options.qualcomm_options.{line}\n" in text
 
 

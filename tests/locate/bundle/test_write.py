@@ -168,7 +168,7 @@ def test_a_neighbour_that_cannot_be_run_spoils_nothing(faulty_delegate: Path, tm
     [
         *("runtime=litert use_xnnpack=true", "runtime=tflite_runtime", "runtime=compiled"),
         pytest.param(
-            "runtime=compiled use_npu=true npu_vendor=intel_openvino npu_options=device:cpu",
+            "runtime=compiled use_npu=true npu_vendor=intel_openvino intel_openvino_graph_backends=cpu",
             marks=pytest.mark.skipif(importlib.util.find_spec("openvino") is None, reason="OpenVINO is not installed"),
         ),
     ],

@@ -15,7 +15,7 @@ from evaltools.configuration import Configuration
 from evaltools.delegates.gpu import GPU
 from evaltools.delegates.npu import NPU
 from evaltools.delegates.xnnpack import XNNPACK
-from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
+from evaltools.errors import ConfigurationUnavailable, InferenceError
 from evaltools.model import ModelFile
 from evaltools.runtime.compiled import gpu as compiled_gpu
 from evaltools.runtime.compiled import npu as compiled_npu
@@ -24,7 +24,7 @@ from tests import tflite_writer, tiny_models
 from tests.runtime.openers import gpu_or_skip, model_of, opened, outputs, random_inputs, without_openvino
 
 ai_edge_litert = pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
-OPENVINO = "use_npu=true npu_vendor=intel_openvino npu_options=device:cpu"
+OPENVINO = "use_npu=true npu_vendor=intel_openvino intel_openvino_graph_backends=cpu"
 
 
 @pytest.fixture
@@ -134,10 +134,19 @@ def test_a_model_that_it_cannot_run_is_refused_with_the_next_step(content: bytes
         ("use_gpu=true gpu_backend=cl", "--gpu_backend cannot be honoured by the Python runtime compiled"),
         ("use_gpu=true gpu_experimental_enable_quant=false", "--gpu_experimental_enable_quant cannot be honoured"),
         ("use_gpu=true use_npu=true npu_vendor=qualcomm", "GPU and NPU at once are not supported"),
-        ("use_npu=true npu_vendor=qualcomm", "no libLiteRtDispatch_. of qualcomm .* give --npu_dispatch_library_dir"),
+        ("use_npu=true npu_vendor=qualcomm", "no libLiteRtDispatch_. of qualcomm .* give --dispatch_library_path"),
         (
-            "use_npu=true npu_vendor=qualcomm npu_dispatch_library_dir=/nowhere",
-            "--npu_dispatch_library_dir=/nowhere has",
+            "use_npu=true npu_vendor=qualcomm dispatch_library_path=/nowhere",
+            "--dispatch_library_path=/nowhere has",
+        ),
+        (
+            "use_npu=true npu_vendor=mediatek mediatek_dla_dir=x",
+            "--mediatek_dla_dir cannot be honoured by the Python runt",
+        ),
+        ("use_npu=true npu_vendor=qualcomm qualcomm_backend=lpai", "ai-edge-litert knows undefined, gpu, htp, dsp, ir"),
+        (
+            "use_npu=true npu_vendor=intel_openvino intel_openvino_graph_backends=0:npu;1:cpu",
+            "ai-edge-litert takes one device for all graphs there",
         ),
         ("runtime=compiled external_delegate_path=x.so", "EXTERNAL delegate cannot be created by the Python runtime"),
     ],
@@ -148,30 +157,23 @@ def test_what_it_cannot_do_is_said(classifier: ModelFile, text: str, message: st
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("devices:cpu", "has no option 'devices'; use device, performance_mode, weight_sharing"),
-        ("device:tpu", "device:tpu is not known; use one of cpu, gpu, npu"),
-        ("weight_sharing:yes", "use true or false"),
-    ],
-)
-def test_options_of_an_npu_are_checked(classifier: ModelFile, options: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        opened(classifier, f"use_npu=true npu_vendor=intel_openvino npu_options={options}")
-
-
-@pytest.mark.parametrize(
     ("text", "idle"),
     [
-        ("npu_options=device:cpu;INFERENCE_PRECISION_HINT:f32", "--npu_options=INFERENCE_PRECISION_HINT:f32"),
-        ("npu_options=performance_mode:throughput;device:cpu", "--npu_options=performance_mode:throughput"),
-        ("npu_options=device:cpu num_interpreter_threads=2", "--num_interpreter_threads=2"),
+        (
+            "intel_openvino_configs_map=CACHE_DIR=/x,INFERENCE_PRECISION_HINT=f32",
+            "--intel_openvino_configs_map=INFERENCE_PRECISION_HINT=f32",
+        ),
+        ("intel_openvino_performance_mode=throughput", "--intel_openvino_performance_mode=throughput"),
+        ("intel_openvino_enable_weight_sharing=false", "--intel_openvino_enable_weight_sharing=false"),
+        ("num_interpreter_threads=2", "--num_interpreter_threads=2"),
     ],
 )
 def test_what_openvinos_cpu_is_never_told_is_refused(classifier: ModelFile, text: str, idle: str) -> None:
     """Outputs are the same, bit for bit, and so are threads; OpenVINO itself, asked so, gives others."""
-    with pytest.raises(ConfigurationUnavailable, match=f"^{idle} cannot be honoured with device:cpu: ") as caught:
-        opened(classifier, f"use_npu=true npu_vendor=intel_openvino {text}")
+    with pytest.raises(
+        ConfigurationUnavailable, match=f"^{idle} cannot be honoured with --intel_openvino_graph_backends=cpu: "
+    ) as caught:
+        opened(classifier, f"{OPENVINO} {text}")
     assert caught.value.delegate == NPU.name
 
 

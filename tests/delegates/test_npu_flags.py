@@ -1,0 +1,103 @@
+"""The flags of vendors of NPUs are those of LiteRT's own tools, and what has no effect is refused."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from evaltools.configuration import Configuration
+from evaltools.delegates.npu_flags import FLAGS
+from evaltools.delegates.npu_settings import fields, vendor_flags
+from evaltools.errors import UsageError
+from evaltools.parameter import format_value
+
+_SECTION: Final = re.compile(r"Flags from litert/tools/flags/vendors/\w+\.cc:(.*?)(?=Flags from|Try --helpfull|$)")
+_FLAG: Final = re.compile(r"--(\w+) \(.*?\); default: (.*?);(?= --\w+ \(|\s*$)")
+
+
+@pytest.fixture(scope="module")
+def compiler() -> Path:
+    """LiteRT's own compiler, which has the flags of all vendors."""
+    package = importlib.util.find_spec("ai_edge_litert")
+    program = Path(str(package.origin)).parent / "tools" / "apply_plugin_main" if package else Path()
+    if not program.is_file():
+        pytest.skip("the ai-edge-litert here has no apply_plugin_main")
+    return program
+
+
+def printed_by(*command: str | Path) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return " ".join((done.stdout + done.stderr).split())
+
+
+def test_every_flag_of_a_vendor_has_its_native_name_and_default(compiler: Path) -> None:
+    sections = _SECTION.findall(printed_by(compiler, "--helpfull"))
+    native = {name: text.strip('"') for section in sections for name, text in _FLAG.findall(section)}
+    assert len(sections) == 5
+    assert {name: format_value(flag.default) for name, flag in FLAGS.items()} == native
+
+
+def test_every_choice_is_one_of_the_native_tool_which_takes_no_other(compiler: Path) -> None:
+    closed = [flag for flag in FLAGS.values() if flag.choices]
+    for place in range(max(len(flag.choices) for flag in closed)):
+        words = [f"--{flag.name}={flag.choices[min(place, len(flag.choices) - 1)]}" for flag in closed]
+        assert "Illegal value" not in printed_by(compiler, "--cmd=noop", *words)
+    refused = printed_by(compiler, "--cmd=noop", *(f"--{flag.name}=another" for flag in closed))
+    assert [flag.name for flag in closed if f"for flag '{flag.name}'" not in refused] == []
+
+
+def test_fields_of_python_are_those_of_the_package() -> None:
+    """With the names of its enumerations."""
+    litert = pytest.importorskip("ai_edge_litert.options", reason="ai-edge-litert is not installed")
+    options = litert.Options()
+    for flag in (flag for flag in FLAGS.values() if flag.field):
+        vendor = "qualcomm" if flag.name.startswith("qualcomm_") else "intel_openvino"
+        own = getattr(options, f"{vendor}_options")
+        assert hasattr(own, flag.field), flag.name
+        for choice in set(flag.choices) - {"lpai"}:
+            (field,) = fields(configured(f"npu_vendor={vendor} {flag.name}={choice}").delegates)
+            assert field.member in getattr(own, flag.field.upper()).__members__, field.given
+
+
+def configured(flags: str) -> Configuration:
+    return Configuration.from_text("test", f"use_npu=true {flags}")
+
+
+def test_the_compiler_gets_the_flags_as_they_were_given() -> None:
+    given = configured("npu_vendor=mediatek mediatek_optimization_hint=normal mediatek_dla_dir='a b'").delegates
+    assert vendor_flags(given) == ["--mediatek_optimization_hint=normal", "--mediatek_dla_dir=a b"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            "npu_vendor=qualcomm samsung_soc_model=E1",
+            "is a flag of samsung, and --npu_vendor is qualcomm; leave it out",
+        ),
+        ("npu_vendor=qualcomm qualcomm_vtcm_size=-1", "--qualcomm_vtcm_size=-1: use 0 or more"),
+        ("npu_vendor=qualcomm qualcomm_dump_tensor_ids=a", "use numbers of tensors, as 3,17, or -1"),
+        ("npu_vendor=qualcomm qualcomm_backend=HTP", "use one of gpu, htp, dsp, ir, lpai"),
+        ("npu_vendor=intel_openvino intel_openvino_graph_backends=tpu", "use cpu, gpu or npu, or one for each graph"),
+        ("npu_vendor=intel_openvino intel_openvino_configs_map=CACHE_DIR", "use KEY=VALUE,KEY=VALUE"),
+        ("npu_vendor=intel_openvino intel_openvino_configs_map=A=1,A=2", "a property is given twice"),
+        (
+            "npu_vendor=intel_openvino npu_options=device:cpu",
+            "It is gone: each option is a flag of its own, as --intel",
+        ),
+        ("npu_vendor=qualcomm npu_dispatch_library_dir=/x", "It is gone: it has the native name now, --dispatch_lib"),
+    ],
+)
+def test_what_would_not_take_effect_is_refused(flags: str, message: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        configured(flags)
+
+
+def test_without_the_npu_they_have_no_effect() -> None:
+    with pytest.raises(UsageError, match="it belongs to a delegate that is not switched on. Add --use_npu=true"):
+        Configuration.from_text("test", "qualcomm_vtcm_size=4")
