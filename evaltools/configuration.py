@@ -22,6 +22,7 @@ from evaltools.delegates import (
     DelegateSettings,
 )
 from evaltools.delegates.external import EXTERNAL
+from evaltools.delegates.library_path import library_file
 from evaltools.delegates.registry import OURS
 from evaltools.errors import UsageError
 from evaltools.extensions import RUNTIMES as OTHER_RUNTIMES
@@ -180,8 +181,8 @@ class Configuration(Struct, frozen=True):
 
     @property
     def libraries(self) -> list[Path]:
-        """The libraries that external delegates are loaded from."""
-        return [Path(str(path)) for path in self.delegates.values(EXTERNAL.enabled_by)]
+        """The files that external delegates are loaded from."""
+        return [Path(library_file(str(path))) for path in self.delegates.values(EXTERNAL.enabled_by)]
 
     def without(self, delegate: Delegate) -> Configuration:
         """The same configuration without one of its delegates."""

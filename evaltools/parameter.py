@@ -25,6 +25,7 @@ Role = Literal[
     "named_files",
     "layer_files",
     "library",
+    "settings_file",
     "machine_path",
     "program",
     "output_file",
@@ -34,8 +35,8 @@ Role = Literal[
 
 plain: no path. input_file, input_folder: sent to devices as a whole. pictures: a folder of which a part gets its own
 files. named_files: ``NAME=PATH`` or ``PATH``, a file or a folder. layer_files: ``LAYER:PATH,LAYER:PATH``. library: a
-file here, or on the device already. machine_path: something where the model runs. program: a path, or a name that is
-looked up.
+file here, or on the device already, or a name that the loader looks up. settings_file: a file here, or on the device
+already. machine_path: something where the model runs. program: a path, or a name that is looked up.
 """
 About = Literal["records", "candidates", "configurations", "execution", "result", "run"]
 """What a flag decides.
@@ -197,7 +198,7 @@ class Parameter(Struct, frozen=True):
         'ids:/data/a.bin,in:/data/b.bin'
         """
         text = str(value)
-        if not text or not self.is_path or (self.role == "program" and os.sep not in text):
+        if not text or not self.is_path or self._is_looked_up(text, folder):
             return value
         if self.role == "named_files":
             name, path = self._name_and_path(text, folder)
@@ -205,6 +206,12 @@ class Parameter(Struct, frozen=True):
         if self.role == "layer_files":
             return ",".join(_layer_file(entry, take) for entry in text.split(","))
         return take(Path(text))
+
+    def _is_looked_up(self, text: str, folder: Path) -> bool:
+        """Whether the value is a name that is looked up where it is used."""
+        if os.sep in text:
+            return False
+        return self.role == "program" or (self.role == "library" and not (folder / text).exists())
 
     def _name_and_path(self, text: str, folder: Path) -> tuple[str, Path]:
         """``NAME=`` or nothing, and what is behind it; a name may hold ``=``, and so may a path, which goes first."""

@@ -173,7 +173,7 @@ def rewritten(role: Role, text: str) -> object:
     return Parameter("x", "", role=role).rewrite(text, lambda path: f"<{path}>")
 
 
-@pytest.mark.parametrize("role", ["input_file", "pictures", "library", "machine_path", "output_folder"])
+@pytest.mark.parametrize("role", ["input_file", "pictures", "settings_file", "machine_path", "output_folder"])
 def test_a_path_is_rewritten_as_a_whole(role: Role) -> None:
     assert rewritten(role, "a=b:c,d") == "<a=b:c,d>"
     assert rewritten(role, "") == ""
@@ -183,6 +183,8 @@ def test_what_is_no_path_stays() -> None:
     assert rewritten("plain", "a/b") == "a/b"
     assert rewritten("program", "adb") == "adb"
     assert rewritten("program", "./adb") == "<adb>"
+    assert rewritten("library", "libx.so.1") == "libx.so.1", "no such file here: the loader looks it up"
+    assert rewritten("library", "./x.so") == "<x.so>"
     assert Parameter("x", "", default=0).rewrite(7, str) == 7
 
 

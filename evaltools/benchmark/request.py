@@ -13,6 +13,8 @@ from evaltools.benchmark.inputs import BenchmarkInputOptions, make_inputs, with_
 from evaltools.benchmark.loop import PhaseLimits, RunPace
 from evaltools.benchmark.matrix import NONE, optional_names, overruled_flags
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
+from evaltools.delegates.external import EXTERNAL
+from evaltools.delegates.library_path import library_file, why_missing
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.request import Options, Request
@@ -158,10 +160,10 @@ def _model(path: Path, signature: str) -> ModelFile:
 
 def _require_libraries(configurations: Sequence[Configuration]) -> None:
     for configuration in configurations:
-        for library in configuration.libraries:
-            if not library.is_file():
+        for path in map(str, configuration.delegates.values(EXTERNAL.enabled_by)):
+            if not Path(library_file(path)).is_file():
                 quoted = f"configuration {configuration.name!r}"
-                raise UsageError(f"{quoted}: --external_delegate_path={library}: no such file")
+                raise UsageError(f"{quoted}: --{EXTERNAL.enabled_by}={path}: {why_missing(path)}")
 
 
 def _options(flags: Options, is_one: bool) -> BenchmarkOptions:

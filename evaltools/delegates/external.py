@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from evaltools.delegates.library_path import library_file
 from evaltools.delegates.provider import LITERT, TFLITE_RUNTIME, Delegate, Library
 from evaltools.errors import UsageError
 from evaltools.parameter import NotNative, Parameter, Value
@@ -64,7 +65,7 @@ def _check(values: Mapping[str, Value]) -> None:
 
 def _library(values: Mapping[str, Value]) -> Library:
     options = parse_external_options(str(values[_OPTIONS]))
-    return Library(str(values["external_delegate_path"]), options)
+    return Library(library_file(str(values["external_delegate_path"])), options)
 
 
 EXTERNAL: Final = Delegate(
@@ -74,8 +75,9 @@ EXTERNAL: Final = Delegate(
     parameters=(
         Parameter(
             "external_delegate_path",
-            "Shared library of the delegate; a path switches it on. Given again, it adds another delegate, which takes "
-            "what those before it left; the external_delegate_* flags behind a path belong to that one.",
+            "Shared library of the delegate, its path or the name of an installed one; it switches the delegate on. "
+            "Given again, it adds another delegate, which takes what those before it left; the external_delegate_* "
+            "flags behind a path belong to that one.",
             repeatable=True,
             log="External delegate path",
             role="library",

@@ -15,7 +15,7 @@ STABLE: Final = Delegate(
             "JSON file (TFLiteSettings) with stable_delegate_loader_settings.delegate_path; a path switches it on.",
             platforms="all but Windows",
             log="Delegate settings file path",
-            role="library",
+            role="settings_file",
         ),
     ),
     works_in="the native tools (the Python interpreters cannot load stable-ABI delegates)",

@@ -20,6 +20,7 @@ from msgspec import Struct
 from evaltools.configuration import Configuration
 from evaltools.delegates import Delegate, Library
 from evaltools.delegates.external import EXTERNAL
+from evaltools.delegates.library_path import why_missing
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.metrics.op_profile import Opening
@@ -236,7 +237,7 @@ def _require_delegate_library(delegate: Delegate, path: str, library_path: str) 
     is_typed = delegate.enabled_by == EXTERNAL.enabled_by
     shown = f"--{EXTERNAL.enabled_by}={path}" if is_typed else f"the {delegate.name} delegate: its library {path}"
     if not os.path.isfile(path):
-        problem = "is no file" if os.path.exists(path) else "no such file"
+        problem = why_missing(path)
         if is_typed:
             raise UsageError(f"{shown}: {problem}")
         raise ConfigurationUnavailable(

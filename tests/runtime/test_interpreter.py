@@ -154,6 +154,22 @@ def test_a_missing_library_is_the_users_mistake(classifier: ModelFile, runtime: 
         opened(classifier, runtime, "external_delegate_path=/none.so")
 
 
+def test_a_library_may_be_named_as_vendors_name_theirs(
+    classifier: ModelFile, runtime: str, rounding_delegate: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without a folder: the loader looks it up. A path with a folder never is."""
+    name = rounding_delegate.name
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=rf"={name}: no such file here, and the loader finds no such library \(LD_LIB"):
+        opened(classifier, runtime, f"external_delegate_path={name}")
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"/nowhere:{rounding_delegate.parent}")
+    by_name = opened(classifier, runtime, f"external_delegate_path={name} use_xnnpack=false")
+    by_path = opened(classifier, runtime, f"external_delegate_path={rounding_delegate} use_xnnpack=false")
+    assert by_name.delegation == by_path.delegation
+    with pytest.raises(UsageError, match=rf"=\./{name}: no such file$"):
+        opened(classifier, runtime, f"external_delegate_path=./{name}")
+
+
 def test_a_file_that_is_no_library(
     classifier: ModelFile, runtime: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

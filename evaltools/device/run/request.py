@@ -58,7 +58,7 @@ class RequestFiles(Struct):
         if parameter.role == "pictures":
             self.pictures[parameter.name] = path
             return pictures_on_device(parameter.name)
-        if parameter.role == "library" and not path.is_file():
+        if parameter.role in ("library", "settings_file") and not path.is_file():
             return _on_device(parameter, path)
         if parameter.role == "input_folder" or path.is_dir():
             return self._take_folder(path)

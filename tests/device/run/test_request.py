@@ -200,8 +200,12 @@ def test_a_library_lies_here_or_there(name: str, model: Path, remote: str) -> No
     made = sent(tests=[Configuration.from_text("test", f"{name}='{model}'")])
     assert (flags_there("", made), made.files) == ([f"--{name}={remote}"], {model: remote})
     assert flags_there(f"{name}=/vendor/lib64/libexternal.so") == [f"--{name}=/vendor/lib64/libexternal.so"]
-    with pytest.raises(DataError, match=f"--{name}=lib.so: there is no such file here, and it is no absolute path"):
-        flags_there(f"{name}=lib.so")
+    with pytest.raises(DataError, match=f"--{name}=a/lib.so: there is no such file here, and it is no absolute path"):
+        flags_there(f"{name}=a/lib.so")
+
+
+def test_the_name_of_a_library_is_looked_up_there() -> None:
+    assert flags_there("external_delegate_path=libedgetpu.so.1") == ["--external_delegate_path=libedgetpu.so.1"]
 
 
 @pytest.mark.parametrize("name", OF_THE_DEVICE)
