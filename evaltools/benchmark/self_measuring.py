@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from evaltools.benchmark.conditions import sample_conditions, set_affinity
 from evaltools.benchmark.loop import PhaseLimits, RunPace, run_phase
 from evaltools.configuration import Configuration
-from evaltools.errors import UsageError
+from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.model import ModelFile
 from evaltools.result.benchmark import Conditions, Memory, Phase
@@ -23,6 +23,7 @@ from evaltools.runtime import Delegation, Inference, RuntimeFacts, Session, Tens
 from evaltools.runtime.process.isolated import peak_memory_kb
 from evaltools.runtime.session import Array, TimedSession
 
+_NO_LATENCY: Final = "no latency; evaltools diff compares its outputs, and the chip itself has the latency"
 _BYTES_PER_KB: Final = 1024
 _STATUS: Final = Path("/proc/self/status")
 _OWN_PEAK: Final = "VmHWM:"
@@ -178,6 +179,8 @@ def open_measured(
         monitor.start()
     start_kb, peak_start_kb = resident_kb(), peak_kb()
     session = open_session(model, configuration)
+    if session.facts.emulator:
+        raise ConfigurationUnavailable(f"emulated by {session.facts.emulator}: {_NO_LATENCY}")
     assert isinstance(session, TimedSession)
     memory = Memory(start_kb, resident_kb(), None, None, peak_start_kb, peak_kb(), None)
     return MeasuredSession(session, begun_ns, memory, monitor)

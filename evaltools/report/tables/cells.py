@@ -18,6 +18,7 @@ from evaltools.text import printable
 if TYPE_CHECKING:
     from evaltools.result.benchmark import BenchmarkRow
 
+NO_LATENCY: Final = "emulated: no latency"
 _SMALLEST_P: Final = 1e-9
 _LEAST_FACTOR: Final = 0.1
 _WIDEST_INTERVAL: Final = 3.0

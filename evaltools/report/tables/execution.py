@@ -96,9 +96,7 @@ def conditions_in_words(result: EvaluationResult, execution: ExecutionUsed) -> s
         return ""
     workers = f"{execution.workers} worker{'s' * (execution.workers != 1)}"
     rate = f"{execution.examples_run / max(result.environment.elapsed_s, 1e-9):.1f} examples/s"
-    emulated = [entry.name for entry in result.configurations if entry.is_emulated]
-    apart = f"; {', '.join(emulated)}: emulated, no latency" if emulated else ""
-    conditions = f"{_latency(execution)}{_processes(result)}{apart}"
+    conditions = f"{_latency(execution)}{_processes(result)}"
     return f"{workers}, {rate}; {conditions}" if execution.examples_run else conditions
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from rich.console import Console
 
-from evaltools.report.tables.cells import Said, device_text, print_said, print_steps, speed
+from evaltools.report.tables.cells import NO_LATENCY, Said, device_text, print_said, print_steps, speed
 from evaltools.report.words.verdicts import (
     BLIND_IN_WORDS,
     change_in_words,
@@ -104,6 +104,7 @@ def _answer(result: EvaluationResult, configuration: ConfigurationResult, with_r
     against = next(entry for entry in result.configurations if entry.name == verdict.against)
     ratio = speed(configuration, against, result.latency_comparisons)
     fast = f"{ratio} the speed of {against.name}" if ratio else ""
+    fast = NO_LATENCY if configuration.is_emulated else fast
     how = configuration.crashes_of_runs or "as a warning says"
     not_clean = f"NOT CLEAN: {how}" if configuration.not_clean else ""
     judged, ran = judged_in_words(verdict), ran_in_words(configuration)

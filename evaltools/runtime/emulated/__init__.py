@@ -22,6 +22,7 @@ from evaltools.delegates import EMULATED
 from evaltools.delegates.npu import NPU
 from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.model import ModelFile, model_in_memory
+from evaltools.model.contents import read_contents
 from evaltools.runtime.emulated.compiler import VENDORS, Vendor, chips_of, compile_for, reasons_by_operator
 from evaltools.runtime.emulated.compiler_log import CompilerReport
 from evaltools.runtime.emulated.emulator import EmulatedSegment
@@ -62,6 +63,7 @@ class EmulatedRuntime(Struct, frozen=True):
         _require_chip(vendor, chip)
         _require_one_graph(model)
         compiled = compile_for(model, vendor, chip)
+        _require_taken(model, vendor, chip, compiled.report)
         graph = read_segments(compiled.content)
         emulator = f"QAIRT {compiled.report.sdk}".strip()
         version = importlib.metadata.version(_PACKAGE)
@@ -139,12 +141,21 @@ def _require_chip(vendor: Vendor, chip: str) -> None:
 
 
 def _require_one_graph(model: ModelFile) -> None:
-    if len(model.signatures) > 1 or model.signature:
+    graphs = len(read_contents(model).graphs)
+    if len(model.signatures) > 1 or graphs > 1:
         raise ConfigurationUnavailable(
-            f"{model.path.name} has {len(model.signatures)} signatures, and a model with several cannot be emulated; "
-            "save the one that is to run as a model of its own",
+            f"{model.path.name} has {graphs} graphs and {len(model.signatures)} signatures, and only a model with one "
+            "graph can be emulated; convert the function that is to run alone, without loops",
             NPU.name,
         )
+
+
+def _require_taken(model: ModelFile, vendor: Vendor, chip: str, report: CompilerReport) -> None:
+    if report.taken:
+        return
+    reasons = "; ".join(f"{name}: {why}" for name, why in reasons_by_operator(model, report).items())
+    message = f"{vendor.manufacturer}'s compiler takes none of the {report.total_nodes} nodes for {chip}"
+    raise ConfigurationUnavailable(f"{message}: {reasons}" if reasons else message, NPU.name)
 
 
 def _delegation(graph: CompiledGraph, model: ModelFile, report: CompilerReport, device: str) -> Delegation:
@@ -153,7 +164,17 @@ def _delegation(graph: CompiledGraph, model: ModelFile, report: CompilerReport, 
     )
     left, reasons = Counter(graph.cpu_operators), reasons_by_operator(model, report)
     refused = {operator: reasons[operator] for operator in left if operator in reasons}
-    return Delegation(report.total_nodes, (coverage,), left, refused)
+    return Delegation(report.total_nodes, (coverage,), left, refused, _warnings(report))
+
+
+def _warnings(report: CompilerReport) -> tuple[str, ...]:
+    """A ReLU that is folded into a convolution is left out, which is right only where its range cuts nothing off."""
+    if not report.wide_ranges:
+        return ()
+    return (
+        f"Qualcomm's compiler folds a ReLU into its convolution {report.wide_ranges} times where values go beyond its "
+        "limits; --qualcomm_use_fold_relu=false keeps the limits",
+    )
 
 
 RUNTIME: Final = EmulatedRuntime()

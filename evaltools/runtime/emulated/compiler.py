@@ -32,6 +32,7 @@ _PROGRAM: Final = "tools/apply_plugin_main"
 _CUSTOM: Final = "a custom operator, for which --qualcomm_custom_op_package may name a package"
 _KEPT_S: Final = 30 * 24 * 3600.0
 """What nobody has used for a month is compiled again."""
+_NOT_LOADED: Final = "Failed to load plugin at"
 _TOOL: Final = "[LITERT_TOOLS"
 """Where its own words about what it does begin."""
 
@@ -62,7 +63,10 @@ VENDORS: Final = {
 
 
 class Compiled(Struct, frozen=True):
-    """A model that was compiled for a chip: the content of the new file, and what the compiler reported."""
+    """A model that was compiled for a chip: the content of the new file, and what the compiler reported.
+
+    Where the compiler took no node there is no file, and ``content`` is empty.
+    """
 
     content: bytes
     report: CompilerReport
@@ -114,9 +118,9 @@ def compile_for(model: ModelFile, vendor: Vendor, chip: str, flags: Sequence[str
         )
         compiled = target.read_bytes() if target.exists() else b""
     report = read_log(done.stderr, done.stdout)
-    if done.returncode or not compiled or not report.total_nodes:
+    if report is None or (report.taken and (done.returncode or not compiled)):
         raise ConfigurationUnavailable(_refusal(vendor, chip, done), NPU.name)
-    found = Compiled(compiled, report)
+    found = Compiled(compiled if report.taken else b"", report)
     if model.content is None:
         _keep(place, found)
     return found
@@ -194,6 +198,8 @@ def _refusal(vendor: Vendor, chip: str, done: subprocess.CompletedProcess[str]) 
     if done.returncode < 0:
         return f"{compiler} died ({signal.Signals(-done.returncode).name}) while it compiled the model for {chip}"
     reason = first_error(done.stderr).partition(_TOOL)[0].strip(" .")
+    if _NOT_LOADED in done.stderr:
+        return f"{compiler} cannot be loaded: {reason}; {vendor.sdk}, with --upgrade where it is there"
     return f"{compiler} refuses the model for {chip}: {reason or f'exit code {done.returncode}, without a reason'}"
 
 

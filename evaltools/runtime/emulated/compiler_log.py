@@ -23,7 +23,8 @@ _TENSOR: Final = re.compile(r"\[\d+\] name=.*? dtype=QNN_DATATYPE_(\w+)")
 _VALIDATOR: Final = re.compile(r"<E> (?P<reason>[^\n]*)|(?P<started>QnnBackend_validateOpConfig started)")
 _NODE: Final = re.compile(r"Failed to validate op (\S+) with error")
 _WHERE: Final = re.compile(r" in the node '[^']*'\.?.*")
-_NO_REASON: Final = ("QnnBackend_validateOpConfig failed", "Failed to validate op")
+_WIDE_RANGE: Final = "Output quantization range is outside from ReluMinMax limits"
+_NO_REASON: Final = ("QnnBackend_validateOpConfig failed", "validateNativeOps")
 
 
 class LeftOperator(Struct, frozen=True):
@@ -34,29 +35,35 @@ class LeftOperator(Struct, frozen=True):
 
 
 class CompilerReport(Struct, frozen=True):
-    """Of ``total_nodes`` nodes of the graph the NPU takes ``taken``, in so many partitions; ``sdk`` compiled it."""
+    """Of ``total_nodes`` nodes of the graph the NPU takes ``taken``, in so many partitions; ``sdk`` compiled it.
+
+    ``wide_ranges`` counts the operators whose outputs may exceed the limits of the ReLU that is folded into them.
+    """
 
     total_nodes: int
     taken: int
     partitions: int
     left: tuple[LeftOperator, ...]
     sdk: str
+    wide_ranges: int = 0
 
 
-def read_log(stderr: str, stdout: str) -> CompilerReport:
-    """What the compiler did; of a log without a count, a report of 0 nodes.
+def read_log(stderr: str, stdout: str) -> CompilerReport | None:
+    """What the compiler did, None where its log has no count.
 
     >>> read_log("Partitioned subgraph<0>, selected 8 ops, from a total of 13 ops. resulted in 5 partitions.", "")
-    CompilerReport(total_nodes=13, taken=8, partitions=5, left=(), sdk='')
+    CompilerReport(total_nodes=13, taken=8, partitions=5, left=(), sdk='', wide_ranges=0)
     """
     share, sdk = _SHARE.search(stderr), _SDK.search(stderr)
+    if share is None:
+        return None
     reasons = _reasons_by_node(stdout)
     left = tuple(
         LeftOperator(int(found["place"]), _reason(reasons.get(found["node"] or "", ""), found["tensors"] or ""))
         for found in _REFUSED.finditer(stderr)
     )
-    taken, total, partitions = (int(number) for number in share.groups()) if share else (0, 0, 0)
-    return CompilerReport(total, taken, partitions, left, sdk[1] if sdk else "")
+    taken, total, partitions = (int(number) for number in share.groups())
+    return CompilerReport(total, taken, partitions, left, sdk[1] if sdk else "", stdout.count(_WIDE_RANGE))
 
 
 def _reasons_by_node(stdout: str) -> dict[str, str]:
@@ -79,8 +86,9 @@ def _reason(said: str, tensors: str) -> str:
     """The validator's sentence, with the types that the operator has."""
     inputs, _, outputs = tensors.partition("Outputs:")
     types = [", ".join(_type(name) for name in _TENSOR.findall(side)) for side in (inputs, outputs)]
-    shown = f" ({types[0]} -> {types[1]})" if all(types) else ""
-    return f"{said or 'Qualcomm has no such operator'}{shown}"
+    if not all(types):
+        return said or "Qualcomm has no such operator"
+    return f"{said or 'Qualcomm has no such operator with these types'} ({types[0]} -> {types[1]})"
 
 
 def _type(name: str) -> str:

@@ -45,7 +45,9 @@ class EmulatedSegment:
     def run(self, values: Sequence[Array]) -> list[Array]:
         """The outputs for these inputs; raises :class:`InferenceError`."""
         try:
-            found: list[Array] = self._session.run(self._outputs, dict(zip(self._inputs, values, strict=True)))
+            found: list[Array] = self._session.run(
+                self._outputs, {name: np.asarray(value) for name, value in zip(self._inputs, values, strict=True)}
+            )
         except Exception as error:
             raise InferenceError(f"the emulator: {_one_line(error)}") from error
         return found

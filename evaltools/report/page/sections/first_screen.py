@@ -11,7 +11,7 @@ from evaltools.report.page.charts.look import colours_of
 from evaltools.report.page.charts.times import shares_chart
 from evaltools.report.page.content.page import Saying
 from evaltools.report.page.sections.accuracy import tone_of
-from evaltools.report.tables.cells import figure_in_words, median, p_value
+from evaltools.report.tables.cells import NO_LATENCY, figure_in_words, median, p_value
 from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.report.tables.execution import advice_in_words, shares_in_words
 from evaltools.report.tables.models import ModelRows
@@ -91,7 +91,7 @@ def _ran_and_fast(result: EvaluationResult, entry: ConfigurationResult, fast: st
         other = f", {reference.name} {median(against)}" if against is not None and reference is not None else ""
         yield "how fast", f"{fast + '; ' if fast else ''}median {median(latency)}{other}"
     if entry.is_emulated:
-        yield "how fast", "emulated: no latency"
+        yield "how fast", NO_LATENCY
     yield "did it run", describe_configuration(entry)
 
 
