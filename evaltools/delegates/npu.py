@@ -14,6 +14,7 @@ _NEEDS_EMULATOR: Final = (
     "a chip is emulated by --runtime=emulated, which needs pip install 'evaltools[npu-qualcomm]' (x86-64 Linux, "
     "Python 3.11 to 3.13)"
 )
+_NO_DISPATCH: Final = "it is for the chip itself; an emulated one has no dispatch library"
 
 
 def _check(values: Mapping[str, Value]) -> None:
@@ -71,7 +72,10 @@ NPU: Final = Delegate(
     ),
     works_in="ai-edge-litert (--runtime=compiled), and emulated (--npu_soc)",
     here="the vendor's library for this machine, as OpenVINO; the NPU of a phone only emulated (--npu_soc)",
-    runtimes={COMPILED: {**NOT_IN_PYTHON, "npu_soc": _NEEDS_EMULATOR}, EMULATED: {}},
+    runtimes={
+        COMPILED: {**NOT_IN_PYTHON, "npu_soc": _NEEDS_EMULATOR},
+        EMULATED: {"dispatch_library_path": _NO_DISPATCH},
+    },
     check=_check,
     per_worker_flag="npu_soc",
 )

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.delegates import EMULATED
 from evaltools.delegates.npu import NPU
+from evaltools.delegates.npu_settings import vendor_flags
 from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.model import ModelFile, model_in_memory
 from evaltools.model.contents import read_contents
@@ -62,7 +63,8 @@ class EmulatedRuntime(Struct, frozen=True):
         vendor = VENDORS[str(settings.value("npu_vendor"))]
         _require_chip(vendor, chip)
         _require_one_graph(model)
-        compiled = compile_for(model, vendor, chip)
+        plugin = str(settings.value("compiler_plugin_library_path"))
+        compiled = compile_for(model, vendor, chip, vendor_flags(settings), plugin)
         _require_taken(model, vendor, chip, compiled.report)
         graph = read_segments(compiled.content)
         emulator = f"QAIRT {compiled.report.sdk}".strip()

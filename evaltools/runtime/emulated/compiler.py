@@ -92,7 +92,8 @@ def compile_for(model: ModelFile, vendor: Vendor, chip: str, flags: Sequence[str
     """
     program, plugin = _program(), _plugin(vendor, folder)
     content = model.read()
-    parts = [content, plugin.read_bytes(), f"{vendor.name} {chip} {backend_version(vendor)}".encode()]
+    versions = f"{vendor.name} {chip} {backend_version(vendor)} {CompilerReport.__struct_fields__}"
+    parts = [content, plugin.read_bytes(), versions.encode()]
     digest = hashlib.sha256()
     for part in (*parts, *(flag.encode() for flag in flags)):
         digest.update(hashlib.sha256(part).digest())
