@@ -21,10 +21,10 @@ from evaltools.configuration import Configuration
 from evaltools.delegates import EMULATED
 from evaltools.delegates.npu import NPU
 from evaltools.delegates.npu_settings import vendor_flags
-from evaltools.errors import ConfigurationUnavailable, UsageError
+from evaltools.errors import ConfigurationUnavailable
 from evaltools.model import ModelFile, model_in_memory
 from evaltools.model.contents import read_contents
-from evaltools.runtime.emulated.compiler import VENDORS, Vendor, chips_of, compile_for, reasons_by_operator
+from evaltools.runtime.emulated.compiler import VENDORS, Vendor, compile_for, reasons_by_operator, require_chip
 from evaltools.runtime.emulated.compiler_log import CompilerReport
 from evaltools.runtime.emulated.emulator import EmulatedSegment
 from evaltools.runtime.emulated.segments import CompiledGraph, Segment, read_segments
@@ -61,7 +61,7 @@ class EmulatedRuntime(Struct, frozen=True):
                 "--runtime=emulated runs NPUs alone; add --use_npu=true --npu_vendor=qualcomm --npu_soc=SM8750"
             )
         vendor = VENDORS[str(settings.value("npu_vendor"))]
-        _require_chip(vendor, chip)
+        require_chip(vendor, chip)
         _require_one_graph(model)
         plugin = str(settings.value("compiler_plugin_library_path"))
         compiled = compile_for(model, vendor, chip, vendor_flags(settings), plugin)
@@ -134,12 +134,6 @@ class EmulatedSession:
             if not isinstance(running, EmulatedSegment):
                 specs |= dict(zip(segment.outputs, running.outputs, strict=True))
         return specs
-
-
-def _require_chip(vendor: Vendor, chip: str) -> None:
-    known = chips_of(vendor)
-    if chip not in known:
-        raise UsageError(f"--npu_soc={chip}: ai-edge-litert compiles for no such chip; use one of {', '.join(known)}")
 
 
 def _require_one_graph(model: ModelFile) -> None:

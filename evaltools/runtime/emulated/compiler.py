@@ -12,13 +12,13 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
 from evaltools.delegates.npu import NPU
-from evaltools.errors import ConfigurationUnavailable
+from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.model import ModelFile
 from evaltools.model.contents import OPERATORS, read_contents
 from evaltools.runtime.compiled.messages import first_error
@@ -29,6 +29,9 @@ _EXTRA: Final = "pip install 'evaltools[npu-qualcomm]' (x86-64 Linux, Python 3.1
 _NOT_NEEDED: Final = "libQnnLpai.so"
 """The plug-in is linked against it and calls nothing of it; any library of this name will do."""
 _PROGRAM: Final = "tools/apply_plugin_main"
+_GOOGLE_FOLDER: Final = "GOOGLE_TENSOR_COMPILER_LIB"
+_INTEL_COMPILER: Final = "libopenvino_intel_npu_compiler*"
+_NEW_MEDIATEK: Final = ("v9", "--mediatek_sdk_version_type=version9")
 _CUSTOM: Final = "a custom operator, for which --qualcomm_custom_op_package may name a package"
 _KEPT_S: Final = 30 * 24 * 3600.0
 """What nobody has used for a month is compiled again."""
@@ -38,28 +41,57 @@ _TOOL: Final = "[LITERT_TOOLS"
 
 
 class Vendor(Struct, frozen=True):
-    """A vendor of NPUs: its name in flags and folders, its name for LiteRT's compiler, and what brings its SDK."""
+    """A vendor of NPUs: its name in flags and folders, its name for LiteRT's compiler, and what brings its SDK.
+
+    ``sdk_module`` is the module that the wheel asks for the folder of the SDK's libraries.
+    """
 
     name: str
     manufacturer: str
+    sdk_module: str
     sdk: str
 
-    @property
-    def sdk_module(self) -> str:
-        """The module that ``pip install`` of the SDK's package brings."""
-        return f"ai_edge_litert_sdk_{self.name}"
+
+class Backend(Struct, frozen=True):
+    """The package with the libraries that the vendor's plug-in calls, its version, and the folders of the libraries."""
+
+    version: str
+    folders: tuple[Path, ...]
 
 
 VENDORS: Final = {
     vendor.name: vendor
     for vendor in (
-        Vendor("qualcomm", "Qualcomm", _EXTRA),
-        Vendor("mediatek", "MediaTek", "pip install ai-edge-litert-sdk-mediatek"),
-        Vendor("google_tensor", "Google", "the Google Tensor SDK, from Google's early access programme"),
-        Vendor("samsung", "Samsung", "pip install ai-edge-litert-sdk-samsung"),
-        Vendor("intel_openvino", "IntelOpenVINO", "pip install 'evaltools[npu-intel]'"),
+        Vendor("qualcomm", "Qualcomm", "ai_edge_litert_sdk_qualcomm", _EXTRA),
+        Vendor(
+            "mediatek",
+            "MediaTek",
+            "ai_edge_litert_sdk_mediatek",
+            "pip install --no-cache-dir ai-edge-litert-sdk-mediatek, which downloads it",
+        ),
+        Vendor(
+            "google_tensor",
+            "Google",
+            "ai_edge_litert_sdk_google_tensor",
+            "see https://developers.google.com/edge/litert/next/tensor-sdk; the environment variable "
+            f"{_GOOGLE_FOLDER} names the folder of its library",
+        ),
+        Vendor(
+            "samsung",
+            "Samsung",
+            "ai_edge_litert_sdk_samsung",
+            "ai-edge-litert finds it by the Python module ai_edge_litert_sdk_samsung, which is Samsung's",
+        ),
+        Vendor(
+            "intel_openvino",
+            "IntelOpenVINO",
+            "ai_edge_litert_sdk_intel",
+            "OpenVINO's package is without its compiler for NPUs, which pip install --no-cache-dir "
+            "'ai-edge-litert[npu-intel]' downloads",
+        ),
     )
 }
+"""The names for LiteRT's compiler are those of ``SocManufacturer`` in the wheel's targets."""
 
 
 class Compiled(Struct, frozen=True):
@@ -77,22 +109,40 @@ def chips_of(vendor: Vendor) -> list[str]:
 
     Raises :class:`ConfigurationUnavailable` where the wheel has no compiler.
     """
+    return [chip.value for chip in _target(vendor).SocModel if chip.value != "ALL"]
+
+
+def require_chip(vendor: Vendor, chip: str) -> None:
+    """Raise :class:`UsageError` for a chip that the wheel's compiler does not know."""
+    known = chips_of(vendor)
+    if chip not in known:
+        raise UsageError(f"--npu_soc={chip}: ai-edge-litert compiles for no such chip; use one of {', '.join(known)}")
+
+
+def _target(vendor: Vendor) -> Any:
     try:
-        target = importlib.import_module(f"ai_edge_litert.aot.vendors.{vendor.name}.target")
+        return importlib.import_module(f"ai_edge_litert.aot.vendors.{vendor.name}.target")
     except ImportError as error:
         raise _no_compiler(str(error)) from error
-    return [chip.value for chip in target.SocModel if chip.value != "ALL"]
 
 
-def compile_for(model: ModelFile, vendor: Vendor, chip: str, flags: Sequence[str] = (), folder: str = "") -> Compiled:
+def compile_for(
+    model: ModelFile,
+    vendor: Vendor,
+    chip: str,
+    flags: Sequence[str] = (),
+    folder: str = "",
+    timeout_s: float | None = None,
+) -> Compiled:
     """Compile a model for a chip, or take what an earlier run compiled with the same versions and ``flags``.
 
     ``folder`` has the compiler's plug-in, empty for that of the wheel. Raises :class:`ConfigurationUnavailable`, with
-    the vendor's reason where the compiler refuses the model.
+    the vendor's reason where the compiler refuses the model; ``crashed`` where it died, or took longer than
+    ``timeout_s`` and was ended.
     """
-    program, plugin = _program(), _plugin(vendor, folder)
+    program, plugin, backend = _program(), _plugin(vendor, folder), backend_of(vendor, chip)
     content = model.read()
-    versions = f"{vendor.name} {chip} {backend_version(vendor)} {CompilerReport.__struct_fields__}"
+    versions = f"{vendor.name} {chip} {backend.version} {CompilerReport.__struct_fields__}"
     parts = [content, plugin.read_bytes(), versions.encode()]
     digest = hashlib.sha256()
     for part in (*parts, *(flag.encode() for flag in flags)):
@@ -106,21 +156,27 @@ def compile_for(model: ModelFile, vendor: Vendor, chip: str, flags: Sequence[str
         source.write_bytes(content)
         command = [
             *(str(program), "--cmd=apply", f"--model={source}", f"--o={target}", "--err=--"),
-            *(f"--soc_manufacturer={vendor.manufacturer}", f"--soc_model={chip}", f"--libs={plugin.parent}", *flags),
+            *(f"--soc_manufacturer={vendor.manufacturer}", f"--soc_model={chip}", f"--libs={plugin.parent}"),
+            *(*_flags_of_chip(vendor, chip), *flags),
         ]
-        done = subprocess.run(
-            command,
-            env=_environment(vendor, Path(scratch)),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                command,
+                env=_environment(vendor, backend, Path(scratch)),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                check=False,
+                timeout=timeout_s,
+            )
+        except subprocess.TimeoutExpired as error:
+            late = f"{vendor.manufacturer}'s compiler was not done with the model for {chip} within {timeout_s:g} s"
+            raise ConfigurationUnavailable(f"{late}; it was ended", NPU.name, crashed=True) from error
         compiled = target.read_bytes() if target.exists() else b""
     report = read_log(done.stderr, done.stdout)
     if report is None or (report.taken and (done.returncode or not compiled)):
-        raise ConfigurationUnavailable(_refusal(vendor, chip, done), NPU.name)
+        raise ConfigurationUnavailable(_refusal(vendor, chip, done), NPU.name, crashed=done.returncode < 0)
     found = Compiled(compiled if report.taken else b"", report)
     if model.content is None:
         _keep(place, found)
@@ -157,22 +213,64 @@ def _plugin(vendor: Vendor, folder: str) -> Path:
     return found[0]
 
 
-def backend_version(vendor: Vendor) -> str:
-    """The package with the libraries that the vendor's plug-in calls, and its version.
+def backend_of(vendor: Vendor, chip: str = "") -> Backend:
+    """The libraries that the vendor's plug-in calls for a chip; without one, for any.
 
-    Raises :class:`ConfigurationUnavailable` where none is installed.
+    Raises :class:`ConfigurationUnavailable` where they are not installed.
     """
-    for package in (vendor.sdk_module, BACKEND) if vendor.name == "qualcomm" else (vendor.sdk_module,):
-        try:
-            return f"{package} {importlib.metadata.version(package)}"
-        except importlib.metadata.PackageNotFoundError:
-            continue
+    if vendor.name == "intel_openvino":
+        _sdk_folder(vendor, chip)  # which puts its libraries beside OpenVINO's
+        folders = [folder / "libs" for folder in _package_folders("openvino")]
+        if any(any(folder.glob(_INTEL_COMPILER)) for folder in folders):
+            return Backend(_version("openvino"), tuple(folders))
+    elif (sdk := _sdk_folder(vendor, chip)) is not None:
+        return Backend(_version(vendor.sdk_module), (sdk,))
+    elif vendor.name == "qualcomm" and (found := _package_folders(BACKEND)):
+        folder = found[0]
+        return Backend(_version(BACKEND), (folder, folder.with_name(f"{folder.name}.libs")))
+    elif vendor.name == "google_tensor" and (named := os.environ.get(_GOOGLE_FOLDER)):
+        return Backend(f"{_GOOGLE_FOLDER}={named}", (Path(named),))
     raise ConfigurationUnavailable(f"the SDK of {vendor.name} is not installed: {vendor.sdk}", NPU.name)
 
 
-def _environment(vendor: Vendor, scratch: Path) -> Mapping[str, str]:
+def _sdk_folder(vendor: Vendor, chip: str) -> Path | None:
+    """Where the SDK's package has its libraries; None where there is no package, or its download failed."""
+    try:
+        sdk = importlib.import_module(vendor.sdk_module)
+        found = sdk.path_to_sdk_libs(*_mediatek_version(vendor, chip))
+    except (ImportError, NotImplementedError):
+        return None
+    return None if found is None else Path(str(found))
+
+
+def _mediatek_version(vendor: Vendor, chip: str) -> list[str]:
+    """MediaTek's SDK comes in versions, one for each generation of chips."""
+    if vendor.name != "mediatek" or not chip:
+        return []
+    target = _target(vendor)
+    return [target.map_soc_to_np_version(target.SocModel(chip))]
+
+
+def _flags_of_chip(vendor: Vendor, chip: str) -> list[str]:
+    """The flag by which the wheel, too, has MediaTek's plug-in take the newer SDK."""
+    version, flag = _NEW_MEDIATEK
+    return [flag] if _mediatek_version(vendor, chip) == [version] else []
+
+
+def _package_folders(package: str) -> list[Path]:
+    spec = importlib.util.find_spec(package)
+    return [Path(spec.origin).parent] if spec and spec.origin else []
+
+
+def _version(module: str) -> str:
+    """A module with the version of its package, ``onnxruntime_qnn 2.7.0``."""
+    packages = importlib.metadata.packages_distributions().get(module, [])
+    return f"{module} {importlib.metadata.version(packages[0])}" if packages else module
+
+
+def _environment(vendor: Vendor, backend: Backend, scratch: Path) -> Mapping[str, str]:
     """Where the loader finds the vendor's libraries, which the plug-in looks for by name."""
-    folders = [str(path) for path in _library_folders(vendor)]
+    folders = [str(path) for path in backend.folders]
     if vendor.name == "qualcomm":
         some = next((path for folder in folders for path in Path(folder).glob("libQnnSystem.so")), None)
         if some is not None and not any(Path(folder, _NOT_NEEDED).exists() for folder in folders):
@@ -182,20 +280,8 @@ def _environment(vendor: Vendor, scratch: Path) -> Mapping[str, str]:
     return {**os.environ, "LD_LIBRARY_PATH": os.pathsep.join([*folders, *([before] if before else [])])}
 
 
-def _library_folders(vendor: Vendor) -> list[Path]:
-    """The folders of the SDK's libraries; of Qualcomm's without an SDK, those of ONNX Runtime's package."""
-    if importlib.util.find_spec(vendor.sdk_module) is not None:
-        sdk = importlib.import_module(vendor.sdk_module)
-        return [Path(str(sdk.path_to_sdk_libs()))]
-    spec = importlib.util.find_spec(BACKEND)
-    if spec is None or not spec.origin:
-        return []
-    folder = Path(spec.origin).parent
-    return [folder, folder.with_name(f"{folder.name}.libs")]
-
-
 def _refusal(vendor: Vendor, chip: str, done: subprocess.CompletedProcess[str]) -> str:
-    compiler = f"{vendor.manufacturer}'s compiler ({backend_version(vendor)})"
+    compiler = f"{vendor.manufacturer}'s compiler ({backend_of(vendor, chip).version})"
     if done.returncode < 0:
         return f"{compiler} died ({signal.Signals(-done.returncode).name}) while it compiled the model for {chip}"
     reason = first_error(done.stderr).partition(_TOOL)[0].strip(" .")
