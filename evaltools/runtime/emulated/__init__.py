@@ -168,8 +168,8 @@ def _warnings(report: CompilerReport) -> tuple[str, ...]:
     if not report.wide_ranges:
         return ()
     return (
-        f"Qualcomm's compiler folds a ReLU into its convolution {report.wide_ranges} times where values go beyond its "
-        "limits; --qualcomm_use_fold_relu=false keeps the limits",
+        f"Qualcomm's compiler folds a ReLU into its convolution {report.wide_ranges} times where values may go beyond "
+        "its limits; --qualcomm_use_fold_relu=false keeps the limits",
     )
 
 
