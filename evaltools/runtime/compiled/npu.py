@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import DelegateSettings
-from evaltools.delegates.npu import NPU
+from evaltools.delegates.npu import EMULATED_VENDORS, NPU
 from evaltools.delegates.npu_flags import properties
 from evaltools.delegates.npu_settings import Field, fields
 from evaltools.errors import ConfigurationUnavailable
@@ -88,7 +88,9 @@ def environment(settings: DelegateSettings) -> Mapping[str, str]:
             message = f"there is no {pattern} of {settings.value('npu_vendor')} in the ai-edge-litert wheel"
             if settings.value(flag):
                 message = f"--{flag}={path} has no {pattern}"
-            raise ConfigurationUnavailable(f"{message}; give --{flag} from the vendor's SDK", NPU.name)
+            is_emulated = settings.value("npu_vendor") in EMULATED_VENDORS
+            emulated = ", or --npu_soc=SM8750 to emulate that chip here" if is_emulated else ""
+            raise ConfigurationUnavailable(f"{message}; give --{flag} from the vendor's SDK{emulated}", NPU.name)
     return {"runtime_path": str(folder), "dispatch_library_path": str(dispatch), "compiler_plugin_path": str(compiler)}
 
 
