@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from evaltools.delegates.npu_flags import FLAGS, FLAGS_OF, NOT_IN_PYTHON, check_vendor_flags
+from evaltools.delegates.npu_flags import FLAGS, FLAGS_OF, NOT_EMULATED, NOT_IN_PYTHON, check_vendor_flags
 from evaltools.delegates.provider import COMPILED, EMULATED, ONLY_COMPILED, Delegate
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value
@@ -14,7 +14,10 @@ _NEEDS_EMULATOR: Final = (
     "a chip is emulated by --runtime=emulated, which needs pip install 'evaltools[npu-qualcomm]' (x86-64 Linux, "
     "Python 3.11 to 3.13)"
 )
-_NO_DISPATCH: Final = "it is for the chip itself; an emulated one has no dispatch library"
+_NOT_EMULATED: Final = {
+    **NOT_EMULATED,
+    "dispatch_library_path": "it is for the chip itself; an emulated one has no dispatch library",
+}
 
 
 def _check(values: Mapping[str, Value]) -> None:
@@ -26,6 +29,15 @@ def _check(values: Mapping[str, Value]) -> None:
             f"{', '.join(EMULATED_VENDORS)} can be emulated; leave --npu_soc out, or say --npu_vendor=qualcomm"
         )
     check_vendor_flags(str(values["npu_vendor"]), values)
+    if values.get("npu_soc"):
+        _refuse_what_no_emulator_has(values)
+
+
+def _refuse_what_no_emulator_has(values: Mapping[str, Value]) -> None:
+    for name, reason in _NOT_EMULATED.items():
+        default = FLAGS[name].default if name in FLAGS else ""
+        if values.get(name, default) != default:
+            raise UsageError(f"--{name} has no effect on an emulated chip: {reason}; leave it out")
 
 
 NPU: Final = Delegate(
@@ -74,7 +86,7 @@ NPU: Final = Delegate(
     here="the vendor's library for this machine, as OpenVINO; the NPU of a phone only emulated (--npu_soc)",
     runtimes={
         COMPILED: {**NOT_IN_PYTHON, "npu_soc": _NEEDS_EMULATOR},
-        EMULATED: {"dispatch_library_path": _NO_DISPATCH},
+        EMULATED: {},
     },
     check=_check,
     per_worker_flag="npu_soc",

@@ -333,6 +333,23 @@ NOT_IN_PYTHON: Final[Mapping[str, str]] = {
     if not flag.field
 }
 """Why CompiledModel cannot honour these."""
+_OF_THE_PHONE: Final = "it is about how the phone runs what was compiled; an emulator has nothing of the kind"
+_HTP_ALONE: Final = "HTP is the backend that is emulated"
+_NOT_COMPILED: Final = "with it the compiler leaves no compiled graph that could be run"
+NOT_EMULATED: Final[Mapping[str, str]] = {
+    "qualcomm_backend": _HTP_ALONE,
+    **{name: _HTP_ALONE for name in FLAGS if name.startswith(("qualcomm_dsp_", "qualcomm_lpai_"))},
+    "qualcomm_dsp_skel_dir": _OF_THE_PHONE,
+    "qualcomm_htp_pd_session": _OF_THE_PHONE,
+    "qualcomm_htp_perf_ctrl_mode": _OF_THE_PHONE,
+    "qualcomm_htp_performance_mode": _OF_THE_PHONE,
+    "qualcomm_profiling": _OF_THE_PHONE,
+    "qualcomm_dlc_dir": _NOT_COMPILED,
+    "qualcomm_enable_just_in_time": _NOT_COMPILED,
+    "qualcomm_saver_output_dir": _NOT_COMPILED,
+    "qualcomm_dump_tensor_ids": "the emulator runs graphs with the outputs of the model alone",
+}
+"""Why an emulated chip cannot honour these."""
 
 
 def check_vendor_flags(vendor: str, values: Mapping[str, Value]) -> None:

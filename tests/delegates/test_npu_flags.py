@@ -11,10 +11,14 @@ from typing import Final
 import pytest
 
 from evaltools.configuration import Configuration
-from evaltools.delegates.npu_flags import FLAGS
+from evaltools.delegates.npu_flags import FLAGS, NOT_EMULATED
 from evaltools.delegates.npu_settings import fields, vendor_flags
 from evaltools.errors import UsageError
 from evaltools.parameter import format_value
+from evaltools.runtime.emulated.compiler import VENDORS, compile_for
+from tests import tiny_models
+from tests.runtime.emulated.bare import emulator_or_skip
+from tests.runtime.openers import model_of
 
 _SECTION: Final = re.compile(r"Flags from litert/tools/flags/vendors/\w+\.cc:(.*?)(?=Flags from|Try --helpfull|$)")
 _FLAG: Final = re.compile(r"--(\w+) \(.*?\); default: (.*?);(?= --\w+ \(|\s*$)")
@@ -73,12 +77,47 @@ def test_the_compiler_gets_the_flags_as_they_were_given() -> None:
     assert vendor_flags(given) == ["--mediatek_optimization_hint=normal", "--mediatek_dla_dir=a b"]
 
 
+def test_flags_that_an_emulated_chip_refuses_change_nothing_or_leave_nothing_to_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """And those that remain, of the compiler for HTP, are passed on and change what is compiled."""
+    emulator_or_skip()
+    monkeypatch.chdir(tmp_path)  # some write files where they run
+    model = model_of(tiny_models.conv((1, 16, 16, 4), 8), tmp_path)
+
+    def compiled(*flags: str) -> bytes:
+        return compile_for(model, VENDORS["qualcomm"], "SM8750", [f"--qualcomm_{flag}" for flag in flags]).content
+
+    plain = compiled()
+    without_effect = [
+        *("htp_performance_mode=burst", "htp_perf_ctrl_mode=auto", "htp_pd_session=signed", "profiling=optrace"),
+        *("dsp_performance_mode=burst", "dsp_perf_ctrl_mode=auto", "dsp_pd_session=signed", "dsp_encoding=dynamic"),
+        *("lpai_target=x86", "lpai_fps=30", "lpai_ftrt_ratio=5", "lpai_client_perf_type=real_time"),
+        *("lpai_core_affinity_type=hard", "lpai_core_selection=1", f"dsp_skel_dir={tmp_path}"),
+    ]
+    assert compiled(*without_effect) == plain
+    nothing_to_run = ["backend=ir", "enable_just_in_time=true", f"dlc_dir={tmp_path}", f"saver_output_dir={tmp_path}"]
+    assert [flag for flag in nothing_to_run if len(compiled(flag)) >= len(plain) / 2] == []
+    stated = {flag.partition("=")[0] for flag in [*without_effect, *nothing_to_run]} | {"dump_tensor_ids"}
+    assert {f"qualcomm_{name}" for name in stated} == set(NOT_EMULATED)
+    for flag in ("optimization_level=O2", "use_conv_hmx=false", "vtcm_size=2", "num_hvx_thread=1", "htp_p_point=1"):
+        assert compiled(flag) != plain, flag
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
         (
             "npu_vendor=qualcomm samsung_soc_model=E1",
             "is a flag of samsung, and --npu_vendor is qualcomm; leave it out",
+        ),
+        (
+            "npu_vendor=qualcomm npu_soc=X qualcomm_htp_performance_mode=burst",
+            "it is about how the phone runs what was",
+        ),
+        (
+            "npu_vendor=qualcomm npu_soc=X dispatch_library_path=x",
+            "--dispatch_library_path has no effect on an emulated",
         ),
         ("npu_vendor=qualcomm qualcomm_vtcm_size=-1", "--qualcomm_vtcm_size=-1: use 0 or more"),
         ("npu_vendor=qualcomm qualcomm_dump_tensor_ids=a", "use numbers of tensors, as 3,17, or -1"),

@@ -148,7 +148,7 @@ def compile_for(
     for part in (*parts, *(flag.encode() for flag in flags)):
         digest.update(hashlib.sha256(part).digest())
     place = cache() / digest.hexdigest()
-    found = _kept(place)
+    found = None if any("_dir=" in flag for flag in flags) else _kept(place)  # folders get files of the compiler
     if found is not None:
         return found
     with tempfile.TemporaryDirectory(prefix="evaltools-npu-") as scratch:
