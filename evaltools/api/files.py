@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -51,12 +52,27 @@ def load(path: str | Path) -> Result | Benchmark | Suite:
     return Result(read_result(file))
 
 
-def inspect(model: str | Path, *, run: bool = True) -> Inspection:
+def inspect(
+    model: str | Path,
+    *,
+    run: bool = True,
+    npu_soc: str | Sequence[str] = (),
+    npu_vendor: str = "qualcomm",
+    save_compiled: str | Path | None = None,
+) -> Inspection:
     """What is in a model, which delegates are made for it, and what they take of it.
 
-    ``run``: open it with XNNPACK and the GPU to see. Raises :class:`~evaltools.errors.ModelError` for a file that is no
-    model.
+    ``run``: open it with XNNPACK and the GPU to see. ``npu_soc``: chips of ``npu_vendor``, or ``all``, for which it is
+    compiled; the compiled files are kept in ``save_compiled``. Raises :class:`~evaltools.errors.ModelError` for a file
+    that is no model, and :class:`~evaltools.errors.UsageError` for a chip that is not known.
     """
+    from evaltools.delegates.npu_flags import FLAGS_OF
+    from evaltools.tasks.inspection.npu_chips import ChipsAsked
     from evaltools.tasks.inspection.task import inspect_model
 
-    return inspect_model(path_of(model, "the model to inspect"), run)
+    if npu_vendor not in FLAGS_OF:
+        raise UsageError(f"npu_vendor={npu_vendor!r}: use one of {', '.join(FLAGS_OF)}")
+    chips = tuple(npu_soc.split(",") if isinstance(npu_soc, str) else npu_soc)
+    folder = None if save_compiled is None else path_of(save_compiled, "save_compiled")
+    asked = ChipsAsked(chips, npu_vendor, folder) if any(chips) else None
+    return inspect_model(path_of(model, "the model to inspect"), run, chips=asked)

@@ -7,21 +7,36 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.cli.shared.outputs import planned_outputs
-from evaltools.cli.shared.streams import say
+from evaltools.cli.shared.streams import complain, say
+from evaltools.delegates.npu_flags import FLAGS_OF
 from evaltools.errors import UsageError
-from evaltools.exit_codes import NOT_WRITTEN, OK
+from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
 from evaltools.report.files.output_file import write_file
 from evaltools.request.flags import parse_flags
 from evaltools.tasks.shared.options import MODEL_FILE
 
 DESCRIPTION: Final = """\
-What is in a model, which kind of quantisation it has, which delegates are made for that kind, what XNNPACK and the GPU
-take of it here, and what is known to go wrong on GPUs and in fp16. Every claim says what it rests on.
+What is in a model, which kind of quantisation it has, which delegates are made for that kind, what XNNPACK, the GPU
+and with --npu_soc the NPUs of phones take of it, and what is known to go wrong on GPUs and in fp16. Every claim says
+what it rests on.
 The model is given as the first word or as --model_file. stdout: the findings."""
 PARAMETERS: Final = (
     MODEL_FILE,
     Parameter("run", "Open the model with XNNPACK and the GPU, to see what they take of it.", default=True),
+    Parameter(
+        "npu_soc",
+        "Compile it for the NPUs of these chips, as SM8550,SM8750, or all, with their vendor's compiler, and see what "
+        "they take; needs no phone.",
+    ),
+    Parameter("npu_vendor", "Whose chips.", default="qualcomm", choices=tuple(FLAGS_OF), only_with=("npu_soc",)),
+    Parameter(
+        "save_compiled",
+        "Folder for the compiled files, MODEL_CHIP.tflite, which LiteRT runs on a phone with that chip.",
+        role="output_folder",
+        about="result",
+        only_with=("npu_soc",),
+    ),
     Parameter(
         "output_file_path",
         "JSON file with everything that was found.",
@@ -33,7 +48,8 @@ PARAMETERS: Final = (
 EXIT_CODES: Final = """\
 exit codes:
   0  the model was inspected; a delegate that could not be tried is named as such
-  2  a flag or the model is wrong
+  2  a flag, a chip or the model is wrong
+  3  a chip of --npu_soc could not be tried: its compiler is not installed, died, or was too slow
   5  the findings could not be written"""
 
 
@@ -44,12 +60,20 @@ def run(arguments: list[str]) -> int:
         raise UsageError("missing: the model. Give evaltools inspect MODEL.tflite; see evaltools inspect --help")
     from evaltools.cli.shared.terminal import text_for_stdout
     from evaltools.report.tables.inspection import print_inspection
+    from evaltools.result.inspection import NOT_TESTED
     from evaltools.result.json_file import encode_json
+    from evaltools.tasks.inspection.npu_chips import ChipsAsked
     from evaltools.tasks.inspection.task import inspect_model
 
     model = Path(flags.text("model_file"))
     files = planned_outputs(flags, ["output_file_path"], [model], "the findings are")
-    inspection = inspect_model(model, flags.is_on("run"))
+    chips = tuple(part for part in flags.text("npu_soc").split(",") if part)
+    asked = ChipsAsked(chips, flags.text("npu_vendor"), flags.path("save_compiled")) if chips else None
+    inspection = inspect_model(model, flags.is_on("run"), chips=asked, report=complain)
     for path in files.values():
         write_file(path, encode_json(inspection))
-    return OK if say(text_for_stdout(partial(print_inspection, inspection))) else NOT_WRITTEN
+    if not say(text_for_stdout(partial(print_inspection, inspection))):
+        return NOT_WRITTEN
+    npu = inspection.npu
+    is_missing = npu is not None and (npu.reason or any(chip.basis == NOT_TESTED for chip in npu.chips))
+    return NOT_MEASURED if is_missing else OK

@@ -12,6 +12,8 @@ from evaltools.model.kind import KindSupport, ModelKind
 
 TESTED: Final = "tested here"
 NOT_TESTED: Final = "not tested"
+COMPILED: Final = "compiled here"
+REFUSED: Final = "refused"
 FROM_GRAPH: Final = "from the graph"
 FROM_DOCUMENT: Final = "from the documentation"
 BASIS: Final = {"model": FROM_GRAPH, "kind": FROM_GRAPH, "gpu_traps": FROM_GRAPH, "outside_fp16": FROM_GRAPH}
@@ -81,6 +83,35 @@ class DelegateRun(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
+class ChipCoverage(Struct, frozen=True):
+    """What the NPU of a chip takes of the main graph, as its vendor's compiler reports, or why that is not known.
+
+    ``basis`` is ``compiled here``, ``refused`` (by the compiler) or ``not tested``; then ``reason`` says why, and the
+    figures are None. ``compiled_bytes`` is the size of the compiled file, None also where the NPU takes nothing;
+    ``saved_as`` is where that file was written, empty where it was not.
+    """
+
+    chip: str
+    basis: str
+    reason: str = ""
+    nodes: int | None = None
+    total_nodes: int | None = None
+    partitions: int | None = None
+    compiled_bytes: int | None = None
+    saved_as: str = ""
+    left_on_cpu: tuple[OperatorLeft, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class NpuCoverage(Struct, frozen=True):
+    """What the NPUs of a vendor's chips take; without a compiler there are no ``chips``, and a ``reason``."""
+
+    vendor: str
+    compiler: str
+    chips: tuple[ChipCoverage, ...]
+    reason: str = ""
+
+
 class SupportOfKind(Struct, frozen=True):
     """The document's table, applied to the kind of the model."""
 
@@ -92,7 +123,8 @@ class SupportOfKind(Struct, frozen=True):
 class Inspection(Struct, frozen=True):
     """Everything that ``evaltools inspect`` says of a model.
 
-    ``basis`` says what the parts rest on that do not say it themselves, by their names.
+    ``basis`` says what the parts rest on that do not say it themselves, by their names. ``npu`` is None where no chip
+    was asked for.
     """
 
     evaltools: str
@@ -101,5 +133,6 @@ class Inspection(Struct, frozen=True):
     kind: ModelKind
     support: SupportOfKind
     runs: tuple[DelegateRun, ...]
+    npu: NpuCoverage | None
     gpu_traps: tuple[GpuTrap, ...]
     outside_fp16: tuple[OutsideHalf, ...]

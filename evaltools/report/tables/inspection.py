@@ -11,11 +11,14 @@ from rich.table import Table
 from evaltools.model.half_precision import OutsideHalf
 from evaltools.report.tables.cells import device_text
 from evaltools.result.inspection import (
+    COMPILED,
     FROM_GRAPH,
     TESTED,
+    ChipCoverage,
     DelegateRun,
     Inspection,
     ModelFacts,
+    NpuCoverage,
     OperatorLeft,
     SupportOfKind,
     TensorFacts,
@@ -39,6 +42,8 @@ def print_inspection(inspection: Inspection, console: Console) -> None:
     console.print("\nWhat delegates take of the main graph")
     for run in inspection.runs:
         _print_run(run, console)
+    if inspection.npu is not None:
+        _print_npu(inspection.npu, console)
     _print_traps(inspection, console)
     _print_half(inspection.outside_fp16, console)
 
@@ -105,9 +110,41 @@ def _print_run(run: DelegateRun, console: Console) -> None:
         console.print(f"  warning: {printable(warning)}")
 
 
-def _kept(left: OperatorLeft) -> str:
+def _print_npu(npu: NpuCoverage, console: Console) -> None:
+    console.print(f"\nWhat the NPUs of chips take of the main graph ({npu.vendor})")
+    if npu.reason:
+        console.print(f"not tested: {printable(npu.reason)}")
+        return
+    table = _table("chip", "NPU takes", "partitions", "compiled file")
+    for chip in npu.chips:
+        table.add_row(chip.chip, *_chip_cells(chip))
+    console.print(table)
+    console.print(f"{COMPILED} by {npu.compiler}")
+    for line, chips in _lines_of_chips(npu.chips).items():
+        console.print(f"{'all' if len(chips) == len(npu.chips) > 1 else ', '.join(chips)}: {line}")
+
+
+def _chip_cells(chip: ChipCoverage) -> list[str]:
+    if chip.basis != COMPILED:
+        return [f"{chip.basis}: {printable(chip.reason)}", "", ""]
+    size = "none" if chip.compiled_bytes is None else f"{chip.compiled_bytes} bytes"
+    saved = f", {printable(chip.saved_as)}" if chip.saved_as else ""
+    return [f"{chip.nodes} of {chip.total_nodes} nodes", str(chip.partitions), f"{size}{saved}"]
+
+
+def _lines_of_chips(chips: Sequence[ChipCoverage]) -> dict[str, list[str]]:
+    """What is to be said of chips below the table, and of which: most of them leave the same operators."""
+    found: dict[str, list[str]] = {}
+    for chip in chips:
+        kept = [f"CPU keeps {_kept(left, 'compiler')}" for left in chip.left_on_cpu]
+        for line in (*kept, *(f"warning: {printable(text)}" for text in chip.warnings)):
+            found.setdefault(line, []).append(chip.chip)
+    return found
+
+
+def _kept(left: OperatorLeft, who: str = "delegate") -> str:
     types = f", {left.types} ({FROM_GRAPH})" if left.types else ""
-    reason = f"; the delegate: {printable(left.reason)}" if left.reason else "; the delegate states no reason"
+    reason = f"; the {who}: {printable(left.reason)}" if left.reason else f"; the {who} states no reason"
     return f"{printable(left.operator)} x{left.count}{types}{reason}"
 
 

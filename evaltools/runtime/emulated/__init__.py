@@ -160,10 +160,10 @@ def _delegation(graph: CompiledGraph, model: ModelFile, report: CompilerReport, 
     )
     left, reasons = Counter(graph.cpu_operators), reasons_by_operator(model, report)
     refused = {operator: reasons[operator] for operator in left if operator in reasons}
-    return Delegation(report.total_nodes, (coverage,), left, refused, _warnings(report))
+    return Delegation(report.total_nodes, (coverage,), left, refused, warnings_of(report))
 
 
-def _warnings(report: CompilerReport) -> tuple[str, ...]:
+def warnings_of(report: CompilerReport) -> tuple[str, ...]:
     """A ReLU that is folded into a convolution is left out, which is right only where its range cuts nothing off."""
     if not report.wide_ranges:
         return ()

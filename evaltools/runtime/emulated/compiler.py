@@ -52,6 +52,14 @@ class Vendor(Struct, frozen=True):
     sdk: str
 
 
+class CompilerRefused(ConfigurationUnavailable):
+    """The vendor's compiler cannot compile the model, for a ``reason`` of its own."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(f"{message}: {reason}", NPU.name)
+        self.reason = reason
+
+
 class Backend(Struct, frozen=True):
     """The package with the libraries that the vendor's plug-in calls, its version, and the folders of the libraries."""
 
@@ -136,8 +144,8 @@ def compile_for(
 ) -> Compiled:
     """Compile a model for a chip, or take what an earlier run compiled with the same versions and ``flags``.
 
-    ``folder`` has the compiler's plug-in, empty for that of the wheel. Raises :class:`ConfigurationUnavailable`, with
-    the vendor's reason where the compiler refuses the model; ``crashed`` where it died, or took longer than
+    ``folder`` has the compiler's plug-in, empty for that of the wheel. Raises :class:`CompilerRefused`, and
+    :class:`ConfigurationUnavailable` where there is no compiler, ``crashed`` where it died, or took longer than
     ``timeout_s`` and was ended.
     """
     program, plugin, backend = _program(), _plugin(vendor, folder), backend_of(vendor, chip)
@@ -176,7 +184,7 @@ def compile_for(
         compiled = target.read_bytes() if target.exists() else b""
     report = read_log(done.stderr, done.stdout)
     if report is None or (report.taken and (done.returncode or not compiled)):
-        raise ConfigurationUnavailable(_refusal(vendor, chip, done), NPU.name, crashed=done.returncode < 0)
+        raise _failure(vendor, chip, done)
     found = Compiled(compiled if report.taken else b"", report)
     if model.content is None:
         _keep(place, found)
@@ -280,14 +288,16 @@ def _environment(vendor: Vendor, backend: Backend, scratch: Path) -> Mapping[str
     return {**os.environ, "LD_LIBRARY_PATH": os.pathsep.join([*folders, *([before] if before else [])])}
 
 
-def _refusal(vendor: Vendor, chip: str, done: subprocess.CompletedProcess[str]) -> str:
+def _failure(vendor: Vendor, chip: str, done: subprocess.CompletedProcess[str]) -> ConfigurationUnavailable:
     compiler = f"{vendor.manufacturer}'s compiler ({backend_of(vendor, chip).version})"
     if done.returncode < 0:
-        return f"{compiler} died ({signal.Signals(-done.returncode).name}) while it compiled the model for {chip}"
+        died = f"{compiler} died ({signal.Signals(-done.returncode).name}) while it compiled the model for {chip}"
+        return ConfigurationUnavailable(died, NPU.name, crashed=True)
     reason = first_error(done.stderr).partition(_TOOL)[0].strip(" .")
     if _NOT_LOADED in done.stderr:
-        return f"{compiler} cannot be loaded: {reason}; {vendor.sdk}, with --upgrade where it is there"
-    return f"{compiler} refuses the model for {chip}: {reason or f'exit code {done.returncode}, without a reason'}"
+        needed = f"{vendor.sdk}, with --upgrade where it is there"
+        return ConfigurationUnavailable(f"{compiler} cannot be loaded: {reason}; {needed}", NPU.name)
+    return CompilerRefused(f"{compiler} refuses the model for {chip}", reason or f"exit code {done.returncode}")
 
 
 def cache() -> Path:

@@ -1,0 +1,136 @@
+"""What the compilers of NPUs' vendors take of a model, chip by chip, as ``evaltools inspect --npu_soc`` says it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import evaltools
+from evaltools.datasets import sample
+from evaltools.errors import UsageError
+from evaltools.model.cut import schema_package
+from evaltools.runtime.emulated import compiler
+from evaltools.tasks.inspection import npu_chips
+from tests.command import Completed, evaltools_here
+from tests.runtime.emulated.bare import emulator_or_skip
+from tests.tflite_writer import Graph
+
+LEAVES_CONVOLUTIONS = sample.model_file("dynamic_range")
+REPORTS_AND_DIES = """\
+#!/bin/sh
+echo 'Partitioned subgraph<0>, selected 8 ops, from a total of 13 ops. resulted in 5 partitions.' >&2
+kill -SEGV $$
+"""
+
+
+def inspect(*arguments: object) -> Completed:
+    return evaltools_here("inspect", *map(str, arguments), "--run=false")
+
+
+def operators(file: Path) -> Counter[str]:
+    """The operators of the first graph by the schema of ai-edge-litert; custom ones by their own names."""
+    schema = schema_package()
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(file.read_bytes(), 0))
+    builtin = {number: name for name, number in vars(schema.BuiltinOperator).items() if isinstance(number, int)}
+    codes = [code.customCode.decode() if code.customCode else builtin[code.builtinCode] for code in model.operatorCodes]
+    return Counter(codes[operator.opcodeIndex] for operator in model.subgraphs[0].operators)
+
+
+def test_what_is_said_of_each_chip_is_in_its_compiled_file(tmp_path: Path) -> None:
+    emulator_or_skip()
+    output, folder = tmp_path / "out.json", tmp_path / "new" / "folder"
+    done = inspect(
+        LEAVES_CONVOLUTIONS, "--npu_soc=SM8350,SM8650", f"--save_compiled={folder}", f"--output_file_path={output}"
+    )
+    assert done.code == 0, done.err
+    assert "compiling for SM8350 (1 of 2)\ncompiling for SM8650 (2 of 2)\n" in done.err
+    before = operators(LEAVES_CONVOLUTIONS)
+    npu = json.loads(output.read_text())["npu"]
+    assert "SDK 2." in npu["compiler"]
+    for chip in npu["chips"]:
+        file = folder / f"dynamic_range_{chip['chip']}.tflite"
+        assert (chip["saved_as"], chip["compiled_bytes"]) == (str(file), file.stat().st_size)
+        after = operators(file)
+        assert chip["partitions"] == after.pop("DISPATCH_OP")
+        assert {left["operator"]: left["count"] for left in chip["left_on_cpu"]} == after
+        assert (chip["nodes"], chip["total_nodes"]) == (before.total() - after.total(), before.total())
+        assert f"{chip['chip']}  {chip['nodes']} of {chip['total_nodes']} nodes" in done.out
+    assert "all: CPU keeps CONV_2D x6, float32 [int8, float32] -> float32 (from the graph); the compiler: " in done.out
+    assert "all: warning: 6 partitions: values go to the NPU and back as often" in done.out
+
+
+def test_a_model_that_the_compiler_refuses_is_a_row_with_its_reason(tmp_path: Path) -> None:
+    emulator_or_skip()
+    graph = Graph()
+    fed, kept = graph.tensor("fed", (1, 4)), graph.tensor("kept", (1, 4), variable=True)
+    path = tmp_path / "state.tflite"
+    path.write_bytes(graph.to_bytes([fed], [graph.node("ADD", [fed, kept], graph.tensor("sum", (1, 4)), "AddOptions")]))
+    done = inspect(path, "--npu_soc=SM8650", f"--save_compiled={tmp_path / 'out'}")
+    assert done.code == 0, done.err
+    assert "SM8650  refused: Variable tensors not yet supported" in done.out
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_nothing_installed_is_one_sentence_and_the_rest_is_printed() -> None:
+    done = inspect(LEAVES_CONVOLUTIONS, "--npu_soc=all", "--npu_vendor=samsung")
+    assert done.code == 3
+    assert "not tested: the SDK of samsung is not installed: " in done.out
+    assert "Known traps of GPUs in this graph" in done.out
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--npu_soc=SM1"], "--npu_soc=SM1: ai-edge-litert compiles for no such chip; use one of SA8255, "),
+        (["--npu_soc=SM8650", "--npu_vendor=google_tensor"], "use one of Tensor_G3, "),
+        (["--npu_soc=SM8650", "--save_compiled={folder}"], "would overwrite an input of this run"),
+        (["--save_compiled={folder}"], "--save_compiled has no effect without --npu_soc"),
+    ],
+)
+def test_what_cannot_be_compiled_is_refused_before_anything_runs(
+    tmp_path: Path, flags: list[str], message: str
+) -> None:
+    model = tmp_path / "a.tflite"
+    model.write_bytes(LEAVES_CONVOLUTIONS.read_bytes())
+    (tmp_path / "a_SM8650.tflite").symlink_to(model)
+    done = inspect(model, *(flag.format(folder=tmp_path) for flag in flags))
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert model.read_bytes() == LEAVES_CONVOLUTIONS.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (REPORTS_AND_DIES, "died (SIGSEGV) while it compiled the model for Tensor_G5"),
+        ("#!/bin/sh\nexec sleep 60\n", "was not done with the model for Tensor_G5 within 0.2 s; it was ended"),
+    ],
+)
+def test_a_compiler_that_dies_or_hangs_is_a_row_not_tested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, reason: str
+) -> None:
+    tool = tmp_path / "tools" / "apply_plugin_main"
+    plugin = tmp_path / "vendors" / "google_tensor" / "compiler" / "libLiteRtCompilerPlugin_google_tensor.so"
+    for file in (tool, plugin):
+        file.parent.mkdir(parents=True)
+        file.write_text(program)
+    tool.chmod(0o755)
+    monkeypatch.setattr(compiler, "_program", lambda: tool)
+    monkeypatch.setattr(npu_chips, "TIMEOUT_S", 0.2)
+    monkeypatch.setenv("GOOGLE_TENSOR_COMPILER_LIB", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    done = inspect(LEAVES_CONVOLUTIONS, "--npu_soc=Tensor_G5", "--npu_vendor=google_tensor")
+    assert done.code == 3
+    assert "Tensor_G5  not tested: Google's compiler" in done.out
+    assert reason in " ".join(done.out.split())
+
+
+def test_python_has_the_same() -> None:
+    found = evaltools.inspect(LEAVES_CONVOLUTIONS, run=False, npu_soc=["E9965"], npu_vendor="samsung")
+    assert found.npu is not None
+    assert (found.npu.vendor, found.npu.chips) == ("samsung", ())
+    with pytest.raises(UsageError, match="npu_vendor='intel': use one of .*intel_openvino"):
+        evaltools.inspect(LEAVES_CONVOLUTIONS, run=False, npu_soc="all", npu_vendor="intel")
