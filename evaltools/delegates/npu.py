@@ -18,6 +18,12 @@ _NOT_EMULATED: Final = {
     **NOT_EMULATED,
     "dispatch_library_path": "it is for the chip itself; an emulated one has no dispatch library",
 }
+_NO_CHIP: Final = {
+    flag.name: f"only chips of {', '.join(EMULATED_VENDORS)} can be emulated"
+    for vendor, flags in FLAGS_OF.items()
+    if vendor not in EMULATED_VENDORS
+    for flag in flags
+}
 
 
 def _check(values: Mapping[str, Value]) -> None:
@@ -86,7 +92,7 @@ NPU: Final = Delegate(
     here="the vendor's library for this machine, as OpenVINO; the NPU of a phone only emulated (--npu_soc)",
     runtimes={
         COMPILED: {**NOT_IN_PYTHON, "npu_soc": _NEEDS_EMULATOR},
-        EMULATED: {},
+        EMULATED: _NO_CHIP,
     },
     check=_check,
     per_worker_flag="npu_soc",

@@ -58,7 +58,8 @@ class EmulatedRuntime(Struct, frozen=True):
         chip = str(settings.value("npu_soc"))
         if NPU not in settings.requested or not chip:
             raise ConfigurationUnavailable(
-                "--runtime=emulated runs NPUs alone; add --use_npu=true --npu_vendor=qualcomm --npu_soc=SM8750"
+                "--runtime=emulated runs the NPU of a chip; "
+                "say which: --use_npu=true --npu_vendor=qualcomm --npu_soc=SM8750"
             )
         vendor = VENDORS[str(settings.value("npu_vendor"))]
         require_chip(vendor, chip)

@@ -37,9 +37,11 @@ def test_every_runtime_and_delegate_is_tried_and_proven(tmp_path: Path) -> None:
     assert "19 of 19 nodes" in found["delegate", "XNNPACK"]["proof"]
     assert found["delegate", "NNAPI"]["state"] == "elsewhere"
     assert "Android" in found["delegate", "NNAPI"]["proof"]
-    assert found["delegate", "NPU of qualcomm"]["next_step"].endswith("from the vendor's SDK")
+    assert found["delegate", "NPU of qualcomm"]["next_step"].endswith(
+        ("from the vendor's SDK", "to emulate that chip here")
+    )
     assert found["delegate", "GPU in fp32"]["here"].startswith("WebGPU; neither Android's OpenCL or OpenGL delegate")
-    assert found["delegate", "NPU of qualcomm"]["here"].endswith("not the NPU of a phone")
+    assert found["delegate", "NPU of qualcomm"]["here"].endswith("the NPU of a phone only emulated (--npu_soc)")
     assert completed.out.count("         here: ") == 3
     for entry in found.values():
         assert entry["state"] != "missing" or entry["next_step"]

@@ -87,7 +87,7 @@ def test_what_cannot_be_emulated_is_said_in_one_sentence(tmp_path: Path) -> None
     model = model_of(add_chain(), tmp_path)
     with pytest.raises(UsageError, match="SM1: ai-edge-litert compiles for no such chip; use one of .*SM8750"):
         opened(model, NPU.replace("SM8650", "SM1"))
-    with pytest.raises(ConfigurationUnavailable, match="runs NPUs alone; add --use_npu=true"):
+    with pytest.raises(ConfigurationUnavailable, match="say which: --use_npu=true"):
         opened(model, "runtime=emulated")
     with pytest.raises(ConfigurationUnavailable, match="2 signatures, and only a model with one graph can be emulated"):
         opened(model_of(two_signatures(), tmp_path), NPU)
