@@ -21,6 +21,7 @@ _RULES: Final = tuple(
         (r"(?<![\w.])\d+(\.\d+)?/s\b", "RATE"),
         (r"(count|first|min|max|avg|std|curr|p5|median|p95|init|overall)=[-\d.e+]+", "FIGURE"),
         (r"(?:Init|First inference|\(avg\)): [-\d.e+]+", "FIGURE"),
+        (r"--runtime=compiled, emulated", "--runtime=compiled"),  # an extra that may be there
         (r" {2,}", "  "),
         (r"[-─━]{4,}", "----"),
     )
