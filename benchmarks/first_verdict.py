@@ -48,7 +48,7 @@ LONG: Final = {
     "diff": "evaltools diff --model_file=model.tflite",
     "diff on the photos": "evaltools diff --model_file=model.tflite --input_images=photos",
 }
-_VERDICT: Final = re.compile(r"test: ")
+_VERDICT: Final = re.compile(r"(xnnpack|test): ")
 
 
 def main(arguments: list[str]) -> int:

@@ -25,6 +25,26 @@ class Completed(Struct, frozen=True):
     err: str
 
 
+SAYING_WHAT = (
+    "--config",
+    "--sweep",
+    "--use_",
+    "--kernels",
+    "--runtime",
+    "--num_threads",
+    "--external",
+    "--compat=native",
+)
+
+
+def one_test(*words: str) -> tuple[str, ...]:
+    """The words with the configuration ``test`` where they do not say what to test.
+
+    What evaltools tries of itself is not the same on every machine.
+    """
+    return words if any(word.startswith(SAYING_WHAT) for word in words) else (*words, "--kernels=default")
+
+
 def evaltools(*arguments: str, cwd: Path | None = None, environment: dict[str, str] | None = None) -> Completed:
     """Run ``evaltools`` with the arguments given."""
     completed = subprocess.run(

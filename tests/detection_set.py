@@ -13,6 +13,7 @@ from msgspec import Struct
 from PIL import Image
 
 from evaltools.proto import message_class
+from tests.command import one_test
 from tests.tiny_detectors import CELLS, CLASSES, postprocess_detector
 
 WIDTH, HEIGHT, SIDE = 24, 16, 8
@@ -61,7 +62,7 @@ class DetectionSet(Struct, frozen=True):
 
     def bare_flags(self, *more: str) -> list[str]:
         """The same without a ground truth."""
-        return ["coco", f"--model_file={self.model}", f"--ground_truth_images_path={self.images}", *more]
+        return ["coco", f"--model_file={self.model}", f"--ground_truth_images_path={self.images}", *one_test(*more)]
 
     def document(self) -> dict[str, Any]:
         """The content of the annotations."""

@@ -13,6 +13,7 @@ from evaltools.model import read_model
 from evaltools.preprocess import ImageToTensor, Quantization, decode_image
 from evaltools.runtime import open_session
 from tests import tiny_models
+from tests.command import one_test
 
 CLASSES = 12
 
@@ -35,7 +36,7 @@ class EvaluationSet(Struct, frozen=True):
             f"--ground_truth_images_path={self.images}",
             f"--ground_truth_labels={self.truths}",
             f"--model_output_labels={self.labels}",
-            *more,
+            *one_test(*more),
         ]
 
 

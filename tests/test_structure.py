@@ -17,7 +17,7 @@ LAYERS = {
         "configuration datasets delegates metrics model parameter preprocess proto request result result_file stats "
         "task_kind"
     ),
-    "running models": "engine runtime",
+    "running models": "candidates engine runtime",
     "judging and saying": "gates native report",
     "doing": "benchmark capture commands device locate runs suite tasks",
     "doors": "api cli pytest_plugin",

@@ -15,6 +15,7 @@ from evaltools.benchmark.fresh_process import Watcher
 from evaltools.benchmark.kind import KIND, request_of_flags
 from evaltools.benchmark.request import Candidate, read_request
 from evaltools.benchmark.run import measure_benchmark
+from evaltools.candidates import with_tests_here
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
@@ -108,7 +109,10 @@ def benchmark(
             raise UsageError(f"{name}: files are written by the command line; call .save() of the result")
     configurations = () if tests is None else read_tests(tests)
     texts = [f"{entry.name}: {shlex.join(entry.to_flags())}" for entry in configurations]
-    request = request_of_flags(flags_of({"graph": model, **options, "config": texts}, KIND.parameters), [])
+    flags = flags_of({"graph": model, **options, "config": texts}, KIND.parameters)
+    request = request_of_flags(flags, [])
+    if flags.leave_tests_open:
+        request, _ = with_tests_here(request)
     read = read_request(request)
     with _telling(progress, len(read.candidates) * read.options.rounds) as tell:
         return Benchmark(measure_benchmark(request, read, _Watcher(tell)).result)

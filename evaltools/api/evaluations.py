@@ -14,6 +14,7 @@ from evaltools.api.inputs import Inputs, input_options
 from evaltools.api.locating import located_after
 from evaltools.api.progress import OnProgress, observer_of
 from evaltools.api.result import Result
+from evaltools.candidates import with_tests_here
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
@@ -137,5 +138,7 @@ def _evaluate(
     values = {"model_file": model, "reference": reference_text(reference), **named, **options}
     flags = flags_of(values, kind.parameters)
     request = kind.request_of_flags(flags, tests=read_tests(tests, flags.text("compat") == "native"))
+    if tests is None and flags.leave_tests_open:
+        request, _ = with_tests_here(request)
     result = measure(kind, request, observer_of(progress))
     return Result(result, located_after(request, result))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 from evaltools import exit_codes
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.kind import GROUPS, request_of_flags
+from evaltools.cli.shared.decided import decided_beside
+from evaltools.cli.shared.streams import complain
 from evaltools.request import Request
 from evaltools.request.flags import parse_flags
 
@@ -35,11 +37,12 @@ def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
     benchmark_flags.refuse_native_flags(arguments)
     flags = parse_flags("benchmark MODEL.tflite", DESCRIPTION, f"exit codes:\n{EXIT_CODES}", GROUPS, arguments)
-    return benchmark(request_of_flags(flags, ["evaltools", "benchmark", *arguments]))
+    decided = decided_beside(flags, request_of_flags(flags, ["evaltools", "benchmark", *arguments]))()
+    return benchmark(decided.request, decided.missing)
 
 
-def benchmark(asked: Request) -> int:
-    """Measure, print, write; returns the exit code."""
+def benchmark(asked: Request, missing: str = "") -> int:
+    """Measure, print, write; returns the exit code. ``missing`` is a line about what was tried and cannot run here."""
     from evaltools.benchmark.accuracy import accuracies_of
     from evaltools.benchmark.request import read_request
     from evaltools.benchmark.run import measure_benchmark
@@ -55,6 +58,8 @@ def benchmark(asked: Request) -> int:
     files = planned_outputs(flags, written_whole(), asked.files_read)
     native_files = NativeFiles.planned(asked, request, files)
     lines = NativeLines(flags, request, console)
+    if missing:
+        complain(missing)
     with interrupts_restored(), closing(lines):
         lines.start()
         result, outputs = measure_benchmark(asked, request, lines)

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from evaltools import exit_codes
 from evaltools.cli.locate import search
+from evaltools.cli.shared.decided import Decided
 from evaltools.cli.shared.interrupts import ignore_interrupts, interrupts_restored
 from evaltools.cli.shared.outputs import planned_outputs, write_outputs, write_report
 from evaltools.cli.shared.progress import show_progress
@@ -61,10 +62,14 @@ _WORST_FIRST: Final = (
 
 
 class Terminal(Observer):
-    """Shows an evaluation on stderr, what runs and how far it is, as ``--progress`` and ``--quiet`` ask for."""
+    """Shows an evaluation on stderr, what runs and how far it is, as ``--progress`` and ``--quiet`` ask for.
 
-    def __init__(self, console: Console, options: Options) -> None:
+    ``missing`` is a line about what cannot run here.
+    """
+
+    def __init__(self, console: Console, options: Options, missing: str = "") -> None:
         self._console = console
+        self._missing = missing
         self._is_quiet = options.is_on("quiet")
         self._progress = "none" if self._is_quiet else options.text("progress")
 
@@ -72,6 +77,8 @@ class Terminal(Observer):
         """Print what each configuration runs on."""
         if not self._is_quiet:
             print_configurations(configurations, self._console)
+        if self._missing:
+            complain(self._missing)
 
     @contextmanager
     def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
@@ -96,8 +103,12 @@ def carry_out(
     request: Request,
     shards: FinishedShards | None = None,
     is_one_model: bool = True,
+    missing: str = "",
 ) -> CarriedOut:
-    """Evaluate, or take the records from finished ``shards``; print, write. ``is_one_model``: of this command."""
+    """Evaluate, or take the records from finished ``shards``; print, write.
+
+    ``is_one_model``: of this command. ``missing`` is a line about what was tried and cannot run here.
+    """
     options, console = request.options, make_console()
     kind = evaluation_kind(request.task)
     asked = kind.read(request)
@@ -106,7 +117,7 @@ def carry_out(
     more_files = kind.more_files(request, asked, files.values())
     with interrupts_restored():
         with redirect_stdout(sys.stderr):  # what a task of one's own prints does not mix with the native lines
-            result = measure(kind, request, Terminal(console, options), shards)
+            result = measure(kind, request, Terminal(console, options, missing), shards)
         with_lines = has_native_lines(result, options, is_one_model)
         not_written = print_to_stdout(kind.debug_lines(result, options) if with_lines else [])
         saved = kind.as_asked(result, options)
@@ -241,7 +252,7 @@ def _with_name(path: Path, name: str) -> str:
     return str(path.with_name(f"{path.stem}.{safe_name}{path.suffix}"))
 
 
-def carry_out_each(requests: Mapping[str, Request], options: Options) -> int:
+def carry_out_each(decided: Mapping[str, Decided], options: Options) -> int:
     """Evaluate one model after the other, show a table of all, draw and report it as the options of all say.
 
     Returns the worst of the exit codes: a model that cannot be evaluated costs no other one.
@@ -251,17 +262,17 @@ def carry_out_each(requests: Mapping[str, Request], options: Options) -> int:
     from evaltools.report.tables.models import print_models
 
     console = make_console()
-    read = [path for each in requests.values() for path in files_read(each, ())]
+    read = [path for each in decided.values() for path in files_read(each.request, ())]
     files = planned_outputs(options, _TOGETHER, read)
     results: dict[str, EvaluationResult] = {}
     sources: dict[str, Sources] = {}
     codes = []
-    for name, request in requests.items():
+    for name, (request, missing) in decided.items():
         if not stdout_is_terminal() or request.is_native:
             print_to_stdout([f"INFO: Model: {name}"])
         console.print(f"\n{name}", style="bold underline")
         try:
-            done = carry_out(request, is_one_model=False)
+            done = carry_out(request, is_one_model=False, missing=missing)
         except EvaltoolsError as error:
             complain(f"evaltools: {name}: {error}")
             codes.append(error.exit_code)

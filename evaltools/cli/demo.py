@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import io
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from evaltools import exit_codes
@@ -19,8 +19,8 @@ from evaltools.request.flags import GivenFlags, parse_flags
 
 DESCRIPTION: Final = """\
 Evaluates the models of the embedded sample, four classifiers (200 drawn pictures of 12 figures) and two detectors (60
-drawn pictures with several figures each): the builtin CPU kernels against XNNPACK, plain C++ kernels, a second runtime
-if one is installed, and an external delegate if one is given. First how far apart the numbers are (inference-diff),
+drawn pictures with several figures each): the builtin CPU kernels against every delegate that works here, plain C++
+kernels, and an external delegate if one is given. First how far apart the numbers are (inference-diff),
 then whether it matters (imagenet, coco)."""
 PARAMETERS: Final = (
     Parameter("models", "Classifiers to evaluate, separated by commas.", default=",".join(sample.MODELS)),
@@ -45,6 +45,7 @@ class _Step(NamedTuple):
     """One task of the demo."""
 
     task: str
+    model: Path
     arguments: list[str]
 
 
@@ -56,9 +57,9 @@ def run(arguments: list[str]) -> int:
     flags = parse_flags("demo", DESCRIPTION, "", {"flags": PARAMETERS}, arguments)
     classifiers = _names(flags, "models", "model", sample.MODELS)
     detectors = _names(flags, "detectors", "detector", sample.DETECTION_MODELS)
-    configurations = _configurations(flags.text("external_delegate_path"))
     for step in [*_classifier_steps(classifiers), *_detector_steps(detectors)]:
-        command = [*step.arguments, *configurations]
+        configurations = _configurations(step.model, flags.text("external_delegate_path"))
+        command = [f"--model_file={step.model}", *step.arguments, *configurations]
         complain(f"\n$ evaltools {step.task.replace('_', '-')} {shlex.join(command)}")
         with contextlib.redirect_stdout(io.StringIO()):
             code = run_task(step.task, command)
@@ -83,10 +84,9 @@ def _classifier_steps(names: list[str]) -> Iterator[_Step]:
         f"--model_output_labels={sample.labels_file()}",
     ]
     for name in names:
-        model = f"--model_file={sample.model_file(name)}"
-        inputs = [f"--input_images={sample.images_dir()}", "--num_runs=20"]
-        yield _Step("inference_diff", [model, *inputs])
-        yield _Step("imagenet", [model, *pictures])
+        model = sample.model_file(name)
+        yield _Step("inference_diff", model, [f"--input_images={sample.images_dir()}", "--num_runs=20"])
+        yield _Step("imagenet", model, pictures)
 
 
 def _detector_steps(names: list[str]) -> Iterator[_Step]:
@@ -96,13 +96,17 @@ def _detector_steps(names: list[str]) -> Iterator[_Step]:
         f"--model_output_labels={sample.detection_labels_file()}",
     ]
     for name in names:
-        yield _Step("coco", [f"--model_file={sample.detection_model_file(name)}", *pictures])
+        yield _Step("coco", sample.detection_model_file(name), pictures)
 
 
-def _configurations(external_delegate: str) -> list[str]:
-    configurations = ["xnnpack: use_xnnpack=true", "plain C++: kernels=reference"]
-    if importlib.util.find_spec("ai_edge_litert") and importlib.util.find_spec("tflite_runtime"):
-        configurations.append("tflite_runtime: runtime=tflite_runtime")
+def _configurations(model: Path, external_delegate: str) -> list[str]:
+    """What evaltools tries of itself with a model, and what it does not."""
+    from evaltools.candidates import found_here
+    from evaltools.model import read_model
+
+    tried = found_here([read_model(model)]).tests
+    configurations = [f"{entry.name}: {shlex.join(entry.to_flags())}" for entry in tried]
+    configurations.append("plain C++: kernels=reference")
     if external_delegate:
         options = shlex.quote("precision:bf16")
         path = shlex.quote(external_delegate)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shlex
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -26,25 +28,28 @@ DESCRIPTION: Final = (
 PARAMETERS: Final = (
     Parameter("output_file_path", "JSON file for what was found.", role="output_file", about="result", short="output"),
 )
+_SOFTWARE_GPU: Final = "software-gpu"
+_NPU: Final = "npu-qualcomm"
 INSTALL: Final = (
     Parameter(
         "install",
-        "Nothing is checked; software-gpu: unpack a Vulkan driver that needs no GPU, from Debian's packages, as any "
-        "user. Where Vulkan has no driver here, evaltools takes it by itself.",
-        choices=("", "software-gpu"),
+        f"Nothing is checked; {_SOFTWARE_GPU}: unpack a Vulkan driver that needs no GPU, from Debian's packages, as "
+        f"any user. Where Vulkan has no driver here, evaltools takes it by itself. {_NPU}: the command that installs "
+        "Qualcomm's emulator of NPUs.",
+        choices=("", _SOFTWARE_GPU, _NPU),
     ),
     Parameter(
         "folder",
         "Where it is unpacked; else evaltools/software-gpu in the user's cache.",
         role="output_folder",
-        only_with=("install",),
+        only_with=(f"install={_SOFTWARE_GPU}",),
     ),
     Parameter(
         "driver",
         "Mesa's lavapipe computes in fp16 and fp32, Chromium's swiftshader in fp32.",
         default="lavapipe",
         choices=("lavapipe", "swiftshader"),
-        only_with=("install",),
+        only_with=(f"install={_SOFTWARE_GPU}",),
     ),
 )
 _EXIT_CODES: Final = """\
@@ -69,8 +74,10 @@ def run(arguments: list[str]) -> int:
     Exit code 3: no runtime works, or what was to be installed cannot be had.
     """
     given = parse_flags("doctor", DESCRIPTION, _EXIT_CODES, {"flags": PARAMETERS, "install": INSTALL}, arguments)
-    if given.text("install"):
+    if given.text("install") == _SOFTWARE_GPU:
         return _install(given)
+    if given.text("install") == _NPU:
+        return _say_how_to_install_npu()
     output = given.path("output_file_path")
     if output is not None:
         require_writable(output, "--output_file_path")
@@ -106,6 +113,15 @@ def _install(given: GivenFlags) -> int:
     else:
         lines.append(f"before evaltools: {environment}")
     return OK if tell("\n".join(lines)) else NOT_WRITTEN
+
+
+def _say_how_to_install_npu() -> int:
+    python = ".".join(map(str, sys.version_info[:2]))
+    machine = f"{sys.platform} on {platform.machine()} with Python {python}"
+    if not (sys.platform == "linux" and platform.machine() == "x86_64" and (3, 11) <= sys.version_info[:2] <= (3, 13)):
+        complain(f"evaltools: the extra {_NPU} needs x86-64 Linux and Python 3.11 to 3.13; this is {machine}")
+        return NOT_MEASURED
+    return OK if tell(f"pip install 'evaltools[{_NPU}]'") else NOT_WRITTEN
 
 
 def _lines(finding: Finding, earlier: Sequence[Finding]) -> list[str]:

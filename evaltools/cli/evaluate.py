@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from evaltools.cli.shared.decided import decided_beside
 from evaltools.cli.shared.streams import complain
 from evaltools.commands.evaluation import command_of, flags_of_words
 from evaltools.errors import UsageError
@@ -42,15 +43,18 @@ def run_task(task: str, arguments: Sequence[str]) -> int:
         requests = {name: kind.request_of_flags(own, command) for name, own in of_models.items()}
         for name, one in requests.items():
             _say_what_was_found(of_models[name], one)
-        return carry_out_each(requests, flags.options(leave_out=(MODEL_FILE.name,)))
+        decided_of = {name: decided_beside(of_models[name], one)() for name, one in requests.items()}
+        return carry_out_each(decided_of, flags.options(leave_out=(MODEL_FILE.name,)))
     request = kind.request_of_flags(flags, command)
     _say_what_was_found(flags, request)
     from evaltools.runtime.process.server import start_server
 
     start_server()
+    decided = decided_beside(flags, request)
     from evaltools.cli.carry_out import carry_out
 
-    return carry_out(request).exit_code
+    request, missing = decided()
+    return carry_out(request, missing=missing).exit_code
 
 
 def _say_what_was_found(flags: GivenFlags, request: Request) -> None:

@@ -25,6 +25,9 @@ from evaltools.text import columns_of, wrapped
 TEST_NAME: Final = "test"
 _HERE: Final = Path()
 HELP_OF_ALL: Final = "--help=all"
+_SAYING_WHAT: Final = frozenset({*CONFIGURATION_PARAMETERS, "config", "configs", "sweep", "perf_options_list"})
+_LEAVING_NOTHING_OPEN: Final = ("compat", "shard_count", "executor")
+"""Options that, unless they are at their defaults, ask for what the native tools do, or for other machines."""
 
 
 class GivenFlags(Values, frozen=True):
@@ -88,6 +91,14 @@ class GivenFlags(Values, frozen=True):
         if value == needed.default:
             raise UsageError(f"--{name} has no effect without --{condition}; add that, or leave it out")
         raise UsageError(f"--{name} has no effect with {needed.format(value)}; leave one of the two out")
+
+    @property
+    def leave_tests_open(self) -> bool:
+        """Whether nothing says what is to be tested, so that this machine, which alone runs it, may decide."""
+        if any(name in _SAYING_WHAT for name, _ in self.given):
+            return False
+        known = [name for name in _LEAVING_NOTHING_OPEN if name in self.parameters]
+        return all(self.value(name) == self.parameters[name].default for name in known)
 
     def among(self, names: Mapping[str, Parameter]) -> list[tuple[str, str]]:
         """The flags given whose names are in ``names``, in order."""

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools import extensions
-from evaltools.configuration import Configuration
+from evaltools.candidates import SECONDS, Candidate, groups
 from evaltools.datasets import sample
 from evaltools.delegates import DELEGATES
 from evaltools.delegates.registry import PROBLEMS
@@ -30,18 +30,8 @@ from evaltools.runtime.session import Array
 from evaltools.task_kind import other_kinds, other_metrics
 
 State = Literal["works", "missing", "elsewhere"]
-SECONDS: Final = 120.0
-"""What opening a session, a run, or a tool may take. A GPU in software compiles for 60 s on a crowded machine."""
 _SEED: Final = 1
 _OPENVINO: Final = "runtime=compiled use_npu=true npu_vendor=intel_openvino intel_openvino_graph_backends"
-
-
-class Check(Struct, frozen=True):
-    """A configuration to try; its arithmetic may differ from the builtin kernels by ``largest_error``."""
-
-    name: str
-    flags: str
-    largest_error: float
 
 
 class Finding(Struct, frozen=True):
@@ -60,20 +50,17 @@ class Finding(Struct, frozen=True):
 
 
 RUNTIMES: Final = (
-    Check("ai-edge-litert", "runtime=litert kernels=builtin", 1e-5),
-    Check("tflite-runtime", "runtime=tflite_runtime kernels=builtin", 1e-5),
-    Check("CompiledModel (ai-edge-litert)", "runtime=compiled kernels=builtin", 1e-5),
+    Candidate("ai-edge-litert", "runtime=litert kernels=builtin", 1e-5),
+    Candidate("tflite-runtime", "runtime=tflite_runtime kernels=builtin", 1e-5),
+    Candidate("CompiledModel (ai-edge-litert)", "runtime=compiled kernels=builtin", 1e-5),
 )
 PROVEN_DELEGATES: Final = (
-    Check("XNNPACK", "runtime=litert use_xnnpack=true", 1e-5),
-    Check("XNNPACK, tflite-runtime", "runtime=tflite_runtime use_xnnpack=true", 1e-5),
-    Check("XNNPACK in fp16", "runtime=compiled use_xnnpack=true xnnpack_force_fp16=true", 2e-2),
-    Check("GPU in fp32", "runtime=compiled use_gpu=true gpu_precision_loss_allowed=false", 1e-4),
-    Check("GPU in fp16", "runtime=compiled use_gpu=true", 2e-2),
-    Check("NPU of Intel", f"{_OPENVINO}=npu", 5e-2),
-    Check("OpenVINO on the CPU", f"{_OPENVINO}=cpu", 5e-2),
+    Candidate("xnnpack, tflite-runtime", "runtime=tflite_runtime use_xnnpack=true", 1e-5),
+    *(candidate for group in groups() for candidate in group.candidates),
+    Candidate("NPU of Intel", f"{_OPENVINO}=npu", 5e-2),
+    Candidate("OpenVINO on the CPU", f"{_OPENVINO}=cpu", 5e-2),
     *(
-        Check(f"NPU of {vendor}", f"runtime=compiled use_npu=true npu_vendor={vendor}", 5e-2)
+        Candidate(f"NPU of {vendor}", f"runtime=compiled use_npu=true npu_vendor={vendor}", 5e-2)
         for vendor in ("qualcomm", "mediatek", "google_tensor", "samsung")
     ),
 )
@@ -110,8 +97,8 @@ def findings() -> Iterator[Finding]:
         yield Finding("package", name, "works" if is_there else "missing", "installed" if is_there else "", next_step)
 
 
-def _on_a_computer(check: Check) -> str:
-    return " ".join(delegate.here for delegate in Configuration.from_text(check.name, check.flags).delegates.requested)
+def _on_a_computer(check: Candidate) -> str:
+    return " ".join(delegate.here for delegate in check.configuration.delegates.requested)
 
 
 def _extensions() -> Iterator[Finding]:
@@ -142,14 +129,14 @@ def _inputs(model: ModelFile) -> list[Array]:
 
 def _tried(
     kind: Literal["runtime", "delegate"],
-    check: Check,
+    check: Candidate,
     model: ModelFile,
     inputs: Sequence[Array],
     expected: Sequence[Array] | None,
 ) -> tuple[Finding, Sequence[Array] | None]:
     """Run the model; right is what the first runtime that works computes with its builtin kernels."""
     try:
-        session = open_isolated(model, Configuration.from_text(check.name, check.flags), SECONDS)
+        session = open_isolated(model, check.configuration, SECONDS)
     except ConfigurationUnavailable as error:
         return Finding(kind, check.name, "missing", "", _in_words(error)), None
     try:

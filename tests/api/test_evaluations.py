@@ -26,6 +26,8 @@ from tests.report.page.reading import PageRead
 from tests.tasks.own.task_files import write_task, write_values
 
 PICTURES = 30
+ONE = "kernels=default"
+"""The configuration ``test``, where evaltools would try what the machine has."""
 FITTING = np.zeros((1, 8, 8, 3), np.float32)
 DATA: dict[str, Any] = {
     "images": sample.images_dir(),
@@ -35,7 +37,8 @@ DATA: dict[str, Any] = {
 
 
 def imagenet(**more: Any) -> et.Result:
-    return et.imagenet(sample.model_file("int8"), **DATA, **{"num_images": PICTURES, "label_check": False, **more})
+    asked = {"num_images": PICTURES, "label_check": False, "tests": ONE, **more}
+    return et.imagenet(sample.model_file("int8"), **DATA, **asked)
 
 
 @pytest.fixture(scope="module")
@@ -415,7 +418,7 @@ def test_a_task_of_a_file_runs_by_its_name(tmp_path: Path) -> None:
     model = tmp_path / "model.tflite"
     model.write_bytes(tiny_models.vector_input(length=4))
     file = write_task(tmp_path)
-    found = et.run(f"{file}:brightness", model, values=write_values(tmp_path), run_dir=tmp_path / "run")
+    found = et.run(f"{file}:brightness", model, values=write_values(tmp_path), run_dir=tmp_path / "run", tests=ONE)
     assert found["test"].near == found["reference"].near
     resumed = evaltools_here("resume", str(tmp_path / "run"), f"--output_file_path={tmp_path / 'r.json'}")
     assert resumed.code == 0, resumed.err
@@ -473,7 +476,7 @@ def test_an_option_of_another_name_is_told_the_right_one() -> None:
 def test_ray_gives_the_figures_of_this_process_also_for_a_task_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "model.tflite").write_bytes(tiny_models.vector_input(length=4))
     task = f"{write_task(tmp_path)}:brightness"
-    options: dict[str, Any] = {"values": write_values(tmp_path), "record_examples": True}
+    options: dict[str, Any] = {"values": write_values(tmp_path), "record_examples": True, "tests": ONE}
     alone = et.run(task, tmp_path / "model.tflite", **options)
     shared = et.run(task, tmp_path / "model.tflite", executor="ray", ray_tasks=2, **options)
     assert shared.result.part.scores == alone.result.part.scores

@@ -19,6 +19,8 @@ OF_FLOAT_KERNELS: Final = 0.05
 
 _SAMPLE: Final = Path(str(sample.__path__[0]))
 _XNNPACK: Final = ("--config", "xnnpack: use_xnnpack=true")
+_ONE: Final = "--kernels=default"
+"""One configuration, ``test``, where evaltools would try what the machine has."""
 _CLASSIFIER_DATA: Final = (
     f"--images={_SAMPLE}/images",
     f"--ground_truth={_SAMPLE}/ground_truth.txt",
@@ -154,24 +156,30 @@ CASES: Final = (
         result=_RESULT,
         tolerance=OF_FLOAT_KERNELS,
     ),
-    Case("imagenet_alone", _classifier(_INT8, "--reference=none", "--quiet")),
+    Case("imagenet_alone", _classifier(_INT8, _ONE, "--reference=none", "--quiet")),
     Case("imagenet_native", _classifier(_INT8, "--compat=native", "--reference=none"), has_screen=False),
     Case("imagenet_not_measured", _classifier(_INT8, "--config", "nnapi: use_nnapi=true"), has_screen=False),
     Case("imagenet_own_limits", _classifier(_INT8, *_XNNPACK, "--margin=0.2", "--quiet")),
     Case(
         "imagenet_failed_example",
-        ("imagenet", _INT8, "--images=images", "--ground_truth=truth.txt", _CLASSIFIER_DATA[2], f"--output={_RESULT}"),
+        (
+            "imagenet", _INT8, _ONE, "--images=images", "--ground_truth=truth.txt", _CLASSIFIER_DATA[2],
+            f"--output={_RESULT}",
+        ),
         prepare=_with_a_broken_picture,
         result=_RESULT,
     ),
     Case(
         "imagenet_grey",
-        ("imagenet", _INT8, "--images=images", "--ground_truth=truth.txt", _CLASSIFIER_DATA[2], "--label_check=false"),
+        (
+            "imagenet", _INT8, _ONE, "--images=images", "--ground_truth=truth.txt", _CLASSIFIER_DATA[2],
+            "--label_check=false",
+        ),
         prepare=_grey_pictures,
     ),
     Case(
         "imagenet_labels_do_not_fit",
-        ("imagenet", _INT8, *_CLASSIFIER_DATA[:2], "--labels=labels.txt"),
+        ("imagenet", _INT8, _ONE, *_CLASSIFIER_DATA[:2], "--labels=labels.txt"),
         prepare=_labels_too_few,
     ),
     Case("imagenet_merged", ("merge", "shard0", "shard1", f"--output={_RESULT}"), before=_SHARDS, result=_RESULT),
@@ -182,13 +190,13 @@ CASES: Final = (
         has_screen=False,
     ),
     Case("coco_int8", _detector(*_XNNPACK, f"--output={_RESULT}"), result=_RESULT),
-    Case("coco_alone", _detector("--reference=none", "--quiet")),
-    Case("diff_int8", _diff(_INT8, f"--output={_RESULT}"), result=_RESULT),
-    Case("diff_float", _diff(_FLOAT, f"--output={_RESULT}"), result=_RESULT, tolerance=0.5, has_screen=False),
+    Case("coco_alone", _detector(_ONE, "--reference=none", "--quiet")),
+    Case("diff_int8", _diff(_INT8, _ONE, f"--output={_RESULT}"), result=_RESULT),
+    Case("diff_float", _diff(_FLOAT, _ONE, f"--output={_RESULT}"), result=_RESULT, tolerance=0.5, has_screen=False),
     Case("diff_identical", _diff(_INT8, "--config", "builtin: kernels=builtin", "--quiet")),
     Case(
         "diff_two_models",
-        _diff(_INT8, f"--reference_model_file={_FLOAT}", f"--output={_RESULT}"),
+        _diff(_INT8, _ONE, f"--reference_model_file={_FLOAT}", f"--output={_RESULT}"),
         result=_RESULT,
         tolerance=OF_FLOAT_KERNELS,
         has_screen=False,
@@ -238,8 +246,8 @@ CASES: Final = (
     Case(
         "benchmark",
         (
-            "benchmark", f"--graph={_INT8}", "--num_runs=5", "--min_secs=0", "--warmup_runs=1", "--warmup_min_secs=0",
-            f"--output={_RESULT}",
+            "benchmark", f"--graph={_INT8}", _ONE, "--num_runs=5", "--min_secs=0", "--warmup_runs=1",
+            "--warmup_min_secs=0", f"--output={_RESULT}",
         ),
         result=_RESULT,
         unsteady="figures|rounds",
@@ -295,7 +303,7 @@ CASES: Final = (
     ),
     Case(
         "real_diff",
-        _diff(f"{REAL_DATA}/zoo/vww_96_int8.tflite", f"--output={_RESULT}"),
+        _diff(f"{REAL_DATA}/zoo/vww_96_int8.tflite", _ONE, f"--output={_RESULT}"),
         result=_RESULT,
         needs_real_data=True,
     ),
@@ -303,9 +311,9 @@ CASES: Final = (
     Case("unknown_command", ("imagnet",)),
     Case("unknown_flag", _classifier(_INT8, "--use_xnpack=true")),
     Case("bad_value", _classifier(_INT8, "--num_images=many")),
-    Case("missing_folder", ("imagenet", _INT8, "--images=nowhere", *_CLASSIFIER_DATA[1:])),
+    Case("missing_folder", ("imagenet", _INT8, _ONE, "--images=nowhere", *_CLASSIFIER_DATA[1:])),
     Case("missing_model", _diff("nowhere.tflite")),
     Case("broken_model", _diff("broken.tflite"), prepare=_a_model_that_is_none),
-    Case("output_cannot_be_written", _classifier(_INT8, "--output=no/folder/result.json")),
+    Case("output_cannot_be_written", _classifier(_INT8, _ONE, "--output=no/folder/result.json")),
     Case("flag_without_effect", _classifier(_INT8, "--xnnpack_force_fp16")),
 )  # fmt: skip

@@ -8,6 +8,7 @@ from evaltools.benchmark.kind import GROUPS as BENCHMARK
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 from evaltools.request.flags import GivenFlags, parse_flags
+from tests.requests import flags_of
 
 GROUPS = {
     "all": (
@@ -140,3 +141,27 @@ def test_two_models_are_one_too_many() -> None:
 
 def test_a_benchmark_takes_its_model_by_the_name_that_evaluations_have() -> None:
     assert parse_flags("benchmark", "", "", BENCHMARK, ["--model_file=m.tflite"]).texts("graph") == ["m.tflite"]
+
+
+@pytest.mark.parametrize(
+    ("words", "is_open"),
+    [
+        ((), True),
+        (("--num_images=5", "--reference=none", "--shard_count=1", "--run_dir=run"), True),
+        (("--kernels=default",), False),
+        (("--num_threads=1",), False),
+        (("--config=a: use_gpu=true",), False),
+        (("--configs=file.yaml",), False),
+        (("--sweep=num_threads=1,2",), False),
+        (("--compat=native",), False),
+        (("--executor=ray",), False),
+        (("--shard_count=2", "--run_dir=run"), False),
+    ],
+)
+def test_what_leaves_the_tests_to_the_machine(words: tuple[str, ...], is_open: bool) -> None:
+    assert flags_of("imagenet", *words).leave_tests_open is is_open
+
+
+def test_a_list_of_options_of_a_benchmark_says_what_to_test() -> None:
+    assert parse_flags("x", "", "", BENCHMARK, ["m.tflite"]).leave_tests_open
+    assert not parse_flags("x", "", "", BENCHMARK, ["m.tflite", "--perf_options_list=none"]).leave_tests_open

@@ -20,7 +20,7 @@ import pytest
 
 from evaltools.datasets import sample
 from evaltools.engine.journal import JOURNAL_NAME
-from tests.command import Completed, evaltools_here
+from tests.command import Completed, evaltools_here, one_test
 
 PICTURES = 40
 XNNPACK = "--use_xnnpack=true"
@@ -57,7 +57,7 @@ def imagenet(*more: str, pictures: int = PICTURES) -> list[str]:
         f"--model_output_labels={sample.labels_file()}",
         f"--num_images={pictures}",
         "--label_check=false",
-        *more,
+        *one_test(*more),
     ]
 
 
@@ -70,7 +70,7 @@ def coco(*more: str, pictures: int = 20) -> list[str]:
         f"--ground_truth_annotations={sample.detection_annotations_file()}",
         f"--model_output_labels={sample.detection_labels_file()}",
         f"--num_images={pictures}",
-        *more,
+        *one_test(*more),
     ]
 
 
@@ -81,7 +81,7 @@ def inference_diff(*more: str, runs: int = 20) -> list[str]:
         f"--model_file={sample.model_file('float32')}",
         f"--num_runs={runs}",
         "--noise_floor_runs=3",
-        *more,
+        *one_test(*more),
     ]
 
 

@@ -13,7 +13,7 @@ import pytest
 from msgspec import Struct
 
 from tests import tiny_yolo
-from tests.command import Completed, evaltools_here
+from tests.command import Completed, evaltools_here, one_test
 from tests.tasks.coco.yolo_by_hand import YOLOV5, YOLOV8, YOLOX, Family, map_of
 from tests.tiny_detectors import postprocess_detector
 from tests.tiny_yolo import make_yolo_set
@@ -65,7 +65,7 @@ def ran(converted: Converted, folder: Path, model: bytes, *flags: str, truth: bo
         *annotated,
         f"--output={folder / 'result.json'}",
         "--bootstrap_resamples=0",
-        *flags,
+        *one_test(*flags),
     )
 
 

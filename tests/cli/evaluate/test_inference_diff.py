@@ -14,7 +14,7 @@ import pytest
 from evaltools.cli.main import main
 from evaltools.proto import message_class
 from tests import tiny_models
-from tests.command import Completed, evaltools, evaltools_here
+from tests.command import Completed, evaltools, evaltools_here, one_test
 from tests.interpreters import make_interpreter
 from tests.interpreters import run as invoke
 
@@ -29,7 +29,7 @@ def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def diff(model: Path, *flags: str) -> Completed:
-    return evaltools_here("inference-diff", f"--model_file={model}", *flags)
+    return evaltools_here("inference-diff", f"--model_file={model}", *one_test(*flags))
 
 
 def saved(folder: Path, part: str = "inputs") -> list[npt.NDArray[Any]]:
@@ -39,7 +39,7 @@ def saved(folder: Path, part: str = "inputs") -> list[npt.NDArray[Any]]:
 
 def test_stdout_holds_the_native_lines_with_errors_as_computed_by_hand(classifier: Path, tmp_path: Path) -> None:
     flags = ("--num_runs=4", f"--save_outputs={tmp_path / 'saved'}")
-    completed = evaltools("inference-diff", f"--model_file={classifier}", *flags)
+    completed = evaltools("inference-diff", f"--model_file={classifier}", *one_test(*flags))
     assert completed.code == 0, completed.err
     found, base = (saved(tmp_path / "saved", part) for part in ("outputs-1-test", "outputs-0-reference"))
     errors = [np.abs(one - other).ravel() for one, other in zip(found, base, strict=True)]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import tiny_models
-from tests.command import Completed, evaltools, evaltools_here
+from tests.command import Completed, evaltools, evaltools_here, one_test
 from tests.tasks.own import task_files
 from tests.tasks.own.task_files import write_task, write_values
 
@@ -26,7 +26,7 @@ def project(tmp_path: Path) -> Path:
 
 def words(project: Path, *more: str, task: str = "own.py:brightness") -> list[str]:
     place = f"{project / task.partition(':')[0]}:{task.partition(':')[2]}"
-    return ["run", place, str(project / "model.tflite"), f"--values={project / 'values.txt'}", *more]
+    return ["run", place, str(project / "model.tflite"), f"--values={project / 'values.txt'}", *one_test(*more)]
 
 
 def run_here(project: Path, *more: str, task: str = "own.py:brightness") -> Completed:

@@ -14,13 +14,13 @@ from PIL import Image
 from evaltools import exit_codes
 from evaltools.cli import carry_out
 from evaltools.cli.carry_out import CarriedOut, has_native_lines
+from evaltools.cli.shared.decided import Decided
 from evaltools.cli.shared.terminal import make_console
 from evaltools.datasets import sample
 from evaltools.errors import DataError
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.models import print_models
-from evaltools.request import Request
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.verdict import UNCHANGED_ANSWERS, Reason, Verdict
 from tests.command import evaltools_here
@@ -37,6 +37,7 @@ PICTURES = [
     "--num_images=5",
     "--label_check=false",
     "--workers=1",
+    "--kernels=default",
 ]
 
 
@@ -69,8 +70,8 @@ def test_wrong_flags_and_a_model_twice_are_refused_before_anything_runs() -> Non
 
 
 @pytest.fixture
-def requests() -> dict[str, Request]:
-    return {name: request_of("imagenet") for name in ("a", "b", "c")}
+def decided() -> dict[str, Decided]:
+    return {name: Decided(request_of("imagenet")) for name in ("a", "b", "c")}
 
 
 def outcomes(*found: int | BaseException) -> Iterator[CarriedOut]:
@@ -89,12 +90,12 @@ def outcomes(*found: int | BaseException) -> Iterator[CarriedOut]:
     ],
 )
 def test_the_worst_exit_code_is_that_of_all(
-    requests: dict[str, Request], found: tuple[int, ...], code: int, monkeypatch: pytest.MonkeyPatch
+    decided: dict[str, Decided], found: tuple[int, ...], code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After an interrupt no other one runs."""
     made = outcomes(*found)
     monkeypatch.setattr(carry_out, "carry_out", lambda _request, **_how: next(made))
-    assert carry_out.carry_out_each(requests, requests["a"].options) == code
+    assert carry_out.carry_out_each(decided, decided["a"].request.options) == code
     assert list(made) == []
 
 
@@ -106,7 +107,7 @@ def test_the_worst_exit_code_is_that_of_all(
     ],
 )
 def test_what_was_measured_is_shown_whatever_becomes_of_the_next(
-    requests: dict[str, Request],
+    decided: dict[str, Decided],
     error: BaseException,
     code: int,
     words: str,
@@ -115,14 +116,14 @@ def test_what_was_measured_is_shown_whatever_becomes_of_the_next(
 ) -> None:
     calls: list[int] = []
 
-    def carried_out(_request: Request, **_how: bool) -> CarriedOut:
+    def carried_out(_request: object, **_how: object) -> CarriedOut:
         calls.append(1)
         if len(calls) == 2:
             raise error
         return next(outcomes(0))
 
     monkeypatch.setattr(carry_out, "carry_out", carried_out)
-    assert carry_out.carry_out_each(requests, requests["a"].options) == code
+    assert carry_out.carry_out_each(decided, decided["a"].request.options) == code
     told = capsys.readouterr().err
     assert words in told
     assert told.splitlines()[-1].split()[:2] == ["a" if code == exit_codes.INTERRUPTED else "c", "test"]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from evaltools.candidates import SECONDS
 from evaltools.cli.main import main
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, SessionEnded
@@ -33,19 +34,51 @@ def test_every_runtime_and_delegate_is_tried_and_proven(tmp_path: Path) -> None:
         if importlib.util.find_spec(package) is not None:
             assert found["runtime", name]["state"] == "works", found["runtime", name]
             assert "19 nodes; largest difference from builtin kernels 0" in found["runtime", name]["proof"]
-    assert found["delegate", "XNNPACK"]["state"] == "works"
-    assert "19 of 19 nodes" in found["delegate", "XNNPACK"]["proof"]
+    assert found["delegate", "xnnpack"]["state"] == "works"
+    assert "19 of 19 nodes" in found["delegate", "xnnpack"]["proof"]
     assert found["delegate", "NNAPI"]["state"] == "elsewhere"
     assert "Android" in found["delegate", "NNAPI"]["proof"]
     assert found["delegate", "NPU of qualcomm"]["next_step"].endswith(
         ("from the vendor's SDK", "to emulate that chip here")
     )
-    assert found["delegate", "GPU in fp32"]["here"].startswith("WebGPU; neither Android's OpenCL or OpenGL delegate")
+    assert found["delegate", "gpu fp32"]["here"].startswith("WebGPU; neither Android's OpenCL or OpenGL delegate")
     assert found["delegate", "NPU of qualcomm"]["here"].endswith("the NPU of a phone only emulated (--npu_soc)")
     assert completed.out.count("         here: ") == 3
     for entry in found.values():
         assert entry["state"] != "missing" or entry["next_step"]
         assert f"{entry['name']} " in completed.out.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "python", "code"),
+    [
+        ("linux", "x86_64", (3, 11), 0),
+        ("linux", "x86_64", (3, 14), 3),
+        ("linux", "x86_64", (3, 10), 3),
+        ("linux", "aarch64", (3, 12), 3),
+        ("darwin", "x86_64", (3, 12), 3),
+    ],
+)
+def test_the_emulator_of_an_npu_is_for_some_machines(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    system: str,
+    machine: str,
+    python: tuple[int, int],
+    code: int,
+) -> None:
+    monkeypatch.setattr("sys.platform", system)
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    monkeypatch.setattr("sys.version_info", python)
+    assert main(["doctor", "--install=npu-qualcomm"]) == code
+    said = capsys.readouterr()
+    if code:
+        wanted = (
+            f"x86-64 Linux and Python 3.11 to 3.13; this is {system} on {machine} with Python {python[0]}.{python[1]}"
+        )
+        assert (said.out, said.err) == ("", f"evaltools: the extra npu-qualcomm needs {wanted}\n")
+    else:
+        assert said.out == "pip install 'evaltools[npu-qualcomm]'\n"
 
 
 def test_without_a_runtime_nothing_can_be_measured(
@@ -60,16 +93,16 @@ def test_without_a_runtime_nothing_can_be_measured(
     assert code == 3
     assert "the runtime litert is not installed; pip install it" in out
     assert "no runtime works here" in err
-    assert "\n  yes  XNNPACK" not in out
+    assert "\n  yes  xnnpack" not in out
 
 
 def test_what_several_lack_is_said_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    reasons = {"GPU in fp32": "no Vulkan", "GPU in fp16": "no Vulkan", "NPU": "no driver"}
+    reasons = {"gpu fp32": "no Vulkan", "gpu fp16": "no Vulkan", "NPU": "no driver"}
     found = [Finding("delegate", name, "missing", "", reason) for name, reason in reasons.items()]
     monkeypatch.setattr("evaltools.tasks.inspection.machine_check.findings", lambda: iter(found))
     main(["doctor"])
     said = [line.strip() for line in capsys.readouterr().out.splitlines() if line.startswith(" " * 9)]
-    assert said == ["no Vulkan", "for the same reason as GPU in fp32", "no driver"]
+    assert said == ["no Vulkan", "for the same reason as gpu fp32", "no driver"]
 
 
 @pytest.mark.parametrize("factor", [1.001, float("nan")])
@@ -92,11 +125,11 @@ def test_a_delegate_with_wrong_numbers_does_not_work(
 
     def opened(model: ModelFile, configuration: Configuration, timeout_s: float) -> object:
         session = real(model, configuration, timeout_s)
-        return Wrong(session) if configuration.name == "XNNPACK" else session
+        return Wrong(session) if configuration.name == "xnnpack" else session
 
     monkeypatch.setattr("evaltools.tasks.inspection.machine_check.open_isolated", opened)
     code = main(["doctor"])
-    line, _here, next_step = capsys.readouterr().out.split("XNNPACK  ")[1].splitlines()[:3]
+    line, next_step = capsys.readouterr().out.split("xnnpack  ")[1].splitlines()[:2]
     assert "largest difference" in line
     assert "its numbers are wrong: at most 1e-05 was expected" in next_step
     assert code == 0
@@ -117,8 +150,8 @@ def test_what_hangs_costs_itself_alone(
         raise SessionEnded(f"no answer within 120 s {moment}; it was ended", hung=True)
 
     def opened(model: ModelFile, configuration: Configuration, timeout_s: float) -> object:
-        assert timeout_s == machine_check.SECONDS
-        if configuration.name == "XNNPACK":
+        assert timeout_s == SECONDS
+        if configuration.name == "xnnpack":
             return real(model, configuration, 1.0, hang) if moment.startswith("while") else FakeSession(no_answer)
         return real(model, configuration, timeout_s)
 
@@ -127,4 +160,4 @@ def test_what_hangs_costs_itself_alone(
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
     assert f"s {moment}; it was ended; its driver or library hangs: update that, or leave it out" in out
-    assert "yes  XNNPACK in fp16" in out
+    assert "yes  xnnpack fp16" in out

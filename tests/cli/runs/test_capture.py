@@ -44,7 +44,12 @@ def test_a_run_is_captured_and_goes_on(tmp_path: Path) -> None:
         "    def prepare(value, tensors):", "    def prepare(value, tensors):\n        import time; time.sleep(0.03)"
     )
     task = f"{write_task(tmp_path, content)}:brightness"
-    options = [f"--model_file={tmp_path / 'model.tflite'}", f"--values={write_values(tmp_path, 300)}", "--workers=1"]
+    options = [
+        f"--model_file={tmp_path / 'model.tflite'}",
+        f"--values={write_values(tmp_path, 300)}",
+        "--workers=1",
+        "--kernels=default",
+    ]
     run, output = tmp_path / "run", tmp_path / "result.json"
     with start(["run", task, *options, f"--run_dir={run}", f"--output={output}"]) as process:
         while process.poll() is None and not (run / JOURNAL_NAME).exists():

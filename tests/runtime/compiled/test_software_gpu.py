@@ -141,6 +141,6 @@ def test_what_was_installed_is_found_by_itself_and_called_software(
     found = tmp_path / "found.json"
     assert evaltools("doctor", f"--output={found}", environment=environment).code == 0
     states = {entry["name"]: entry for entry in json.loads(found.read_text())}
-    for name in ("GPU in fp32", "GPU in fp16"):
+    for name in ("gpu fp32", "gpu fp16"):
         assert states[name]["state"] == "works", states[name]
         assert "[software: this is the CPU]" in states[name]["proof"]

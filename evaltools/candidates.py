@@ -1,0 +1,180 @@
+"""The configurations that are tried where nobody says what to test, and which of them work here.
+
+``evaltools doctor`` tries the same ones. Whatever a driver does, it does in a process of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evaltools.configuration import Configuration
+from evaltools.datasets import sample
+from evaltools.errors import ConfigurationUnavailable, EvaltoolsError
+from evaltools.model import ModelFile, read_model
+from evaltools.request import Request
+from evaltools.runtime.compiled.gpu import default_folder, has_drivers, installed_driver
+from evaltools.runtime.process.isolated import open_isolated
+from evaltools.runtime.registry import obstacle_to, open_session, runtime_name
+from evaltools.runtime.session import Delegation, Session
+
+SECONDS: Final = 120.0
+"""What opening a session, a run, or a tool may take. A GPU in software compiles for 60 s on a crowded machine."""
+_DEVICES: Final = ("dri/renderD*", "nvidia[0-9]*", "nvhost-gpu", "dxg", "mali*", "kgsl-3d0")
+"""What a GPU is called below ``/dev``; without one of them Vulkan can only have a driver in software."""
+_SOFTWARE_DRIVERS: Final = "*lvp*,*swiftshader*"
+_NO_DRIVER: Final = "no Vulkan driver"
+_NO_GPU: Final = "no GPU that its driver finds"
+_SOFTWARE: Final = 'in software alone: --config "gpu: use_gpu=true" runs it'
+_NO_RUNTIME: Final = "needs ai-edge-litert"
+_NOT_THIS_MODEL: Final = "not with this model"
+
+
+class Candidate(Struct, frozen=True):
+    """A configuration to try; its arithmetic may differ from the builtin kernels by ``largest_error``."""
+
+    name: str
+    flags: str
+    largest_error: float
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration under its name."""
+        return Configuration.from_text(self.name, self.flags)
+
+
+class Group(NamedTuple):
+    """Candidates of one delegate, which work where the first of them does.
+
+    ``why_not`` says why that one does not work with a model here: None if it does, an empty text if that is nothing to
+    tell anybody.
+    """
+
+    delegate: str
+    candidates: tuple[Candidate, ...]
+    why_not: Callable[[Configuration, ModelFile], str | None]
+
+
+class Tried(NamedTuple):
+    """The configurations that work here, and why each other delegate does not."""
+
+    tests: tuple[Configuration, ...]
+    missing: Mapping[str, str]
+
+    def __str__(self) -> str:
+        """A line about what is missing, empty where nothing is.
+
+        >>> str(Tried((), {"GPU": "no Vulkan driver"}))
+        'also tried: GPU (no Vulkan driver); evaltools doctor says more'
+        """
+        missing = ", ".join(f"{delegate} ({why})" for delegate, why in self.missing.items())
+        return f"also tried: {missing}; evaltools doctor says more" if missing else ""
+
+
+def groups() -> tuple[Group, ...]:
+    """All that is tried, in the order of the rows."""
+    return (
+        Group("XNNPACK", (Candidate("xnnpack", "use_xnnpack=true", 1e-5),), _why_not_run),
+        Group(
+            "XNNPACK in fp16",
+            (Candidate("xnnpack fp16", "use_xnnpack=true xnnpack_force_fp16=true", 2e-2),),
+            _why_not_run,
+        ),
+        Group(
+            "GPU",
+            (
+                Candidate("gpu fp16", "use_gpu=true", 2e-2),
+                Candidate("gpu fp32", "use_gpu=true gpu_precision_loss_allowed=false", 1e-4),
+            ),
+            _why_no_gpu,
+        ),
+    )
+
+
+def with_tests_here(request: Request) -> tuple[Request, str]:
+    """The request with every candidate that can run its models here as its tests, and a line about what is missing.
+
+    Where none can, or a model cannot be read, the request stays as it is.
+    """
+    options = request.options
+    models = next(name for name, parameter in options.parameters.items() if parameter.positional)
+    signature = next((name for name in ("signature", "signature_to_run_for") if name in options), "")
+    try:
+        read = [read_model(Path(text), options.text(signature) if signature else "") for text in options.texts(models)]
+    except EvaltoolsError:
+        return request, ""
+    tried = found_here(read)
+    return replace(request, tests=tried.tests or request.tests), str(tried)
+
+
+def found_here(models: list[ModelFile]) -> Tried:
+    """Every candidate that can run all of the models here."""
+    tests: list[Configuration] = []
+    missing = {}
+    for group in groups():
+        configurations = [candidate.configuration for candidate in group.candidates]
+        reasons = (_why_not(group, configurations[0], model) for model in models)
+        reason = next((reason for reason in reasons if reason is not None), None)
+        if reason is None:
+            tests += configurations
+        elif reason:
+            missing[group.delegate] = reason
+    return Tried(tuple(tests), missing)
+
+
+def _why_not(group: Group, configuration: Configuration, model: ModelFile) -> str | None:
+    try:
+        has_runtime = obstacle_to(configuration, runtime_name(configuration)) is None
+    except ConfigurationUnavailable:  # none is installed
+        has_runtime = False
+    return group.why_not(configuration, model) if has_runtime else _NO_RUNTIME
+
+
+def _why_not_run(configuration: Configuration, model: ModelFile) -> str | None:
+    try:
+        delegation = _opened(configuration, model)
+    except EvaltoolsError:
+        return _NOT_THIS_MODEL
+    if delegation.without_effect:
+        return ""
+    return None if all(entry.nodes for entry in delegation.delegates if entry.requested) else _NOT_THIS_MODEL
+
+
+def _why_no_gpu(configuration: Configuration, model: ModelFile) -> str | None:
+    """A GPU in software is not tried: it is the CPU, and may compile for a minute."""
+    if sys.platform == "linux":
+        has_driver = has_drivers(os.environ)
+        if not has_driver and installed_driver(default_folder(os.environ)) is None:
+            return _NO_DRIVER
+        if not has_driver or not any(any(Path("/dev").glob(name)) for name in _DEVICES):
+            return _SOFTWARE
+    try:
+        small = _opened(configuration, read_model(sample.model_file("float32")), _without_software)
+    except EvaltoolsError:
+        return _NO_GPU
+    if any(entry.is_cpu for entry in small.delegates):
+        return _SOFTWARE
+    return _why_not_run(configuration, model)
+
+
+def _without_software(model: ModelFile, configuration: Configuration) -> Session:
+    """Open a session in a process whose Vulkan leaves drivers in software out."""
+    os.environ["VK_LOADER_DRIVERS_DISABLE"] = _SOFTWARE_DRIVERS
+    return open_session(model, configuration)
+
+
+def _opened(
+    configuration: Configuration,
+    model: ModelFile,
+    opener: Callable[[ModelFile, Configuration], Session] = open_session,
+) -> Delegation:
+    """What ran where in a session, which is closed again; raises :class:`EvaltoolsError` where there is none."""
+    session = open_isolated(model, configuration, SECONDS, opener)
+    session.close()
+    return session.delegation
