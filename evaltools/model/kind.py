@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from evaltools.model.compiled_for import HARDWARE, CompiledFor
 from evaltools.model.contents import Graph, GraphTensor, Operation
 
 FLOAT32: Final = "float32"
@@ -20,9 +21,10 @@ TRAINED_QUANTIZED: Final = "quantisation-aware training"
 INT16X8: Final = "int16x8"
 MIXED: Final = "mixed"
 OTHER: Final = "neither float nor quantised"
+COMPILED: Final = "compiled"
 KINDS: Final = (
     FLOAT32, FLOAT16_WEIGHTS, FLOAT16, DYNAMIC_RANGE, WEIGHT_ONLY, FULL_INTEGER, TRAINED_QUANTIZED, INT16X8, MIXED,
-    OTHER,
+    OTHER, COMPILED,
 )  # fmt: skip
 CANNOT_BE_TOLD: Final = "cannot be told from post-training full integer"
 FAKE_QUANT_FOUND: Final = "FAKE_QUANT operators are a sign of it; the model still computes in float32"
@@ -93,7 +95,8 @@ def quantization_kind(graphs: Sequence[Graph]) -> ModelKind:
     Anything else has no class. One class is the kind; float32 beside one of the kinds with small weights is that kind,
     as converters leave small tensors alone; other mixtures are ``mixed``; no class at all is ``neither float nor
     quantised``. uint8 with weights whose zero point is neither 0 nor 128 is ``quantisation-aware training``: the
-    post-training quantiser writes symmetric int8 weights. With int8, training cannot be told from the file.
+    post-training quantiser writes symmetric int8 weights. With int8, training cannot be told from the file. A model
+    whose operators with weights were all compiled for hardware is ``compiled``.
 
     Source: TensorFlow Lite's documents "Post-training quantization" and "8-bit quantization specification".
 
@@ -102,7 +105,10 @@ def quantization_kind(graphs: Sequence[Graph]) -> ModelKind:
     >>> kind.kind, kind.reason
     ('float32', '1 of 1 operators: float32')
     """
+    programs = Counter(node.operator for graph in graphs for node in graph.nodes if node.operator in HARDWARE)
     has_weights = any(node.operator in _WEIGHT_POSITIONS for graph in graphs for node in graph.nodes)
+    if programs and not has_weights:
+        return ModelKind(COMPILED, _not_known(programs).removeprefix("; "))
     classes = Counter(_classes(graphs, has_weights))
     what = "operators with weights" if has_weights else "operators"
     fake = any(node.operator == "FAKE_QUANT" for graph in graphs for node in graph.nodes)
@@ -112,12 +118,13 @@ def quantization_kind(graphs: Sequence[Graph]) -> ModelKind:
         kind = TRAINED_QUANTIZED if asymmetric else FULL_INTEGER
         tail = "; asymmetric uint8 weights, which post-training quantisation does not write" if asymmetric else ""
         training = "asymmetric uint8 weights are a sign of it" if asymmetric else CANNOT_BE_TOLD
-        return ModelKind(kind, _reason(classes, what) + tail + _float_part(graphs), training)
+        return ModelKind(kind, _reason(classes, what) + tail + _float_part(graphs) + _not_known(programs), training)
     if kind == OTHER:
         return ModelKind(kind, "no operator computes with floating point or quantised numbers")
     training = CANNOT_BE_TOLD if kind in (FULL_INTEGER, INT16X8) else ""
     is_integer = kind in (FULL_INTEGER, INT16X8)
     reason = _reason(classes, what) + (_float_part(graphs) if is_integer else "")
+    reason += _not_known(programs)
     return ModelKind(kind, reason, FAKE_QUANT_FOUND if fake and not is_integer else training)
 
 
@@ -128,6 +135,12 @@ def _kind(classes: set[str]) -> str:
     if len(classes) == 1 or (len(small) == 1 and small <= {FLOAT16_WEIGHTS, DYNAMIC_RANGE, WEIGHT_ONLY}):
         return next(iter(small or classes))
     return MIXED
+
+
+def _not_known(programs: Counter[str]) -> str:
+    """That nobody can tell what compiled operators compute, if there are any."""
+    names = ", ".join(f"{name} x{count}" for name, count in programs.most_common())
+    return f"; what was compiled is not known: {names}" if names else ""
 
 
 def _reason(classes: Counter[str], what: str) -> str:
@@ -224,12 +237,15 @@ class KindSupport(Struct, frozen=True):
     remark: str
 
 
-def support_of(kind: str) -> tuple[KindSupport, ...]:
-    """What the document says of a kind of model, delegate by delegate.
+def support_of(kind: str, compiled: Sequence[CompiledFor] = ()) -> tuple[KindSupport, ...]:
+    """What the document says of a kind of model, delegate by delegate; what was ``compiled`` fits none.
 
     >>> [(entry.delegate, entry.supported) for entry in support_of("float16 weights")]
     [('GPU', True), ('NNAPI', False), ('Hexagon', False), ('Core ML', True)]
     """
+    if compiled:
+        remark = "; ".join(f"{each.operator} was compiled for {each.hardware}" for each in compiled)
+        return tuple(KindSupport(delegate, False, platforms, remark) for delegate, platforms in PLATFORMS.items())
     answers = SUPPORT.get(kind, (None,) * len(PLATFORMS))
     return tuple(
         KindSupport(delegate, answer, platforms, _remark(delegate, kind, answer))

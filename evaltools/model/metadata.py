@@ -1,4 +1,4 @@
-"""Reads what TFLite model metadata says about the inputs."""
+"""Reads the metadata of a model: entries by name, and what TFLite's own says about the inputs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,21 @@ from msgspec import Struct
 
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
 
+_MODEL_BUFFERS, _MODEL_METADATA, _ENTRY_NAME, _ENTRY_BUFFER = 4, 6, 0, 1
 # Field numbers of the metadata schema, and the kind of ProcessUnit that matters here.
 _SUBGRAPH_METADATA, _INPUT_TENSOR_METADATA, _PROCESS_UNITS, _STATS, _OPTIONS_KIND, _OPTIONS = 3, 2, 4, 5, 0, 1
 _NORMALIZATION_OPTIONS = 1
 _SMALLEST_STD = 1e-6
+
+
+def metadata_content(model: Table, name: str) -> bytes:
+    """The metadata of that name, empty where there is none."""
+    buffers = model.tables(_MODEL_BUFFERS)
+    for entry in model.tables(_MODEL_METADATA):
+        index = entry.integer(_ENTRY_BUFFER, "I")
+        if entry.text(_ENTRY_NAME) == name and index < len(buffers):
+            return buffers[index].numbers(0, "uint8").tobytes()
+    return b""
 
 
 class InputNormalization(Struct, frozen=True):

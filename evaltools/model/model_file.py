@@ -17,7 +17,7 @@ from evaltools.errors import ModelError
 from evaltools.model.contents import GraphTensor, read_graphs
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
 from evaltools.model.graph import DetectionOutputs, find_detection_outputs, maker_of, range_by_graph, rows_selected
-from evaltools.model.metadata import InputNormalization, ValueRange, input_normalization, input_ranges
+from evaltools.model.metadata import InputNormalization, ValueRange, input_normalization, input_ranges, metadata_content
 from evaltools.model.signature import signature_graph, signature_keys, signature_names, with_main_graph
 from evaltools.model.verify import verify_model
 from evaltools.parameter import did_you_mean
@@ -25,9 +25,8 @@ from evaltools.parameter import did_you_mean
 IDENTIFIER: Final = b"TFL3"
 _METADATA_NAME: Final = "TFLITE_METADATA"
 # Field numbers of the schema.
-_MODEL_SUBGRAPHS, _MODEL_BUFFERS, _MODEL_METADATA = 2, 4, 6
+_MODEL_SUBGRAPHS, _MODEL_BUFFERS = 2, 4
 _SUBGRAPH_TENSORS, _TENSOR_TYPE, _TENSOR_IS_VARIABLE, _RESOURCE = 0, 1, 5, 13
-_METADATA_KEY, _METADATA_BUFFER = 0, 1
 QUANTIZED_TYPES: Final = ("uint8", "int8", "int16", "uint16", "int4")
 
 
@@ -210,7 +209,7 @@ def _describe(path: Path, content: bytes, signature: str) -> ModelFile:
     graph = signature_graph(model, signature) if signature else 0
     main = read_graphs(memoryview(content))[graph]
     input_names, output_names = signature_names(model, graph, signature or None)
-    metadata = _metadata(model)
+    metadata = metadata_content(model, _METADATA_NAME)
     ranges = input_ranges(metadata) if graph == 0 else {}
     return ModelFile(
         path=path,
@@ -271,16 +270,6 @@ def _info(tensor: GraphTensor, names: Mapping[int, str]) -> TensorInfo:
         zero_point=zero_point,
         signature_name=names.get(tensor.index, ""),
     )
-
-
-def _metadata(model: Table) -> bytes:
-    """The TFLite metadata, empty where there is none."""
-    buffers = model.tables(_MODEL_BUFFERS)
-    for entry in model.tables(_MODEL_METADATA):
-        index = entry.integer(_METADATA_BUFFER, "I")
-        if entry.text(_METADATA_KEY) == _METADATA_NAME and index < len(buffers):
-            return buffers[index].numbers(0, "uint8").tobytes()
-    return b""
 
 
 class HeldFile:

@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from evaltools.model.compiled_for import CompiledFor
 from evaltools.model.gpu_faults import GpuTrap
 from evaltools.model.half_precision import OutsideHalf
 from evaltools.model.kind import KindSupport, ModelKind
@@ -16,7 +17,13 @@ COMPILED: Final = "compiled here"
 REFUSED: Final = "refused"
 FROM_GRAPH: Final = "from the graph"
 FROM_DOCUMENT: Final = "from the documentation"
-BASIS: Final = {"model": FROM_GRAPH, "kind": FROM_GRAPH, "gpu_traps": FROM_GRAPH, "outside_fp16": FROM_GRAPH}
+BASIS: Final = {
+    "model": FROM_GRAPH,
+    "kind": FROM_GRAPH,
+    "compiled_for": FROM_GRAPH,
+    "gpu_traps": FROM_GRAPH,
+    "outside_fp16": FROM_GRAPH,
+}
 
 
 class TensorFacts(Struct, frozen=True):
@@ -113,7 +120,7 @@ class NpuCoverage(Struct, frozen=True):
 
 
 class SupportOfKind(Struct, frozen=True):
-    """The document's table, applied to the kind of the model."""
+    """The document's table, applied to the kind of the model; of a compiled one what its operators say."""
 
     basis: str
     source: str
@@ -131,6 +138,7 @@ class Inspection(Struct, frozen=True):
     basis: dict[str, str]
     model: ModelFacts
     kind: ModelKind
+    compiled_for: tuple[CompiledFor, ...]
     support: SupportOfKind
     runs: tuple[DelegateRun, ...]
     npu: NpuCoverage | None

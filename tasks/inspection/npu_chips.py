@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.model import ModelFile, model_in_memory
+from evaltools.model.compiled_for import DISPATCH
 from evaltools.model.contents import Graph, read_contents
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.result.inspection import COMPILED, NOT_TESTED, REFUSED, ChipCoverage, NpuCoverage, OperatorLeft
@@ -27,7 +28,6 @@ from evaltools.runtime.emulated.compiler import (
     reasons_by_operator,
     require_chip,
 )
-from evaltools.runtime.emulated.segments import DISPATCH
 from evaltools.tasks.inspection.tried import TIMEOUT_S, first_line, types_of_left
 
 ALL: Final = "all"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 from evaltools.model import ModelFile, TensorInfo, read_model
+from evaltools.model.compiled_for import CompiledFor, compiled_for
 from evaltools.model.contents import Graph, ModelContents, operator_counts, read_contents
 from evaltools.model.gpu_faults import gpu_traps
 from evaltools.model.half_precision import constants_outside_half
@@ -14,6 +16,7 @@ from evaltools.model.kind import SOURCE, quantization_kind, support_of
 from evaltools.result.inspection import (
     BASIS,
     FROM_DOCUMENT,
+    FROM_GRAPH,
     Inspection,
     ModelFacts,
     SupportOfKind,
@@ -22,6 +25,8 @@ from evaltools.result.inspection import (
 from evaltools.runtime import Open, open_session
 from evaltools.tasks.inspection.npu_chips import ChipsAsked, npu_coverage
 from evaltools.tasks.inspection.tried import try_delegates
+
+_COMPILED_SOURCE: Final = "its operators were compiled for other hardware"
 
 
 def inspect_model(
@@ -40,18 +45,28 @@ def inspect_model(
     model = read_model(path)
     contents = read_contents(model)
     npu = npu_coverage(model, contents.main, chips, report) if chips else None
+    compiled = compiled_for(model.read(), contents.graphs)
+    basis, source = (FROM_GRAPH, _COMPILED_SOURCE) if compiled else (FROM_DOCUMENT, SOURCE)
     kind = quantization_kind(contents.graphs)
     return Inspection(
         evaltools=version("evaltools"),
         basis=BASIS,
         model=_facts(model, contents),
         kind=kind,
-        support=SupportOfKind(FROM_DOCUMENT, SOURCE, support_of(kind.kind)),
-        runs=tuple(try_delegates(model, contents.main, run, opener)),
+        compiled_for=compiled,
+        support=SupportOfKind(basis, source, support_of(kind.kind, compiled)),
+        runs=tuple(try_delegates(model, contents.main, _not_opened(run, compiled), opener)),
         npu=npu,
         gpu_traps=gpu_traps(contents.main),
         outside_fp16=constants_outside_half(contents.graphs),
     )
+
+
+def _not_opened(run: bool, compiled: Sequence[CompiledFor]) -> str:
+    """Why no delegate is tried; empty where each is."""
+    if not run:
+        return "--run=false"
+    return "; ".join(f"{each.operator} was compiled for {each.hardware}" for each in compiled)
 
 
 def _facts(model: ModelFile, contents: ModelContents) -> ModelFacts:

@@ -19,18 +19,18 @@ TIMEOUT_S: Final = 120.0
 """What one try may take."""
 _LONGEST_REASON: Final = 1200
 _CUT: Final = " ..."
-_NOT_ASKED: Final = "--run=false"
 
 
-def try_delegates(model: ModelFile, graph: Graph, run: bool, opener: Open = open_session) -> list[DelegateRun]:
-    """Open a model with XNNPACK in each installed runtime, and with the GPU; without ``run`` nothing is opened.
+def try_delegates(model: ModelFile, graph: Graph, not_opened: str, opener: Open = open_session) -> list[DelegateRun]:
+    """Open a model with XNNPACK in each installed runtime, and with the GPU.
 
-    ``graph`` is the model's main one. A delegate that cannot be tried is ``not tested``, with the reason.
+    ``graph`` is the model's main one. With a reason in ``not_opened`` nothing is opened. A delegate that cannot be
+    tried is ``not tested``, with the reason.
     """
     runtimes = one_runtime_per_package() or ["auto"]
     tries = [DelegateRun("XNNPACK", (f"--runtime={name}", "--use_xnnpack=true"), NOT_TESTED) for name in runtimes]
     tries.append(DelegateRun("GPU", ("--use_gpu=true",), NOT_TESTED))
-    return [_tried(model, graph, entry, opener) if run else replace(entry, reason=_NOT_ASKED) for entry in tries]
+    return [replace(entry, reason=not_opened) if not_opened else _tried(model, graph, entry, opener) for entry in tries]
 
 
 def _tried(model: ModelFile, graph: Graph, untried: DelegateRun, opener: Open) -> DelegateRun:

@@ -8,6 +8,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
+from evaltools.model.compiled_for import DISPATCH, CompiledFor
 from evaltools.model.half_precision import OutsideHalf
 from evaltools.report.tables.cells import device_text
 from evaltools.result.inspection import (
@@ -38,7 +39,9 @@ def print_inspection(inspection: Inspection, console: Console) -> None:
     console.print(f"\nkind        {kind.kind} ({FROM_GRAPH}: {printable(kind.reason)})")
     if kind.training:
         console.print(f"quantisation-aware training: {kind.training} ({FROM_GRAPH})")
-    _print_support(inspection.support, console)
+    for compiled in inspection.compiled_for:
+        console.print(_compiled_line(compiled))
+    _print_support(inspection.support, bool(inspection.compiled_for), console)
     console.print("\nWhat delegates take of the main graph")
     for run in inspection.runs:
         _print_run(run, console)
@@ -80,13 +83,23 @@ def _print_tensors(what: str, tensors: Sequence[TensorFacts], console: Console) 
         console.print(f"{'':<11} ... and {len(tensors) - _MOST_TENSORS} more {what}s, listed in the JSON result")
 
 
-def _print_support(support: SupportOfKind, console: Console) -> None:
+def _compiled_line(compiled: CompiledFor) -> str:
+    sdk = f" (by its SDK {printable(compiled.sdk)})" if compiled.sdk else ""
+    partitions = ", a partition each" if compiled.operator == DISPATCH else ""
+    return (
+        f"compiled    for {printable(compiled.hardware)}{sdk}: {compiled.operator} x{compiled.count}{partitions}, "
+        f"which neither the CPU nor another delegate can run ({FROM_GRAPH})"
+    )
+
+
+def _print_support(support: SupportOfKind, is_compiled: bool, console: Console) -> None:
     console.print(f"\nDelegates made for this kind ({support.basis}: {support.source})")
     table = _table("delegate", "fits", "where", "remark")
     for entry in support.delegates:
         table.add_row(entry.delegate, _ANSWERS[entry.supported], entry.platforms, entry.remark)
     console.print(table)
-    console.print("What NNAPI, Hexagon and Core ML leave on the CPU of this model is not known here.")
+    if not is_compiled:
+        console.print("What NNAPI, Hexagon and Core ML leave on the CPU of this model is not known here.")
 
 
 def _table(*headings: str) -> Table:

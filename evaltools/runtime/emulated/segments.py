@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import groupby
-from typing import Final
 
 from msgspec import Struct
 
 from evaltools.errors import ConfigurationUnavailable
+from evaltools.model.compiled_for import DISPATCH
 from evaltools.model.cut import CuttableModel, Form
-
-DISPATCH: Final = "DISPATCH_OP"
 
 
 class Segment(Struct, frozen=True):

@@ -35,7 +35,7 @@ def test_the_json_file_has_everything(tmp_path: Path) -> None:
     assert completed.code == 0
     found = json.loads(output.read_text())
     assert set(found) == {
-        "evaltools", "basis", "model", "kind", "support", "runs", "npu", "gpu_traps", "outside_fp16",
+        "evaltools", "basis", "model", "kind", "compiled_for", "support", "runs", "npu", "gpu_traps", "outside_fp16",
     }  # fmt: skip
     assert found["model"]["operators"] == {"ADD": 1, "NEG": 1}
     assert found["kind"]["kind"] == "float32"
