@@ -10,6 +10,7 @@ import pytest
 
 from tests.command import evaltools_here
 from tests.realdata.conftest import zoo_models
+from tests.runtime.emulated.bare import emulator_or_skip
 
 NO_MODEL = "litert_test_model_broken"
 KINDS = {
@@ -42,6 +43,20 @@ def test_every_model_is_inspected_or_refused(zoo: Path, tmp_path: Path, name: st
     assert found["kind"]["kind"] == KINDS.get(name, found["kind"]["kind"])
     for run in found["runs"]:
         check_run(run)
+
+
+@pytest.mark.parametrize("name", [name for name in zoo_models() if name != NO_MODEL])
+def test_what_an_npu_takes_and_leaves_is_the_whole_graph(zoo: Path, tmp_path: Path, name: str) -> None:
+    emulator_or_skip()
+    output = tmp_path / "out.json"
+    flags = ("--run=false", "--npu_soc=SM8750", f"--save_compiled={tmp_path}", f"--output_file_path={output}")
+    done = evaltools_here("inspect", str(zoo / f"{name}.tflite"), *flags)
+    assert done.code == 0, done.err
+    (chip,) = json.loads(output.read_text())["npu"]["chips"]
+    check_run({**chip, "basis": chip["basis"].replace("compiled", "tested")})
+    if chip["saved_as"]:
+        again = evaltools_here("inspect", chip["saved_as"], "--run=false")
+        assert "compiled    for the NPU of Qualcomm SM8750 (by its SDK 2." in again.out
 
 
 def check_run(run: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -270,6 +271,7 @@ def _package_folders(package: str) -> list[Path]:
     return [Path(spec.origin).parent] if spec and spec.origin else []
 
 
+@functools.cache
 def _version(module: str) -> str:
     """A module with the version of its package, ``onnxruntime_qnn 2.7.0``."""
     packages = importlib.metadata.packages_distributions().get(module, [])
