@@ -37,8 +37,9 @@ def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
     benchmark_flags.refuse_native_flags(arguments)
     flags = parse_flags("benchmark MODEL.tflite", DESCRIPTION, f"exit codes:\n{EXIT_CODES}", GROUPS, arguments)
-    decided = decided_beside(flags, request_of_flags(flags, ["evaltools", "benchmark", *arguments]))()
-    return benchmark(decided.request, decided.missing)
+    with decided_beside(flags, request_of_flags(flags, ["evaltools", "benchmark", *arguments])) as decided:
+        request, missing = decided()
+    return benchmark(request, missing)
 
 
 def benchmark(asked: Request, missing: str = "") -> int:

@@ -43,17 +43,20 @@ def run_task(task: str, arguments: Sequence[str]) -> int:
         requests = {name: kind.request_of_flags(own, command) for name, own in of_models.items()}
         for name, one in requests.items():
             _say_what_was_found(of_models[name], one)
-        decided_of = {name: decided_beside(of_models[name], one)() for name, one in requests.items()}
+        decided_of = {}
+        for name, one in requests.items():
+            with decided_beside(of_models[name], one) as decided:
+                decided_of[name] = decided()
         return carry_out_each(decided_of, flags.options(leave_out=(MODEL_FILE.name,)))
     request = kind.request_of_flags(flags, command)
     _say_what_was_found(flags, request)
     from evaltools.runtime.process.server import start_server
 
     start_server()
-    decided = decided_beside(flags, request)
-    from evaltools.cli.carry_out import carry_out
+    with decided_beside(flags, request) as decided:
+        from evaltools.cli.carry_out import carry_out
 
-    request, missing = decided()
+        request, missing = decided()
     return carry_out(request, missing=missing).exit_code
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from evaltools.result_file import read_result
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff
-from tests.command import Completed, evaltools_here
+from tests.command import Completed, evaltools_here, one_test
 from tests.realdata.conftest import zoo_models
 
 REFUSED = {"litert_test_model_broken": 2, "litert_double_flex": 3, "model_invoking_error": 3, "person_detect": 3}
@@ -29,7 +29,7 @@ SLOW = ("deeplabv3_257_float", "deeplabv3_mnv2_dm05_pascal_quant")
 
 def run_diff(zoo: Path, model: str, output: Path, *flags: str) -> Completed:
     return evaltools_here(
-        "inference-diff", f"--model_file={zoo / model}.tflite", f"--output_file_path={output}", *flags
+        "inference-diff", f"--model_file={zoo / model}.tflite", f"--output_file_path={output}", *one_test(*flags)
     )
 
 

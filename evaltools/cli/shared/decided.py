@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from threading import Thread
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags
+
+_SECONDS_TO_FINISH: Final = 5.0
 
 
 class Decided(NamedTuple):
@@ -18,13 +21,12 @@ class Decided(NamedTuple):
     missing: str = ""
 
 
-def decided_beside(flags: GivenFlags, request: Request) -> Callable[[], Decided]:
+@contextmanager
+def decided_beside(flags: GivenFlags, request: Request) -> Iterator[Callable[[], Decided]]:
     """What returns the request as it is, or where the flags leave its tests open, with those that work here.
 
-    That is found out beside what the caller does meanwhile, which imports for as long.
+    That is found out beside what is done in the context, which imports for as long. Ctrl-C there waits a moment for it.
     """
-    if not flags.leave_tests_open:
-        return lambda: Decided(request)
     found: Future[Decided] = Future()
 
     def decide() -> None:
@@ -36,5 +38,12 @@ def decided_beside(flags: GivenFlags, request: Request) -> Callable[[], Decided]
         except BaseException as error:
             found.set_exception(error)
 
-    Thread(target=decide, daemon=True).start()  # Ctrl-C does not wait for it
-    return found.result
+    if not flags.leave_tests_open:
+        yield lambda: Decided(request)
+        return
+    thread = Thread(target=decide, daemon=True)
+    thread.start()
+    try:
+        yield found.result
+    finally:
+        thread.join(_SECONDS_TO_FINISH)  # who leaves beside its children ends them twice
