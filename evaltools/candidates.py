@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -33,6 +35,9 @@ _NO_DRIVER: Final = "no Vulkan driver"
 _NO_GPU: Final = "no GPU that its driver finds"
 _SOFTWARE: Final = 'in software alone: --config "gpu: use_gpu=true" runs it'
 _NO_RUNTIME: Final = "needs ai-edge-litert"
+_CHIP: Final = "SM8750"
+_EMULATED: Final = f"use_npu=true npu_vendor=qualcomm npu_soc={_CHIP}"
+_LONGEST_EMULATED_S: Final = 0.6
 _NOT_THIS_MODEL: Final = "not with this model"
 
 
@@ -53,12 +58,14 @@ class Group(NamedTuple):
     """Candidates of one delegate, which work where the first of them does.
 
     ``why_not`` says why that one does not work with a model here: None if it does, an empty text if that is nothing to
-    tell anybody.
+    tell anybody; ``without_runtime`` why it does not where no runtime here has it. What ``is_emulated`` has no latency.
     """
 
     delegate: str
     candidates: tuple[Candidate, ...]
     why_not: Callable[[Configuration, ModelFile], str | None]
+    without_runtime: str = _NO_RUNTIME
+    is_emulated: bool = False
 
 
 class Tried(NamedTuple):
@@ -94,6 +101,7 @@ def groups() -> tuple[Group, ...]:
             ),
             _why_no_gpu,
         ),
+        Group(f"NPU of {_CHIP}", (Candidate(f"npu {_CHIP}", _EMULATED, 5e-2),), _why_not_emulated, "", True),
     )
 
 
@@ -109,15 +117,17 @@ def with_tests_here(request: Request) -> tuple[Request, str]:
         read = [read_model(Path(text), options.text(signature) if signature else "") for text in options.texts(models)]
     except EvaltoolsError:
         return request, ""
-    tried = found_here(read)
+    tried = found_here(read, is_timed=request.task == "benchmark")
     return replace(request, tests=tried.tests or request.tests), str(tried)
 
 
-def found_here(models: list[ModelFile]) -> Tried:
-    """Every candidate that can run all of the models here."""
+def found_here(models: list[ModelFile], is_timed: bool = False) -> Tried:
+    """Every candidate that can run all of the models here; with ``is_timed`` those alone that have a latency."""
     tests: list[Configuration] = []
     missing = {}
     for group in groups():
+        if is_timed and group.is_emulated:
+            continue
         configurations = [candidate.configuration for candidate in group.candidates]
         reasons = (_why_not(group, configurations[0], model) for model in models)
         reason = next((reason for reason in reasons if reason is not None), None)
@@ -133,7 +143,7 @@ def _why_not(group: Group, configuration: Configuration, model: ModelFile) -> st
         has_runtime = obstacle_to(configuration, runtime_name(configuration)) is None
     except ConfigurationUnavailable:  # none is installed
         has_runtime = False
-    return group.why_not(configuration, model) if has_runtime else _NO_RUNTIME
+    return group.why_not(configuration, model) if has_runtime else group.without_runtime
 
 
 def _why_not_run(configuration: Configuration, model: ModelFile) -> str | None:
@@ -161,6 +171,23 @@ def _why_no_gpu(configuration: Configuration, model: ModelFile) -> str | None:
     if any(entry.is_cpu for entry in small.delegates):
         return _SOFTWARE
     return _why_not_run(configuration, model)
+
+
+def _why_not_emulated(configuration: Configuration, model: ModelFile) -> str | None:
+    """An NPU is tried where it takes some of the model, and a hundred runs of its emulator take a minute at most."""
+    try:
+        session = open_isolated(model, configuration, SECONDS)
+        try:
+            start = time.monotonic()
+            session.run([np.zeros(spec.shape, spec.dtype) for spec in session.inputs])
+            seconds = time.monotonic() - start
+        finally:
+            session.close()
+    except EvaltoolsError:
+        return f"not this model: evaltools inspect MODEL --npu_soc={_CHIP} says why"
+    if seconds > _LONGEST_EMULATED_S:
+        return f'an emulated run takes {seconds:.1f} s: --config "npu: {_EMULATED}" does it'
+    return None
 
 
 def _without_software(model: ModelFile, configuration: Configuration) -> Session:

@@ -20,6 +20,7 @@ from tests import tiny_models
 from tests.cli.evaluate.sample_runs import figures
 from tests.command import evaltools_here
 from tests.requests import request_of
+from tests.runtime.emulated.bare import emulator_or_skip
 
 INT8, FLOAT = sample.model_file("int8"), sample.model_file("float32")
 GROUPS = candidates.groups()
@@ -29,7 +30,7 @@ def rows(*models: Path) -> list[str]:
     """What is tried of the CPU's delegates, which every machine has that tests run on."""
     found = found_here([read_model(model) for model in models])
     assert not [delegate for delegate in found.missing if "XNNPACK" in delegate], "nothing is to be said of it"
-    return [entry.name for entry in found.tests if not entry.name.startswith("gpu")]
+    return [entry.name for entry in found.tests if not entry.name.startswith(("gpu", "npu"))]
 
 
 def test_fp16_is_tried_where_a_model_computes_with_floats() -> None:
@@ -126,4 +127,15 @@ def test_python_tries_the_same() -> None:
     times = et.benchmark(FLOAT, num_runs=1, min_secs=0, warmup_runs=0, rounds=1)
     decided = [entry.name for entry in found_here([read_model(FLOAT)]).tests]
     assert [entry.name for entry in result] == ["reference", *decided]
-    assert [entry.name for entry in times] == decided
+    assert [entry.name for entry in times] == [name for name in decided if not name.startswith("npu")]
+
+
+def test_an_npu_is_emulated_where_that_takes_a_minute_at_most_and_never_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    emulator_or_skip()
+    model = [read_model(INT8)]
+    assert "npu SM8750" in [entry.name for entry in found_here(model).tests]
+    assert "npu SM8750" not in [entry.name for entry in found_here(model, is_timed=True).tests]
+    monkeypatch.setattr(candidates, "_LONGEST_EMULATED_S", 0.0)
+    found = found_here(model)
+    assert "npu SM8750" not in [entry.name for entry in found.tests]
+    assert '--config "npu: use_npu=true npu_vendor=qualcomm npu_soc=SM8750" does it' in str(found)
