@@ -94,6 +94,7 @@ def benchmark(
 ) -> Benchmark:
     """How fast a model is with each configuration: load, first run, steady state, memory.
 
+    Without ``tests`` these are the delegates that work on this machine.
     ``options`` are those of ``evaltools benchmark`` by their names, such as ``num_runs=50`` or ``rounds=3``.
     ``progress`` is True for a bar, or is called with the name of the configuration and the number of the round that
     begins. Prints nothing else; Ctrl-C ends it with the rounds measured until then.

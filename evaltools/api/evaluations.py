@@ -41,10 +41,11 @@ def imagenet(
 ) -> Result:
     """Top-1 to Top-10 accuracy on labelled pictures, for a reference and any number of configurations.
 
-    ``tests`` maps names to configurations. ``options`` are those of ``evaltools imagenet`` by their names, such as
-    ``num_images=100`` or ``run_dir="run"``. Prints nothing. Raises :class:`~evaltools.errors.UsageError` and its kinds
-    before any long work for what is wrong; Ctrl-C ends it with what was measured until then. Without ``labels``, those
-    in the model's metadata or in a file beside it are taken.
+    ``tests`` maps names to configurations; without it every delegate that works on this machine is tried. ``options``
+    are those of ``evaltools imagenet`` by their names, such as ``num_images=100`` or ``run_dir="run"``. Prints nothing.
+    Raises :class:`~evaltools.errors.UsageError` and its kinds before any long work for what is wrong; Ctrl-C ends it
+    with what was measured until then. Without ``labels``, those in the model's metadata or in a file beside it are
+    taken.
     """
     named = {"ground_truth_images_path": images, "ground_truth_labels": ground_truth, "model_output_labels": labels}
     return _evaluate(evaluation_kind("imagenet"), model, named, options, reference, tests, progress)

@@ -21,7 +21,8 @@ MODEL_FILE: Final = Parameter(
 CANDIDATES: Final = (
     Parameter(
         "config",
-        'One more configuration, "NAME: flag=value flag=value". May be repeated.',
+        'One more configuration, "NAME: flag=value flag=value". May be repeated. Where nothing says what to test, and '
+        "it is this machine that runs it, every delegate that works is tried.",
         repeatable=True,
         about="configurations",
     ),
