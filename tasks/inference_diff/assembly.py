@@ -31,6 +31,7 @@ from evaltools.tasks.inference_diff.judgement import (
     withhold_blind,
 )
 from evaltools.tasks.inference_diff.measure_yardsticks import differences_of, run_changes
+from evaltools.tasks.inference_diff.output_order import open_in_words
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest
 from evaltools.tasks.inference_diff.result import (
     DiffComparison,
@@ -41,7 +42,7 @@ from evaltools.tasks.inference_diff.result import (
     loaded_from,
 )
 from evaltools.tasks.inference_diff.saved_outputs import Manifest, SavedConfiguration, SavedFile
-from evaltools.tasks.inference_diff.task import Difference, DiffObservation, DiffSummary
+from evaltools.tasks.inference_diff.task import Difference, DiffObservation, DiffSummary, output_names
 from evaltools.tasks.inference_diff.yardsticks import (
     LOCAL_REFERENCE,
     NOISE_FLOOR,
@@ -121,7 +122,7 @@ def diff_findings(
         sums=sums,
         part=replace(_details(request, material, yardsticks, comparisons), times=times),
         verdicts=_verdicts(configurations, comparisons),
-        warnings=[*_warnings(comparisons, yardsticks), *broken_yardsticks(judges)],
+        warnings=[*_open_order(material), *_warnings(comparisons, yardsticks), *broken_yardsticks(judges)],
     )
 
 
@@ -268,6 +269,7 @@ def _details(
         reference_repeatability=repeatability_of(yardsticks.repeated(reference)),
         not_saved=material.writer.failure if material.writer else None,
         comparisons=comparisons,
+        output_order=material.pair.order if material.pair else None,
     )
 
 
@@ -281,6 +283,11 @@ def _inputs_used(request: DiffRequest, material: DiffMaterial) -> list[InputUsed
         stated = (drawn.low, drawn.high, drawn.origin) if drawn else (None, None, "")
         used.append(InputUsed(name, tensor.dtype, list(tensor.shape), source, *stated))
     return used
+
+
+def _open_order(material: DiffMaterial) -> list[str]:
+    order = material.pair.order if material.pair else None
+    return [open_in_words(order, [names[0] for names in output_names(material.model)])] if order and order.open else []
 
 
 def _warnings(comparisons: Sequence[DiffComparison], yardsticks: RerunOutcomes) -> list[str]:

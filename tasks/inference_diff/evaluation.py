@@ -21,7 +21,9 @@ from evaltools.runtime import Open, Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.assembly import DiffNotes, diff_findings
 from evaltools.tasks.inference_diff.measure_yardsticks import measure_yardsticks
+from evaltools.tasks.inference_diff.output_order import COMPARED_RUNS, order_by_values
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest, prepare
+from evaltools.tasks.inference_diff.result import OutputOrder
 from evaltools.tasks.inference_diff.saved_outputs import SavingSession
 from evaltools.tasks.inference_diff.task import DiffObservation
 from evaltools.tasks.inference_diff.value_ranges import are_sane
@@ -45,6 +47,7 @@ from evaltools.tasks.shared.run_identity import RunAtPlace, files_below, with_fi
 
 _FIRST_RUNS: Final = "first runs"
 _YARDSTICKS: Final = "noise floor"
+_OUTPUT_ORDER: Final = "order of outputs"
 _NARROWED: Final = "narrowed inputs"
 """A fact of the run: float inputs of which nothing is known are drawn from a narrower range."""
 
@@ -57,7 +60,7 @@ class DiffEvaluation(Evaluation[DiffObservation]):
     def __init__(self, request: DiffRequest, material: DiffMaterial) -> None:
         self.request: DiffRequest = request
         self.model = material.model
-        self.material: Final = material
+        self.material = material
 
     @property
     def example_count(self) -> int:
@@ -95,10 +98,11 @@ class DiffEvaluation(Evaluation[DiffObservation]):
 
     def ready(self, opened: OpenConfigurations, journal: Journal) -> ReadyTask[DiffObservation]:
         """The task, on sessions that take the planned inputs; each session warms up before its first run."""
-        request, material, sessions = self.request, self.material, opened.sessions
+        request, sessions = self.request, opened.sessions
         first_run_us: dict[str, float | None] = {}
-        if material.plan is not None and journal.fact(_NARROWED):
-            material.plan.source.draw_from(material.plan.narrowed())
+        if self.material.plan is not None and journal.fact(_NARROWED):
+            self.material.plan.source.draw_from(self.material.plan.narrowed())
+        self.material = material = self._in_order_of_values(sessions, journal)
 
         def wrap(name: str, session: Session) -> Session:
             """The session that takes the planned inputs, and saves its outputs if asked to."""
@@ -128,10 +132,34 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         runs = has_reference and any(configuration.name in sessions for configuration in request.tests)
         return ReadyTask(material.task, setup, DiffNotes(first_run_us), runs)
 
+    def _in_order_of_values(self, sessions: Mapping[str, Session], journal: Journal) -> DiffMaterial:
+        """The material with outputs that only values tell apart in their order, which a resumed run has from before.
+
+        The configuration that is nearest to the reference decides. A model with a state is not run for this.
+        """
+        material, pair = self.material, self.material.pair
+        if pair is None or not pair.order.open:
+            return material
+        known = journal.fact(_OUTPUT_ORDER)
+        if known is not None:
+            return material.in_order(decode(known, OutputOrder, journal.folder))
+        order = pair.order
+        outputs = {} if material.stateful else _first_outputs(material, sessions, self.request.reference_name)
+        reference = outputs.pop(self.request.reference_name or "", None)
+        if reference and outputs:
+            sides = (order, material.model.outputs, pair.reference_outputs)
+            found = [order_by_values(*sides, given, reference) for given in outputs.values()]
+            order = min(found, key=lambda entry: entry[1])[0]
+        journal.state({_OUTPUT_ORDER: encode(order)})
+        return material.in_order(order)
+
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[DiffObservation]:
         """The task, with the times of the first runs of all places."""
         first_run_us = {name: time for place in places for name, time in _first_runs_at(place).items()}
         plan = self.material.plan
+        order = next((text for place in places if (text := _fact_at(place, _OUTPUT_ORDER))), None)
+        if order is not None:
+            self.material = self.material.in_order(decode(order, OutputOrder, places[0].folders[0]))
         if plan is not None and any(_fact_at(place, _NARROWED) for place in places):
             plan.source.draw_from(plan.narrowed())
         setup = PassSetup(self.request.reference_name, self.pass_options)
@@ -221,6 +249,23 @@ def _first_inputs(material: DiffMaterial) -> tuple[Array, ...] | None:
         return (material.source if material.plan is None else material.plan.source).inputs(0)
     except ImageError:
         return None
+
+
+def _first_outputs(
+    material: DiffMaterial, sessions: Mapping[str, Session], reference: str | None
+) -> dict[str, list[tuple[Array, ...]]]:
+    """The outputs of a few runs by configuration, of those that have them, in the order of the model so far."""
+    runs = []
+    assert material.plan is not None, "a second model goes with inputs that are planned here"
+    for index in range(min(COMPARED_RUNS, len(material.task.examples))):
+        with suppress(ImageError):
+            runs.append(material.plan.source.inputs(index))
+    found = {}
+    for name, session in sessions.items():
+        fitting = session_wrapper(material, name == reference)(session)
+        with suppress(InferenceError):
+            found[name] = [fitting.run(inputs).outputs for inputs in runs]
+    return found
 
 
 def _narrow_inputs(material: DiffMaterial, reference: Session, outputs: Sequence[Array]) -> bool:

@@ -13,21 +13,30 @@ from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime import Delegation, Inference, RuntimeFacts, Session
 from evaltools.runtime.session import Array, TensorSpec
+from evaltools.tasks.inference_diff.output_order import match_outputs, names_of, read_output_map, sizes_of
+from evaltools.tasks.inference_diff.result import OutputOrder
+
+_MATCHED_BY: Final = {"input": "name", "output": "name, then by shape"}
 
 
 class ModelPair(Struct, frozen=True):
     """The model under test and the reference's.
 
     ``inputs`` describes the tensors that are filled, in the order of the test model: of two that belong together, the
-    quantised one, since its numbers can be told in real units without loss. ``input_order[i]`` and ``output_order[i]``
-    are the positions in the reference model of what is input and output ``i`` of the test model.
+    quantised one, since its numbers can be told in real units without loss. ``input_order[i]`` is the position in the
+    reference model of what is input ``i`` of the test model; ``order`` says the same of outputs.
     """
 
     test: ModelFile
     reference: ModelFile
     inputs: tuple[TensorInfo, ...]
     input_order: tuple[int, ...]
-    output_order: tuple[int, ...]
+    order: OutputOrder
+
+    @property
+    def output_order(self) -> tuple[int, ...]:
+        """The positions in the reference model of the test model's outputs."""
+        return tuple(self.order.positions)
 
     @property
     def reference_outputs(self) -> tuple[TensorInfo, ...]:
@@ -52,22 +61,26 @@ def adapted(session: Session, inputs: tuple[TensorInfo, ...], model: ModelFile) 
     return AdaptedSession(session, inputs, model.inputs, range(len(inputs)), model.outputs)
 
 
-def pair_models(test: ModelFile, reference: ModelFile) -> ModelPair:
-    """Match inputs and outputs by name, the others by order; raises :class:`ModelError` where that fails.
+def pair_models(test: ModelFile, reference: ModelFile, output_map: str = "") -> ModelPair:
+    """Match inputs by name, then by order, and outputs by ``output_map``, name, shape, then by order.
 
-    Sizes that the reference leaves open become those of the test's inputs.
+    Sizes that the reference leaves open become those of the test's inputs. Raises :class:`ModelError` where tensors do
+    not fit, and :class:`UsageError` for an ``output_map`` that does not.
     """
-    input_order = _match(test, test.inputs, reference, reference.inputs, "input")
-    output_order = _match(test, test.outputs, reference, reference.outputs, "output")
+    _require_as_many(test, test.inputs, reference, reference.inputs, "input")
+    _require_as_many(test, test.outputs, reference, reference.outputs, "output")
+    input_order = match_by_name(*([names_of(tensor) for tensor in model.inputs] for model in (test, reference)))
+    stated = read_output_map(output_map, test.outputs, reference.outputs)
+    order = match_outputs(test.outputs, reference.outputs, stated)
     pairs = zip(test.inputs, input_order, strict=True)
     reference = reference.with_input_shapes(
         {position: _filled(reference.inputs[position], own) for own, position in pairs}
     )
-    for what, tensors, others, order in (
+    for what, tensors, others, partners in (
         ("input", test.inputs, reference.inputs, input_order),
-        ("output", test.outputs, reference.outputs, output_order),
+        ("output", test.outputs, reference.outputs, tuple(order.positions)),
     ):
-        for tensor, position in zip(tensors, order, strict=True):
+        for tensor, position in zip(tensors, partners, strict=True):
             _require_fitting(test, tensor, reference, others[position], what)
     inputs = []
     for own, position in zip(test.inputs, input_order, strict=True):
@@ -75,18 +88,17 @@ def pair_models(test: ModelFile, reference: ModelFile) -> ModelPair:
         quantised_elsewhere = other.is_quantized and own.dtype.startswith("float")
         inputs.append(replace(own, dtype=other.dtype, scale=other.scale, zero_point=other.zero_point)
                       if quantised_elsewhere else own)  # fmt: skip
-    return ModelPair(test, reference, tuple(inputs), input_order, output_order)
+    return ModelPair(test, reference, tuple(inputs), input_order, order)
 
 
-def _match(
+def _require_as_many(
     test: ModelFile, own: Sequence[TensorInfo], reference: ModelFile, others: Sequence[TensorInfo], what: str
-) -> tuple[int, ...]:
+) -> None:
     if len(own) != len(others):
         raise ModelError(
             f"{test.path} has {len(own)} {what}s ({_listed(own)}), {reference.path} has {len(others)} "
             f"({_listed(others)}); models that are compared need as many"
         )
-    return match_by_name([names_of(tensor) for tensor in own], [names_of(tensor) for tensor in others])
 
 
 def match_by_name(own: Sequence[set[str]], others: Sequence[set[str]]) -> tuple[int, ...]:
@@ -116,19 +128,13 @@ def _filled(open_shape: TensorInfo, other: TensorInfo) -> tuple[int, ...]:
     return tuple(size if own == -1 else own for own, size in zip(stated, other.shape, strict=True))
 
 
-def names_of(tensor: TensorInfo) -> set[str]:
-    """The names by which a tensor may be matched."""
-    return {name for name in (tensor.name, tensor.signature_name) if name}
-
-
 def _require_fitting(test: ModelFile, own: TensorInfo, reference: ModelFile, other: TensorInfo, what: str) -> None:
     text = "string" in (own.dtype, other.dtype) and own.dtype != other.dtype
-    sizes = [tuple(size for size in tensor.shape if size != 1) for tensor in (own, other)]
-    if text or sizes[0] != sizes[1]:
+    if text or sizes_of(own) != sizes_of(other):
         raise ModelError(
             f"the {what} {own} of {test.path} does not fit the {what} {other} of {reference.path}: shapes may differ "
-            "only in sizes of 1. Tensors are matched by name, then by order; use --signature, or convert one of the "
-            "models so that names and shapes agree"
+            f"only in sizes of 1. {what.capitalize()}s are matched by {_MATCHED_BY[what]}, then by order; use "
+            "--signature, or convert one of the models so that names and shapes agree"
         )
 
 

@@ -50,6 +50,13 @@ _EVALUATION: Final = (
         not_native=NotNative("the native tool compares a model with itself"),
     ),
     Parameter(
+        "output_map",
+        "OUTPUT:REFERENCE_OUTPUT,... by number: with which output of --reference_model_file an output is compared. 0:2 "
+        "compares output 0 with its output 2. Others are matched by name, shape and values.",
+        only_with=("reference_model_file",),
+        not_native=NotNative("the native tool compares a model with itself"),
+    ),
+    Parameter(
         "signature",
         "Run the function of this signature instead of the main one.",
         not_native=NotNative("the native tool runs the main function"),

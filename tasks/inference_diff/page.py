@@ -14,6 +14,7 @@ from evaltools.report.words.verdicts import kind_in_words
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Block, Cell, Chart, Number, Section, Table
 from evaltools.tasks.inference_diff.output_kinds import KINDS
+from evaltools.tasks.inference_diff.output_order import other_order_in_words
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, JudgedOutput
 
 _TOLERANCE: Final = "As a tolerance the largest would do, absolute, or relative to the reference"
@@ -28,7 +29,7 @@ def sections(result: EvaluationResult) -> list[Section]:
     outputs: list[Block] = [_outputs(compared)] if compared else []
     outputs += [drawn for drawn in (_floor(diff, found), _quanta(found)) if drawn is not None]
     return [
-        Section("Outputs", outputs, "numerics", _about_the_floor(diff)),
+        Section("Outputs", outputs, "numerics", sentences(_about_the_floor(diff), other_order_in_words(result))),
         Section("Inputs", [_inputs(diff)] if diff.inputs else []),
     ]
 

@@ -21,9 +21,11 @@ from evaltools.report.files.output_file import require_new_folder
 from evaltools.request import Options, Request
 from evaltools.result.model import Tensor
 from evaltools.tasks.inference_diff.inputs import SAVED, InputOptions, InputPlan, plan_inputs
-from evaltools.tasks.inference_diff.model_pair import ModelPair, match_by_name, names_of, pair_models
+from evaltools.tasks.inference_diff.model_pair import ModelPair, match_by_name, pair_models
 from evaltools.tasks.inference_diff.options import LIMITS
 from evaltools.tasks.inference_diff.output_kinds import forced_kinds
+from evaltools.tasks.inference_diff.output_order import names_of
+from evaltools.tasks.inference_diff.result import OutputOrder
 from evaltools.tasks.inference_diff.saved_outputs import (
     OutputsWriter,
     SavedReference,
@@ -59,6 +61,7 @@ class DiffRequest(TaskRequest, frozen=True):
 
     inputs: InputOptions = field(default_factory=InputOptions)
     reference_model_file: Path | None = None
+    output_map: str = ""
     signature: str = ""
     input_shapes: tuple[str, ...] = ()
     yardstick_runs: int = YARDSTICK_RUNS
@@ -89,6 +92,7 @@ def read_request(request: Request) -> DiffRequest:
         **shared_fields(request),
         inputs=_inputs(options, native),
         reference_model_file=options.path("reference_model_file"),
+        output_map=options.text("output_map"),
         signature=options.text("signature"),
         input_shapes=tuple(options.texts("input_shape")),
         yardstick_runs=_count(options, "noise_floor_runs", 0, 0 if native else None),
@@ -172,6 +176,21 @@ class DiffMaterial(Struct, frozen=True):
     def reference_model(self) -> ModelFile:
         """The model that the reference runs."""
         return self.pair.reference if self.pair else self.model
+
+    def in_order(self, order: OutputOrder) -> DiffMaterial:
+        """The same, with the outputs of two models in another order."""
+        if self.pair is None or order == self.pair.order:
+            return self
+        pair = replace(self.pair, order=order)
+        other = pair.reference_outputs
+        comparison = self.comparison.between(self.model.outputs, other)
+        return replace(
+            self,
+            pair=pair,
+            comparison=comparison,
+            reference_comparison=self.comparison.between(other, other),
+            task=self.task.comparing(comparison),
+        )
 
 
 def prepare(request: DiffRequest) -> DiffMaterial:
@@ -294,7 +313,7 @@ def _pair(request: DiffRequest, model: ModelFile) -> ModelPair | None:
     if request.signature in reference.signatures:
         reference = read_model(request.reference_model_file, request.signature)
     check_types(reference, native=False)
-    return pair_models(model, reference)
+    return pair_models(model, reference, request.output_map)
 
 
 def _loaded(request: DiffRequest, model: ModelFile) -> SavedReference | None:

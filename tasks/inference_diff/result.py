@@ -110,6 +110,26 @@ class DiffComparison(Struct, frozen=True):
     by_kind: list[OfOneKind] = field(default_factory=list)
 
 
+MatchedBy = Literal["output_map", "signature name", "tensor name", "shape", "values", "position"]
+
+
+class OutputOrder(Struct, frozen=True):
+    """Which output of the reference's model each output is compared with, by number, in the model's order.
+
+    ``matched_by`` says how each was found; ``position``: nothing tells it from others of its shape. ``runs`` are those
+    whose values were compared to find out; 0 where names and shapes say enough.
+    """
+
+    positions: list[int]
+    matched_by: list[MatchedBy]
+    runs: int = 0
+
+    @property
+    def open(self) -> list[int]:
+        """The outputs that might belong to others."""
+        return [place for place, by in enumerate(self.matched_by) if by == "position"]
+
+
 class RunTimes(Struct, frozen=True):
     """Times of one configuration.
 
@@ -125,7 +145,8 @@ class RunTimes(Struct, frozen=True):
 class InferenceDiff(Struct, frozen=True):
     """Everything about an inference diff that is not about one configuration.
 
-    ``reference_model`` is null where both sides ran the same model. ``reference_loaded_from`` names the folder where
+    ``reference_model`` is null where both sides ran the same model; ``output_order`` says which of its outputs belong
+    to the model's. ``reference_loaded_from`` names the folder where
     the reference's outputs were not computed here. ``noise_floor`` has the CPU variants, ``precisions`` the reference
     with constants and inputs rounded; both were measured over ``yardstick_runs`` runs: some spread
     over all, the others those where tests differ most. ``not_saved`` says why inputs and outputs could not be saved,
@@ -148,3 +169,4 @@ class InferenceDiff(Struct, frozen=True):
     not_saved: str | None
     comparisons: list[DiffComparison]
     times: dict[str, RunTimes] = field(default_factory=dict)
+    output_order: OutputOrder | None = None

@@ -20,6 +20,7 @@ from evaltools.result.places import reference_of
 from evaltools.result.verdict import Verdict
 from evaltools.task_kind import Detail
 from evaltools.tasks.inference_diff.output_kinds import KINDS, SCORES, VALUES
+from evaltools.tasks.inference_diff.output_order import other_order_in_words
 from evaltools.tasks.inference_diff.result import (
     DiffComparison,
     InferenceDiff,
@@ -48,6 +49,8 @@ def print_figures(result: EvaluationResult, console: Console, detail: Detail) ->
         console.print(printable(f"input {used.name} {used.dtype}[{','.join(map(str, used.shape))}]: {used.source}"))
     if len(diff.inputs) > _MOST_OUTPUTS:
         console.print(f"... and {len(diff.inputs) - _MOST_OUTPUTS} more inputs, listed in the JSON result")
+    if words := other_order_in_words(result):
+        console.print(printable(words))
     if compared:
         shown = _outputs_shown(compared)
         if shown:

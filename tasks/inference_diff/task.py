@@ -91,12 +91,17 @@ class OutputComparison:
         native: bool = False,
         forced_kinds: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
+        self._model = model
         self._outputs = outputs
         self.reference_outputs: Final = reference_outputs
         self._detection = model.detection
         self._native = native
         self._input_shapes = tuple(tensor.shape for tensor in model.inputs)
         self._forced_kinds = forced_kinds
+
+    def between(self, outputs: Sequence[TensorInfo], reference_outputs: Sequence[TensorInfo]) -> OutputComparison:
+        """The same comparison where the two sides give other tensors."""
+        return OutputComparison(self._model, outputs, reference_outputs, self._native, self._forced_kinds)
 
     def compare(self, outputs: Sequence[Array], reference: Sequence[Array]) -> Difference:
         """Compare the outputs of one run with the reference's."""
@@ -215,6 +220,11 @@ class InferenceDiffTask:
         self._source = source
         self._keep = keep
         self._loaded = loaded
+
+    def comparing(self, comparison: OutputComparison) -> InferenceDiffTask:
+        """The same task with another comparison."""
+        names = [example.id for example in self.examples]
+        return InferenceDiffTask(self._source, comparison, names, self._keep, self._loaded, self.keeps_state)
 
     def prepare(self, example: Example) -> Prepared:
         """The inputs of one run; the context is its number, and the reference's outputs where those are loaded."""

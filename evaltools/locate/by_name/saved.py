@@ -18,7 +18,8 @@ from evaltools.errors import DataError
 from evaltools.locate.by_name.match import fit
 from evaltools.model import TensorInfo
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.model_pair import convert, names_of
+from evaltools.tasks.inference_diff.model_pair import convert
+from evaltools.tasks.inference_diff.output_order import names_of
 
 FLAG: Final = "--reference_tensors"
 MOST_NAMED: Final = 5

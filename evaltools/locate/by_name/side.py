@@ -18,7 +18,8 @@ from evaltools.model.contents import Graph, GraphTensor, read_contents
 from evaltools.model.cut import CuttableModel
 from evaltools.parameter import did_you_mean
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.model_pair import ModelPair, convert, names_of, pair_models
+from evaltools.tasks.inference_diff.model_pair import ModelPair, convert, pair_models
+from evaltools.tasks.inference_diff.output_order import names_of
 
 FLOAT_ROUNDOFF: Final = 2.0**-24
 _ROUNDOFF: Final = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "int8": 2.0**-8, "uint8": 2.0**-8, "int4": 2.0**-4}

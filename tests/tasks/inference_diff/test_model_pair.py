@@ -80,8 +80,8 @@ def test_sizes_of_1_may_differ_and_others_may_not() -> None:
         pair([tensor("a", (2, 4))], [tensor("a", (4, 2))])
 
 
-def test_a_match_by_name_is_not_given_up_for_one_that_fits() -> None:
-    with pytest.raises(ModelError, match="Tensors are matched by name, then by order; use --signature, or convert"):
+def test_inputs_of_one_name_are_not_given_up_for_those_that_fit() -> None:
+    with pytest.raises(ModelError, match="Inputs are matched by name, then by order; use --signature, or convert"):
         pair([tensor("a", (4,)), tensor("b", (5,))], [tensor("b", (4,)), tensor("a", (5,))])
 
 
