@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 
 from evaltools.task_kind import Accuracy
 from evaltools.tasks.own import DeclaredKind
-from evaltools.tasks.own.definition import Mean, Task, mean, pooled, share_of, task
+from evaltools.tasks.own.definition import Mean, Task, pooled, share_of, task
 from evaltools.tasks.shared.options import ExampleOrder, Images, Normalized, NumImages, Seed
 
 
@@ -21,6 +21,9 @@ def keypoints(
         "picture: the model finds one person in the whole picture; boxes: it gets the box of each annotated person.",
     ] = "picture",
     pck_share: Annotated[float, "A keypoint is found within this share of the longer side of the person's box."] = 0.2,
+    min_score: Annotated[
+        float, "Keypoints to which the reference gives a lower score do not count in same_keypoints and keypoint_shift."
+    ] = 0.3,
     normalization: Normalized = "auto",
     num_images: NumImages = 0,
     order: ExampleOrder = "native",
@@ -30,7 +33,7 @@ def keypoints(
 
     Outputs are y, x and score of each keypoint, [1,1,17,3] in shares of the input (MoveNet), or heat maps
     [1,height,width,17]. Pictures keep their aspect ratio: a border fills the input. Without annotations: how far the
-    keypoints are from the reference's.
+    keypoints are from the reference's, those that the reference is not sure of apart.
     """
     from evaltools.tasks.keypoints import examples, scoring
 
@@ -39,14 +42,14 @@ def keypoints(
         pooled("oks_ap50", scoring.oks_ap50),
         pooled("pck", share_of),
     ]
-    agreement = [mean("same_keypoints"), mean("keypoint_shift", better="lower")]
+    agreement = [pooled("same_keypoints", share_of), pooled("keypoint_shift", share_of, better="lower")]
     return Task(
         examples=examples.listed(images, annotations, people == "boxes", num_images, order, seed),
         prepare=partial(examples.model_input, normalization=normalization),
         score=partial(scoring.score, pck_share) if annotations else None,
-        agree=scoring.agree,
+        agree=partial(scoring.agree, min_score),
         metrics=[*truth, *agreement] if annotations else agreement,
-        draw=scoring.draw,
+        draw=partial(scoring.draw, min_score),
     )
 
 
@@ -56,8 +59,9 @@ KIND: Final = DeclaredKind(
         "oks_ap": "keypoints: COCO's AP by object keypoint similarity of 0.50:0.95, 0..1",
         "oks_ap50": "keypoints: the same at 0.50, 0..1",
         "pck": "keypoints: share of annotated keypoints that are found near their place, 0..1",
-        "same_keypoints": "keypoints: share within a twentieth of the input of where the reference has them, 0..1",
-        "keypoint_shift": "keypoints: mean distance to the reference's, as a share of the input",
+        "same_keypoints": "keypoints: share of those that the reference gives min_score or more which are within a "
+        "twentieth of the input of where it has them, 0..1",
+        "keypoint_shift": "keypoints: mean distance of the same to the reference's, as a share of the input",
     },
     Accuracy("oks_ap", "OKS AP"),
 )

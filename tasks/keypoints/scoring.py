@@ -41,11 +41,25 @@ def score(pck_share: float, outputs: Outputs, truth: Truth) -> dict[str, Floats]
     return {"oks_ap": matches, "oks_ap50": matches, "pck": near}
 
 
-def agree(outputs: Outputs, reference: Outputs, _truth: object) -> dict[str, float]:
-    """How far keypoints are from the reference's, as shares of the input."""
+def agree(min_score: float, outputs: Outputs, reference: Outputs, _truth: object) -> dict[str, Floats]:
+    """How many keypoints are near the reference's, and their distances as shares of the input, each with the count.
+
+    Those of a lower score than ``min_score`` in the reference do not count: where such a one lies says nothing.
+    """
+    ours, theirs = _counted(min_score, outputs, reference)
+    moved = np.hypot(*(ours - theirs).T)
+    near = np.count_nonzero(moved <= _ELSEWHERE)
+    return {
+        "same_keypoints": np.array([near, moved.size], float),
+        "keypoint_shift": np.array([moved.sum(), moved.size]),
+    }
+
+
+def _counted(min_score: float, outputs: Outputs, reference: Outputs) -> tuple[Floats, Floats]:
+    """X and y of the keypoints of both sides to which the reference gives ``min_score`` or more."""
     ours, theirs = located(outputs), located(reference)
-    moved = np.hypot(*(ours[:, :2] - theirs[:, :2]).T)
-    return {"same_keypoints": float((moved <= _ELSEWHERE).mean()), "keypoint_shift": float(moved.mean())}
+    counts = theirs[:, 2] >= min_score
+    return ours[counts, :2], theirs[counts, :2]
 
 
 def located(outputs: Outputs) -> Floats:
@@ -163,10 +177,10 @@ def _precisions(rows: Sequence[npt.NDArray[Any]]) -> Floats:
     return np.array([precision[np.searchsorted(recall[:, each], _RECALLS), each].mean() for each in range(_THRESHOLDS)])
 
 
-def draw(outputs: Outputs, reference: Outputs, example: Example) -> Drawing | None:
+def draw(min_score: float, outputs: Outputs, reference: Outputs, example: Example) -> Drawing | None:
     """The keypoints of both over the picture, and the annotated ones if there are any; None where none moved."""
-    found, expected = located(outputs)[:, :2], located(reference)[:, :2]
-    shift = float(np.hypot(*(found - expected).T).mean())
+    found, expected = _counted(min_score, outputs, reference)
+    shift = float(np.hypot(*(found - expected).T).mean()) if len(found) else 0.0
     if not shift:
         return None
     seen: Seen = example.input

@@ -21,7 +21,7 @@ from evaltools.model import ModelFile, read_model
 from evaltools.request import Request
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
-from evaltools.tasks.own.definition import Mean
+from evaltools.tasks.own.definition import Mean, Pooled
 from evaltools.tasks.own.faults import place_of
 from evaltools.tasks.own.figures import FigureTable, ScoresSeen, WorstDrawings, verdicts
 from evaltools.tasks.own.loading import Loaded
@@ -167,7 +167,7 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             sums=sums,
             part=part,
             verdicts=verdicts(compared, task.metrics, request.margin),
-            warnings=self._warnings(seen.values()),
+            warnings=[*self._warnings(seen.values()), *_without_figure(task.metrics, part, seen.values())],
         )
 
     def _scores(self, table: FigureTable) -> list[ExampleScores]:
@@ -187,6 +187,16 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         return [
             f'{scored_at(self.task.task)} also gives {name!r}; add evaltools.mean("{name}") to the metrics to see it'
         ]
+
+
+def _without_figure(metrics: Sequence[Mean], part: OwnPart, seen: Iterable[ScoresSeen]) -> list[str]:
+    """Warnings about metrics of all examples that have no figure, though examples have scores."""
+    found = {entry.metric for entry in part.means}
+    return [
+        f"there is no {metric.name}: nothing in these examples counts for it"
+        for metric in metrics
+        if isinstance(metric, Pooled) and metric.name not in found and any(each.rows for each in seen)
+    ]
 
 
 def prepare(request: OwnRequest) -> OwnEvaluation:
