@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +28,6 @@ from evaltools.gates.evidence import Allowed, Evidence, evidence_of
 from evaltools.gates.gate_file import Gate
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.verdict import Reason
-from evaltools.task_kind import kind_of
 
 _FEW: Final = 0.95
 """Limits without a confidence are told apart from those that would be kept with this one."""
@@ -50,36 +50,19 @@ class GateDecisions(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def hold_gates(
-    gates: Sequence[Gate], results: Mapping[str, EvaluationResult], old: Mapping[str, Old] = NO_OLD
-) -> list[GateDecisions]:
-    """Check every gate against every result that it is about; results are by the name of the run.
+def hold_gate(gate: Gate, run: str, result: EvaluationResult, old: Old | None = None) -> GateDecisions:
+    """Check a gate against a result; ``run`` is its name, ``old`` the earlier result that it is compared with.
 
-    ``old`` has the earlier results that runs are compared with, by the same names. A gate that is about none of the
-    results, or that names no configuration of one, is ``not measured``. Raises :class:`DataError` for results whose
-    figures contradict each other.
+    A gate that names no configuration of it is ``not measured``. Raises :class:`DataError` for a result whose figures
+    contradict each other.
     """
     try:
-        return _held(gates, results, old)
+        return _held(gate, run, result, old)
     except (KeyError, ValueError, ArithmeticError) as error:
         message = (
             f"the figures of a result contradict each other ({error}); was it edited? Take it as evaltools wrote it"
         )
         raise DataError(message) from error
-
-
-def _held(
-    gates: Sequence[Gate], results: Mapping[str, EvaluationResult], old: Mapping[str, Old]
-) -> list[GateDecisions]:
-    reports = []
-    for gate in gates:
-        about = {run: result for run, result in results.items() if _is_about(gate, run, result)}
-        reports += [_hold(gate, run, result, old.get(run)) for run, result in about.items()]
-        if not about:
-            there_are = ", ".join(_described(*entry) for entry in results.items()) or "none"
-            nothing = _nothing_shown(gate, Reason("no_result", names={"there_are": there_are}))
-            reports.append(GateDecisions(gate.run, gate.model, nothing))
-    return reports
 
 
 def hold_against_old(run: str, result: EvaluationResult, old: Old, tests: int = 0) -> GateDecisions:
@@ -131,28 +114,20 @@ def _missing(name: str, reason: Reason, own: Evidence | None = None) -> Decision
     return Decision(name, limit, "not measured", reason=reason, cannot_exist=cannot_exist, examples=examples)
 
 
-def _is_about(gate: Gate, run: str, result: EvaluationResult) -> bool:
-    return gate.is_about(run, result.task, kind_of(result.task).evidence.subject(result), _model_name(result))
-
-
 def _model_name(result: EvaluationResult) -> str:
     return Path(result.model.file).name
 
 
-def _described(run: str, result: EvaluationResult) -> str:
-    return f"{run} ({kind_of(result.task).evidence.subject(result)} of {_model_name(result)})"
-
-
-def _hold(gate: Gate, run: str, result: EvaluationResult, old: Old | None) -> GateDecisions:
+def _held(gate: Gate, run: str, result: EvaluationResult, old: Old | None) -> GateDecisions:
     tests = [entry for entry in result.configurations if entry.role == "test"]
     named = [entry for entry in tests if gate.names(entry.name)]
     changed = _changed_model(result)
     if changed is not None:
-        return _report(run, result, _nothing_shown(gate, changed))
+        return _report(run, result, nothing_shown(gate, changed))
     if not named:
         there_are = ", ".join(entry.name for entry in tests) or "none"
         names = {"configuration": gate.configuration, "run": run, "there_are": there_are}
-        return _report(run, result, _nothing_shown(gate, Reason("no_configuration", names=names)))
+        return _report(run, result, nothing_shown(gate, Reason("no_configuration", names=names)))
     found = [_evidence(result, entry, gate.allowed, old) for entry in named]
     held = [(criterion, evidence) for evidence in found for criterion in gate.criteria]
     decisions = decide_together(held)
@@ -182,13 +157,21 @@ def _rest_on_few(held: Sequence[tuple[Criterion, Evidence]], decisions: Sequence
 
 def _changed_model(result: EvaluationResult) -> Reason | None:
     """The reason where the model's file has another content by now than when it was measured."""
+    path = _model_path(result)
     try:
-        content = _model_path(result).read_bytes()
+        status = path.stat()
+        sha256 = _sha256(path, status.st_mtime_ns, status.st_size)
     except OSError:
         return None
-    if hashlib.sha256(content).hexdigest() == result.model.sha256:
+    if sha256 == result.model.sha256:
         return None
     return Reason("model_changed", names={"file": result.model.file})
+
+
+@cache
+def _sha256(path: Path, _time: int, _size: int) -> str:
+    """That of a file, read once for all gates and results."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _model_path(result: EvaluationResult) -> Path:
@@ -242,5 +225,6 @@ def _broken(held: Sequence[tuple[Criterion, Evidence]], decisions: Sequence[Deci
     return sum(criterion.confidence is not None and each.verdict == "fail" for (criterion, _), each in together)
 
 
-def _nothing_shown(gate: Gate, reason: Reason) -> tuple[Decision, ...]:
+def nothing_shown(gate: Gate, reason: Reason) -> tuple[Decision, ...]:
+    """Each limit of a gate as ``not measured``."""
     return tuple(Decision(gate.configuration, limit.text, "not measured", reason=reason) for limit in gate.criteria)

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from evaltools.gates.check import NO_OLD, GateDecisions, decide_together, hold_gates
+from evaltools.gates.check import NO_OLD, GateDecisions, decide_together, hold_gate, nothing_shown
 from evaltools.gates.compare import Old
 from evaltools.gates.decide import Decision
 from evaltools.gates.evidence import Evidence
@@ -88,7 +88,11 @@ def part_of_suite(entry: SuiteEntry) -> AnyResult:
 def hold_all(
     gates: Sequence[Gate], results: Mapping[str, AnyResult], old: Mapping[str, Old] = NO_OLD
 ) -> list[GateDecisions]:
-    """Check every gate against every result that it is about, as :func:`hold_gates` does those of evaluations."""
+    """Check every gate against every result that it is about; results are by the name of the run.
+
+    ``old`` has the earlier results that runs are compared with, by the same names. A gate that is about none of the
+    results is ``not measured``.
+    """
     reports = []
     for gate in gates:
         about = {run: result for run, result in results.items() if _is_about(gate, run, result)}
@@ -96,10 +100,10 @@ def hold_all(
             if isinstance(result, OtherResult):
                 reports.append(_held(gate, run, result))
             else:
-                reports += hold_gates([gate], {run: result}, old)
+                reports.append(hold_gate(gate, run, result, old.get(run)))
         if not about:
             there_are = ", ".join(_described(*entry) for entry in results.items()) or "none"
-            nothing = _not_measured(gate, Reason("no_result", names={"there_are": there_are}))
+            nothing = nothing_shown(gate, Reason("no_result", names={"there_are": there_are}))
             reports.append(GateDecisions(gate.run, gate.model, nothing))
     return reports
 
@@ -152,16 +156,12 @@ def _held(gate: Gate, run: str, result: OtherResult) -> GateDecisions:
     if held:
         decisions = tuple(decide_together(held))
     elif result.failure:
-        decisions = _not_measured(gate, Reason.of_text(result.failure))
+        decisions = nothing_shown(gate, Reason.of_text(result.failure))
     else:
         there_are = ", ".join(evidence.configuration for evidence in result.found) or "none"
         names = {"configuration": gate.configuration, "run": run, "there_are": there_are}
-        decisions = _not_measured(gate, Reason("no_configuration", names=names))
+        decisions = nothing_shown(gate, Reason("no_configuration", names=names))
     return GateDecisions(run, result.model, decisions, result.elapsed_s)
-
-
-def _not_measured(gate: Gate, reason: Reason) -> tuple[Decision, ...]:
-    return tuple(Decision(gate.configuration, limit.text, "not measured", reason=reason) for limit in gate.criteria)
 
 
 def _of_benchmark(row: BenchmarkRow, stopped: str | None) -> Evidence:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from evaltools.cli.shared.terminal import make_console
-from evaltools.gates.check import hold_gates
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.gate_file import Gate
+from evaltools.gates.other_results import hold_all
 from evaltools.report.tables.evaluation import print_result
 from evaltools.report.words.gates import found_in_words
 from evaltools.result.evaluation import EvaluationResult
@@ -56,7 +56,7 @@ def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_results_have_it_and_gates_limit_it(limit: str, verdict: str, found: str) -> None:
     assert made(0.5, 0.75).configurations[1].figures["topk_gap"] == 0.25
     gate = Gate("", "", "", "*", (parse_criterion(limit),))
-    ((decision,),) = (report.decisions for report in hold_gates([gate], {"nightly": made(0.5, 0.75)}))
+    ((decision,),) = (report.decisions for report in hold_all([gate], {"nightly": made(0.5, 0.75)}))
     assert (decision.verdict, found_in_words(decision.found)) == (verdict, found)
 
 

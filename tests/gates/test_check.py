@@ -10,11 +10,12 @@ import pytest
 from msgspec.structs import replace
 from scipy import stats
 
-from evaltools.gates.check import GateDecisions, decide_together, hold_gates
+from evaltools.gates.check import GateDecisions, decide_together
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision
 from evaltools.gates.evidence import Allowed, Evidence, evidence_of
 from evaltools.gates.gate_file import Gate
+from evaltools.gates.other_results import hold_all
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.classification import Agreement, ClassificationMetrics
 from evaltools.metrics.latency import summarise_latency
@@ -46,7 +47,7 @@ def gate(*limits: str, run: str = "", task: str = "", model: str = "", configura
 
 
 def held(made: EvaluationResult, *gates: Gate) -> list[Decision]:
-    return [decision for report in hold_gates(gates, {"nightly": made}) for decision in report.decisions]
+    return [decision for report in hold_all(gates, {"nightly": made}) for decision in report.decisions]
 
 
 def one(made: EvaluationResult, limit: str) -> Decision:
@@ -68,7 +69,7 @@ def with_flips(count: int, lost: int, gained: int) -> EvaluationResult:
 
 def test_every_limit_is_held_against_every_test_configuration() -> None:
     made = result(REFERENCE, FAST, configuration("slow"))
-    (report,) = hold_gates([gate("top1 >= 0.5", "top2 >= 0.8")], {"nightly": made})
+    (report,) = hold_all([gate("top1 >= 0.5", "top2 >= 0.8")], {"nightly": made})
     assert (report.run, report.model) == ("nightly", "m.tflite")
     shown = [(entry.configuration, entry.limit, entry.verdict) for entry in report.decisions]
     assert shown == [
@@ -82,7 +83,7 @@ def test_every_limit_is_held_against_every_test_configuration() -> None:
 def test_patterns_choose_results_and_configurations() -> None:
     other = replace(MADE, model=replace(MADE.model, file="models/other.tflite"))
     results = {"nightly arm": MADE, "nightly x86": other, "release": MADE}
-    reports = hold_gates(
+    reports = hold_all(
         [
             gate("top1 >= 0.5", run="nightly *"),
             gate("top1 >= 0.5", model="other*", configuration="f*"),
@@ -98,7 +99,7 @@ def test_a_gate_about_nothing_is_not_measured_and_says_what_there_is() -> None:
     found = held(MADE, gate("top1 >= 0.5", "top2 >= 0.5", task="coco"), gate("top1 >= 0.5"))
     assert [entry.verdict for entry in found] == ["not measured", "not measured", "pass"]
     assert "nightly (imagenet of m.tflite)" in reason_in_words(found[0])
-    assert hold_gates([gate("top1 >= 0.5", run="weekly", model="x*")], {}) == [
+    assert hold_all([gate("top1 >= 0.5", run="weekly", model="x*")], {}) == [
         GateDecisions(
             "weekly",
             "x*",

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from evaltools.gates.check import GateDecisions, hold_against_old, hold_gates
+from evaltools.gates.check import GateDecisions, hold_against_old
 from evaltools.gates.compare import Old
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision, worst_verdict
 from evaltools.gates.gate_file import Gate
+from evaltools.gates.other_results import hold_all
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.words.gates import reason_in_words
@@ -231,8 +232,8 @@ def test_a_reference_that_became_slower_is_the_machine() -> None:
 def test_limits_may_be_against_the_earlier_result(limit: str, verdict: str) -> None:
     gate = Gate("", "", "", "*", (parse_criterion(limit),))
     new, old = measured([None] * 2 + GOOD[2:]), measured(GOOD)
-    (report,) = hold_gates([gate], {"new": new}, {"new": Old("old.json", old)})
+    (report,) = hold_all([gate], {"new": new}, {"new": Old("old.json", old)})
     assert [each.verdict for each in report.decisions] == [verdict]
-    (alone,) = hold_gates([gate], {"new": new})
+    (alone,) = hold_all([gate], {"new": new})
     assert [each.verdict for each in alone.decisions] == ["not measured"]
     assert "--against=OLD.json" in reason_in_words(alone.decisions[0])

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from evaltools import task_kind
 from evaltools.cli.shared.terminal import make_console
 from evaltools.errors import DataError
-from evaltools.gates.check import hold_gates
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.gate_file import Gate
+from evaltools.gates.other_results import hold_all
 from evaltools.native.lines.evaluation import native_lines
 from evaltools.report.tables.evaluation import print_result
 from evaltools.result.evaluation import EvaluationResult
@@ -41,7 +41,7 @@ def test_it_is_written_and_read_with_its_own_part(made: EvaluationResult, tmp_pa
 
 def test_it_is_gated(made: EvaluationResult) -> None:
     gate = Gate("", "own", "", "*", tuple(map(parse_criterion, ("top1 >= 0.6 at 95 %", "top1 >= 0.72 at 95 %"))))
-    (report,) = hold_gates([gate], {"run": made})
+    (report,) = hold_all([gate], {"run": made})
     assert [decision.verdict for decision in report.decisions] == ["pass", "inconclusive"]
 
 

@@ -92,6 +92,7 @@ def test_from_the_folder_of_its_command_a_request_is_as_it_was(tmp_path: Path, m
 
 def test_from_another_folder_its_paths_lead_to_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("--run_dir=run", "--denylist_file_path=/d.txt", "--config=x: external_delegate_path=a.so", "--trace=t")
+    (tmp_path / "a.so").touch()
     request = replace(request_of("imagenet", *words), folder=tmp_path)
     run_dir = stored(request, tmp_path / "run")
     (tmp_path / "elsewhere").mkdir()

@@ -152,7 +152,7 @@ def test_the_table_says_what_no_other_one_beats() -> None:
         ["small", "x", "50.00", "%", "1", "ms", "9/10", "0.00"],
         ["small", "y", "25.00", "%", "worse", "0.5", "ms", "9/10", "0.00"],
         ["large", "x", "75.00", "%", "unchanged", "0.5", "ms", "9/10", "0.00", "yes"],
-        ["large", "gone", "-", "not", "measured", "-", "-", "-", "0.00"],
+        ["large", "gone", "-", "not", "measured", "-", "-", "9/10", "0.00"],
     ]
 
 
