@@ -82,10 +82,12 @@ def _add_conv(
     filters: int,
     window: Window,
     groups: int = 1,
+    reverse_channels: bool = False,
 ) -> int:
     channels = graph.shape(image)[3] // groups
     scale = (channels * window.kernel[0] * window.kernel[1]) ** -0.5
-    weights = graph.constant("weights", _random(rng, (filters, *window.kernel, channels), scale))
+    values = _random(rng, (filters, *window.kernel, channels), scale)
+    weights = graph.constant("weights", np.ascontiguousarray(values[..., ::-1]) if reverse_channels else values)
     return _add_conv_node(graph, image, weights, _random(rng, (filters,), 0.1), window)
 
 
@@ -294,13 +296,16 @@ def classifier(
     output_dtype: str = "float32",
     output_rank: Literal[2, 4] = 2,
     seed: int = 0,
+    planes: bool = False,
+    blue_first: bool = False,
 ) -> bytes:
     """An image classifier: [1, size, size, 3] -> [1, classes] or [1, 1, 1, classes].
 
     CONV_2D, DEPTHWISE_CONV_2D, ADD, AVERAGE_POOL_2D, FULLY_CONNECTED, SOFTMAX, all in float32;
     ``size`` is a multiple of 8. The best class depends on the image. Other types than float32
     are converted at the edges: "float16" by CAST, "uint8", "int8" and "int16" by DEQUANTIZE and
-    QUANTIZE with :data:`INPUT_QUANTIZATION` and :data:`SCORE_QUANTIZATION`.
+    QUANTIZE with :data:`INPUT_QUANTIZATION` and :data:`SCORE_QUANTIZATION`. ``planes``: the input is
+    [1, 3, size, size], with a TRANSPOSE behind it; ``blue_first``: the first convolution wants BGR.
     """
     if size % 8:
         msg = f"size must be a multiple of 8, got {size}"
@@ -308,9 +313,14 @@ def classifier(
     graph = Graph()
     rng = np.random.default_rng(seed)
     quantization = INPUT_QUANTIZATION.get(input_dtype)
-    image = graph.tensor("input", (1, size, size, 3), input_dtype, quantization)
+    shape = (1, size, size, 3)
+    image = graph.tensor("input", (1, 3, size, size) if planes else shape, input_dtype, quantization)
     pixels = _to_float(graph, image, input_dtype)
-    features = _add_conv(graph, rng, pixels, 8, Window(stride=(2, 2), activation="RELU_N1_TO_1"))
+    if planes:
+        order = graph.constant("order", np.array([0, 2, 3, 1], np.int32))
+        pixels = graph.node("TRANSPOSE", [pixels, order], graph.tensor("pixels", shape), "TransposeOptions")
+    stem = Window(stride=(2, 2), activation="RELU_N1_TO_1")
+    features = _add_conv(graph, rng, pixels, 8, stem, reverse_channels=blue_first)
     refined = _add_depthwise(graph, rng, features, 1, Window(activation="RELU6"))
     total = _add_add(graph, features, refined, graph.tensor("sum", graph.shape(features)))
     logits = _add_dense(graph, rng, _add_pool(graph, total), classes)

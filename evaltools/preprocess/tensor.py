@@ -80,6 +80,7 @@ class ImageToTensor(Struct, frozen=True):
     input, or int16) goes through real values: ``round(real / scale) + zero_point``, which needs ``quantization``.
 
     ``blue_first`` gives the channels as blue, green, red, with means and deviations in RGB order all the same.
+    ``channels_first`` gives a plane for each channel, ``(1, 3, height, width)``.
 
     With a ``letterbox`` the whole picture keeps its aspect ratio, and ``crop_fraction`` does not count;
     :meth:`placement` says where it lies.
@@ -97,16 +98,18 @@ class ImageToTensor(Struct, frozen=True):
     crop_fraction: float | None = 0.875
     letterbox: Letterbox | None = None
     blue_first: bool = False
+    channels_first: bool = False
 
     def __call__(self, image: npt.NDArray[np.uint8], already_sized: bool = False) -> npt.NDArray[np.generic]:
-        """Turn ``(H, W, 3)`` uint8 into ``(1, height, width, 3)`` of ``dtype``.
+        """Turn ``(H, W, 3)`` uint8 into the input, ``(1, height, width, 3)`` of ``dtype`` unless channels go first.
 
         ``already_sized`` skips crop and resize, for raw pictures that come at the model's size.
         Raises :class:`ImageError` for a picture too small to crop.
         """
         pixels = image.astype(np.float32) if already_sized else self._sized(image)
         converted = self._convert(pixels)
-        return np.ascontiguousarray(converted[..., ::-1] if self.blue_first else converted)[None]
+        ordered = converted[..., ::-1] if self.blue_first else converted
+        return np.ascontiguousarray(ordered.transpose(2, 0, 1) if self.channels_first else ordered)[None]
 
     def placement(self, height: int, width: int) -> Placement | None:
         """Where a picture of this size lies in the input, None where it fills it."""

@@ -47,7 +47,7 @@ from evaltools.tasks.coco.task import (
 from evaltools.tasks.coco.truth import EvaluatedPictures, dense_category_ids, load_pictures
 from evaltools.tasks.coco.warnings import OddPictures, general_warnings
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
-from evaltools.tasks.shared.image_input import describe_normalization
+from evaltools.tasks.shared.image_input import channel_order_of, describe_normalization
 from evaltools.tasks.shared.measuring import (
     OpenConfigurations,
     PassSetup,
@@ -173,7 +173,7 @@ def prepare(request: CocoRequest) -> DetectionEvaluation:
     model = read_model(request.model_file)
     candidates = candidates_of(model, options)
     if not candidates:
-        check_detector(model, options.native)
+        check_detector(model, options.native, options.input_layout)
     labels = None
     if options.model_output_labels is not None:
         labels = read_labels(options.model_output_labels, "--model_output_labels")
@@ -324,7 +324,7 @@ def coco_data(
         native=options.native,
         head=head,
         nms_iou=options.nms_iou or None,
-        channel_order="bgr" if to_tensor.blue_first else "rgb",
+        channel_order=channel_order_of(to_tensor),
         order=options.order,
         seed=options.seed if options.order == "random" else None,
     )

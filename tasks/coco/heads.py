@@ -21,7 +21,13 @@ from evaltools.tasks.coco.decoders import (
 )
 from evaltools.tasks.coco.task import OUTPUT_TYPES, SSD, CocoOptions, FoundObjects, detector_input
 from evaltools.tasks.coco.yolo_heads import DECODERS
-from evaltools.tasks.shared.image_input import ACCEPTED_TYPES, PictureFrame, check_picture_input
+from evaltools.tasks.shared.image_input import (
+    ACCEPTED_TYPES,
+    PictureFrame,
+    check_picture_input,
+    picture_layout,
+    picture_size,
+)
 
 
 class DecoderCandidate(Struct, frozen=True):
@@ -82,10 +88,10 @@ def candidates_of(model: ModelFile, options: CocoOptions) -> tuple[DecoderCandid
     There are none for a model that outputs boxes, classes and scores. Raises :class:`ModelError` where a stated decoder
     does not fit, and :class:`UsageError` for flags that have no effect on such an output.
     """
-    fitting = _fitting(model) if options.decoder != SSD and not options.native else {}
+    fitting = _fitting(model, options) if options.decoder != SSD and not options.native else {}
     if options.decoder not in ("auto", SSD):
         if options.decoder not in fitting:
-            raise _does_not_fit(model, options.decoder, list(fitting))
+            raise _does_not_fit(model, options, list(fitting))
         fitting = {options.decoder: fitting[options.decoder], **fitting}
     if not fitting:
         _refuse_without_head(options)
@@ -96,29 +102,31 @@ def candidates_of(model: ModelFile, options: CocoOptions) -> tuple[DecoderCandid
             f"({', '.join(fitting)}), which is decoded; leave the flag out. For a model with boxes, classes and scores "
             f"in outputs of their own there is --decoder={SSD}"
         )
-    check_picture_input(model, ACCEPTED_TYPES)
+    check_picture_input(model, ACCEPTED_TYPES, options.input_layout)
     return tuple(_candidate(model, options, name, head) for name, head in fitting.items())
 
 
-def _fitting(model: ModelFile) -> dict[str, Head]:
+def _fitting(model: ModelFile, options: CocoOptions) -> dict[str, Head]:
     """The decoders by name that the shape of a model's only output fits."""
     if len(model.inputs) != 1 or len(model.outputs) != 1 or model.outputs[0].dtype not in OUTPUT_TYPES:
         return {}
-    size = _input_size(model)
+    size = _input_size(model, options)
     if size is None:
         return {}
     found = {each.name: each.fits(model.outputs[0].shape, *size) for each in DECODERS.values()}
     return {name: head for name, head in found.items() if head is not None}
 
 
-def _input_size(model: ModelFile) -> tuple[int, int] | None:
+def _input_size(model: ModelFile, options: CocoOptions) -> tuple[int, int] | None:
     shape = model.inputs[0].shape
-    return (shape[1], shape[2]) if len(shape) == 4 and shape[3] == 3 else None
+    layout = picture_layout(shape, options.input_layout)
+    return None if layout is None else picture_size(shape, layout)
 
 
-def _does_not_fit(model: ModelFile, name: str, fitting: Sequence[str]) -> ModelError:
+def _does_not_fit(model: ModelFile, options: CocoOptions, fitting: Sequence[str]) -> ModelError:
+    name = options.decoder
     outputs = ", ".join(str(tensor) for tensor in model.outputs[:6])
-    size = _input_size(model)
+    size = _input_size(model, options)
     at = f"; for its input of {size[1]}x{size[0]}, N is the number of cells of the strides 8, 16, 32" if size else ""
     advice = f"state --decoder={fitting[0]}, which fits, or leave the flag out" if fitting else "leave the flag out"
     if len(model.outputs) >= 3:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from evaltools.parameter import NotNative, Parameter
 from evaltools.tasks.shared.options import (
+    CHANNEL_ORDER,
     IMAGES_PATH,
+    INPUT_LAYOUT,
     MARGIN,
     MAX_FAILED_EXAMPLES,
     MODEL_FILE,
@@ -78,13 +82,13 @@ _READING: Final = (
         only_with=("resize=auto|letterbox|letterbox_top_left",),
         not_native=NotNative("the native tool stretches pictures"),
     ),
-    Parameter(
-        "channel_order",
-        "Order of the input's channels. auto: rgb, but bgr for yolox.",
+    replace(
+        CHANNEL_ORDER,
+        help="Order of a picture's channels. auto: rgb, but bgr for yolox.",
         default="auto",
         choices=("auto", "rgb", "bgr"),
-        not_native=NotNative("the native tool feeds RGB", ("rgb",)),
     ),
+    INPUT_LAYOUT,
     Parameter(
         "decoder",
         "What the outputs are: ssd or none (boxes, classes, scores), or a raw head of a YOLO. auto: by shapes, values "

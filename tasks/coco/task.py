@@ -10,7 +10,6 @@ from typing import Final, Literal, cast
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
-from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import printable_name
 from evaltools.datasets.order import Order
@@ -30,10 +29,12 @@ from evaltools.tasks.shared.image_input import (
     ACCEPTED_TYPES,
     NATIVE_TYPES,
     PictureFrame,
+    StatedLayout,
     check_picture_input,
     input_transform,
     prepare_picture,
     prepare_picture_elsewhere,
+    read_channels,
 )
 from evaltools.tasks.shared.request import TaskRequest, read_margin, shared_fields
 
@@ -75,6 +76,7 @@ class CocoOptions(Struct, frozen=True):
     resize: Resize = "auto"
     letterbox_fill: int | None = None
     channel_order: ChannelOrder = "auto"
+    input_layout: StatedLayout = "auto"
     decoder: str = "auto"
     nms_iou: float = 0.0
     output_map: str = "auto"
@@ -205,7 +207,7 @@ def read_objects(
     )
 
 
-def check_detector(model: ModelFile, native: bool = False) -> None:
+def check_detector(model: ModelFile, native: bool = False, layout: StatedLayout = "auto") -> None:
     """Refuse a model that is no detector; raises :class:`ModelError` naming what was found."""
     outputs = ", ".join(str(tensor) for tensor in model.outputs[:6])
     if len(model.inputs) != 1 or len(model.outputs) < 3 or (native and len(model.outputs) != 4):
@@ -220,7 +222,7 @@ def check_detector(model: ModelFile, native: bool = False) -> None:
     odd = [str(tensor) for tensor in model.outputs if tensor.dtype not in OUTPUT_TYPES]
     if odd:
         raise ModelError(f"{model.path}: the output {odd[0]} has a type that no detector gives; numbers are expected")
-    check_picture_input(model, NATIVE_TYPES if native else ACCEPTED_TYPES)
+    check_picture_input(model, NATIVE_TYPES if native else ACCEPTED_TYPES, "nhwc" if native else layout)
 
 
 def detector_input(model: ModelFile, options: CocoOptions) -> ImageToTensor:
@@ -229,10 +231,16 @@ def detector_input(model: ModelFile, options: CocoOptions) -> ImageToTensor:
     if options.resize in ("letterbox", "letterbox_top_left"):
         fill = LETTERBOX_FILL if options.letterbox_fill is None else options.letterbox_fill
         letterbox = Letterbox("center" if options.resize == "letterbox" else "top_left", fill)
-    to_tensor = input_transform(
-        model, model.inputs[0], options.normalization, options.native, crop_fraction=None, letterbox=letterbox
+    return input_transform(
+        model,
+        model.inputs[0],
+        options.normalization,
+        options.native,
+        crop_fraction=None,
+        letterbox=letterbox,
+        layout=options.input_layout,
+        channel_order=options.channel_order,
     )
-    return replace(to_tensor, blue_first=options.channel_order == "bgr")
 
 
 class CocoRequest(TaskRequest, frozen=True):
@@ -262,7 +270,6 @@ def read_request(request: Request) -> CocoRequest:
         normalization=flags.text("normalization"),
         resize=cast(Resize, flags.text("resize")),
         letterbox_fill=_pixel(flags) if "letterbox_fill" in flags else None,
-        channel_order=cast(ChannelOrder, flags.text("channel_order")),
         decoder=SSD if flags.text("decoder") == _NO_DECODER else flags.text("decoder"),
         nms_iou=_iou(flags),
         output_map=flags.text("output_map"),
@@ -270,6 +277,7 @@ def read_request(request: Request) -> CocoRequest:
         score_threshold=flags.real("score_threshold") if "score_threshold" in flags else None,
         coco_evaluator=cast(CocoEvaluator, flags.text("coco_evaluator")),
         native=native,
+        **read_channels(request),
     )
     if options.num_images < 0:
         raise UsageError(f"--num_images={options.num_images}: use 0 for all pictures, or how many to take")
@@ -277,8 +285,6 @@ def read_request(request: Request) -> CocoRequest:
         raise UsageError(
             f"--decoder={options.decoder}: the native tool decodes no raw heads; leave out one of it and --compat"
         )
-    if native and options.channel_order == "bgr":
-        raise UsageError("--channel_order=bgr: the native tool feeds RGB; leave out one of it and --compat")
     if native and options.resize not in ("auto", "stretch"):
         raise UsageError(
             f"--resize={options.resize}: the native tool stretches pictures; leave out one of it and --compat"

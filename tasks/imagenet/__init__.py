@@ -12,7 +12,9 @@ from evaltools.parameter import NotNative, Parameter
 from evaltools.task_kind import Accuracy, TaskEvidence, TaskReport
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 from evaltools.tasks.shared.options import (
+    CHANNEL_ORDER,
     IMAGES_PATH,
+    INPUT_LAYOUT,
     MARGIN,
     MAX_FAILED_EXAMPLES,
     MODEL_FILE,
@@ -57,6 +59,8 @@ _EVALUATION: Final = (
     ORDER,
     SEED,
     NORMALIZATION,
+    CHANNEL_ORDER,
+    INPUT_LAYOUT,
     Parameter(
         "label_offset",
         "Line i (from 0) of the labels belongs to output i + offset; their number need not fit then.",

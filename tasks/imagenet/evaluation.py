@@ -36,7 +36,7 @@ from evaltools.tasks.imagenet.task import (
     load_labelled_images,
 )
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
-from evaltools.tasks.shared.image_input import describe_normalization
+from evaltools.tasks.shared.image_input import channel_order_of, describe_normalization
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup
 from evaltools.tasks.shared.one_pass import MeasuredPass
 from evaltools.tasks.shared.run_identity import RunAtPlace, with_files
@@ -57,6 +57,7 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
         self.images: Final = images
         self.labels: Final = labels
         self.task: Final = task
+        self._better_order = ""
 
     @property
     def example_count(self) -> int:
@@ -115,7 +116,7 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
             explanation = explain_label_count(task, session, labels)
             raise DataError(f"{_label_count(options, len(task.class_labels), self.labels)}.\n  {explanation}")
         if self.request.label_check and not options.native:
-            require_fitting_labels(task, session, labels, options.label_offset or 0)
+            self._better_order = require_fitting_labels(task, session, labels, options.label_offset or 0)
 
     def findings(
         self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[TopKObservation]
@@ -151,13 +152,14 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
             labels_sha256=self.labels.sha256,
             label_offset=options.label_offset or 0,
             normalization=describe_normalization(self.task.to_tensor),
+            channel_order=channel_order_of(self.task.to_tensor),
             preprocessing_latency=summarise_latency(outcome.preprocessing_us),
             order=options.order,
             seed=options.seed if options.order == "random" else None,
         )
 
     def _warnings(self, part: ImagenetPart) -> list[str]:
-        found = []
+        found = [self._better_order] if self._better_order else []
         skipped = self.images.folder.skipped
         if skipped:
             found.append(f"{len(skipped)} files that are no pictures were left out, such as {skipped[0]!r}")
@@ -179,7 +181,7 @@ def prepare(request: ImagenetRequest) -> ImagenetEvaluation:
     """Read and check model, labels and pictures; raises :class:`~evaltools.errors.UsageError` and its kinds."""
     options = request.options
     model = read_model(request.model_file)
-    check_model(model, options.native)
+    check_model(model, options.native, options.input_layout)
     labels = read_labels(options.model_output_labels, "--model_output_labels", options.native)
     images = load_labelled_images(options)
     classes = class_count(model)

@@ -14,12 +14,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.engine.execution import available_cores
 from evaltools.engine.task import Prepared
 from evaltools.errors import DataError, ImageError, InferenceError
-from evaltools.preprocess import NORMALIZATION_NAMES, parse_normalization
+from evaltools.preprocess import NORMALIZATION_NAMES, ImageToTensor, parse_normalization
 from evaltools.runtime import Session
+from evaltools.stats.proportions import PairedCounts, mcnemar_p
 from evaltools.tasks.imagenet.task import ImagenetTask
 
 _MOST_PROBES: Final = 64
@@ -29,6 +31,9 @@ _FEWEST_TO_KNOW: Final = 30
 _LARGEST_SHARE: Final = 0.5
 _ONE_SIDED_95: Final = 1.645
 _EXAMPLES_PER_LABEL: Final = 4
+_MOST_COMPARED: Final = 256
+"""Pictures by which two orders of channels are compared."""
+_ONE_SIDED_SIGNIFICANCE: Final = 0.05
 _LOW_ACCURACY_DIVISOR: Final = 5
 """Other input values are tried where at most one picture in five is right."""
 _MADE_AT_ONCE: Final = 16
@@ -43,13 +48,13 @@ class Diagnosis(Struct, frozen=True):
     subject: str = "the labels"
 
 
-def probe_positions(truths: Sequence[str]) -> list[int]:
+def probe_positions(truths: Sequence[str], count: int | None = None) -> list[int]:
     """Positions of the examples to try: few, spread over the whole list, several per label where possible.
 
     >>> probe_positions(["a", "b"] * 30)[:4]
     [0, 1, 2, 3]
     """
-    wanted = max(_FEWEST_PROBES, min(_MOST_PROBES, len(truths) // 2))
+    wanted = count or max(_FEWEST_PROBES, min(_MOST_PROBES, len(truths) // 2))
     by_label: dict[str, list[int]] = defaultdict(list)
     for position, truth in enumerate(truths):
         by_label[truth].append(position)
@@ -153,23 +158,25 @@ def _binomial_tail(least: int, trials: int, probability: float) -> float:
     )
 
 
-def require_fitting_labels(task: ImagenetTask, session: Session, labels: Sequence[str], offset: int) -> None:
+def require_fitting_labels(task: ImagenetTask, session: Session, labels: Sequence[str], offset: int) -> str:
     """Raise :class:`DataError` where another reading of the labels, or other input values, fit far better.
 
-    ``labels`` are the lines of the label file, ``offset`` the class of its first line.
+    ``labels`` are the lines of the label file, ``offset`` the class of its first line. Returns a warning where the
+    channels in the other order fit somewhat better, else an empty text.
     """
     class_count = len(task.class_labels)
     answers, truths = first_answers(task, session)
     diagnosis = diagnose(answers, truths, labels, class_count, offset)
     as_given = count_hits(answers, truths, task.class_labels)
     if as_given * _LOW_ACCURACY_DIVISOR <= len(answers):
-        diagnosis = _other_normalization(task, session, as_given) or diagnosis
+        diagnosis = _other_input_values(task, session, as_given) or diagnosis
     if diagnosis is not None:
         message = (
             f"{diagnosis.subject} do not fit the model: {diagnosis.finding}.\n"
             f"  Fix: {diagnosis.advice}. To evaluate all the same: --label_check=false"
         )
         raise DataError(message)
+    return _better_order(task, session, as_given)
 
 
 def explain_label_count(task: ImagenetTask, session: Session, labels: Sequence[str]) -> str:
@@ -188,14 +195,16 @@ def explain_label_count(task: ImagenetTask, session: Session, labels: Sequence[s
     )
 
 
-def first_answers(task: ImagenetTask, session: Session) -> tuple[list[int], list[str]]:
-    """For the probes: the class put first, and the right label.
+def first_answers(
+    task: ImagenetTask, session: Session, positions: Sequence[int] | None = None
+) -> tuple[list[int], list[str]]:
+    """For the probes, or the examples at ``positions``: the class put first, and the right label.
 
     Pictures that fail are left out, and copies of one that was tried: they say nothing new.
     """
     answers, truths = [], []
     tried: set[bytes] = set()
-    for prepared in _prepared(task, probe_positions(task.images.truths)):
+    for prepared in _prepared(task, probe_positions(task.images.truths) if positions is None else positions):
         content = hashlib.sha256(prepared.inputs[0].tobytes()).digest()
         if content in tried:
             continue
@@ -224,17 +233,75 @@ def _prepared(task: ImagenetTask, positions: Sequence[int]) -> Iterator[Prepared
             yield from (each for each in made if each is not None)
 
 
-def _other_normalization(task: ImagenetTask, session: Session, as_given: int) -> Diagnosis | None:
-    """The named normalisation with which the model suddenly works, if there is one."""
-    if task.to_tensor.dtype.kind != "f":
-        return None
-    hits = {}
-    for name in NORMALIZATION_NAMES:
-        answers, truths = first_answers(task.with_normalization(parse_normalization(name)), session)
-        hits[name] = count_hits(answers, truths, task.class_labels)
+def _other_input_values(task: ImagenetTask, session: Session, as_given: int) -> Diagnosis | None:
+    """The named normalisation, or the order of channels, with which the model suddenly works, if there is one."""
+    given, order = task.to_tensor, _other_order(task.to_tensor)
+    tried = {order.upper(): _in_other_order(given)}
+    if given.dtype.kind == "f":
+        named = {name: replace(given, normalization=parse_normalization(name)) for name in NORMALIZATION_NAMES}
+        tried = named | tried
+    found = {name: first_answers(task.with_input(to_tensor), session) for name, to_tensor in tried.items()}
+    hits = {name: count_hits(*each, task.class_labels) for name, each in found.items()}
     best = max(hits, key=lambda name: hits[name])
+    answers, truths = found[best]
     if not clearly_better(hits[best], as_given, truths):
         return None
+    flags = f"--channel_order={order}"
+    if best in NORMALIZATION_NAMES:
+        flags = f"--normalization={best}"
+        turned, _ = first_answers(task.with_input(_in_other_order(tried[best])), session)
+        if is_better(turned, answers, truths, task.class_labels):
+            flags += f" --channel_order={order}"
+            hits[f"{best} as {order.upper()}"] = count_hits(turned, truths, task.class_labels)
     table = ", ".join(f"{name} {count}" for name, count in hits.items())
     finding = f"only {as_given} pictures are right, but other input values give: {table} (of {len(answers)})"
-    return Diagnosis(finding, f"The labels are fine; pass --normalization={best}", subject="the input values")
+    return Diagnosis(finding, f"The labels are fine; pass {flags}", subject="the input values")
+
+
+def is_better(
+    answers: Sequence[int], as_given: Sequence[int], truths: Sequence[str], class_labels: Sequence[str | None]
+) -> bool:
+    """Whether more answers are right than as given, beyond chance: McNemar's exact test, one-sided, below 5 %.
+
+    >>> is_better([0] * 20, [0] * 15 + [1] * 5, ["a"] * 20, ["a", "b"])
+    True
+    >>> is_better([0] * 20, [0] * 16 + [1] * 4, ["a"] * 20, ["a", "b"])
+    False
+    """
+    if len(answers) != len(as_given):
+        return False
+    right = [
+        tuple(class_labels[answer] == truth for answer in both)
+        for *both, truth in zip(answers, as_given, truths, strict=True)
+    ]
+    gained, lost = right.count((True, False)), right.count((False, True))
+    return gained > lost and mcnemar_p(PairedCounts(len(right), lost, gained)) / 2 < _ONE_SIDED_SIGNIFICANCE
+
+
+def _better_order(task: ImagenetTask, session: Session, as_given: int) -> str:
+    """A sentence where clearly more pictures are right with the channels in the other order; else empty.
+
+    Only where a few pictures say so, more are tried.
+    """
+    turned = task.with_input(_in_other_order(task.to_tensor))
+    if count_hits(*first_answers(turned, session), task.class_labels) <= as_given:
+        return ""
+    positions = probe_positions(task.images.truths, _MOST_COMPARED)
+    answers, truths = first_answers(turned, session, positions)
+    given, _ = first_answers(task, session, positions)
+    if not is_better(answers, given, truths, task.class_labels):
+        return ""
+    order = _other_order(task.to_tensor)
+    share, share_given = (count_hits(each, truths, task.class_labels) / len(truths) for each in (answers, given))
+    return (
+        f"read as {order.upper()}, {share:.0%} instead of {share_given:.0%} of {len(truths)} pictures tried are right: "
+        f"--channel_order={order}"
+    ).replace("%", " %")
+
+
+def _other_order(to_tensor: ImageToTensor) -> str:
+    return "rgb" if to_tensor.blue_first else "bgr"
+
+
+def _in_other_order(to_tensor: ImageToTensor) -> ImageToTensor:
+    return replace(to_tensor, blue_first=not to_tensor.blue_first)

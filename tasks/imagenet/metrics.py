@@ -126,6 +126,7 @@ def inputs(result: EvaluationResult) -> dict[str, str]:
         "label offset": str(data.label_offset),
         "pictures that were left out": str(data.denylisted),
         "normalization": data.normalization,
+        "channel order": data.channel_order,
     }
 
 

@@ -31,6 +31,7 @@ class Data(Struct, frozen=True):
     preprocessing_latency: Latency
     order: Order = "native"
     seed: int | None = None
+    channel_order: Literal["rgb", "bgr"] = "rgb"
 
 
 class Classified(Struct, frozen=True):

@@ -9,7 +9,6 @@ from typing import Final, cast
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import FolderPaths, ImageFolder, list_images, printable_name
 from evaltools.datasets.labels import read_denylist, read_labels
@@ -21,17 +20,19 @@ from evaltools.lazy_sequence import LazySequence
 from evaltools.metrics.classification import best_classes, rank_of_label
 from evaltools.metrics.native_numbers import shortest
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.preprocess import ImageToTensor, Normalization
+from evaltools.preprocess import ImageToTensor
 from evaltools.request import Request
 from evaltools.runtime import Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.shared.image_input import (
     ACCEPTED_TYPES,
     NATIVE_TYPES,
+    StatedLayout,
     check_picture_input,
     input_transform,
     prepare_picture,
     prepare_picture_elsewhere,
+    read_channels,
 )
 from evaltools.tasks.shared.measuring import require_stated
 from evaltools.tasks.shared.request import TaskRequest, read_margin, shared_fields
@@ -50,6 +51,8 @@ class ImagenetOptions(Struct, frozen=True):
     order: Order = "native"
     seed: int = 1
     normalization: str = "auto"
+    channel_order: str = "rgb"
+    input_layout: StatedLayout = "auto"
     label_offset: int | None = None
     native: bool = False
 
@@ -141,9 +144,8 @@ class ImagenetTask:
         scale, zero_point = self._quantization
         return score if scale == 1.0 and not zero_point else scale * (score - zero_point)
 
-    def with_normalization(self, normalization: Normalization) -> ImagenetTask:
+    def with_input(self, to_tensor: ImageToTensor) -> ImagenetTask:
         """The same task with other input values."""
-        to_tensor = replace(self.to_tensor, normalization=normalization)
         return ImagenetTask(self.images, to_tensor, self.class_labels, self._scores_dtype, self._quantization)
 
 
@@ -151,7 +153,7 @@ def _example(names: Sequence[str], index: int) -> Example:
     return Example(index, printable_name(names[index]))
 
 
-def check_model(model: ModelFile, native: bool = False) -> None:
+def check_model(model: ModelFile, native: bool = False, layout: StatedLayout = "auto") -> None:
     """Refuse a model that is no image classifier; raises :class:`ModelError` naming what was found."""
     if len(model.inputs) != 1 or len(model.outputs) != 1:
         message = (
@@ -160,7 +162,7 @@ def check_model(model: ModelFile, native: bool = False) -> None:
         )
         raise ModelError(message)
     types = NATIVE_TYPES if native else ACCEPTED_TYPES
-    check_picture_input(model, types)
+    check_picture_input(model, types, "nhwc" if native else layout)
     output = model.outputs[0]
     if class_count(model) < 2 or (native and (len(output.shape) != 2 or class_count(model) < TOP_K)):
         shapes = f"[1,N] with N >= {TOP_K}" if native else "[1,N] or [1,1,1,N] with N >= 2"
@@ -233,7 +235,14 @@ def build_task(
                 "Leave out --compat=native"
             )
             raise ModelError(message)
-    to_tensor = input_transform(model, model.inputs[0], options.normalization, options.native)
+    to_tensor = input_transform(
+        model,
+        model.inputs[0],
+        options.normalization,
+        options.native,
+        layout=options.input_layout,
+        channel_order=options.channel_order,
+    )
     output = model.outputs[0]
     is_quantised = scores_dtype is None and output.scale is not None
     quantization = (output.scale or 1.0, output.zero_point or 0) if is_quantised else (1.0, 0)
@@ -266,6 +275,7 @@ def read_request(request: Request) -> ImagenetRequest:
         normalization=given.text("normalization"),
         label_offset=given.number("label_offset") if "label_offset" in given else None,
         native=request.is_native,
+        **read_channels(request),
     )
     return ImagenetRequest(
         **shared_fields(request),

@@ -28,7 +28,7 @@ _BORDER: Final = (0, 0, 0)
 def score(pck_share: float, outputs: Outputs, truth: Truth) -> dict[str, Floats]:
     """What COCO's evaluation matches of the one person found, and how many keypoints of that person are near."""
     found = located(outputs)
-    rows, columns = outputs.inputs[0].shape[1:3]
+    rows, columns = outputs.inputs[0].picture_size
     with Image.open(truth.seen.picture) as image:
         left, top, width, height = region(truth.seen, image.size, columns / rows)
     found = np.column_stack([left + found[:, 0] * width, top + found[:, 1] * height, found[:, 2]])
@@ -187,7 +187,7 @@ def draw(min_score: float, outputs: Outputs, reference: Outputs, example: Exampl
     truth: Truth | None = example.target
     with Image.open(seen.picture) as opened:
         width, height = opened.size
-    rows, columns = outputs.inputs[0].shape[1:3]
+    rows, columns = outputs.inputs[0].picture_size
     left, top, *extent = region(seen, (width, height), columns / rows)
     points = [_annotated(truth), *(np.array([left, top]) + each * extent for each in (expected, found))]
     size = small_size(width, height, _SIDE)

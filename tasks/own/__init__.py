@@ -12,9 +12,15 @@ from msgspec.structs import replace
 
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
-from evaltools.task_kind import OWN, Accuracy, TaskEvidence, TaskReport, tree_kinds
+from evaltools.task_kind import OWN, TASK_FILE_ENDINGS, Accuracy, TaskEvidence, TaskReport, tree_kinds
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
-from evaltools.tasks.shared.options import MAX_FAILED_EXAMPLES, MODEL_FILE, OUTPUT_FILE_PATH
+from evaltools.tasks.shared.options import (
+    CHANNEL_ORDER,
+    INPUT_LAYOUT,
+    MAX_FAILED_EXAMPLES,
+    MODEL_FILE,
+    OUTPUT_FILE_PATH,
+)
 
 if TYPE_CHECKING:
     from evaltools.metrics.metric import Metric
@@ -41,6 +47,9 @@ _SHARED: Final = (
 )
 
 
+_OF_PICTURES: Final = (replace(CHANNEL_ORDER, given_counts=True), INPUT_LAYOUT)
+_PICTURES: Final = "images"
+"""The option by which tasks that come with evaltools, and those of a FILE.yaml, take pictures."""
 LABEL_METRICS: Final = {
     "accuracy": "audio, text: share of examples whose best label is right, 0..1",
     "label_map": "audio, text: mean over the labels of the average precision of their scores, 0..1",
@@ -124,8 +133,15 @@ class OwnKind(EvaluationKind):
         """The task's own options under their headings."""
         if self._loaded is None:
             return {"evaluation": _SHARED}
-        own = {f"options of {self.loaded.function.name}": tuple(option.parameter for option in self.own_options)}
-        return {**own, "evaluation": _SHARED}
+        own = {option.parameter.name: option.parameter for option in self.own_options}
+        of_pictures = [each for each in _OF_PICTURES if self._may_take_pictures and each.name not in own]
+        return {f"options of {self.loaded.function.name}": tuple(own.values()), "evaluation": (*_SHARED, *of_pictures)}
+
+    @property
+    def _may_take_pictures(self) -> bool:
+        """A function in a FILE.py may, whatever it calls them."""
+        is_known = self.loaded.is_built_in or self._typed.endswith(TASK_FILE_ENDINGS)
+        return not is_known or any(option.parameter.name == _PICTURES for option in self.own_options)
 
     def with_stated_paths(self, options: Options, folder: Path) -> Options:
         """The options, completed with the defaults of the function's parameters that are paths."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from msgspec import field
 from msgspec.structs import replace
@@ -29,6 +29,7 @@ from evaltools.tasks.own.options import Option, values_of
 from evaltools.tasks.own.result import ExampleScores, OwnPart
 from evaltools.tasks.own.task import ObservedScores, OwnTask, build, scored_at
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
+from evaltools.tasks.shared.image_input import StatedLayout
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup, require_stated
 from evaltools.tasks.shared.one_pass import MeasuredPass, judge_records, sum_up
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
@@ -39,13 +40,20 @@ class OwnRequest(TaskRequest, frozen=True):
     """What to evaluate with which configurations.
 
     ``options`` are what the task's function is called with. ``margin`` is the change of a metric that counts as none
-    in verdicts.
+    in verdicts. ``input_layout`` and ``channel_order`` are of pictures; the latter is empty where it was not stated.
     """
 
     loaded: Loaded
     options: Mapping[str, Any] = field(default_factory=dict)
     record_examples: bool = False
     margin: float = DEFAULT_MARGIN
+    input_layout: StatedLayout = "auto"
+    channel_order: str = ""
+
+    @property
+    def recorded_options(self) -> dict[str, Any]:
+        """The options by which scores can differ."""
+        return {**self.options, **({"channel_order": "bgr"} if self.channel_order == "bgr" else {})}
 
 
 def read_request(request: Request, loaded: Loaded, options: Sequence[Option]) -> OwnRequest:
@@ -72,6 +80,8 @@ def read_request(request: Request, loaded: Loaded, options: Sequence[Option]) ->
         options=values_of(tuple(options), {name: given.stated[name] for name in names if name in given}, loaded.name),
         record_examples=given.is_on("record_examples"),
         margin=margin,
+        input_layout=cast(StatedLayout, given.text("input_layout")) if "input_layout" in given else "auto",
+        channel_order=given.text("channel_order") if "channel_order" in given else "",
     )
 
 
@@ -152,7 +162,7 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             name=request.loaded.function.name,
             source=str(origin) if origin else "",
             sha256=origin.sha256 if origin else "",
-            options={name: str(value) for name, value in request.options.items() if value is not None},
+            options={name: str(value) for name, value in request.recorded_options.items() if value is not None},
             example_count=self.example_count,
             examples_sha256=digest(example.id for example in self.task.examples),
             preprocessing_latency=summarise_latency(outcome.preprocessing_us),
@@ -218,7 +228,7 @@ def prepare(request: OwnRequest) -> OwnEvaluation:
             f"--order=random: {model.path} keeps a state from example to example, so that all must run in their order; "
             "leave it out"
         )
-    task = build(request.loaded, request.options, model)
+    task = build(request.loaded, request.options, model, request.input_layout, request.channel_order)
     return OwnEvaluation(request, model, task)
 
 

@@ -20,7 +20,7 @@ from evaltools.result.small_pictures import Panel
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Example
 from evaltools.tasks.own.tensors import TaskTensor
-from evaltools.tasks.shared.image_input import ACCEPTED_TYPES, load_picture
+from evaltools.tasks.shared.image_input import ACCEPTED_TYPES, SHAPES, load_picture
 
 _SIDE: Final = 128
 
@@ -45,12 +45,17 @@ def image_input(
 
 @functools.lru_cache(maxsize=16)
 def picture_transform(tensor: TaskTensor, stated: str) -> ImageToTensor:
-    """What makes an input ``[1,height,width,3]`` of a picture; raises :class:`TaskError` for another input."""
+    """What makes an RGB picture the input; raises :class:`TaskError` for an input that takes none."""
     shape, dtype = tensor.shape, tensor.dtype
-    if len(shape) != 4 or shape[0] != 1 or shape[3] != 3 or dtype.name not in ACCEPTED_TYPES:
+    if not tensor.layout or dtype.name not in ACCEPTED_TYPES:
         raise TaskError(
-            f"a picture becomes one RGB input, [1,height,width,3] of {', '.join(ACCEPTED_TYPES)}; the model's input "
+            f"a picture becomes one RGB input, {SHAPES['auto']} of {', '.join(ACCEPTED_TYPES)}; the model's input "
             f"{tensor.name!r} is {dtype}{list(shape)}. Take a model for pictures, or a task with another prepare"
+        )
+    if tensor.free_size:
+        raise TaskError(
+            f"the model leaves height and width of its input {tensor.name!r} open, which is {dtype}{list(shape)} until "
+            "they are stated; convert it with the size of its pictures"
         )
     quantization = Quantization(*tensor.quantisation) if tensor.quantisation else None
     if dtype == np.int16 and quantization is None:
@@ -58,7 +63,15 @@ def picture_transform(tensor: TaskTensor, stated: str) -> ImageToTensor:
     normalization = None if stated == "auto" else parse_normalization(stated)
     if stated == "auto" and tensor.normalization is not None and dtype.kind == "f":
         normalization = Normalization(*tensor.normalization, "model metadata")
-    return ImageToTensor(shape[1], shape[2], np.dtype(dtype), normalization, quantization, crop_fraction=None)
+    return ImageToTensor(
+        *tensor.picture_size,
+        np.dtype(dtype),
+        normalization,
+        quantization,
+        crop_fraction=None,
+        blue_first=tensor.channel_order == "bgr",
+        channels_first=tensor.layout == "nchw",
+    )
 
 
 def pairs(

@@ -14,10 +14,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.engine.task import Example as NumberedExample
 from evaltools.engine.task import Prepared
-from evaltools.errors import DataError, EvaltoolsError, ImageError, TaskError, UsageError
+from evaltools.errors import DataError, EvaltoolsError, ImageError, ModelError, TaskError, UsageError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import resizing_by_kernel
 from evaltools.result.metrics import METRICS
@@ -27,6 +28,7 @@ from evaltools.tasks.own.definition import Example, KnowsModels, Mean, Pooled, T
 from evaltools.tasks.own.faults import FAULTS, calling_task, place_of, sentence, shown, told
 from evaltools.tasks.own.loading import Loaded, Origin
 from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
+from evaltools.tasks.shared.image_input import SHAPES, StatedLayout, has_free_size
 
 _MOST_NAMED: Final = 3
 _LARGEST_SCORE: Final = 1e100
@@ -110,13 +112,32 @@ class PortableOwnTask(OwnTask):
         return functools.partial(_prepare_elsewhere, self._origin, self._options, self.inputs, example)
 
 
-def build(loaded: Loaded, options: Mapping[str, Any], model: ModelFile) -> OwnTask:
+def build(
+    loaded: Loaded,
+    options: Mapping[str, Any],
+    model: ModelFile,
+    layout: StatedLayout = "auto",
+    channel_order: str = "",
+) -> OwnTask:
     """The task with its examples, for a model; raises :class:`UsageError` for one that cannot be used."""
     function: object = loaded.function.function
     if isinstance(function, KnowsModels):
         function.require_outputs(len(model.outputs))
     task = make_task(loaded, options)
-    inputs, outputs = tensors_of(model, model.inputs), tensors_of(model, model.outputs)
+    outputs = tensors_of(model, model.outputs)
+    inputs = tuple(
+        replace(
+            each,
+            stated_layout=layout,
+            channel_order=channel_order,
+            free_size=has_free_size(tensor),
+        )
+        for tensor, each in zip(model.inputs, tensors_of(model, model.inputs), strict=True)
+    )
+    if (layout != "auto" or channel_order) and not any(each.layout for each in inputs):
+        flag = f"--channel_order={channel_order}" if layout == "auto" else f"--input_layout={layout}"
+        listed = ", ".join(map(str, model.inputs))
+        raise ModelError(f"{model.path}: {flag} needs an input {SHAPES[layout]}; the model has {listed}")
     if loaded.origin is None:
         return OwnTask(task, inputs, outputs, model.stateful)
     return PortableOwnTask(task, inputs, outputs, loaded.origin, options, model.stateful)

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from evaltools.tasks.shared.image_input import Layout, StatedLayout, picture_layout, picture_size
+
 
 class Quantisation(NamedTuple):
     """Of a tensor: ``real = (quantised - zero_point) * scale``."""
@@ -21,6 +23,8 @@ class TaskTensor(Struct, frozen=True):
     """An input or output of the model. ``shape`` and ``dtype`` are those that the array must have, or has.
 
     ``normalization`` is what the model's metadata say of pictures, mean and standard deviation of values 0..255.
+    ``stated_layout`` and ``channel_order`` are those of ``--input_layout`` and ``--channel_order``, the latter empty
+    where it was not stated. ``free_size``: the model leaves the sizes of pictures open.
     """
 
     name: str
@@ -28,6 +32,19 @@ class TaskTensor(Struct, frozen=True):
     dtype: np.dtype[np.generic]
     quantisation: Quantisation | None = None
     normalization: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    stated_layout: StatedLayout = "auto"
+    channel_order: str = ""
+    free_size: bool = False
+
+    @property
+    def layout(self) -> Layout | None:
+        """How an input that takes an RGB picture has its channels; None for others."""
+        return picture_layout(self.shape, self.stated_layout)
+
+    @property
+    def picture_size(self) -> tuple[int, int]:
+        """Height and width of an input that takes a picture."""
+        return picture_size(self.shape, self.layout or "nhwc")
 
 
 def as_input(values: npt.NDArray[Any], tensor: TaskTensor) -> npt.NDArray[Any]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from msgspec import Struct
 
 from evaltools.engine.task import DECODE, READ, RESIZE, Prepared
-from evaltools.errors import ModelError
+from evaltools.errors import ModelError, UsageError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import (
     ImageToTensor,
@@ -25,23 +26,67 @@ from evaltools.preprocess import (
     resizing_by_kernel,
 )
 from evaltools.runtime.session import Array
+from evaltools.tasks.shared.options import CHANNEL_ORDER, INPUT_LAYOUT
+
+if TYPE_CHECKING:
+    from evaltools.request import Request
 
 CLASSIFIER_CROP: Final = 0.875
 ACCEPTED_TYPES: Final = ("float32", "float16", "uint8", "int8", "int16")
 NATIVE_TYPES: Final = ("float32", "uint8", "int8")
 _MOST_INPUT_VALUES: Final = 1 << 29
+Layout = Literal["nhwc", "nchw"]
+"""Whether the channels of a pixel lie together, or each channel is a plane of its own."""
+StatedLayout = Literal["auto", "nhwc", "nchw"]
+SHAPES: Final = {
+    "auto": "[1,height,width,3] or [1,3,height,width]",
+    "nhwc": "[1,height,width,3]",
+    "nchw": "[1,3,height,width]",
+}
+"""The inputs that a stated layout fits."""
+_CHANNELS_AT: Final[dict[Layout, int]] = {"nhwc": 3, "nchw": 1}
 
 
-def check_picture_input(model: ModelFile, allowed: Sequence[str]) -> None:
+def picture_layout(
+    shape: Sequence[int], stated: StatedLayout = "auto", channels: Sequence[int] = (3,)
+) -> Layout | None:
+    """How an input of this shape has the channels of one picture; None where it has none, or not as stated.
+
+    Where both readings fit, it is NHWC unless stated.
+
+    >>> picture_layout((1, 3, 64, 64)), picture_layout((1, 3, 64, 3)), picture_layout((1, 3, 64, 3), "nchw")
+    ('nchw', 'nhwc', 'nchw')
+    >>> picture_layout((1, 64, 64, 3), "nchw"), picture_layout((1, 64))
+    (None, None)
+    """
+    if len(shape) != 4 or shape[0] != 1:
+        return None
+    fitting = (layout for layout, place in _CHANNELS_AT.items() if shape[place] in channels)
+    return next((layout for layout in fitting if stated in ("auto", layout)), None)
+
+
+def picture_size(shape: Sequence[int], layout: Layout) -> tuple[int, int]:
+    """Height and width of an input with this layout."""
+    return (shape[1], shape[2]) if layout == "nhwc" else (shape[2], shape[3])
+
+
+def has_free_size(tensor: TensorInfo) -> bool:
+    """Whether the model leaves height or width of a picture open, so that the input stands for one pixel."""
+    return -1 in tensor.shape_signature[1:]
+
+
+def check_picture_input(model: ModelFile, allowed: Sequence[str], stated: StatedLayout = "auto") -> None:
     """Refuse a first input that is no single RGB picture of a fixed size; raises :class:`ModelError`."""
     tensor = model.inputs[0]
     shape = tensor.shape
-    if len(shape) != 4 or shape[0] != 1 or shape[3] != 3 or -1 in tensor.shape_signature[1:]:
-        message = (
-            f"{model.path}: the input {tensor} is no single RGB picture; expected [1,height,width,3] of a fixed size"
+    if picture_layout(shape, stated) is None or has_free_size(tensor):
+        other = picture_layout(shape)
+        hint = "" if stated == "auto" or other is None else f"; the model's fits --input_layout={other}"
+        raise ModelError(
+            f"{model.path}: the input {tensor} is no single RGB picture; expected {SHAPES[stated]} of a fixed "
+            f"size{hint}"
         )
-        raise ModelError(message)
-    if shape[1] * shape[2] * shape[3] >= _MOST_INPUT_VALUES:
+    if math.prod(shape) >= _MOST_INPUT_VALUES:
         raise ModelError(f"{model.path}: the input {tensor} is larger than any picture that is decoded (2^29 values)")
     if tensor.dtype not in allowed:
         message = f"{model.path}: the input {tensor} has the type {tensor.dtype}; accepted are {', '.join(allowed)}"
@@ -55,8 +100,10 @@ def input_transform(
     native: bool = False,
     crop_fraction: float | None = CLASSIFIER_CROP,
     letterbox: Letterbox | None = None,
+    layout: StatedLayout = "auto",
+    channel_order: str = "rgb",
 ) -> ImageToTensor:
-    """The transform for an input ``[1,height,width,3]``; ``normalization`` as on the command line.
+    """The transform for an input that :func:`check_picture_input` takes; texts are those of the command line.
 
     Raises :class:`ModelError` for an integer input that needs real values and has no quantisation.
     """
@@ -68,8 +115,30 @@ def input_transform(
     if is_integer and quantization is None and (chosen is not None or tensor.dtype == "int16"):
         message = f"{model.path}: the input {tensor} has no per-tensor quantisation, so real values cannot be converted"
         raise ModelError(message)
-    _, height, width, _ = tensor.shape
-    return ImageToTensor(height, width, np.dtype(tensor.dtype), chosen, quantization, crop_fraction, letterbox)
+    found = picture_layout(tensor.shape, layout) or "nhwc"
+    return ImageToTensor(
+        *picture_size(tensor.shape, found),
+        np.dtype(tensor.dtype),
+        chosen,
+        quantization,
+        crop_fraction,
+        letterbox,
+        blue_first=channel_order == "bgr",
+        channels_first=found == "nchw",
+    )
+
+
+def read_channels(request: Request) -> dict[str, Any]:
+    """What a request states of the channels of pictures, as fields of a task's options.
+
+    Raises :class:`UsageError` for what the native tool does not do, where that is to be done as it does it.
+    """
+    for parameter in (INPUT_LAYOUT, CHANNEL_ORDER):
+        value, reason = request.options.text(parameter.name), parameter.not_native
+        if request.is_native and reason and value not in ("auto", *reason.harmless):
+            raise UsageError(f"--{parameter.name}={value}: {reason.reason}; leave out one of it and --compat")
+    layout = "nhwc" if request.is_native else request.options.text("input_layout")
+    return {"input_layout": layout, "channel_order": request.options.text("channel_order")}
 
 
 class PictureFrame(Struct, frozen=True):
@@ -123,6 +192,11 @@ def describe_normalization(to_tensor: ImageToTensor) -> str:
     """What input values were made of pixels, and who said so."""
     normalization = to_tensor.normalization
     return "native" if normalization is None else f"{normalization} ({normalization.source})"
+
+
+def channel_order_of(to_tensor: ImageToTensor) -> Literal["rgb", "bgr"]:
+    """The order of the channels as flags and results write it."""
+    return "bgr" if to_tensor.blue_first else "rgb"
 
 
 def _normalization(model: ModelFile, tensor: TensorInfo, text: str, native: bool) -> Normalization | None:

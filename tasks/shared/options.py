@@ -223,6 +223,21 @@ NORMALIZATION: Final = Parameter(
     default="auto",
     not_native=NotNative("the native tool feeds values of its own, -1..1 to float models"),
 )
+INPUT_LAYOUT: Final = Parameter(
+    "input_layout",
+    "Layout of a picture's input: nhwc [1,height,width,3], nchw [1,3,height,width] (PyTorch). auto: the one that fits, "
+    "nhwc where both do.",
+    default="auto",
+    choices=("auto", "nhwc", "nchw"),
+    not_native=NotNative("the native tool feeds NHWC", ("auto", "nhwc")),
+)
+CHANNEL_ORDER: Final = Parameter(
+    "channel_order",
+    "Order of a picture's channels: rgb, or bgr (Caffe, OpenCV).",
+    default="rgb",
+    choices=("rgb", "bgr"),
+    not_native=NotNative("the native tool feeds RGB", ("rgb",)),
+)
 Images = Annotated[Path, "Folder of pictures, taken in order of their names."]
 NumImages = Annotated[int, NUM_IMAGES.help]
 ExampleOrder = Annotated[Order, ORDER]

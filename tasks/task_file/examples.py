@@ -122,7 +122,7 @@ def _picture(steps: schema.Preprocess, path: Path, tensors: Sequence[TaskTensor]
         picture_transform(tensors[0], steps.normalization),
         crop_fraction=steps.crop,
         letterbox=None if steps.letterbox is None else Letterbox(steps.letterbox, steps.fill),
-        blue_first=steps.channels == "bgr",
+        blue_first=(tensors[0].channel_order or steps.channels) == "bgr",
     )
     return (load_picture(path, transform).values,)
 

@@ -85,3 +85,6 @@ def test_blue_may_come_first_after_a_normalisation_in_rgb_order() -> None:
     turned = replace(in_order, blue_first=True)(image)
     np.testing.assert_array_equal(turned, in_order(image)[..., ::-1])
     assert turned.flags.c_contiguous
+    planes = replace(in_order, blue_first=True, channels_first=True)(image)
+    np.testing.assert_array_equal(planes[0], [turned[0, ..., channel] for channel in range(3)])
+    assert planes.flags.c_contiguous

@@ -153,6 +153,7 @@ def nothing(evaluation: EvaluationSet) -> None:
             ("--num_threads=2",),
             "configuration test, its setting was .*, now it is .*--num_interpreter_threads=2",
         ),
+        (nothing, ("--channel_order=bgr",), "--channel_order was left out, now it is bgr"),
         (nothing, ("--num_images=20",), "--num_images was left out, now it is 20"),
         (nothing, ("--config=more: kernels=reference",), "configuration more, its status was not there"),
         (nothing, ("--shard_index=0", "--shard_count=2"), "the shard was not there, now it is 0/2"),

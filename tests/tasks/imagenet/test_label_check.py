@@ -132,6 +132,29 @@ class Seeing(FakeSession):
         return Inference((scores,), (1,))
 
 
+def test_the_other_order_of_channels_is_proposed_beyond_chance(tmp_path: Path) -> None:
+    """The session sees the first channel; the truth is the red of some pictures, the blue of others, both of some."""
+    session, count = Seeing(), 30
+
+    def read(folder: str, by_red: int, by_both: int) -> str:
+        (tmp_path / folder).mkdir()
+        blue = [number % 20 * 10 for number in range(count)]
+        task = task_of(tmp_path / folder, blue)
+        for number, path in enumerate(task.images.paths):
+            red = blue[number] if by_red <= number < by_red + by_both else (blue[number] + 10) % 200
+            tones = (blue[number], number, red) if number < by_red else (red, number, blue[number])
+            Image.new("RGB", (4, 4), tones).save(path)
+        return require_fitting_labels(task, session, CLASSES, 0)
+
+    assert read("clear", 0, 18) == (
+        "read as BGR, 100 % instead of 60 % of 30 pictures tried are right: --channel_order=bgr"
+    )
+    assert read("chance", 4, 18) == ""
+    assert read("wrong way", 12, 18) == ""
+    with pytest.raises(DataError, match=r"only 2 pictures are right.*BGR 20 \(of 20\)(?s:.*)pass --channel_order=bgr"):
+        read("hopeless", 0, 2)
+
+
 def test_every_picture_is_tried_with_its_label(tmp_path: Path) -> None:
     session = Seeing()
     task = task_of(tmp_path, range(0, 190, 10))

@@ -14,13 +14,16 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import evaltools as et
-from evaltools.errors import ImageError, TaskError, UsageError
+from evaltools.errors import ImageError, ModelError, TaskError, UsageError
+from evaltools.model import read_model
 from evaltools.tasks.own.definition import Example, Mean, Task, TaskFunction, mean
 from evaltools.tasks.own.loading import Loaded, load_task
-from evaltools.tasks.own.task import OwnTask, PortableOwnTask, make_task
+from evaltools.tasks.own.task import OwnTask, PortableOwnTask, build, make_task
 from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
+from tests import tiny_models
 from tests.tasks.own.task_files import write_task, write_values
 
 FLOATS = TaskTensor("input", (1, 2), np.dtype("float32"))
@@ -225,6 +228,27 @@ def test_image_input_refuses_what_is_no_picture(tmp_path: Path) -> None:
         et.image_input(3, [picture])  # type: ignore[arg-type]
     with pytest.raises(ImageError):
         et.image_input(tmp_path / "missing.png", [picture])
+
+
+def test_image_input_has_the_layout_and_the_colours_of_the_input(tmp_path: Path) -> None:
+    pixels = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    planes = TaskTensor("input", (1, 3, 2, 3), np.dtype("uint8"), stated_layout="nchw", channel_order="bgr")
+    found = et.image_input(tmp_path / "a.png", [planes])
+    np.testing.assert_array_equal(found[0][0], pixels[..., ::-1].transpose(2, 0, 1))
+    as_stated_by_nothing = TaskTensor("input", (1, 3, 2, 3), np.dtype("uint8"))
+    assert (as_stated_by_nothing.layout, as_stated_by_nothing.picture_size) == ("nhwc", (3, 2))
+    with pytest.raises(TaskError, match="the model leaves height and width of its input 'input' open"):
+        et.image_input(tmp_path / "a.png", [TaskTensor("input", (1, 1, 1, 3), np.dtype("uint8"), free_size=True)])
+
+
+def test_a_layout_or_an_order_needs_an_input_that_takes_pictures(tmp_path: Path) -> None:
+    model = tmp_path / "model.tflite"
+    model.write_bytes(tiny_models.vector_input())
+    loaded = load_task(f"{write_task(tmp_path)}:brightness")
+    for given, flag in (({"layout": "nchw"}, "--input_layout=nchw"), ({"channel_order": "bgr"}, "--channel_order=bgr")):
+        with pytest.raises(ModelError, match=f"{flag} needs an input"):
+            build(loaded, {"values": write_values(tmp_path)}, read_model(model), **given)  # type: ignore[arg-type]
 
 
 def test_real_outputs_are_what_quantised_ones_stand_for() -> None:
