@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from msgspec import Struct
 
@@ -28,9 +28,12 @@ from evaltools.tasks.inference_diff.inputs import (
 )
 from evaltools.tasks.inference_diff.request import shaped
 from evaltools.tasks.inference_diff.task import check_types
+from evaltools.tasks.shared.image_input import StatedLayout
 
 _BY_NAME_OPTIONS: Final = ("reference_model_file", "reference_tensors")
-_INPUT_OPTIONS: Final = ("input_files", "input_images", "input_range", "inputs", "normalization")
+_INPUT_OPTIONS: Final = (
+    "input_files", "input_images", "input_range", "inputs", "normalization", "input_layout", "channel_order",
+)  # fmt: skip
 _RANGE: Final = re.compile(r"(?P<first>[0-9]+)-(?P<last>[0-9]+)|(?P<only>[0-9]+)")
 
 
@@ -191,6 +194,8 @@ def _input_options(options: Options, num_inputs: int) -> InputOptions:
         images=options.path("input_images"),
         normalization=options.text("normalization"),
         kind=options.text("inputs"),
+        input_layout=cast(StatedLayout, options.text("input_layout")),
+        channel_order=options.text("channel_order"),
     )
 
 

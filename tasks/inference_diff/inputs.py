@@ -20,16 +20,27 @@ from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import ImageToTensor, parse_normalization
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.value_ranges import (
+    PICTURE_CHANNELS,
     DrawnRange,
     default_range,
     given_ranges,
     is_normalised,
-    is_picture,
     narrower,
     native_range,
     range_of_pixels,
 )
-from evaltools.tasks.shared.image_input import CLASSIFIER_CROP, input_transform, load_picture
+from evaltools.tasks.shared.image_input import (
+    CLASSIFIER_CROP,
+    SHAPES,
+    Layout,
+    StatedLayout,
+    channel_axis,
+    input_transform,
+    load_picture,
+    picture_channels,
+    picture_layout,
+    picture_size,
+)
 
 DEFAULT_RUNS: Final = 50
 NOISE: Final = "noise"
@@ -62,6 +73,8 @@ class InputOptions(Struct, frozen=True):
     normalization: str = "auto"
     native: bool = False
     kind: str = "auto"
+    input_layout: StatedLayout = "auto"
+    channel_order: str = "rgb"
 
 
 class RunInputs:
@@ -184,6 +197,8 @@ def plan_inputs(
 
     Raises :class:`UsageError` and its kinds for ranges, files and pictures that do not fit.
     """
+    if not options.native:
+        _require_sizes(model, tensors)
     given = given_ranges(model, tensors, options.ranges)
     files = read_input_files(options.files, [_wanted(*entry) for entry in enumerate(tensors)]) if options.files else {}
     pictures = _pictures(model, tensors, options, given)
@@ -236,6 +251,21 @@ def _saying(words: str) -> Words:
     return lambda _ranges: words
 
 
+def _require_sizes(model: ModelFile, tensors: Sequence[TensorInfo]) -> None:
+    """Raise :class:`UsageError` for a picture whose sizes neither the model nor the user states."""
+    for tensor in tensors:
+        signature = (1, *tensor.shape_signature[1:])
+        layout = picture_layout(signature, channels=PICTURE_CHANNELS)
+        if layout is None or picture_size(signature, layout) != (-1, -1):
+            continue
+        if picture_size(tensor.shape, layout) == (1, 1):
+            example = ",".join("224" if size == -1 else str(size) for size in signature)
+            raise UsageError(
+                f"{model.path} leaves height and width of its input {tensor} open, which would be a picture of 1 x 1; "
+                f"state them, as in --input_shape={tensor.signature_name or tensor.name}:{example}"
+            )
+
+
 class _PictureInputs(Struct, frozen=True):
     """The pictures of a folder for one input, in every run or, ``with_noise``, in every other one.
 
@@ -250,6 +280,8 @@ class _PictureInputs(Struct, frozen=True):
     normalization: str
     is_sample: bool
     with_noise: bool
+    layout: Layout
+    channel_order: str
 
     def path(self, index: int) -> Path:
         """The picture of a run."""
@@ -258,7 +290,12 @@ class _PictureInputs(Struct, frozen=True):
     def provide(self, index: int, ranges: Ranges) -> Array:
         """The picture of a run as an input."""
         values = load_picture(self.path(index), self._transform(ranges[self.position])).values
-        return values if self.tensor.shape[3] == 3 else _grey(values)
+        return _grey(values, channel_axis(self.layout)) if self.is_grey else values
+
+    @property
+    def is_grey(self) -> bool:
+        """Whether the input has one channel."""
+        return picture_channels(self.tensor.shape, self.layout) == 1
 
     def words(self, drawn: DrawnRange) -> str:
         """In words, which pictures they are, and how their pixels become values of the input."""
@@ -267,12 +304,20 @@ class _PictureInputs(Struct, frozen=True):
         cropped = "" if to_tensor.crop_fraction else ", not cropped (detection)"
         low, high = to_tensor.value_range()
         normalization = to_tensor.normalization or "native"
-        return f"pictures in {place}, values {low:.4g}..{high:.4g} (normalization {normalization}){cropped}"
+        order = ", BGR" if to_tensor.blue_first else ""
+        return f"pictures in {place}, values {low:.4g}..{high:.4g} (normalization {normalization}){order}{cropped}"
 
     def _transform(self, drawn: DrawnRange) -> ImageToTensor:
-        tensor = replace(self.tensor, shape=(*self.tensor.shape[:3], 3))
-        crop = None if self.model.detection else CLASSIFIER_CROP
-        return input_transform(self.model, tensor, self._normalization(drawn), crop_fraction=crop)
+        shape = list(self.tensor.shape)
+        shape[channel_axis(self.layout)] = 3
+        return input_transform(
+            self.model,
+            replace(self.tensor, shape=tuple(shape)),
+            self._normalization(drawn),
+            crop_fraction=None if self.model.detection else CLASSIFIER_CROP,
+            layout=self.layout,
+            channel_order=self.channel_order,
+        )
 
     def _normalization(self, drawn: DrawnRange) -> str:
         """The normalisation that the user or the metadata states, else one that gives pixels the range of the input."""
@@ -283,9 +328,9 @@ class _PictureInputs(Struct, frozen=True):
         return f"mean={0.0 - drawn.low * std!r};std={std!r}"
 
 
-def _grey(values: Array) -> Array:
-    """``[1,height,width,1]`` of ``[1,height,width,3]``, with the weights of ITU-R BT.601."""
-    grey = (values.astype(np.float64) @ np.array(_GREY))[..., None]
+def _grey(values: Array, axis: int) -> Array:
+    """One channel of the three along an axis, with the weights of ITU-R BT.601."""
+    grey = np.expand_dims(np.moveaxis(values, axis, -1).astype(np.float64) @ np.array(_GREY), axis)
     whole: Array = (grey if values.dtype.kind == "f" else np.rint(grey)).astype(values.dtype)
     return whole
 
@@ -301,12 +346,20 @@ def _pictures(
         raise UsageError("--inputs=noise and --input_images contradict each other; keep one")
     position = _picture_input(model, tensors, options, given)
     if position is None:
-        if options.normalization != "auto":
-            raise UsageError(
-                "--normalization has no effect without --input_images or --inputs=photos; add one of these, or leave "
-                "it out"
-            )
+        for flag, value in (
+            ("--normalization", options.normalization),
+            ("--input_layout", options.input_layout),
+            ("--channel_order", options.channel_order),
+        ):
+            if value not in ("auto", "rgb"):
+                raise UsageError(
+                    f"{flag} has no effect without --input_images or --inputs=photos; add one of these, or leave it out"
+                )
         return None
+    layout = picture_layout(tensors[position].shape, options.input_layout, PICTURE_CHANNELS)
+    assert layout is not None
+    if options.channel_order == "bgr" and picture_channels(tensors[position].shape, layout) == 1:
+        raise UsageError(f"--channel_order=bgr: the input {tensors[position]} is grey; leave it out")
     own = sample.detection_images_dir() if model.detection else sample.images_dir()
     folder = options.images or own
     return _PictureInputs(
@@ -318,6 +371,8 @@ def _pictures(
         options.normalization,
         is_sample=options.images is None,
         with_noise=options.kind == "both" or (options.kind == "auto" and options.images is None),
+        layout=layout,
+        channel_order=options.channel_order,
     )
 
 
@@ -327,28 +382,46 @@ def _picture_input(
     """Which input gets pictures, None for none; raises :class:`ModelError` where they were asked for and fit none."""
     if options.kind == NOISE:
         return None
-    fitting = [
-        position for position, tensor in enumerate(tensors) if is_picture(tensor) and tensor.dtype in _PICTURE_TYPES
-    ]
-    fitting = [position for position in fitting if tensors[position].shape[3] == 3] or fitting
+    layouts = {
+        position: layout
+        for position, tensor in enumerate(tensors)
+        if tensor.dtype in _PICTURE_TYPES
+        and (layout := picture_layout(tensor.shape, options.input_layout, PICTURE_CHANNELS)) is not None
+    }
+    in_colour = [place for place, layout in layouts.items() if picture_channels(tensors[place].shape, layout) == 3]
+    fitting = in_colour or list(layouts)
+    if options.input_layout != "auto" and not fitting:
+        raise ModelError(
+            f"{model.path}: --input_layout={options.input_layout} needs an input {_shapes(options.input_layout)}, the "
+            f"model has {', '.join(map(str, tensors))}"
+        )
     if options.kind == "auto" and options.images is None:
         if len(fitting) != 1 or options.native or options.files or not sample.images_dir().is_dir():
             return None
-        takes_them = _looks_like_pictures(tensors[fitting[0]], fitting[0] in given)
+        takes_them = _looks_like_pictures(tensors[fitting[0]], layouts[fitting[0]], fitting[0] in given)
         return fitting[0] if takes_them else None
     if len(fitting) != 1:
         flag = f"--inputs={options.kind}" if options.images is None else "--input_images"
         listed = ", ".join(map(str, tensors))
         raise ModelError(
-            f"{model.path}: {flag} needs one input [1,height,width,3] or [1,height,width,1], the model has {listed}"
+            f"{model.path}: {flag} needs one input {_shapes(options.input_layout)}, the model has {listed}"
         )
     return fitting[0]
 
 
-def _looks_like_pictures(tensor: TensorInfo, has_range: bool) -> bool:
-    """Whether an input of the shape of a picture is for pictures: a grey one that is no square may be a spectrogram."""
-    _, height, width, channels = tensor.shape
-    if min(height, width) < _FEWEST_PIXELS or (channels == 1 and height != width) or tensor.rows is not None:
+def _shapes(stated: StatedLayout) -> str:
+    """The inputs that pictures fit, in colour or grey."""
+    return SHAPES[stated].replace("3", "3 or 1")
+
+
+def _looks_like_pictures(tensor: TensorInfo, layout: Layout, has_range: bool) -> bool:
+    """Whether an input of the shape of a picture is for pictures.
+
+    A grey one that is no square may be a spectrogram, a single plane [1,1,size,size] the mask of an attention.
+    """
+    height, width = picture_size(tensor.shape, layout)
+    may_be_other = picture_channels(tensor.shape, layout) == 1 and (height != width or layout == "nchw")
+    if min(height, width) < _FEWEST_PIXELS or may_be_other or tensor.rows is not None:
         return False
     if tensor.dtype.startswith("float"):
         return True

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from evaltools.parameter import NotNative, Parameter
-from evaltools.tasks.shared.options import ENDS_AT_FAILURE, MODEL_FILE
+from evaltools.tasks.shared.options import CHANNEL_ORDER, ENDS_AT_FAILURE, INPUT_LAYOUT, MODEL_FILE
 
 INPUT_KINDS: Final = ("auto", "noise", "photos", "both")
 """What ``--inputs`` may ask for."""
 GIVEN_TO_A_SEARCH: Final = (
-    "signature", "seed", "input_range", "input_files", "inputs", "input_images", "normalization", "input_shape",
-    "reference_model_file",
+    "signature", "seed", "input_range", "input_files", "inputs", "input_images", "normalization", "channel_order",
+    "input_layout", "input_shape", "reference_model_file",
 )  # fmt: skip
 """What a search for the operator takes over: the inputs and what else decides what is run."""
 LOCATE: Final = "locate"
@@ -102,7 +104,7 @@ _INPUTS: Final = (
     ),
     Parameter(
         "input_images",
-        "Folder of pictures for the input [1,height,width,3 or 1].",
+        "Folder of pictures for the input [1,height,width,3 or 1] or [1,3 or 1,height,width].",
         role="pictures",
         only_with=("load_reference=",),
         not_native=_OWN_INPUTS,
@@ -115,6 +117,8 @@ _INPUTS: Final = (
         only_with=("load_reference=",),
         not_native=_OWN_INPUTS,
     ),
+    replace(CHANNEL_ORDER, only_with=("load_reference=",)),
+    replace(INPUT_LAYOUT, only_with=("load_reference=",)),
     Parameter(
         "input_shape", "NAME:1,224,224,3 for a dynamic shape. May be repeated.", repeatable=True, not_native=_OWN_INPUTS
     ),

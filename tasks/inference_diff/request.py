@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 from msgspec import Struct, field
@@ -41,6 +41,7 @@ from evaltools.tasks.inference_diff.task import (
     describe_outputs,
     output_names,
 )
+from evaltools.tasks.shared.image_input import StatedLayout
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
 
 YARDSTICK_RUNS: Final = 10
@@ -123,6 +124,8 @@ def _inputs(flags: Options, native: bool) -> InputOptions:
         normalization=normalization,
         native=native,
         kind=flags.text("inputs"),
+        input_layout=cast(StatedLayout, flags.text("input_layout")),
+        channel_order=flags.text("channel_order"),
     )
 
 

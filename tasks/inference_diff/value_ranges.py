@@ -14,6 +14,7 @@ from evaltools.model import ModelFile, TensorInfo
 from evaltools.model.graph import real_range
 from evaltools.model.metadata import ValueRange
 from evaltools.preprocess import Normalization
+from evaltools.tasks.shared.image_input import picture_layout
 
 Origin = Literal["flag", "native", "table", "metadata", "quantization", "operators", "probe", "type", "default"]
 """Who tells a range.
@@ -22,6 +23,7 @@ flag: the user. native: the native tool has none other. table: the rows that can
 quantization: its scale and zero point, or those of a QUANTIZE behind it. operators: what the graph does first. probe:
 outputs overflowed with the default. type: all numbers of the type. default: nothing tells anything.
 """
+PICTURE_CHANNELS: Final = (1, 3)
 _FULL_RANGE: Final = ("uint8", "int8", "int16", "uint16")
 _ORDINARY_WHOLE: Final = (0, 127)
 _SANE: Final = 1e6
@@ -141,7 +143,7 @@ def is_picture(tensor: TensorInfo) -> bool:
     >>> is_picture(TensorInfo(0, "x", "float32", (1, 8, 8, 3), (1, 8, 8, 3), None, None))
     True
     """
-    return len(tensor.shape) == 4 and tensor.shape[0] == 1 and tensor.shape[3] in (1, 3)
+    return picture_layout(tensor.shape, channels=PICTURE_CHANNELS) is not None
 
 
 def given_ranges(model: ModelFile, tensors: Sequence[TensorInfo], texts: Sequence[str]) -> dict[int, DrawnRange]:

@@ -70,6 +70,16 @@ def picture_size(shape: Sequence[int], layout: Layout) -> tuple[int, int]:
     return (shape[1], shape[2]) if layout == "nhwc" else (shape[2], shape[3])
 
 
+def channel_axis(layout: Layout) -> int:
+    """The axis of an input with this layout along which its channels lie."""
+    return _CHANNELS_AT[layout]
+
+
+def picture_channels(shape: Sequence[int], layout: Layout) -> int:
+    """The number of channels of an input with this layout."""
+    return shape[channel_axis(layout)]
+
+
 def has_free_size(tensor: TensorInfo) -> bool:
     """Whether the model leaves height or width of a picture open, so that the input stands for one pixel."""
     return -1 in tensor.shape_signature[1:]

@@ -49,6 +49,39 @@ def test_a_broken_picture_costs_its_run_alone(pictures: Path) -> None:
         found.source.inputs(2)
 
 
+@pytest.mark.parametrize("channels", [3, 1])
+def test_planes_get_the_same_pictures(tmp_path: Path, channels: int) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (64, 48, 3), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    together = plan(tensor("image", shape=(1, 32, 24, channels)), images=tmp_path).source.inputs(0)[0]
+    planes = plan(tensor("image", shape=(1, channels, 32, 24)), images=tmp_path).source.inputs(0)[0]
+    np.testing.assert_array_equal(planes.transpose(0, 2, 3, 1), together)
+    if channels == 3:
+        turned = plan(tensor("image", shape=(1, 3, 32, 24)), images=tmp_path, channel_order="bgr")
+        np.testing.assert_array_equal(turned.source.inputs(0)[0], planes[:, ::-1])
+        assert turned.described[0].endswith(", BGR")
+
+
+def test_a_layout_or_an_order_that_does_nothing_is_refused(pictures: Path) -> None:
+    with pytest.raises(ModelError, match=r"--input_layout=nchw needs an input \[1,3 or 1,height,width\]"):
+        plan(IMAGE, images=pictures, input_layout="nchw")
+    with pytest.raises(UsageError, match="--channel_order has no effect without --input_images"):
+        plan(tensor(), channel_order="bgr")
+    with pytest.raises(UsageError, match="--channel_order=bgr: the input .* is grey"):
+        plan(replace(IMAGE, shape=(1, 8, 8, 1)), images=pictures, channel_order="bgr")
+
+
+@pytest.mark.parametrize("signature", [(-1, -1, -1, 3), (1, 1, -1, -1)])
+def test_a_picture_whose_sizes_nobody_states_is_refused(signature: tuple[int, ...]) -> None:
+    free = tensor("image", shape=tuple(max(1, size) for size in signature))
+    free = replace(free, shape_signature=signature)
+    with pytest.raises(UsageError, match="leaves height and width of its input .* open.*--input_shape=image:"):
+        plan(free)
+    sized = replace(free, shape=tuple(8 if size == -1 else size for size in (1, *signature[1:])))
+    assert plan(sized).source.inputs(0)[0].shape == sized.shape
+    assert plan(free, native=True).source.inputs(0)[0].shape == free.shape
+
+
 @pytest.mark.parametrize(
     "inputs",
     [[tensor()], [IMAGE, IMAGE], [replace(IMAGE, shape=(2, 8, 8, 3))], [replace(IMAGE, dtype="int32")]],
