@@ -40,6 +40,7 @@ from evaltools.tasks.shared.image_input import channel_order_of, describe_normal
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup
 from evaltools.tasks.shared.one_pass import MeasuredPass
 from evaltools.tasks.shared.run_identity import RunAtPlace, with_files
+from evaltools.tasks.shared.sound_reference import other_range_in_words
 
 _FEWEST_FOR_CONSTANT: Final = 20
 
@@ -159,7 +160,8 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
         )
 
     def _warnings(self, part: ImagenetPart) -> list[str]:
-        found = [self._better_order] if self._better_order else []
+        other_range = other_range_in_words(self.model, self.task.to_tensor.value_range())
+        found = [text for text in (other_range, self._better_order) if text]
         skipped = self.images.folder.skipped
         if skipped:
             found.append(f"{len(skipped)} files that are no pictures were left out, such as {skipped[0]!r}")

@@ -21,11 +21,13 @@ from evaltools.model import ModelFile, read_model
 from evaltools.request import Request
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
+from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Mean, Pooled
 from evaltools.tasks.own.faults import place_of
 from evaltools.tasks.own.figures import FigureTable, ScoresSeen, WorstDrawings, verdicts
 from evaltools.tasks.own.loading import Loaded
 from evaltools.tasks.own.options import Option, values_of
+from evaltools.tasks.own.pictures import picture_transform
 from evaltools.tasks.own.result import ExampleScores, OwnPart
 from evaltools.tasks.own.task import ObservedScores, OwnTask, build, scored_at
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
@@ -34,6 +36,7 @@ from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup, requ
 from evaltools.tasks.shared.one_pass import MeasuredPass, judge_records, sum_up
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
 from evaltools.tasks.shared.run_identity import TASK, RunAtPlace, checksums_of, files_below, with_files
+from evaltools.tasks.shared.sound_reference import are_sound, fitting_normalization, other_range_in_words
 
 
 class OwnRequest(TaskRequest, frozen=True):
@@ -139,8 +142,36 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         keeps_state = self.task.keeps_state
         if opened.runnable and not keeps_state:
             try_examples(self.task, next(iter(opened.sessions.values())))
+        advice = "" if keeps_state else self._input_advice(opened.sessions)
         setup = PassSetup(self.request.reference_name, self.pass_options, one_worker=keeps_state)
-        return ReadyTask(self.task, setup, runs=opened.runnable)
+        return ReadyTask(self.task, setup, advice, runs=opened.runnable)
+
+    def _input_advice(self, sessions: Mapping[str, Session]) -> str:
+        """Which normalisation fits, where pictures are fed other values than the model shows or can take."""
+        request, stated = self.request, self.request.options.get("normalization")
+        session = sessions.get(request.reference_name or "")
+        if not isinstance(stated, str) or session is None:
+            return ""
+        try:
+            fed = picture_transform(self.task.inputs[0], stated).value_range()
+        except TaskError:
+            return ""
+
+        def outputs_with(name: str) -> Sequence[Array] | None:
+            task = build(request.loaded, {**request.options, "normalization": name}, self.model)
+            try:
+                return session.run(task.prepare(task.examples[0]).inputs).outputs
+            except (TaskError, ImageError, InferenceError):
+                return None
+
+        other = other_range_in_words(self.model, fed)
+        outputs = None if other else outputs_with(stated)
+        if outputs is None or are_sound(outputs):
+            return other
+        fitting = fitting_normalization(outputs_with)
+        return f"outputs overflow where pictures are fed as {fed[0]:.4g}..{fed[1]:.4g}" + (
+            f"; --normalization={fitting} fits" if fitting else ", and with every other normalization that has a name"
+        )
 
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[ObservedScores]:
         """The task; its examples are not tried again."""
@@ -177,7 +208,11 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             sums=sums,
             part=part,
             verdicts=verdicts(compared, task.metrics, request.margin),
-            warnings=[*self._warnings(seen.values()), *_without_figure(task.metrics, part, seen.values())],
+            warnings=[
+                *filter(None, [ready.notes]),
+                *self._warnings(seen.values()),
+                *_without_figure(task.metrics, part, seen.values()),
+            ],
         )
 
     def _scores(self, table: FigureTable) -> list[ExampleScores]:

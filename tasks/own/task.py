@@ -29,6 +29,7 @@ from evaltools.tasks.own.faults import FAULTS, calling_task, place_of, sentence,
 from evaltools.tasks.own.loading import Loaded, Origin
 from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
 from evaltools.tasks.shared.image_input import SHAPES, StatedLayout, has_free_size
+from evaltools.tasks.shared.sound_reference import are_sound
 
 _MOST_NAMED: Final = 3
 _LARGEST_SCORE: Final = 1e100
@@ -82,9 +83,11 @@ class OwnTask:
     def observe(
         self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None
     ) -> ObservedScores:
-        """Score the outputs; raises :class:`TaskError`."""
+        """Score the outputs; raises :class:`TaskError`. There is no agreement with a reference that is not sound."""
         example = self.task.examples[prepared.context]
         own = Outputs(outputs, self._outputs, self.inputs)
+        if reference is not None and not are_sound(reference):
+            return scores(self.task, example, own, None)
         if reference is outputs:
             return scores(self.task, example, own, own)
         base = None if reference is None else Outputs(reference, self._outputs, self.inputs)

@@ -57,6 +57,7 @@ from evaltools.tasks.shared.run_identity import (
     merged_run,
     require_same_inputs,
 )
+from evaltools.tasks.shared.sound_reference import unsound_in_words
 
 Asked = TypeVar("Asked", bound=TaskRequest)
 
@@ -316,6 +317,7 @@ def _assemble(
         part=findings.part,
         failed=findings.sums.failed_examples(),
         warnings=[
+            *_unsound_reference(evaluation, measured),
             *findings.warnings,
             *(f"{entry.name}: not clean: {entry.not_clean}" for entry in configurations if entry.not_clean),
         ],
@@ -326,6 +328,13 @@ def _assemble(
         pictures_digest=digest_of_files(pictures) if pictures else "",
     )
     return with_task_figures(result)
+
+
+def _unsound_reference(evaluation: Evaluation[Observation], measured: MeasuredPass) -> list[str]:
+    name = evaluation.request.reference_name
+    if name is None or not measured.unsound:
+        return []
+    return [unsound_in_words(name, measured.unsound, measured.outcome.examples_done)]
 
 
 def _with_crashes(entry: ConfigurationResult, measured: MeasuredPass) -> ConfigurationResult:

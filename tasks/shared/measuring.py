@@ -37,6 +37,7 @@ from evaltools.runtime.session import Crashes
 from evaltools.stats.latency import FEWEST_PROCESSES, latency_ratio
 from evaltools.tasks.shared.one_pass import MeasuredPass
 from evaltools.tasks.shared.run_identity import CRASHES, QUIET, crashes_in
+from evaltools.tasks.shared.sound_reference import WatchingTask
 
 _WORKERS: Final = "workers"
 _NARROW: Final = 1.05
@@ -171,8 +172,11 @@ def carry_out(
                     answers.add(spans, done)
                     crashes.keep()
 
+                watched = WatchingTask(task)
                 with observer.progress("", len(examples)) as on_progress:
-                    outcome = run_pass(task, workers, journal, setup.reference, options, examples, tell, write, makers)
+                    outcome = run_pass(
+                        watched, workers, journal, setup.reference, options, examples, tell, write, makers
+                    )
             quiet = None
             if outcome.stopped is None and (most > 1 or execution.latency_examples):
                 usable = [
@@ -202,6 +206,7 @@ def carry_out(
             one_worker=setup.one_worker,
             peak_memory_kb=_peak_memory_kb(by_worker),
             memory=memory.by_process,
+            unsound=watched.count(journal),
         )
     finally:
         for sessions in by_worker:

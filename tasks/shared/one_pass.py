@@ -35,6 +35,7 @@ class MeasuredPass(Struct, frozen=True):
     ``merged_shards`` is the number of run folders that the records come from, 0 if the pass was run here.
     ``startup_seconds`` are the phases before the pass. ``not_traced`` says why the trace could not be written, None if
     it was or none was wanted. ``memory`` is that of the processes during the pass. ``one_worker``: more are refused.
+    ``unsound`` counts the examples in which the reference's outputs are NaN, infinite or nearly so.
     """
 
     outcome: PassOutcome[Any]
@@ -48,6 +49,7 @@ class MeasuredPass(Struct, frozen=True):
     peak_memory_kb: Mapping[str, int] = field(default_factory=dict)
     memory: Sequence[ProcessMemory] = ()
     not_clean: Mapping[str, str] = field(default_factory=dict)
+    unsound: int = 0
 
 
 def nothing_measured(configurations: Mapping[str, object]) -> MeasuredPass:

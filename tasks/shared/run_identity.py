@@ -35,6 +35,7 @@ from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime.session import Crashes
 from evaltools.tasks.shared.one_pass import MeasuredPass, nothing_measured
+from evaltools.tasks.shared.sound_reference import UNSOUND
 
 DESCRIBED: Final = "configurations"
 QUIET: Final = "latency in quiet"
@@ -226,7 +227,7 @@ def merged_run(
     are missing.
     """
     quiet: list[QuietTimes] = []
-    quiet_examples = missing = 0
+    quiet_examples = missing = unsound = 0
     described: list[ConfigurationResult] = []
     crashes: dict[str, Crashes] = {}
     for place in places:
@@ -240,6 +241,7 @@ def merged_run(
             done += len(shard.examples())
             inputs_us += shard.preprocessing_us(len(task.examples))
             journal.take_over(shard, place.suffix)
+            unsound += int(shard.fact(UNSOUND) or 0) if place is places[0] else 0
             for name, found in crashes_in(shard).items():
                 crashes[name + place.suffix] = crashes.get(name + place.suffix, Crashes()) + found
             apart: QuietTimes | None = decode(shard.fact(QUIET) or "null", QuietTimes | None, shard.folder)
@@ -277,7 +279,7 @@ def merged_run(
         for name in names if len(places) > 1 else ():
             together.taken.setdefault(name, times_of_pass(measured.outcome.records[name]))
         measured = replace(measured, quiet=together)
-    return MergedRun(described, replace(measured, crashes=crashes))
+    return MergedRun(described, replace(measured, crashes=crashes, unsound=unsound))
 
 
 def _one_by_one(folders: Iterable[Path]) -> Iterator[Journal]:
