@@ -56,15 +56,18 @@ def yolov5(pixels: bool = False, quantized: bool = False) -> bytes:
     return _model(pixel_boxes(3) / np.float32(1 if pixels else SIDE), 3, objectness=True, dtype="uint8", scales=scales)
 
 
-def yolov8(pixels: bool = False, rows: bool = False, quantized: bool = False, junk: bool = False) -> bytes:
+def yolov8(
+    pixels: bool = False, rows: bool = False, quantized: bool = False, junk: bool = False, planes: bool = False
+) -> bytes:
     """``[1, 7, 84]``, or ``[1, 84, 7]``: boxes, class scores. The quantised one takes and gives int8.
 
-    With ``junk`` every cell has a low score for each class, as real models do.
+    ``planes``: the input is ``[1, 3, 64, 64]``. With ``junk`` every cell has a low score for each class, as
+    real models do.
     """
     step = 1 / 3 if pixels else 1 / 200
     scales = (Quantization(1 / 255, -128), Quantization(step, -128)) if quantized else None
     boxes = pixel_boxes(1) / np.float32(1 if pixels else SIDE)
-    return _model(boxes, 1, objectness=False, dtype="int8", scales=scales, columns=not rows, junk=junk)
+    return _model(boxes, 1, objectness=False, dtype="int8", scales=scales, columns=not rows, junk=junk, planes=planes)
 
 
 def yolox(decoded: bool = False, quantized: bool = False) -> bytes:
@@ -118,11 +121,16 @@ def _model(
     columns: bool = False,
     blue_first: bool = False,
     junk: bool = False,
+    planes: bool = False,
 ) -> bytes:
     """Boxes that are fixed beside scores of the picture; ``scales`` are those of input and output."""
     graph = Graph()
     count = anchors * CELLS
-    if scales is None:
+    if planes:
+        picture = graph.tensor("images", (1, 3, SIDE, SIDE))
+        last = graph.constant("channels last", np.array([0, 2, 3, 1], np.int32))
+        real = graph.node("TRANSPOSE", [picture, last], graph.tensor("real", (1, SIDE, SIDE, 3)), "TransposeOptions")
+    elif scales is None:
         picture = real = graph.tensor("images", (1, SIDE, SIDE, 3))
     else:
         picture = graph.tensor("images", (1, SIDE, SIDE, 3), dtype, scales[0])

@@ -19,6 +19,7 @@ from evaltools.datasets.native_uniform import REAL_TYPES, WHOLE_TYPES, NativeUni
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime.session import Array
+from evaltools.tasks.shared.image_input import sizes_to_state
 
 SENTENCE: Final = b"we're have some friends over saturday to hang out in the yard"
 """What the native tool puts into every element of a tensor of texts."""
@@ -64,6 +65,12 @@ def with_input_shapes(model: ModelFile, options: BenchmarkInputOptions) -> tuple
             inputs[place] = _resized(tensor, layer)
         elif layer.shape != tensor.shape:
             warnings.append(f"Tensor # {tensor.index} holds texts and keeps its shape {sizes(tensor.shape)}")
+    for tensor in inputs:
+        if stated := sizes_to_state(tensor):
+            warnings.append(
+                f"The model leaves height and width of its input {tensor} open, so that a picture of 1 x 1 is "
+                f"measured. State them, as in --input_layer={tensor.name} --input_layer_shape={stated}"
+            )
     return replace(model, inputs=tuple(inputs)), warnings
 
 

@@ -40,6 +40,7 @@ from evaltools.tasks.shared.image_input import (
     picture_channels,
     picture_layout,
     picture_size,
+    sizes_to_state,
 )
 
 DEFAULT_RUNS: Final = 50
@@ -254,15 +255,10 @@ def _saying(words: str) -> Words:
 def _require_sizes(model: ModelFile, tensors: Sequence[TensorInfo]) -> None:
     """Raise :class:`UsageError` for a picture whose sizes neither the model nor the user states."""
     for tensor in tensors:
-        signature = (1, *tensor.shape_signature[1:])
-        layout = picture_layout(signature, channels=PICTURE_CHANNELS)
-        if layout is None or picture_size(signature, layout) != (-1, -1):
-            continue
-        if picture_size(tensor.shape, layout) == (1, 1):
-            example = ",".join("224" if size == -1 else str(size) for size in signature)
+        if sizes := sizes_to_state(tensor):
             raise UsageError(
                 f"{model.path} leaves height and width of its input {tensor} open, which would be a picture of 1 x 1; "
-                f"state them, as in --input_shape={tensor.signature_name or tensor.name}:{example}"
+                f"state them, as in --input_shape={tensor.signature_name or tensor.name}:{sizes}"
             )
 
 

@@ -85,6 +85,19 @@ def has_free_size(tensor: TensorInfo) -> bool:
     return -1 in tensor.shape_signature[1:]
 
 
+def sizes_to_state(tensor: TensorInfo) -> str:
+    """A shape to state for a picture whose height and width nobody states, so that it is 1 x 1; empty for others.
+
+    >>> sizes_to_state(TensorInfo(0, "x", "float32", (1, 3, 1, 1), (-1, 3, -1, -1), None, None))
+    '1,3,224,224'
+    """
+    signature = (1, *tensor.shape_signature[1:])
+    layout = picture_layout(signature, channels=(1, 3))
+    if layout is None or picture_size(signature, layout) != (-1, -1) or picture_size(tensor.shape, layout) != (1, 1):
+        return ""
+    return ",".join("224" if size == -1 else str(size) for size in signature)
+
+
 def check_picture_input(model: ModelFile, allowed: Sequence[str], stated: StatedLayout = "auto") -> None:
     """Refuse a first input that is no single RGB picture of a fixed size; raises :class:`ModelError`."""
     tensor = model.inputs[0]

@@ -213,6 +213,13 @@ def test_a_shape_that_the_model_leaves_open_runs(tmp_path: Path) -> None:
     np.testing.assert_array_equal(interpreter.get_tensor(shaped.outputs[0].index), np.negative(values))
 
 
+def test_a_picture_whose_sizes_nobody_states_is_warned_about() -> None:
+    free = model(replace(tensor("image", shape=(1, 1, 1, 3)), shape_signature=(1, -1, -1, 3)))
+    _, (warning,) = with_input_shapes(free, options())
+    assert warning.endswith("State them, as in --input_layer=image --input_layer_shape=1,224,224,3")
+    assert with_input_shapes(free, options("image", "1,8,8,3"))[1] == []
+
+
 def test_other_names_are_only_warned_about() -> None:
     inputs = (tensor("image", index=4), tensor("size", index=9))
     _, warnings = with_input_shapes(model(*inputs), options("image,shape", "2:3"))

@@ -245,8 +245,17 @@ def after_benchmark(result: BenchmarkResult, row: BenchmarkRow) -> list[str]:
     if ranked and row is ranked[0]:
         steps += _whether_it_is_sure(ranked)
         if row.delegates and row.accuracy is None:
-            steps.append(f"{diff_command(model, row.flags)} says whether its outputs are still those of the CPU")
+            command = diff_command(model, [*row.flags, *_input_shapes(result)])
+            steps.append(f"{command} says whether its outputs are still those of the CPU")
     return steps
+
+
+def _input_shapes(result: BenchmarkResult) -> Iterator[str]:
+    """The shapes of inputs that were stated, as ``evaltools diff`` takes them."""
+    names, shapes = (str(result.options.get(name) or "") for name in ("input_layer", "input_layer_shape"))
+    for name, shape in zip(names.split(","), shapes.split(":"), strict=False):
+        if shape:
+            yield f"--input_shape={name}:{shape}"
 
 
 def rows_by_latency(result: BenchmarkResult) -> list[BenchmarkRow]:

@@ -118,6 +118,12 @@ def test_the_map_is_that_of_plain_loops(
     assert data["output_map"] is None
 
 
+def test_an_input_of_planes_finds_the_same(converted: Converted, tmp_path: Path) -> None:
+    together, planes = (evaluated(converted, tmp_path, tiny_yolo.yolov8(planes=planes)) for planes in (False, True))
+    assert maps_of(together)[0] > 0.05, "else nothing is shown"
+    assert maps_of(planes) == maps_of(together)
+
+
 def with_ids(converted: Converted, folder: Path, ids: Sequence[int]) -> Converted:
     """The same pictures with other category ids."""
     other = Converted(folder / "other")

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from evaltools.report.tables.benchmark import after_benchmark
 from evaltools.result.benchmark import BenchmarkRow
+from evaltools.result.evaluation import DelegateUsed
 from evaltools.stats.interval import Interval
 from tests.report.benchmark_samples import benchmark, row
 from tests.report.tables.cases import ROUND
@@ -36,3 +37,12 @@ def test_more_rounds_are_asked_for_where_they_may_tell_more(
     steps = after_benchmark(benchmark(second, first), first)
     assert len(steps) == bool(step)
     assert all(each.startswith(f"the same command with --rounds=8 {step}") for each in steps)
+
+
+def test_the_outputs_are_compared_with_the_shapes_that_were_measured() -> None:
+    first = rounds_of(row("a", 1000), 8, 0.8, 1.2)
+    first = replace(first, delegates=[DelegateUsed("xnnpack", True, {}, 1, 1)])
+    made = benchmark(first)
+    given = replace(made, options={**made.options, "input_layer": "x,y", "input_layer_shape": "1,8,8,3:5"})
+    (step,) = after_benchmark(given, first)
+    assert " --input_shape=x:1,8,8,3 --input_shape=y:5 says whether its outputs" in step
