@@ -55,6 +55,7 @@ from evaltools.tasks.shared.measuring import (
 )
 from evaltools.tasks.shared.one_pass import Accumulator, MeasuredPass, Pair, judge_records, sum_up
 from evaltools.tasks.shared.run_identity import RunAtPlace, fact_in, with_files
+from evaltools.tasks.shared.sound_reference import other_range_in_words
 
 _OUTPUTS = "how the outputs are read"
 _HEAD = "how the raw head is read"
@@ -163,7 +164,10 @@ class DetectionEvaluation(Evaluation[FoundObjects]):
             sums=sums,
             part=detection,
             verdicts=verdicts_on_map(detection.comparisons, detection.figures, self.request.margin),
-            warnings=general_warnings(material.model, material.pictures, material.labels, detection, odd),
+            warnings=[
+                *filter(None, [other_range_in_words(material.model, material.to_tensor.value_range())]),
+                *general_warnings(material.model, material.pictures, material.labels, detection, odd),
+            ],
         )
 
 
