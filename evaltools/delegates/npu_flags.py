@@ -344,6 +344,7 @@ NOT_EMULATED: Final[Mapping[str, str]] = {
     "qualcomm_htp_perf_ctrl_mode": _OF_THE_PHONE,
     "qualcomm_htp_performance_mode": _OF_THE_PHONE,
     "qualcomm_profiling": _OF_THE_PHONE,
+    "qualcomm_log_level": "what the NPU takes, and why not the rest, is read from the log",
     "qualcomm_dlc_dir": _NOT_COMPILED,
     "qualcomm_enable_just_in_time": _NOT_COMPILED,
     "qualcomm_saver_output_dir": _NOT_COMPILED,

@@ -60,7 +60,7 @@ def describe_entry(entry: Opened | NotMeasured, role: Role) -> ConfigurationResu
         cannot_exist=isinstance(entry, NotMeasured) and entry.cannot_exist,
         crashes=entry.crashes.count,
         first_crash=entry.crashes.first_reason,
-        load_ms=opened.session.facts.load_ms if opened else None,
+        load_ms=opened.session.facts.load_ms if opened and not opened.session.facts.emulator else None,
     )
 
 

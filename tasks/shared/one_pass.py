@@ -249,7 +249,7 @@ def with_conditions(configurations: Sequence[ConfigurationResult], sums: RunSums
     found = []
     for entry in configurations:
         if entry.name in sums.configurations and entry.status == "measured" and not sums.measured.merged_shards:
-            peak = sums.measured.peak_memory_kb.get(entry.name)
+            peak = None if entry.is_emulated else sums.measured.peak_memory_kb.get(entry.name)
             trend = None if entry.is_emulated else drift(sums.invokes_us(entry.name))
             entry = replace(entry, latency_drift=trend, peak_memory_mb=None if peak is None else round(peak / 1024, 1))
         found.append(entry)

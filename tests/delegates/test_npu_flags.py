@@ -93,7 +93,7 @@ def test_flags_that_an_emulated_chip_refuses_change_nothing_or_leave_nothing_to_
         *("htp_performance_mode=burst", "htp_perf_ctrl_mode=auto", "htp_pd_session=signed", "profiling=optrace"),
         *("dsp_performance_mode=burst", "dsp_perf_ctrl_mode=auto", "dsp_pd_session=signed", "dsp_encoding=dynamic"),
         *("lpai_target=x86", "lpai_fps=30", "lpai_ftrt_ratio=5", "lpai_client_perf_type=real_time"),
-        *("lpai_core_affinity_type=hard", "lpai_core_selection=1", f"dsp_skel_dir={tmp_path}"),
+        *("lpai_core_affinity_type=hard", "lpai_core_selection=1", f"dsp_skel_dir={tmp_path}", "log_level=verbose"),
     ]
     assert compiled(*without_effect) == plain
     nothing_to_run = ["backend=ir", "enable_just_in_time=true", f"dlc_dir={tmp_path}", f"saver_output_dir={tmp_path}"]

@@ -23,6 +23,7 @@ from evaltools.delegates.npu import NPU
 from evaltools.delegates.npu_settings import vendor_flags
 from evaltools.errors import ConfigurationUnavailable
 from evaltools.model import ModelFile, model_in_memory
+from evaltools.model.compiled_for import DISPATCH
 from evaltools.model.contents import read_contents
 from evaltools.runtime.emulated.compiler import VENDORS, Vendor, compile_for, reasons_by_operator, require_chip
 from evaltools.runtime.emulated.compiler_log import CompilerReport
@@ -63,7 +64,7 @@ class EmulatedRuntime(Struct, frozen=True):
             )
         vendor = VENDORS[str(settings.value("npu_vendor"))]
         require_chip(vendor, chip)
-        _require_one_graph(model)
+        _require_compilable(model)
         plugin = str(settings.value("compiler_plugin_library_path"))
         compiled = compile_for(model, vendor, chip, vendor_flags(settings), plugin)
         _require_taken(model, vendor, chip, compiled.report)
@@ -71,7 +72,9 @@ class EmulatedRuntime(Struct, frozen=True):
         emulator = f"QAIRT {compiled.report.sdk}".strip()
         version = importlib.metadata.version(_PACKAGE)
         facts = RuntimeFacts(self.name, _PACKAGE, version, configuration.kernel_set, emulator=emulator)
-        delegation = _delegation(graph, model, compiled.report, f"{vendor.manufacturer} {chip}, emulated by {emulator}")
+        device = f"{vendor.manufacturer} {chip}, emulated by {emulator}"
+        warnings = warnings_of(compiled.report) if settings.value("qualcomm_use_fold_relu") else ()
+        delegation = _delegation(graph, model, compiled.report, device, warnings)
         return EmulatedSession(model.path, graph, facts, delegation, configuration)
 
 
@@ -137,31 +140,47 @@ class EmulatedSession:
         return specs
 
 
-def _require_one_graph(model: ModelFile) -> None:
-    graphs = len(read_contents(model).graphs)
-    if len(model.signatures) > 1 or graphs > 1:
-        raise ConfigurationUnavailable(
-            f"{model.path.name} has {graphs} graphs and {len(model.signatures)} signatures, and only a model with one "
-            "graph can be emulated; convert the function that is to run alone, without loops",
-            NPU.name,
+def _require_compilable(model: ModelFile) -> None:
+    """Raise :class:`ConfigurationUnavailable` for what the compiler would take for something else than it is."""
+    contents = read_contents(model)
+    if len(model.signatures) > 1 or len(contents.graphs) > 1:
+        raise _unavailable(
+            f"{model.path.name} has several graphs, which signatures or loops have, and only a model with one can be "
+            "emulated; convert the function that is to run alone, without loops"
         )
+    if any(node.operator == DISPATCH for node in contents.main.nodes):
+        raise _unavailable(f"{model.path.name} is compiled for an NPU already; give the model that it was made from")
+    for tensor in model.inputs:
+        if -1 in tensor.shape_signature[1:] or tensor.shape != contents.main.tensors[tensor.index].shape:
+            raise _unavailable(
+                f"the input {tensor} has sizes that the file leaves open, and the compiler takes those for 1; convert "
+                "the model with the sizes that it is to run with"
+            )
+
+
+def _unavailable(message: str) -> ConfigurationUnavailable:
+    return ConfigurationUnavailable(message, NPU.name)
 
 
 def _require_taken(model: ModelFile, vendor: Vendor, chip: str, report: CompilerReport) -> None:
     if report.taken:
         return
     reasons = "; ".join(f"{name}: {why}" for name, why in reasons_by_operator(model, report).items())
-    message = f"{vendor.manufacturer}'s compiler takes none of the {report.total_nodes} nodes for {chip}"
-    raise ConfigurationUnavailable(f"{message}: {reasons}" if reasons else message, NPU.name)
+    if not report.total_nodes:
+        raise _unavailable(f"{model.path.name} has no operators, so that there is nothing to compile")
+    message = f"{vendor.manufacturer}'s compiler takes none of the nodes ({report.total_nodes}) for {chip}"
+    raise _unavailable(f"{message}: {reasons}" if reasons else message)
 
 
-def _delegation(graph: CompiledGraph, model: ModelFile, report: CompilerReport, device: str) -> Delegation:
+def _delegation(
+    graph: CompiledGraph, model: ModelFile, report: CompilerReport, device: str, warnings: tuple[str, ...]
+) -> Delegation:
     coverage = DelegateCoverage(
         NPU.name, True, report.taken, report.partitions, device, evidence="the report of the vendor's compiler"
     )
     left, reasons = Counter(graph.cpu_operators), reasons_by_operator(model, report)
     refused = {operator: reasons[operator] for operator in left if operator in reasons}
-    return Delegation(report.total_nodes, (coverage,), left, refused, warnings_of(report))
+    return Delegation(report.total_nodes, (coverage,), left, refused, warnings)
 
 
 def warnings_of(report: CompilerReport) -> tuple[str, ...]:

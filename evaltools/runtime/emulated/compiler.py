@@ -22,6 +22,7 @@ from evaltools.delegates.npu import NPU
 from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.model import ModelFile
 from evaltools.model.contents import OPERATORS, read_contents
+from evaltools.parameter import did_you_mean
 from evaltools.runtime.compiled.messages import first_error
 from evaltools.runtime.emulated.compiler_log import CompilerReport, read_log
 
@@ -34,6 +35,7 @@ _GOOGLE_FOLDER: Final = "GOOGLE_TENSOR_COMPILER_LIB"
 _INTEL_COMPILER: Final = "libopenvino_intel_npu_compiler*"
 _NEW_MEDIATEK: Final = ("v9", "--mediatek_sdk_version_type=version9")
 _CUSTOM: Final = "a custom operator, for which --qualcomm_custom_op_package may name a package"
+_DIGEST_BYTES: Final = hashlib.sha256().digest_size
 _KEPT_S: Final = 30 * 24 * 3600.0
 """What nobody has used for a month is compiled again."""
 _NOT_LOADED: Final = "Failed to load plugin at"
@@ -56,9 +58,14 @@ class Vendor(Struct, frozen=True):
 class CompilerRefused(ConfigurationUnavailable):
     """The vendor's compiler cannot compile the model, for a ``reason`` of its own."""
 
-    def __init__(self, message: str, reason: str) -> None:
-        super().__init__(f"{message}: {reason}", NPU.name)
-        self.reason = reason
+    reason = ""
+
+    @classmethod
+    def because(cls, message: str, reason: str) -> CompilerRefused:
+        """The error with its reason behind the message."""
+        refused = cls(f"{message}: {reason}", NPU.name)
+        refused.reason = reason
+        return refused
 
 
 class Backend(Struct, frozen=True):
@@ -125,7 +132,9 @@ def require_chip(vendor: Vendor, chip: str) -> None:
     """Raise :class:`UsageError` for a chip that the wheel's compiler does not know."""
     known = chips_of(vendor)
     if chip not in known:
-        raise UsageError(f"--npu_soc={chip}: ai-edge-litert compiles for no such chip; use one of {', '.join(known)}")
+        hint = did_you_mean(chip.upper(), known)
+        listed = ", ".join(known)
+        raise UsageError(f"--npu_soc={chip}: ai-edge-litert compiles for no such chip.{hint} Use one of {listed}")
 
 
 def _target(vendor: Vendor) -> Any:
@@ -160,29 +169,20 @@ def compile_for(
     found = None if any("_dir=" in flag for flag in flags) else _kept(place)  # folders get files of the compiler
     if found is not None:
         return found
-    with tempfile.TemporaryDirectory(prefix="evaltools-npu-") as scratch:
-        source, target = Path(scratch, "model.tflite"), Path(scratch, "compiled.tflite")
-        source.write_bytes(content)
-        command = [
-            *(str(program), "--cmd=apply", f"--model={source}", f"--o={target}", "--err=--"),
-            *(f"--soc_manufacturer={vendor.manufacturer}", f"--soc_model={chip}", f"--libs={plugin.parent}"),
-            *(*_flags_of_chip(vendor, chip), *flags),
-        ]
-        try:
-            done = subprocess.run(
-                command,
-                env=_environment(vendor, backend, Path(scratch)),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                encoding="utf-8",
-                errors="replace",
-                check=False,
-                timeout=timeout_s,
-            )
-        except subprocess.TimeoutExpired as error:
-            late = f"{vendor.manufacturer}'s compiler was not done with the model for {chip} within {timeout_s:g} s"
-            raise ConfigurationUnavailable(f"{late}; it was ended", NPU.name, crashed=True) from error
-        compiled = target.read_bytes() if target.exists() else b""
+    command = [
+        *(str(program), "--cmd=apply", "--err=--", f"--soc_manufacturer={vendor.manufacturer}", f"--soc_model={chip}"),
+        *(f"--libs={plugin.parent}", *_flags_of_chip(vendor, chip), *flags),
+    ]
+    try:
+        done, compiled = _run(command, content, vendor, backend, timeout_s)
+    except subprocess.TimeoutExpired as error:
+        late = f"{vendor.manufacturer}'s compiler was not done with the model for {chip} within {timeout_s:g} s"
+        raise ConfigurationUnavailable(f"{late}; it was ended", NPU.name, crashed=True) from error
+    except OSError as error:
+        where = f"{tempfile.gettempdir()} ({error.strerror}); make room, or set TMPDIR"
+        raise ConfigurationUnavailable(
+            f"the model cannot be compiled: no files can be written in {where}", NPU.name
+        ) from error
     report = read_log(done.stderr, done.stdout)
     if report is None or (report.taken and (done.returncode or not compiled)):
         raise _failure(vendor, chip, done)
@@ -190,6 +190,36 @@ def compile_for(
     if model.content is None:
         _keep(place, found)
     return found
+
+
+def _run(
+    command: list[str], content: bytes, vendor: Vendor, backend: Backend, timeout_s: float | None
+) -> tuple[subprocess.CompletedProcess[str], bytes]:
+    """Run the compiler; returns what it printed and compiled. The two models have no names that could stay behind."""
+    with (
+        tempfile.TemporaryDirectory(prefix="evaltools-npu-") as scratch,
+        tempfile.TemporaryFile() as source,
+        tempfile.TemporaryFile() as target,
+    ):
+        source.write(content)
+        source.flush()
+        numbers = source.fileno(), target.fileno()
+        done = subprocess.run(
+            [
+                *command,
+                *(f"--{flag}=/proc/self/fd/{number}" for flag, number in zip(("model", "o"), numbers, strict=True)),
+            ],
+            env=_environment(vendor, backend, Path(scratch)),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            timeout=timeout_s,
+            pass_fds=numbers,
+        )
+        target.seek(0)
+        return done, target.read()
 
 
 def reasons_by_operator(model: ModelFile, report: CompilerReport) -> dict[str, str]:
@@ -299,7 +329,7 @@ def _failure(vendor: Vendor, chip: str, done: subprocess.CompletedProcess[str]) 
     if _NOT_LOADED in done.stderr:
         needed = f"{vendor.sdk}, with --upgrade where it is there"
         return ConfigurationUnavailable(f"{compiler} cannot be loaded: {reason}; {needed}", NPU.name)
-    return CompilerRefused(f"{compiler} refuses the model for {chip}", reason or f"exit code {done.returncode}")
+    return CompilerRefused.because(f"{compiler} refuses the model for {chip}", reason or f"exit code {done.returncode}")
 
 
 def cache() -> Path:
@@ -310,18 +340,24 @@ def cache() -> Path:
 def _kept(place: Path) -> Compiled | None:
     try:
         os.utime(place)
-        return msgspec.msgpack.decode(place.read_bytes(), type=Compiled)
+        kept = place.read_bytes()
+        digest, packed = kept[:_DIGEST_BYTES], kept[_DIGEST_BYTES:]
+        return msgspec.msgpack.decode(packed, type=Compiled) if hashlib.sha256(packed).digest() == digest else None
     except (OSError, msgspec.MsgspecError):
         return None
 
 
 def _keep(place: Path, found: Compiled) -> None:
-    """Keep it for later runs; where that is impossible, they compile again."""
+    """Keep it for later runs, behind its digest; where that is impossible, they compile again."""
+    packed = msgspec.msgpack.encode(found)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=place.parent, prefix=".", delete=False) as file:
-            file.write(msgspec.msgpack.encode(found))
-        os.replace(file.name, place)
+        draft = place.with_name(f".{os.getpid()}")
+        try:
+            draft.write_bytes(hashlib.sha256(packed).digest() + packed)
+            os.replace(draft, place)
+        finally:
+            draft.unlink(missing_ok=True)
         for other in place.parent.iterdir():
             if time.time() - other.stat().st_mtime > _KEPT_S:
                 other.unlink(missing_ok=True)

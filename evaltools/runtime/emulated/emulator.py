@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -17,6 +18,8 @@ from evaltools.runtime.session import Array
 
 _PROVIDER: Final = "QNNExecutionProvider"
 _NO_FALLBACK: Final = "session.disable_cpu_ep_fallback"
+_NO_TELEMETRY: Final = "ORT_DISABLE_TELEMETRY"
+"""Without it ONNX Runtime collects records of its use, from when it is imported."""
 _ERRORS_ONLY: Final = 3
 _OPSET: Final = 17
 _IR: Final = 9
@@ -56,6 +59,7 @@ class EmulatedSegment:
 @cache
 def _runtime() -> tuple[Any, Any]:
     try:
+        os.environ.setdefault(_NO_TELEMETRY, "1")
         runtime = importlib.import_module("onnxruntime")
         qnn = importlib.import_module("onnxruntime_qnn")
         importlib.import_module("onnx")

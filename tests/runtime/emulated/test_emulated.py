@@ -19,6 +19,7 @@ from evaltools.runtime.process.isolated import open_isolated
 from tests.command import evaltools
 from tests.runtime.emulated.bare import bare_outputs, emulator_or_skip
 from tests.runtime.openers import model_of, opened, outputs, random_inputs
+from tests.tflite_writer import Graph
 from tests.tiny_models import add_chain, two_signatures
 
 NPU = "use_npu=true npu_vendor=qualcomm npu_soc=SM8650"
@@ -67,8 +68,10 @@ def test_a_compiled_model_is_taken_from_the_cache_and_a_damaged_entry_is_made_an
     model = read_model(sample.model_file("int8"))
     first = outputs(model, NPU)
     (kept,) = compiler.cache().iterdir()
-    kept.write_bytes(kept.read_bytes()[:1000])
-    assert outputs(model, NPU)[0].tobytes() == first[0].tobytes()
+    content = bytearray(kept.read_bytes())
+    for damaged in (content[:1000], content[:9000] + b"\0" * 64 + content[9064:]):
+        kept.write_bytes(damaged)
+        assert outputs(model, NPU)[0].tobytes() == first[0].tobytes()
     dead = tmp_path / "dead"
     dead.write_text("#!/bin/sh\nkill -9 $$\n")
     dead.chmod(0o755)
@@ -85,11 +88,11 @@ def test_a_compiled_model_is_taken_from_the_cache_and_a_damaged_entry_is_made_an
 def test_what_cannot_be_emulated_is_said_in_one_sentence(tmp_path: Path) -> None:
     emulator_or_skip()
     model = model_of(add_chain(), tmp_path)
-    with pytest.raises(UsageError, match="SM1: ai-edge-litert compiles for no such chip; use one of .*SM8750"):
+    with pytest.raises(UsageError, match="SM1: ai-edge-litert compiles for no such chip.* Use one of .*SM8750"):
         opened(model, NPU.replace("SM8650", "SM1"))
     with pytest.raises(ConfigurationUnavailable, match="say which: --use_npu=true"):
         opened(model, "runtime=emulated")
-    with pytest.raises(ConfigurationUnavailable, match="2 signatures, and only a model with one graph can be emulated"):
+    with pytest.raises(ConfigurationUnavailable, match="has several graphs.* only a model with one can be "):
         opened(model_of(two_signatures(), tmp_path), NPU)
     with pytest.raises(UsageError, match="only chips of qualcomm can be emulated"):
         Configuration.from_text("c", "use_npu=true npu_vendor=mediatek npu_soc=SM8650")
@@ -116,6 +119,27 @@ def test_it_has_no_latency_anywhere_and_no_limit_on_one_passes() -> None:
     assert timed.code == 3
     assert "emulated by QAIRT" in timed.err
     assert "no latency" in timed.err
+
+
+def test_what_the_compiler_refuses_and_what_it_would_misread_is_not_measured_with_its_reason(tmp_path: Path) -> None:
+    emulator_or_skip()
+    graph = Graph()
+    fed, kept, total = (
+        graph.tensor("fed", (1, 4)),
+        graph.tensor("kept", (1, 4), variable=True),
+        graph.tensor("t", (1, 4)),
+    )
+    graph.node("ADD", [fed, kept], total, "AddOptions")
+    (tmp_path / "state.tflite").write_bytes(graph.to_bytes([fed], [total]))
+    graph = Graph()
+    fed, halved = graph.tensor("fed", (1, 1, 3), shape_signature=(1, -1, 3)), graph.tensor("halved", (1, 1, 3))
+    graph.node("ADD", [fed, fed], halved, "AddOptions")
+    (tmp_path / "open.tflite").write_bytes(graph.to_bytes([fed], [halved]))
+    for name, reason in (("state", "Variable tensors not yet supported"), ("open", "sizes that the file leaves open")):
+        done = evaltools("diff", str(tmp_path / f"{name}.tflite"), "--num_runs=2", f"--config=npu: {NPU}")
+        assert done.code == 3, done.err
+        assert reason in done.err
+        assert "crashed" not in done.err
 
 
 @pytest.mark.skipif(importlib.util.find_spec("onnxruntime_qnn") is not None, reason="the extra is installed")

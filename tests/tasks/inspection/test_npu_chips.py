@@ -87,8 +87,8 @@ def test_nothing_installed_is_one_sentence_and_the_rest_is_printed() -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--npu_soc=SM1"], "--npu_soc=SM1: ai-edge-litert compiles for no such chip; use one of SA8255, "),
-        (["--npu_soc=SM8650", "--npu_vendor=google_tensor"], "use one of Tensor_G3, "),
+        (["--npu_soc=SM1"], "--npu_soc=SM1: ai-edge-litert compiles for no such chip. Use one of SA8255, "),
+        (["--npu_soc=SM8650", "--npu_vendor=google_tensor"], "Use one of Tensor_G3, "),
         (["--npu_soc=SM8650", "--save_compiled={folder}"], "would overwrite an input of this run"),
         (["--save_compiled={folder}"], "--save_compiled has no effect without --npu_soc"),
     ],
