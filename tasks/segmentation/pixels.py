@@ -97,6 +97,7 @@ def read_mask(path: Path, values: str) -> Classes:
 
 def classes_of(outputs: Outputs, size: tuple[int, int] | None = None) -> Classes:
     """The class of each pixel of the first output that has one, at that height and width; raises :class:`TaskError`."""
+    outputs = _classes_last(outputs)
     fitting = [number for number, values in enumerate(outputs) if _is_map(values, outputs.tensors[number].quantisation)]
     if not fitting:
         shapes = ", ".join(f"{values.dtype}{list(values.shape)}" for values in outputs)
@@ -116,6 +117,20 @@ def classes_of(outputs: Outputs, size: tuple[int, int] | None = None) -> Classes
         )
     planes = [_resized(scores[..., plane], size, Image.Resampling.BILINEAR) for plane in range(scores.shape[-1])]
     return (planes[0] > 0.5).astype(np.int64) if len(planes) == 1 else np.argmax(planes, axis=0)
+
+
+def _classes_last(outputs: Outputs) -> Outputs:
+    """The same where classes are planes, as a model whose input is planes may give them: of the input's proportions."""
+    if not outputs.inputs or outputs.inputs[0].layout != "nchw":
+        return outputs
+    height, width = outputs.inputs[0].picture_size
+    turned = [
+        np.moveaxis(values, 1, -1)
+        if values.ndim == 4 and values.shape[2] * width == values.shape[3] * height
+        else values
+        for values in outputs
+    ]
+    return Outputs(turned, outputs.tensors, outputs.inputs)
 
 
 def _is_real(values: npt.NDArray[Any], quantisation: object) -> bool:

@@ -15,7 +15,7 @@ from PIL import Image
 import evaltools as et
 from evaltools.errors import DataError, TaskError, UsageError
 from evaltools.preprocess import decode_image
-from evaltools.tasks.own.tensors import Quantisation
+from evaltools.tasks.own.tensors import Quantisation, TaskTensor
 from evaltools.tasks.segmentation import segmentation
 from evaltools.tasks.segmentation.pixels import classes_of, draw, mean_iou, overlaps, read_mask
 from tests.tasks.declared import SAMPLE, outputs_of, run_sample
@@ -100,6 +100,14 @@ def test_outputs_are_scores_or_a_mask_or_classes() -> None:
     assert classes_of(outputs_of(quantised, Quantisation(0.01, 0))).tolist() == [[1, 0]]
     assert classes_of(outputs_of(scores[..., :1])).tolist() == [[0, 1]]
     assert classes_of(outputs_of(np.array([[[7, 300]]], np.int64)), (2, 4)).tolist() == [[7, 7, 300, 300]] * 2
+
+
+def test_classes_may_be_planes_where_the_input_is() -> None:
+    scores = np.random.default_rng(0).random((1, 4, 8, 8), np.float32)
+    planes = (TaskTensor("picture", (1, 3, 16, 32), np.dtype("float32")),)
+    expected = classes_of(outputs_of(scores))
+    assert np.array_equal(classes_of(outputs_of(scores, inputs=planes)), expected)
+    assert np.array_equal(classes_of(outputs_of(scores.transpose(0, 3, 1, 2), inputs=planes)), expected)
 
 
 def test_outputs_that_are_none_of_these_are_told() -> None:
