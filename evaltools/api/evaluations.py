@@ -127,6 +127,8 @@ def _evaluate(
     tests: Tests,
     progress: bool | OnProgress | None,
 ) -> Result:
+    whole_names = {short: each.name for each in kind.parameters.values() for short in each.names[1:]}
+    options = {whole_names.get(name, name): value for name, value in options.items()}
     for name in options:
         if name in named or name == "model_file":
             raise UsageError(f"{name}: it has an argument of its own, such as model, images or inputs; give that alone")

@@ -91,8 +91,9 @@ def _version(result: EvaluationResult, package: str) -> str:
 
 
 def _ran_on(entry: ConfigurationResult) -> str:
-    used = entry.runtime
-    return f"{used.package} {used.version} with {used.kernels} kernels" if used else "no runtime"
+    used, other = entry.runtime, entry.other_model
+    ran = f"{used.package} {used.version} with {used.kernels} kernels" if used else "no runtime"
+    return f"{ran}, {Path(other.file).name} ({other.sha256[:8]})" if other else ran
 
 
 def _of_models(old: EvaluationResult, new: EvaluationResult) -> list[str]:

@@ -6,6 +6,7 @@ one.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from msgspec import Struct, field
@@ -102,7 +103,8 @@ class ConfigurationResult(Struct, frozen=True):
     was ended: when it was opened, in a run, in between, or when it was released; ``first_crash`` says why it first did.
     ``not_clean`` says why figures that were measured are no clean pass: such crashes, or what a released delegate left;
     empty where there was none. ``load_ms`` is what loading the model and creating its delegates took, in milliseconds.
-    ``nan_outputs`` counts outputs, detections or elements of outputs that are NaN or infinite.
+    ``nan_outputs`` counts outputs, detections or elements of outputs that are NaN or infinite. ``other_model`` is the
+    one that it runs, null where that is the result's.
 
     ``figures`` are the task's, by the names that limits use; one that each output of the model has is that of the worst
     output. A figure is null where there is no number for it. ``verdicts`` are those against other configurations, the
@@ -134,6 +136,7 @@ class ConfigurationResult(Struct, frozen=True):
     first_crash: str = ""
     load_ms: float | None = None
     nan_outputs: int = 0
+    other_model: Model | None = None
 
     @property
     def is_emulated(self) -> bool:
@@ -153,6 +156,18 @@ class ConfigurationResult(Struct, frozen=True):
     def verdict(self) -> Verdict | None:
         """The verdict against the reference, or what stands in for it; None where nothing was judged."""
         return self.verdicts[0] if self.verdicts else None
+
+
+def other_models(result: EvaluationResult) -> list[Model]:
+    """The models that configurations run in the place of the result's, each once."""
+    found = {entry.other_model.sha256: entry.other_model for entry in result.configurations if entry.other_model}
+    return list(found.values())
+
+
+def models_in_words(result: EvaluationResult) -> str:
+    """The name of the model, and of those that it is compared with."""
+    names = [Path(model.file).name for model in (result.model, *other_models(result))]
+    return " compared with ".join(names[:1] + [", ".join(names[1:])] * (len(names) > 1))
 
 
 class LatencyComparison(Struct, frozen=True):

@@ -22,6 +22,7 @@ from evaltools.tasks.shared.options import (
     NUM_IMAGES,
     ORDER,
     OUTPUT_FILE_PATH,
+    REFERENCE_MODEL_FILE,
     SEED,
 )
 
@@ -37,6 +38,7 @@ _NO_ANSWERS: Final = NotNative("the native tool tells no answers of single pictu
 
 _EVALUATION: Final = (
     MODEL_FILE,
+    REFERENCE_MODEL_FILE,
     Parameter(
         "model_output_labels",
         "Label file: line i names output i of the model; a .tflite file: the labels in its metadata. If the model's "
@@ -140,7 +142,8 @@ class _Imagenet(EvaluationKind):
 
     def files_read(self, asked: ImagenetRequest) -> Iterable[Path | None]:
         options = asked.options
-        return (asked.model_file, options.ground_truth_labels, options.model_output_labels, options.denylist_file_path)
+        models = asked.model_file, asked.reference_model_file
+        return (*models, options.ground_truth_labels, options.model_output_labels, options.denylist_file_path)
 
     @property
     def metrics(self) -> Sequence[Metric]:

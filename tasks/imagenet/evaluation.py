@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
+
+import numpy as np
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, labels_beside, read_labels
@@ -13,12 +16,12 @@ from evaltools.engine.journal import Journal
 from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.run_folder import RunIdentity, digest
-from evaltools.errors import DataError
+from evaltools.errors import DataError, UsageError
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
 from evaltools.result.evaluation import ConfigurationResult
-from evaltools.runtime import Open, Session
+from evaltools.runtime import Open, Session, TensorSpec
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.tasks.imagenet.figures import imagenet_figures, topk_verdicts
 from evaltools.tasks.imagenet.label_check import explain_label_count, knows_nothing, require_fitting_labels, shifted
@@ -41,6 +44,7 @@ from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup
 from evaltools.tasks.shared.one_pass import MeasuredPass
 from evaltools.tasks.shared.run_identity import RunAtPlace, with_files
 from evaltools.tasks.shared.sound_reference import other_range_in_words
+from evaltools.tasks.shared.two_models import SessionWithOwnInput
 
 _FEWEST_FOR_CONSTANT: Final = 20
 
@@ -51,14 +55,30 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
     name = "imagenet"
 
     def __init__(
-        self, request: ImagenetRequest, model: ModelFile, images: LabelledImages, labels: LabelFile, task: ImagenetTask
+        self,
+        request: ImagenetRequest,
+        model: ModelFile,
+        images: LabelledImages,
+        labels: LabelFile,
+        task: ImagenetTask,
+        reference: tuple[ModelFile, ImagenetTask] | None = None,
     ) -> None:
         self.request: ImagenetRequest = request
         self.model = model
+        self._reference = reference
         self.images: Final = images
         self.labels: Final = labels
         self.task: Final = task
         self._better_order = ""
+
+    @property
+    def wanted(self) -> list[tuple[ModelFile, Configuration]]:
+        """Each configuration with the model that it runs; that of the reference may be another."""
+        other = self._reference[0] if self._reference else self.model
+        return [
+            (other if configuration is self.request.reference else self.model, configuration)
+            for configuration in self.request.configurations
+        ]
 
     @property
     def example_count(self) -> int:
@@ -73,21 +93,34 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
     def identity(self) -> RunIdentity:
         """The identity of a run: model, pictures and their labels."""
         truths = {"the ground truth": digest(self.images.truths), "the labels": self.labels.sha256}
+        if self._reference is not None:
+            truths["the reference's model"] = self._reference[0].sha256
         return with_files(self.identity_with(truths), "the pictures", self.images.paths)
 
     def check_sessions(self, opened: OpenConfigurations) -> None:
         """Raise :class:`ModelError` unless one picture goes in and one vector of scores comes out."""
-        for session in opened.sessions.values():
-            check_session(session, self.model)
+        for entry in opened.entries:
+            check_session(entry.session, entry.model)
 
     def ready(self, opened: OpenConfigurations, journal: Journal) -> ReadyTask[TopKObservation]:
         """The task, after a few pictures were run to check that the labels fit."""
         if opened.runnable:
-            self.try_labels(next(iter(opened.sessions.values())))
+            self.try_labels(next(entry.session for entry in opened.entries if entry.model is self.model))
         return ReadyTask(self.task, self._setup(), runs=opened.runnable)
 
     def _setup(self) -> PassSetup:
-        return PassSetup(self.request.reference_name, self.pass_options)
+        setup = PassSetup(self.request.reference_name, self.pass_options)
+        return setup if self._reference is None else replace(setup, wrap=self._with_own_input)
+
+    def _with_own_input(self, name: str, session: Session) -> Session:
+        """A session that is given the inputs of both models, the reference's behind."""
+        assert self._reference is not None
+        specs = [
+            TensorSpec(tensor.name, np.dtype(tensor.dtype), tensor.shape)
+            for model in (self.model, self._reference[0])
+            for tensor in model.inputs
+        ]
+        return SessionWithOwnInput(session, int(name == self.request.reference_name), specs)
 
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[TopKObservation]:
         """The task; labels are not tried again."""
@@ -112,7 +145,8 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
 
     def try_labels(self, session: Session) -> None:
         """Run a few pictures; raises :class:`DataError` where another reading of the labels fits far better."""
-        options, task, labels = self.request.options, self.task, self.labels.lines
+        options, labels = self.request.options, self.labels.lines
+        task = self.task.with_input(self.task.to_tensor)
         if options.label_offset is None and len(labels) != len(task.class_labels):
             explanation = explain_label_count(task, session, labels)
             raise DataError(f"{_label_count(options, len(task.class_labels), self.labels)}.\n  {explanation}")
@@ -126,7 +160,7 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
         outcome = measured.outcome
         task = self.task
         figures = imagenet_figures(
-            described, measured, task.top_k, task.class_labels, self.images.truths, task.in_real_units
+            described, measured, task.top_k, task.class_labels, self.images.truths, self._units_of
         )
         part = ImagenetPart(
             data=self._data(outcome),
@@ -141,6 +175,12 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
             verdicts=topk_verdicts(figures.comparisons, self.request.margin),
             warnings=self._warnings(part),
         )
+
+    def _units_of(self, name: str) -> Callable[[float], float]:
+        """What makes a number of a raw score of a configuration."""
+        if self._reference is not None and name == self.request.reference_name:
+            return self._reference[1].in_real_units
+        return self.task.in_real_units
 
     def _data(self, outcome: PassOutcome[TopKObservation]) -> Data:
         options, images = self.request.options, self.images
@@ -193,7 +233,26 @@ def prepare(request: ImagenetRequest) -> ImagenetEvaluation:
     class_labels = shifted(labels.lines, classes, options.label_offset or 0)
     if request.label_check and not options.native and not set(images.truths) & set(class_labels):
         raise DataError(_no_common_label(request, labels, images))
-    return ImagenetEvaluation(request, model, images, labels, build_task(model, images, class_labels, options))
+    task = build_task(model, images, class_labels, options)
+    if request.reference_model_file is None:
+        return ImagenetEvaluation(request, model, images, labels, task)
+    reference = _reference_model(request, classes)
+    of_reference = build_task(reference, images, class_labels, options)
+    return ImagenetEvaluation(request, model, images, labels, task.beside(of_reference), (reference, of_reference))
+
+
+def _reference_model(request: ImagenetRequest, classes: int) -> ModelFile:
+    """The other model of the reference; raises :class:`UsageError` and its kinds where they cannot be compared."""
+    if request.reference is None:
+        raise UsageError("--reference_model_file has no effect without a reference; leave one of the two out")
+    model = read_model(Path(str(request.reference_model_file)))
+    check_model(model, layout=request.options.input_layout)
+    if class_count(model) != classes:
+        raise DataError(
+            f"{model.path} has {class_count(model)} scores, {request.model_file} has {classes}; models that are "
+            "compared need the same classes"
+        )
+    return model
 
 
 def _label_count(options: ImagenetOptions, classes: int, labels: LabelFile) -> str:

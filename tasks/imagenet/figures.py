@@ -62,8 +62,8 @@ class AnswerCounts:
 class Changes:
     """How the answers of two configurations agree; keeps those with another first class, up to a number.
 
-    Class ``i`` is called ``labels[i]``, and the right label of example ``i`` is ``truths[i]``. ``in_real_units`` makes
-    a number of a raw score.
+    Class ``i`` is called ``labels[i]``, and the right label of example ``i`` is ``truths[i]``. ``units`` make numbers
+    of raw scores, of the baseline's and of the other's.
     """
 
     def __init__(
@@ -72,9 +72,9 @@ class Changes:
         labels: Sequence[str | None],
         truths: Sequence[str],
         most: int = _MOST_CHANGES,
-        in_real_units: Callable[[float], float] = float,
+        units: tuple[Callable[[float], float], Callable[[float], float]] = (float, float),
     ) -> None:
-        self._labels, self._truths, self._most, self._in_real_units = labels, truths, most, in_real_units
+        self._labels, self._truths, self._most, self._units = labels, truths, most, units
         self.pairs = AnswerPairs(top_k)
         self.identical = self.ties = 0
         self.kept: list[ChangedAnswer] = []
@@ -85,15 +85,16 @@ class Changes:
         self.identical += baseline.classes == other.classes and baseline.scores == other.scores
         if baseline.top1 == other.top1:
             return
-        first, second = self._first(baseline, other.top1), self._first(other, baseline.top1)
+        first = self._first(baseline, other.top1, self._units[0])
+        second = self._first(other, baseline.top1, self._units[1])
         tie = bool(first.equal or second.equal)
         self.ties += tie
         if len(self.kept) < self._most:
             effect: Effect = "lost" if baseline.rank == 0 else "gained" if other.rank == 0 else "neither"
             self.kept.append(ChangedAnswer(example.id, self._truths[example.index], first, second, effect, tie))
 
-    def _first(self, answer: TopKObservation, rival: int) -> FirstAnswer:
-        score = self._in_real_units(answer.scores[0])
+    def _first(self, answer: TopKObservation, rival: int, in_real_units: Callable[[float], float]) -> FirstAnswer:
+        score = in_real_units(answer.scores[0])
         equal = self._label(rival) if _is_best(answer, rival) else ""
         return FirstAnswer(self._label(answer.top1), score if math.isfinite(score) else None, equal)
 
@@ -113,17 +114,19 @@ def imagenet_figures(
     top_k: int,
     labels: Sequence[str | None],
     truths: Sequence[str],
-    in_real_units: Callable[[float], float] = float,
+    units_of: Callable[[str], Callable[[float], float]] = lambda _name: float,
 ) -> ImagenetFigures:
     """Top-1 to Top-``top_k`` of every configuration that has answers, and how answers differ.
 
-    Class ``i`` is called ``labels[i]``; the right label of example ``i`` is ``truths[i]``; ``in_real_units`` makes a
-    number of a raw score.
+    Class ``i`` is called ``labels[i]``; the right label of example ``i`` is ``truths[i]``; ``units_of`` has for each
+    configuration what makes a number of a raw score.
     """
     judged = [judge_records(entry, measured.outcome) for entry in described]
     pairs = comparison_pairs(judged)
     answers = {entry.name: AnswerCounts(top_k) for entry in judged if entry.status == "measured"}
-    changes = {pair: Changes(top_k, labels, truths, in_real_units=in_real_units) for pair in pairs}
+    changes = {
+        (base, other): Changes(top_k, labels, truths, units=(units_of(base), units_of(other))) for base, other in pairs
+    }
     sums = sum_up(
         measured,
         pairs,

@@ -90,7 +90,8 @@ class ImagenetTask:
 
     ``class_labels`` has the label of each class of the output, None for a class without one. ``scores_dtype`` is given
     where the output's bytes are to be read as another type than its own (what the native tool does). ``quantization``
-    is scale and zero point of the scores.
+    is scale and zero point of the scores. ``reference_tensor`` makes the input of the reference's model, where that is
+    another.
     """
 
     observation_type: Final = TopKObservation
@@ -104,6 +105,7 @@ class ImagenetTask:
         class_labels: Sequence[str | None],
         scores_dtype: np.dtype[np.generic] | None = None,
         quantization: tuple[float, int] = (1.0, 0),
+        reference_tensor: ImageToTensor | None = None,
     ) -> None:
         self.images: Final = images
         self.to_tensor: Final = to_tensor
@@ -112,6 +114,7 @@ class ImagenetTask:
         self.top_k: Final = min(TOP_K, len(class_labels))
         self._scores_dtype = scores_dtype
         self._quantization = quantization
+        self._others = () if reference_tensor is None else (reference_tensor,)
 
     def prepare(self, example: Example) -> Prepared:
         """Decode, crop, resize and convert one picture; the context is its right label."""
@@ -121,8 +124,8 @@ class ImagenetTask:
         """What :meth:`prepare` does, for another process."""
         return partial(prepare_picture_elsewhere, *self._picture(example))
 
-    def _picture(self, example: Example) -> tuple[Path, ImageToTensor, str]:
-        return self.images.paths[example.index], self.to_tensor, self.images.truths[example.index]
+    def _picture(self, example: Example) -> tuple[Path, ImageToTensor, str, tuple[ImageToTensor, ...]]:
+        return self.images.paths[example.index], self.to_tensor, self.images.truths[example.index], self._others
 
     def observe(
         self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None
@@ -145,8 +148,13 @@ class ImagenetTask:
         return score if scale == 1.0 and not zero_point else scale * (score - zero_point)
 
     def with_input(self, to_tensor: ImageToTensor) -> ImagenetTask:
-        """The same task with other input values."""
+        """The same task with other input values, without those of the reference's model."""
         return ImagenetTask(self.images, to_tensor, self.class_labels, self._scores_dtype, self._quantization)
+
+    def beside(self, reference: ImagenetTask) -> ImagenetTask:
+        """The same task where the reference is another model, whose inputs ``reference`` makes."""
+        given = self.images, self.to_tensor, self.class_labels, self._scores_dtype, self._quantization
+        return ImagenetTask(*given, reference_tensor=reference.to_tensor)
 
 
 def _example(names: Sequence[str], index: int) -> Example:
@@ -252,10 +260,12 @@ def build_task(
 class ImagenetRequest(TaskRequest, frozen=True):
     """What to evaluate with which configurations.
 
-    ``margin`` is the change of accuracy, 0..1, that counts as none in verdicts.
+    ``margin`` is the change of accuracy, 0..1, that counts as none in verdicts. ``reference_model_file`` None: the
+    reference runs the same model.
     """
 
     options: ImagenetOptions
+    reference_model_file: Path | None = None
     label_check: bool = True
     record_examples: bool = False
     margin: float = DEFAULT_MARGIN
@@ -280,6 +290,7 @@ def read_request(request: Request) -> ImagenetRequest:
     return ImagenetRequest(
         **shared_fields(request),
         options=options,
+        reference_model_file=given.path("reference_model_file"),
         label_check=given.is_on("label_check"),
         record_examples=given.is_on("record_examples"),
         margin=read_margin(given),

@@ -7,7 +7,13 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools.parameter import NotNative, Parameter
-from evaltools.tasks.shared.options import CHANNEL_ORDER, ENDS_AT_FAILURE, INPUT_LAYOUT, MODEL_FILE
+from evaltools.tasks.shared.options import (
+    CHANNEL_ORDER,
+    ENDS_AT_FAILURE,
+    INPUT_LAYOUT,
+    MODEL_FILE,
+    REFERENCE_MODEL_FILE,
+)
 
 INPUT_KINDS: Final = ("auto", "noise", "photos", "both")
 """What ``--inputs`` may ask for."""
@@ -44,13 +50,7 @@ _EVALUATION: Final = (
         given_counts=True,
         not_native=NotNative("the native tool has no warm-up", (0,)),
     ),
-    Parameter(
-        "reference_model_file",
-        "Another model for the reference, such as the float one.",
-        role="input_file",
-        only_with=("load_reference=",),
-        not_native=NotNative("the native tool compares a model with itself"),
-    ),
+    REFERENCE_MODEL_FILE,
     Parameter(
         "output_map",
         "OUTPUT:REFERENCE_OUTPUT,... by number: with which output of --reference_model_file an output is compared. 0:2 "

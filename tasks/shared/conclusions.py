@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evaltools.metrics.metric import Metric, present
 from evaltools.report.tables.short_answers import diff_command
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, other_models
 from evaltools.result.evidence import Judged
 from evaltools.result.verdict import TEXT, TOO_FEW_PICTURES, Verdict
 from evaltools.stats.power import POWER
@@ -44,7 +44,9 @@ def next_steps(result: EvaluationResult, configuration: ConfigurationResult) -> 
     if configuration.verdict.kind == "not decided":
         decision = _to_a_decision(result, configuration, configuration.verdict)
         return [decision] if decision else []
-    return [f"{diff_command(result.model.file, configuration.flags)} says how far the outputs themselves are apart"]
+    others = [f"--reference_model_file={model.file}" for model in other_models(result)]
+    command = diff_command(result.model.file, [*others, *configuration.flags])
+    return [f"{command} says how far the outputs themselves are apart"]
 
 
 def _to_a_decision(result: EvaluationResult, configuration: ConfigurationResult, verdict: Verdict) -> str:

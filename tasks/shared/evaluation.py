@@ -25,6 +25,7 @@ from evaltools.engine.task import Observation, Task
 from evaltools.model import ModelFile
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
+from evaltools.result.model import Model
 from evaltools.result.verdict import Verdict
 from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import open_isolated
@@ -104,6 +105,12 @@ class Evaluation(ABC, Generic[Observation]):
     def wanted(self) -> list[tuple[ModelFile, Configuration]]:
         """Each configuration with the model that it runs."""
         return [(self.model, configuration) for configuration in self.request.configurations]
+
+    @property
+    def other_models(self) -> dict[str, Model]:
+        """The models of the configurations that run another one than :attr:`model`."""
+        others = ((each.name, model) for model, each in self.wanted if model.sha256 != self.model.sha256)
+        return {name: describe_model(model) for name, model in others}
 
     @property
     @abstractmethod
@@ -236,7 +243,7 @@ def _run(
         require_same_inputs(journal, identity, request.execution.shard)
         startup.mark(CHECKS)
         with open_all(evaluation.wanted, opener, request.allow_fallback) as entries:
-            opened = OpenConfigurations.of(entries.values(), request.reference)
+            opened = OpenConfigurations.of(entries.values(), request.reference, evaluation.other_models)
             observer.opened(opened.described)
             evaluation.check_sessions(opened)
             startup.mark(OPENING)

@@ -199,16 +199,25 @@ def load_picture(path: Path, to_tensor: ImageToTensor) -> LoadedPicture:
     return LoadedPicture(values, frame, tuple((stage, nanoseconds // 1000) for stage, nanoseconds in steps))
 
 
-def prepare_picture(path: Path, to_tensor: ImageToTensor, truth: str | None = None) -> Prepared:
-    """The input of a model that takes one picture; its context is the right answer if it is given, else the frame."""
-    picture = load_picture(path, to_tensor)
-    return Prepared((picture.values,), picture.frame if truth is None else truth, picture.steps)
+def prepare_picture(
+    path: Path, to_tensor: ImageToTensor, truth: str | None = None, others: Sequence[ImageToTensor] = ()
+) -> Prepared:
+    """The input of a model that takes one picture; its context is the right answer if it is given, else the frame.
+
+    ``others`` make the inputs of further models of the same picture.
+    """
+    picture, *more = (load_picture(path, each) for each in (to_tensor, *others))
+    inputs = tuple(each.values for each in (picture, *more))
+    steps = tuple(step for each in (picture, *more) for step in each.steps)
+    return Prepared(inputs, picture.frame if truth is None else truth, steps)
 
 
-def prepare_picture_elsewhere(path: Path, to_tensor: ImageToTensor, truth: str | None = None) -> Prepared:
+def prepare_picture_elsewhere(
+    path: Path, to_tensor: ImageToTensor, truth: str | None = None, others: Sequence[ImageToTensor] = ()
+) -> Prepared:
     """What :func:`prepare_picture` does, in a process that makes inputs only; it imports no more than that needs."""
     with resizing_by_kernel():
-        return prepare_picture(path, to_tensor, truth)
+        return prepare_picture(path, to_tensor, truth, others)
 
 
 def describe_normalization(to_tensor: ImageToTensor) -> str:

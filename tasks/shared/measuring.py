@@ -32,6 +32,7 @@ from evaltools.engine.trace import Trace
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.model import Model
 from evaltools.runtime import Open, Session, TensorSpec, WatchedSession
 from evaltools.runtime.session import Crashes
 from evaltools.stats.latency import FEWEST_PROCESSES, latency_ratio
@@ -39,6 +40,7 @@ from evaltools.tasks.shared.one_pass import MeasuredPass
 from evaltools.tasks.shared.run_identity import CRASHES, QUIET, crashes_in
 from evaltools.tasks.shared.sound_reference import WatchingTask
 
+NO_OTHERS: Final[Mapping[str, Model]] = {}
 _WORKERS: Final = "workers"
 _NARROW: Final = 1.05
 STARTING: Final = "process"
@@ -82,10 +84,22 @@ class OpenConfigurations(Struct, frozen=True):
     entries: Sequence[Opened]
 
     @classmethod
-    def of(cls, entries: Collection[Opened | NotMeasured], reference: Configuration | None) -> OpenConfigurations:
-        """Of the results of opening each configuration; ``reference`` is the configuration that is the reference."""
+    def of(
+        cls,
+        entries: Collection[Opened | NotMeasured],
+        reference: Configuration | None,
+        other_models: Mapping[str, Model] = NO_OTHERS,
+    ) -> OpenConfigurations:
+        """Of the results of opening each configuration; ``reference`` is the configuration that is the reference.
+
+        ``other_models`` are those of configurations that run another model than the evaluation's.
+        """
         described = [
-            describe_entry(entry, "reference" if entry.configuration is reference else "test") for entry in entries
+            replace(
+                describe_entry(entry, "reference" if entry.configuration is reference else "test"),
+                other_model=other_models.get(entry.configuration.name),
+            )
+            for entry in entries
         ]
         return cls(described, [entry for entry in entries if isinstance(entry, Opened)])
 

@@ -18,6 +18,14 @@ MODEL_FILE: Final = Parameter(
     short="model",
     positional=True,
 )
+REFERENCE_MODEL_FILE: Final = Parameter(
+    "reference_model_file",
+    "Another model for the reference, such as the float one.",
+    role="input_file",
+    only_with=("load_reference=",),
+    not_native=NotNative("the native tool compares a model with itself"),
+    short="reference_model",
+)
 CANDIDATES: Final = (
     Parameter(
         "config",

@@ -27,7 +27,7 @@ from evaltools.report.page.sections.tradeoff import benchmark_tradeoff
 from evaltools.report.tables.benchmark import label
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.capture import ModelsCapture, RunCapture
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.evaluation import EvaluationResult, models_in_words, other_models
 from evaltools.result.json_file import encode_json
 from evaltools.result.locate import LocateResult
 from evaltools.result.places import machine_of
@@ -94,7 +94,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
     own = own_sections(kind, result)
     chart, advice = first_screen.overview(result)
     sections = [
-        proof(result.configurations, names, paths, [result.model]),
+        proof(result.configurations, names, paths, [result.model, *other_models(result)]),
         accuracy(result),
         *_at(own, "accuracy"),
         *_at(own, "numerics"),
@@ -108,7 +108,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
     return Part(
         source=name,
         folders=_folders(name, result.environment.folder, sources),
-        about=f"{Path(result.model.file).name}: {_subject(kind, result)}",
+        about=f"{models_in_words(result)}: {_subject(kind, result)}",
         sayings=each_step_once([*first_screen.sayings(result, is_located=bool(searches)), *layers.faults(searches)]),
         sections=tuple(sections),
         overview=chart,

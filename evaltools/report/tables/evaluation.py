@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rich.console import Console
@@ -34,7 +35,9 @@ def describe_configuration(configuration: Opened) -> str:
     if configuration.runtime is None:
         return f"not measured: {configuration.reason}"
     runtime, proof = configuration.runtime, configuration.delegation
-    parts = [f"{runtime.package} {runtime.version}", f"{runtime.kernels} kernels", _threads(configuration.num_threads)]
+    other = isinstance(configuration, ConfigurationResult) and configuration.other_model
+    parts = [Path(other.file).name] if other else []
+    parts += [f"{runtime.package} {runtime.version}", f"{runtime.kernels} kernels", _threads(configuration.num_threads)]
     if proof is None and not configuration.delegates:
         return ", ".join([*parts, "outputs loaded"])
     parts += [_delegate(delegate, proof) for delegate in configuration.delegates]

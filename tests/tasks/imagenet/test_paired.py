@@ -78,7 +78,7 @@ def test_ties_are_told_apart_from_changed_answers() -> None:
     )
     labels = [None, "one", *("",) * 2, "four", *("",) * 2, None]
     changes = Changes(
-        3, labels, [f"right {number}" for number in range(5)], most=3, in_real_units=lambda raw: (raw - 1) / 2
+        3, labels, [f"right {number}" for number in range(5)], most=3, units=(lambda raw: (raw - 1) / 2,) * 2
     )
     pairs = [(first, first), (first, tie), (first, other), (other, again), (first, unknown)]
     for number, pair in enumerate(pairs):
