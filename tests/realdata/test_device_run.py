@@ -26,6 +26,7 @@ def imagenet(photos: Path, zoo: Path) -> list[str]:
         f"--model_output_labels={photos / 'model_labels_1001_wnid.txt'}",
         f"--num_images={PHOTOS}",
         "--record_examples=true",
+        "--kernels=default",
     ]
 
 

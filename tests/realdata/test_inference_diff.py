@@ -27,6 +27,10 @@ SLOW = ("deeplabv3_257_float", "deeplabv3_mnv2_dm05_pascal_quant")
 """A run of these with the plainest kernels takes seconds, so that they get noise alone."""
 
 
+OPEN = {"dilated_conv": "--input_shape=input_1:1,8,8,3"}
+"""Height and width of these must be stated."""
+
+
 def run_diff(zoo: Path, model: str, output: Path, *flags: str) -> Completed:
     return evaltools_here(
         "inference-diff", f"--model_file={zoo / model}.tflite", f"--output_file_path={output}", *one_test(*flags)
@@ -47,7 +51,8 @@ def test_kernels_nobody_doubts_are_equivalent_or_within_precision(zoo: Path, tmp
     output = tmp_path / "result.json"
     both = ("--config=litert: runtime=litert", "--config=tflite: runtime=tflite_runtime use_xnnpack=false")
     runs = 1 if model in SLOW else 2
-    completed = run_diff(zoo, model, output, f"--num_runs={runs}", "--noise_floor_runs=1", *both)
+    shape = [OPEN[model]] if model in OPEN else []
+    completed = run_diff(zoo, model, output, f"--num_runs={runs}", "--noise_floor_runs=1", *both, *shape)
     assert completed.code == 0, completed.err
     expected = {"equivalent", "fp16", "bf16", "int8"}
     if model in AMPLIFYING + SEEING_NOTHING:

@@ -78,7 +78,7 @@ def test_a_task_without_code_travels_with_the_files_that_it_names(
     file.write_text(
         "inputs: {kind: arrays, path: arrays}\ntruth: {kind: lines, path: right.txt}\noutput: {kind: scores}\n"
     )
-    options = [f"--model_file={tmp_path / 'model.tflite'}"]
+    options = [f"--model_file={tmp_path / 'model.tflite'}", "--kernels=default"]
     expected = figures_here(["run", str(file), *options], tmp_path / "here.json")
     output = tmp_path / "devices.json"
     command = device_runs.on_devices(
@@ -99,7 +99,12 @@ def test_a_task_of_ones_own_travels_with_its_file_and_the_modules_beside_it(
     (tmp_path / "near.py").write_text("from steps.inner.scale import SCALE as NEAR\n")
     content = task_files.BRIGHTNESS.replace("import numpy as np", "import numpy as np\nfrom near import NEAR")
     task = f"{write_task(tmp_path, content.replace('distance < 0.5', 'distance < NEAR'))}:brightness"
-    options = [f"--model_file={tmp_path / 'model.tflite'}", f"--values={write_values(tmp_path, 40)}", "--times=2"]
+    options = [
+        f"--model_file={tmp_path / 'model.tflite'}",
+        f"--values={write_values(tmp_path, 40)}",
+        "--times=2",
+        "--kernels=default",
+    ]
     expected = figures_here(["run", task, *options], tmp_path / "here.json")
     output = tmp_path / "devices.json"
     command = device_runs.on_devices(network, serials(devices)[:1], [task, *options], f"--output_file_path={output}")
