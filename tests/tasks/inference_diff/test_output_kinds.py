@@ -15,7 +15,7 @@ from evaltools.metrics.output_difference import KindFigures
 from evaltools.tasks.inference_diff.output_kind import Output
 from evaltools.tasks.inference_diff.output_kinds import KINDS, kind_of
 from tests import tiny_models
-from tests.command import evaltools_here
+from tests.command import evaltools_here, one_test
 from tests.tflite_writer import Graph
 
 PICTURE = ((1, 100, 200, 3),)
@@ -230,6 +230,7 @@ def test_the_kind_that_a_flag_states_stands_in_table_and_result(tmp_path: Path) 
     model, result = tmp_path / "model.tflite", tmp_path / "result.json"
     model.write_bytes(embedder())
     flags = ("diff", f"--model_file={model}", "--num_runs=4", "--noise_floor_runs=2", f"--output_file_path={result}")
+    flags = one_test(*flags)
     told = evaltools_here(*flags)
     assert told.code == 0, told.err
     assert "embedding, test, unit: cosine 1.000000, 1.000000 at least; 100 % of 4 vectors" in told.err
