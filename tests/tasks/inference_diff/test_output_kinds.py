@@ -229,8 +229,9 @@ def embedder() -> bytes:
 def test_the_kind_that_a_flag_states_stands_in_table_and_result(tmp_path: Path) -> None:
     model, result = tmp_path / "model.tflite", tmp_path / "result.json"
     model.write_bytes(embedder())
-    flags = ("diff", f"--model_file={model}", "--num_runs=4", "--noise_floor_runs=2", f"--output_file_path={result}")
-    flags = one_test(*flags)
+    flags = one_test(
+        "diff", f"--model_file={model}", "--num_runs=4", "--noise_floor_runs=2", f"--output_file_path={result}"
+    )
     told = evaltools_here(*flags)
     assert told.code == 0, told.err
     assert "embedding, test, unit: cosine 1.000000, 1.000000 at least; 100 % of 4 vectors" in told.err
