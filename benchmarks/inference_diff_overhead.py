@@ -19,11 +19,11 @@ from evaltools.configuration import Configuration
 from evaltools.datasets.sample import MODELS, model_file
 from evaltools.model import ModelFile, read_model
 from evaltools.runtime import open_session
-from evaltools.tasks.inference_diff.evaluation import prepare_diff
+from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
 from evaltools.tasks.inference_diff.inputs import InputOptions, plan_inputs
 from evaltools.tasks.inference_diff.request import DiffRequest
-from evaltools.tasks.shared.evaluation import evaluate
-from evaltools.tasks.shared.measuring import Observer
+from evaltools.tasks.shared.evaluation import Observer
+from evaltools.tasks.shared.run import evaluate
 
 RUNS = 50
 REPEATS = 11
@@ -51,7 +51,7 @@ def diff_seconds(model: ModelFile) -> float:
     request = DiffRequest(
         model_file=model.path, reference=REFERENCE, tests=(TEST,), inputs=InputOptions(num_runs=RUNS), yardstick_runs=0
     )
-    return evaluate(prepare_diff, request, Observer()).environment.elapsed_s
+    return evaluate(DiffEvaluation, request, Observer()).environment.elapsed_s
 
 
 def main(arguments: list[str]) -> int:

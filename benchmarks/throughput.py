@@ -44,7 +44,7 @@ from evaltools.runtime import Session, open_session
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.outputs import operator_output_map
-from evaltools.tasks.coco.task import CocoOptions, CocoTask, detector_input, read_objects
+from evaltools.tasks.coco.task import CocoOptions, CocoTask, ReadSide, detector_input, read_objects
 from evaltools.tasks.coco.truth import load_pictures
 from evaltools.tasks.imagenet.task import ImagenetOptions, ImagenetTask, build_task, load_labelled_images
 
@@ -105,7 +105,7 @@ def main(arguments: list[str]) -> int:
 
 def picture_paths(task: PictureTask) -> Sequence[Path]:
     """The files that the task evaluates."""
-    return task.images.paths if isinstance(task, ImagenetTask) else task.pictures.paths
+    return task.paths
 
 
 def imagenet_task(flags: GivenFlags) -> tuple[ModelFile, ImagenetTask]:
@@ -121,7 +121,7 @@ def imagenet_task(flags: GivenFlags) -> tuple[ModelFile, ImagenetTask]:
     repeat = flags.number("repeat")
     places = list(range(len(images.paths))) * repeat
     repeated = replace(images, paths=images.paths.chosen(places), truths=images.truths * repeat)
-    return model, build_task(model, repeated, labels.lines, options)
+    return model, build_task([model], repeated, labels.lines, options)
 
 
 def coco_task(flags: GivenFlags) -> tuple[ModelFile, CocoTask]:
@@ -133,12 +133,12 @@ def coco_task(flags: GivenFlags) -> tuple[ModelFile, CocoTask]:
     options = CocoOptions(flags.path("ground_truth_images_path") or sample.detection_images_dir())
     found = load_pictures(options.ground_truth_images_path, None, None)
     pictures = replace(found, paths=tuple(found.paths) * flags.number("repeat"))
-    return model, CocoTask(
+    side = ReadSide(
         model,
-        pictures,
         detector_input(model, options),
         lambda found, picture: read_objects(found, outputs, picture, score_threshold=0.0),
     )
+    return model, CocoTask(pictures, [side])
 
 
 def raw_rate(model: ModelFile, configuration: Configuration, inputs: list[tuple[Array, ...]], threads: int) -> float:

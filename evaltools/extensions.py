@@ -92,6 +92,17 @@ def imported(entry: EntryPoint) -> Any:
         raise unusable(entry, f"cannot be loaded: {reason_and_place(error)}") from error
 
 
+def named(address: str) -> Any:
+    """The object at ``MODULE:NAME``, or the module itself.
+
+    >>> named("evaltools.extensions:named").__name__, named("evaltools.extensions").__name__
+    ('named', 'evaltools.extensions')
+    """
+    module, _, name = address.partition(":")
+    found = importlib.import_module(module)
+    return getattr(found, name) if name else found
+
+
 def reason_and_place(error: BaseException) -> str:
     """An exception in words, with the place in the code of a package where it was raised, if it was there."""
     reason = " ".join("".join(traceback.format_exception_only(type(error), error)).split())

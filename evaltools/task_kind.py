@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from evaltools.errors import UsageError
 from evaltools.extensions import METRICS as OTHER_METRICS
-from evaltools.extensions import TASKS, Installed, entries, installed, unusable
+from evaltools.extensions import TASKS, Installed, entries, installed, named, unusable
 from evaltools.parameter import Parameter
 
 if TYPE_CHECKING:
@@ -71,6 +71,10 @@ class TaskReport(Protocol):
 
 class TaskEvidence(Protocol):
     """How limits read a task's part of a result: a module or an object with these functions."""
+
+    @property
+    def METRICS(self) -> Sequence[Metric]:  # noqa: N802 - modules have it as a constant
+        """The metrics of the task's own figures, without those that all tasks have."""
 
     def subject(self, result: EvaluationResult) -> str:
         """The name of the task. A task that is a function has a name of its own beside that of its kind."""
@@ -204,6 +208,15 @@ def names_file(task: str) -> bool:
     return ":" in task or task.endswith((".py", *TASK_FILE_ENDINGS))
 
 
+def file_named(task: str) -> Path | None:
+    """The file in the name of a task, None where there is none.
+
+    >>> [str(file_named(name)) for name in ("own.py:mine", "task.yaml", "imagenet")]
+    ['own.py', 'task.yaml', 'None']
+    """
+    return Path(task.rpartition(":")[0] or task) if names_file(task) else None
+
+
 def name_in_limits(task: str) -> str:
     """What limits call a task of one's own.
 
@@ -226,14 +239,9 @@ def recorded_kind(name: str) -> TaskKind:
 def request_kind(name: str) -> RequestKind:
     """The task, benchmark or search of that name; raises :class:`UsageError` for an unknown name."""
     if name in _NO_TASKS:
-        kind: RequestKind = _at(_NO_TASKS[name])
+        kind: RequestKind = named(_NO_TASKS[name])
         return kind
     return kind_of(name)
-
-
-def _at(address: str) -> Any:
-    module, _, attribute = address.partition(":")
-    return getattr(importlib.import_module(module), attribute)
 
 
 def registered_kinds() -> Iterator[TaskKind]:

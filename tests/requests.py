@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags, parse_flags
-from evaltools.tasks.shared.kind import evaluation_kind
+from evaltools.tasks.shared.declared import declared_task
 
 REQUIRED = {
     "imagenet": (
@@ -19,12 +19,12 @@ REQUIRED = {
 
 def flags_of(task: str, *words: str) -> GivenFlags:
     """The flags of a task, without what it requires."""
-    kind = evaluation_kind(task)
+    kind = declared_task(task)
     return parse_flags(kind.command, "", "", kind.groups, words)
 
 
 def request_of(task: str, *words: str) -> Request:
     """A request with what the task requires, and more flags."""
-    kind = evaluation_kind(task)
+    kind = declared_task(task)
     typed = (*REQUIRED[task], *words)
     return kind.request_of_flags(flags_of(task, *typed), ("evaltools", kind.command, *typed))

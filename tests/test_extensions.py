@@ -179,20 +179,16 @@ UNUSABLE_TASKS = {
     "count = plugged:COUNT": "is a int and no task; put @evaltools.task above a function",
     "coco = plugged:bright": "has the name of a task of evaltools",
     "odd = plugged:ODD": "calls itself 'even'; both names must be the same, as results have it",
-    "torn = plugged:TORN": "cannot be used: AttributeError: 'Torn' object has no attribute 'options'",
+    "torn = plugged:TORN": "cannot be used: ModuleNotFoundError: No module named 'nosuchmodule'",
 }
 OTHER_KINDS = """
-from evaltools.tasks.imagenet import KIND
+from evaltools.tasks.shared.declared import DeclaredTask
 
-class Odd(type(KIND)):
-    name = "even"
+def declared(name):
+    parts = dict.fromkeys(["evaluation", "part", "report", "evidence"], "nosuchmodule")
+    return DeclaredTask(name, summary="Has no parts.", description="", options={}, **parts)
 
-class Torn(type(KIND).__bases__[0]):
-    name = "torn"
-    summary = "Has no options."
-    part_type = report = evidence = parts = read = prepare = files_read = example_count = is_damaged = None
-
-COUNT, ODD, TORN = 5, Odd(), Torn()
+COUNT, ODD, TORN = 5, declared("even"), declared("torn")
 """
 
 

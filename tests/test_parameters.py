@@ -25,10 +25,10 @@ from evaltools.request import Options, Request
 from evaltools.request.flags import GivenFlags
 from evaltools.suite import options as suite
 from evaltools.task_kind import kind_names
-from evaltools.tasks.shared.kind import evaluation_kind
+from evaltools.tasks.shared.declared import declared_task
 
 OF_TASKS: Final = {
-    **{name: list(evaluation_kind(name).parameters.values()) for name in kind_names()},
+    **{name: list(declared_task(name).parameters.values()) for name in kind_names()},
     "benchmark": [parameter for group in benchmark.GROUPS.values() for parameter in group],
 }
 COMMANDS: Final[dict[str, Sequence[Parameter]]] = {

@@ -19,10 +19,10 @@ from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
 from evaltools.runs.measure import measure
-from evaltools.tasks.own import OwnKind, kind_named
+from evaltools.tasks.own import FunctionTask, kind_named
 from evaltools.tasks.own.definition import TaskFunction
 from evaltools.tasks.own.loading import located
-from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
+from evaltools.tasks.shared.declared import DeclaredTask, declared_task
 
 _NAMES: Final = ("images", "ground_truth", "labels", "inputs", "reference", "tests", "progress")
 """What some of the functions take under a name of its own."""
@@ -48,7 +48,7 @@ def imagenet(
     taken.
     """
     named = {"ground_truth_images_path": images, "ground_truth_labels": ground_truth, "model_output_labels": labels}
-    return _evaluate(evaluation_kind("imagenet"), model, named, options, reference, tests, progress)
+    return _evaluate(declared_task("imagenet"), model, named, options, reference, tests, progress)
 
 
 def coco(
@@ -71,7 +71,7 @@ def coco(
         "ground_truth_annotations": ground_truth,
         "model_output_labels": labels,
     }
-    return _evaluate(evaluation_kind("coco"), model, named, options, reference, tests, progress)
+    return _evaluate(declared_task("coco"), model, named, options, reference, tests, progress)
 
 
 def diff(
@@ -93,7 +93,7 @@ def diff(
         if inputs is not None and folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evaltools-")))
         named = {} if inputs is None or folder is None else input_options(inputs, Path(model), folder)
-        return _evaluate(evaluation_kind("inference_diff"), model, named, options, reference, tests, progress)
+        return _evaluate(declared_task("inference_diff"), model, named, options, reference, tests, progress)
 
 
 def run(
@@ -114,12 +114,12 @@ def run(
         raise UsageError(
             f'task: expected a function with @evaltools.task above it, "FILE.py:NAME" or "FILE.yaml", got {task!r}'
         )
-    kind = OwnKind(located(task)) if isinstance(task, TaskFunction) else kind_named(os.fspath(task))
+    kind = FunctionTask(located(task)) if isinstance(task, TaskFunction) else kind_named(os.fspath(task))
     return _evaluate(kind, model, {}, options, reference, tests, progress)
 
 
 def _evaluate(
-    kind: EvaluationKind,
+    kind: DeclaredTask,
     model: AnyPath,
     named: Mapping[str, Any],
     options: Mapping[str, Any],

@@ -41,9 +41,9 @@ from evaltools.result.json_file import encode_json
 from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.measure import measure
 from evaltools.task_kind import Detail
-from evaltools.tasks.shared.evaluation import record
-from evaltools.tasks.shared.kind import evaluation_kind
-from evaltools.tasks.shared.measuring import Observer
+from evaltools.tasks.shared.declared import declared_task
+from evaltools.tasks.shared.evaluation import Observer
+from evaltools.tasks.shared.run import record
 from evaltools.text import printable
 
 if TYPE_CHECKING:
@@ -110,20 +110,20 @@ def carry_out(
     ``is_one_model``: of this command. ``missing`` is a line about what was tried and cannot run here.
     """
     options, console = request.options, make_console()
-    kind = evaluation_kind(request.task)
-    asked = kind.read(request)
-    files = planned_files(request, kind.files_read(asked))
-    page = planned_report(request, kind.files_read(asked))
-    more_files = kind.more_files(request, asked, files.values())
+    kind = declared_task(request.task)
+    asked, evaluation = kind.read(request), kind.evaluation
+    files = planned_files(request)
+    page = planned_report(request)
+    more_files = evaluation.more_files(request, files.values())
     with interrupts_restored():
         with redirect_stdout(sys.stderr):  # what a task of one's own prints does not mix with the native lines
             result = measure(kind, request, Terminal(console, options, missing), shards)
         with_lines = has_native_lines(result, options, is_one_model)
-        not_written = print_to_stdout(kind.debug_lines(result, options) if with_lines else [])
-        saved = kind.as_asked(result, options)
+        not_written = print_to_stdout(evaluation.debug_lines(result, options) if with_lines else [])
+        saved = evaluation.as_asked(result, options)
         not_written += write_and_show(saved, files, console, options, with_lines)
-        not_written += kind.write_more(result, more_files, asked, console)
-        total = asked.execution.shard.size_of(kind.example_count(result))
+        not_written += evaluation.write_more(result, more_files, console)
+        total = asked.execution.shard.size_of(evaluation.example_count_of(result))
         _print_early_end(result, total, asked.max_failed_examples, request.is_native, console)
     located: Sequence[LocateResult] = ()
     if "locate" in kind.parameters and options.is_on("locate"):
@@ -138,7 +138,7 @@ def carry_out(
     for entry in result.configurations:
         if entry.crashes:
             console.print(f"{entry.name}: {entry.crashes_of_runs}", style="bold red")
-    return CarriedOut(exit_codes.NOT_WRITTEN if not_written else kind.exit_code(result), result, sources)
+    return CarriedOut(exit_codes.NOT_WRITTEN if not_written else evaluation.exit_code(result), result, sources)
 
 
 def record_part(request: Request) -> int:
@@ -146,7 +146,7 @@ def record_part(request: Request) -> int:
 
     Returns the exit code.
     """
-    kind = evaluation_kind(request.task)
+    kind = declared_task(request.task)
     with interrupts_restored(), redirect_stdout(sys.stderr):  # what a task of one's own prints is no result
         return record(kind.prepare, kind.read(request), Terminal(make_console(), request.options))
 
@@ -262,7 +262,7 @@ def carry_out_each(decided: Mapping[str, Decided], options: Options) -> int:
     from evaltools.report.tables.models import print_models
 
     console = make_console()
-    read = [path for each in decided.values() for path in files_read(each.request, ())]
+    read = [path for each in decided.values() for path in files_read(each.request)]
     files = planned_outputs(options, _TOGETHER, read)
     results: dict[str, EvaluationResult] = {}
     sources: dict[str, Sources] = {}

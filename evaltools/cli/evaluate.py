@@ -11,7 +11,7 @@ from evaltools.commands.evaluation import command_of, flags_of_words
 from evaltools.errors import UsageError
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags
-from evaltools.tasks.shared.kind import evaluation_kind
+from evaltools.tasks.shared.declared import declared_task
 from evaltools.tasks.shared.options import MODEL_FILE
 
 _USAGE_OF_RUN: Final = """\
@@ -33,7 +33,7 @@ def run_own_task(arguments: list[str]) -> int:
 
 def run_task(task: str, arguments: Sequence[str]) -> int:
     """Run the command of a task; returns the exit code."""
-    kind = evaluation_kind(task)
+    kind = declared_task(task)
     flags = flags_of_words(kind, arguments)
     command = command_of(kind, arguments)
     if len(flags.texts(MODEL_FILE.name)) > 1:

@@ -22,7 +22,7 @@ from evaltools.parameter import Parameter, did_you_mean
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags, parse_flags
 from evaltools.task_kind import RequestKind, names_file, usable_kinds
-from evaltools.tasks.shared.kind import evaluation_kind
+from evaltools.tasks.shared.declared import declared_task
 
 DESCRIPTION: Final = """\
 Runs evaltools {task} on devices over adb: sends model, data and program, runs in parts, fetches the records and makes
@@ -63,7 +63,7 @@ def kind_on_devices(word: str) -> RequestKind:
         raise UsageError(
             f"{word!r} is no task; give one of {', '.join(known)} first.{hint} See evaltools device run --help"
         )
-    return evaluation_kind(task)
+    return declared_task(task)
 
 
 def _read_request(kind: RequestKind, flags: GivenFlags, command: Sequence[str], folder: Path) -> Request:
@@ -79,7 +79,7 @@ def _read_request(kind: RequestKind, flags: GivenFlags, command: Sequence[str], 
     else:
         if devices.text("device_program") == "app":
             raise UsageError(f"--device_program=app can only benchmark; use evaltools or native for {command[3]}")
-        request = evaluation_kind(kind.name).request_of_flags(task_flags, command, folder, native_tool)
+        request = declared_task(kind.name).request_of_flags(task_flags, command, folder, native_tool)
     return replace(request, devices=devices)
 
 

@@ -172,9 +172,21 @@ class Request(Struct, frozen=True):
 
     @property
     def files_read(self) -> list[Path]:
-        """The files and folders whose content is read, as options and configurations name them."""
-        of_options = [path for name in self.options.stated for path in self.options.content(name)]
+        """The files whose content is read, as options and configurations name them; of pictures the folder alone."""
+        of_options = [path for name in self.options.stated for path in self._read_for(name)]
         return of_options + [path for configuration in self.configurations for path in configuration.files]
+
+    def _read_for(self, name: str) -> list[Path]:
+        """What is read for an option. ``NAME=PATH`` may also be a path with a ``=`` in it."""
+        role = self.options.parameters[name].role
+        if role == "named_files":
+            words = [text.split("=") for text in self.options.texts(name)]
+            paths = [Path("=".join(each[start:])) for each in words for start in range(len(each))]
+        else:
+            paths = self.options.content(name)
+        if role not in ("named_files", "input_folder"):
+            return paths
+        return [file for path in paths for file in (path.rglob("*") if path.is_dir() else [path])]
 
     def without(self, *names: str) -> Request:
         """The request with some options at their defaults."""

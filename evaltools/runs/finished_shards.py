@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.tasks.shared.evaluation import merge
-from evaltools.tasks.shared.kind import EvaluationKind, HostNames
-from evaltools.tasks.shared.measuring import Observer
+from evaltools.tasks.shared.declared import DeclaredTask
+from evaltools.tasks.shared.evaluation import Observer
+from evaltools.tasks.shared.host_names import HostNames
 from evaltools.tasks.shared.request import TaskRequest
+from evaltools.tasks.shared.run import merge
 from evaltools.tasks.shared.run_identity import RunAtPlace
 
 
@@ -67,7 +68,7 @@ class FinishedShards(Struct, frozen=True):
 
 
 def merge_shards(
-    kind: EvaluationKind, asked: TaskRequest, shards: FinishedShards, observer: Observer
+    kind: DeclaredTask, asked: TaskRequest, shards: FinishedShards, observer: Observer
 ) -> EvaluationResult:
     """The result of finished ``shards``, as if the host had evaluated every example.
 
@@ -76,4 +77,4 @@ def merge_shards(
     if shards.whole is not None:
         observer.opened(shards.whole.configurations)
     whole = shards.whole or merge(kind.prepare, asked, shards.places, observer)
-    return kind.with_host_names(shards.complete(whole, asked.configurations), shards.host_names)
+    return kind.evaluation.with_host_names(shards.complete(whole, asked.configurations), shards.host_names)

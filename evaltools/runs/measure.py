@@ -7,13 +7,13 @@ from functools import partial
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runs.finished_shards import FinishedShards, merge_shards
-from evaltools.tasks.shared.evaluation import evaluate
-from evaltools.tasks.shared.kind import EvaluationKind
-from evaltools.tasks.shared.measuring import Observer
+from evaltools.tasks.shared.declared import DeclaredTask
+from evaltools.tasks.shared.evaluation import Observer
+from evaltools.tasks.shared.run import evaluate
 
 
 def measure(
-    kind: EvaluationKind,
+    kind: DeclaredTask,
     request: Request,
     observer: Observer,
     shards: FinishedShards | None = None,

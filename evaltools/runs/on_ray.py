@@ -29,10 +29,10 @@ from evaltools.request import Request
 from evaltools.request.plain import from_plain, to_plain
 from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.stored import seen_from
-from evaltools.tasks.shared.evaluation import record
-from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
-from evaltools.tasks.shared.measuring import Observer
+from evaltools.tasks.shared.declared import DeclaredTask, declared_task
+from evaltools.tasks.shared.evaluation import Observer
 from evaltools.tasks.shared.request import flags_to_repeat
+from evaltools.tasks.shared.run import record
 
 TASKS: Final = "tasks on the cluster"
 """The fact with the number of shards."""
@@ -51,7 +51,7 @@ class ShardDone(Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def shards_on_ray(kind: EvaluationKind, request: Request, progress: OnProgress) -> Iterator[FinishedShards]:
+def shards_on_ray(kind: DeclaredTask, request: Request, progress: OnProgress) -> Iterator[FinishedShards]:
     """The shards of a request, done on a cluster; ``progress`` is a context that is entered with their number.
 
     Raises :class:`UsageError` where Ray is not installed, the cluster is not reachable, or the request is wrong.
@@ -153,7 +153,7 @@ def run_shard(plain: dict[str, Any], shard: Shard) -> ShardDone:
             request = seen_from(from_plain(plain, {}), Path.cwd()).stating(
                 run_dir=f"{folder}/run", shard_index=shard.index, shard_count=shard.count, workers="1"
             )
-            kind = evaluation_kind(request.task)
+            kind = declared_task(request.task)
             code = record(kind.prepare, kind.read(request), Observer())
         except EvaltoolsError as error:
             return ShardDone(error.exit_code, b"", str(error))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from evaltools.task_kind import Accuracy
-from evaltools.tasks.own import LABEL_METRICS, DeclaredKind
+from evaltools.tasks.own import LABEL_METRICS, comes_with_evaltools
 from evaltools.tasks.own.definition import Task, task
 from evaltools.tasks.shared.options import ExampleOrder, Seed
 
@@ -39,4 +39,4 @@ def audio(
     )
 
 
-KIND: Final = DeclaredKind(audio, LABEL_METRICS, Accuracy("accuracy", "accuracy"))
+KIND: Final = comes_with_evaltools(audio, LABEL_METRICS, Accuracy("accuracy", "accuracy"))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
+from rich.console import Console
 
 from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.engine.describe import comparison_pairs
@@ -16,12 +17,13 @@ from evaltools.engine.journal import Journal
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.run_folder import RunIdentity, encode
 from evaltools.engine.task import Record
-from evaltools.errors import DataError, InferenceError
+from evaltools.errors import DataError, InferenceError, OutputError
 from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.latency import Latency, summarise_latency
-from evaltools.model import read_model
+from evaltools.model import ModelFile, read_model
 from evaltools.preprocess import ImageToTensor
-from evaltools.result.evaluation import ConfigurationResult
+from evaltools.request import Options, Request
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.tasks.coco.changes import verdicts_on_map
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, stated_mapping
 from evaltools.tasks.coco.figures import (
@@ -33,65 +35,101 @@ from evaltools.tasks.coco.figures import (
 )
 from evaltools.tasks.coco.heads import candidates_of
 from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map, stated_output_map
-from evaltools.tasks.coco.reading import CocoMaterial, Reading, mapping_shown, reading_of
+from evaltools.tasks.coco.reading import MORE_PICTURES, CocoMaterial, Reading, mapping_shown, reading_of
+from evaltools.tasks.coco.report import lines_of_detections, plan_detections, write_detections
 from evaltools.tasks.coco.result import ClassMappingUsed, CocoData, CocoDetection, GroundTruthUsed, HeadUsed, OutputMap
 from evaltools.tasks.coco.task import (
+    DEFAULT_EVALUATOR,
     CocoOptions,
-    CocoRequest,
     CocoTask,
     FoundObjects,
+    ReadSide,
     check_detector,
     detector_input,
     read_objects,
 )
 from evaltools.tasks.coco.truth import EvaluatedPictures, dense_category_ids, load_pictures
 from evaltools.tasks.coco.warnings import OddPictures, general_warnings
-from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
-from evaltools.tasks.shared.image_input import channel_order_of, describe_normalization
-from evaltools.tasks.shared.measuring import (
+from evaltools.tasks.shared.evaluation import (
+    Evaluation,
+    Findings,
     OpenConfigurations,
-    PassSetup,
+    read_reference_model,
     require_stated,
 )
+from evaltools.tasks.shared.image_input import channel_order_of, describe_normalization
 from evaltools.tasks.shared.one_pass import Accumulator, MeasuredPass, Pair, judge_records, sum_up
+from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.run_identity import RunAtPlace, fact_in, with_files
 from evaltools.tasks.shared.sound_reference import other_range_in_words
 
-_OUTPUTS = "how the outputs are read"
-_HEAD = "how the raw head is read"
-_CLASSES = "which category a class is"
+_OUTPUTS: Final = "how the outputs are read"
+_HEAD: Final = "how the raw head is read"
+_CLASSES: Final = "which category a class is"
+_OF_REFERENCE: Final = " of the reference's model"
 
 
-class _Notes(Struct, frozen=True):
-    """How the outputs are read, None where ``trouble`` says why that cannot be told.
+class _Known(Struct, frozen=True):
+    """How the outputs of a model are read, None where that cannot be told.
 
     ``shown`` is what the first pictures show of the category of a class, None where it was not looked at.
     """
 
-    reading: Reading | None
-    trouble: str | None = None
+    reading: Reading | None = None
     shown: ClassMapping | None = None
 
 
 class DetectionEvaluation(Evaluation[FoundObjects]):
-    """An evaluation over annotated pictures; make it with :func:`prepare`."""
+    """An evaluation over annotated pictures.
+
+    ``materials`` are those of the model under test and, if it is another, of the reference's.
+    """
 
     name = "coco"
+    options_type = CocoOptions
+    task: CocoTask
 
-    def __init__(self, request: CocoRequest, material: CocoMaterial) -> None:
-        self.request: CocoRequest = request
-        self.model = material.model
-        self.material: Final = material
+    def __init__(self, request: TaskRequest) -> None:
+        self.request = request
+        options = self.options
+        labels = None
+        if options.model_output_labels is not None:
+            labels = read_labels(options.model_output_labels, "--model_output_labels")
+        self.material: Final = _material(read_model(request.model_file), options, labels)
+        self.model = self.material.model
+        self.reference_model = read_reference_model(request)
+        self.materials: Final = [self.material]
+        if self.reference_model is not None:
+            self.materials.append(_material(self.reference_model, options, labels, self.material.pictures))
+        self.known = [_Known() for _ in self.materials]
+        self.trouble = ""
+        self.task = self._task()
 
     @property
-    def example_count(self) -> int:
-        """The number of pictures."""
-        return len(self.pictures)
+    def options(self) -> CocoOptions:
+        """The task's own options."""
+        options: CocoOptions = self.request.options
+        return options
+
+    @classmethod
+    def more_files(cls, request: Request, outputs: Iterable[Path]) -> Any:
+        """The files of ``--detections_path``."""
+        return plan_detections(request, outputs)
 
     @property
     def pictures(self) -> Sequence[Path]:
         """The pictures that are evaluated."""
         return self.material.pictures.paths
+
+    @property
+    def sent_pictures(self) -> Mapping[str, Sequence[Path]]:
+        """Each part of a run gets its own pictures, and the first ones, which show how outputs are read."""
+        return {"ground_truth_images_path": self.pictures}
+
+    @property
+    def shared_pictures(self) -> int:
+        """The pictures that show how outputs are read."""
+        return MORE_PICTURES
 
     def identity(self) -> RunIdentity:
         """The identity of a run: model, pictures, annotations and labels."""
@@ -104,85 +142,183 @@ class DetectionEvaluation(Evaluation[FoundObjects]):
 
         Outputs are not checked: those of detectors may have other shapes than the file states.
         """
-        stated = self.model.inputs[0]
-        for session in opened.sessions.values():
-            require_stated(self.model, session, "input", stated, session.inputs[0], "convert the model again")
+        for entry in opened.entries:
+            require_stated(entry.model, entry.session, "input", entry.model.inputs[0], entry.session.inputs[0])
 
-    def ready(self, opened: OpenConfigurations, journal: Journal) -> ReadyTask[FoundObjects]:
-        """The task, after a few pictures were run to find out how to read the outputs."""
-        notes = _Notes(None)
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> bool:
+        """Run a few pictures to find out how to read the outputs."""
         if opened.runnable:
             try:
-                notes = _Notes(reading_of(self.material, list(opened.sessions.values())))
+                self.known = [self._found_out(material, opened) for material in self.materials]
             except InferenceError as error:
-                notes = _Notes(None, f"no picture could be run, so its outputs cannot be told apart: {error}")
-        reading, material = notes.reading, self.material
+                self.trouble = f"no picture could be run, so its outputs cannot be told apart: {error}"
+        for suffix, known in zip(("", _OF_REFERENCE), self.known, strict=False):
+            reading = known.reading
+            journal.state(
+                {
+                    _OUTPUTS + suffix: encode(reading if isinstance(reading, OutputMap) else None),
+                    _HEAD + suffix: encode(reading if isinstance(reading, HeadUsed) else None),
+                    _CLASSES + suffix: encode(known.shown),
+                }
+            )
+        self.task = self._task()
+        return self.known[0].reading is not None
+
+    def _found_out(self, material: CocoMaterial, opened: OpenConfigurations) -> _Known:
+        """What the first pictures show, on the sessions of the material's model."""
+        sessions = [entry.session for entry in opened.entries if entry.model is material.model]
+        if not sessions:
+            return _Known()
+        reading = reading_of(material, sessions)
         is_open = material.mapping is None and material.mapping_of(reading) is None
-        if reading is not None and is_open and material.pictures.truth is not None:
-            task = _task(self.request, material, reading)
-            notes = replace(notes, shown=mapping_shown(material, task, list(opened.sessions.values())))
-        journal.state(
-            {
-                _OUTPUTS: encode(reading if isinstance(reading, OutputMap) else None),
-                _HEAD: encode(reading if isinstance(reading, HeadUsed) else None),
-                _CLASSES: encode(notes.shown),
-            }
-        )
-        return self._ready(notes)
+        if not is_open or material.pictures.truth is None:
+            return _Known(reading)
+        task = CocoTask(material.pictures, [self._side(material, reading)])
+        return _Known(reading, mapping_shown(material, task, sessions))
 
-    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[FoundObjects]:
-        """The task, which reads outputs as the shards did."""
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> None:
+        """Read outputs as the shards did."""
         folder = places[0].folders[0]
-        outputs: OutputMap | None = fact_in(folder, _OUTPUTS, OutputMap | None)
-        shown: ClassMapping | None = fact_in(folder, _CLASSES, ClassMapping | None)
-        return self._ready(_Notes(outputs or fact_in(folder, _HEAD, HeadUsed | None), shown=shown))
+        self.known = []
+        for suffix in ("", _OF_REFERENCE)[: len(self.materials)]:
+            outputs: OutputMap | None = fact_in(folder, _OUTPUTS + suffix, OutputMap | None)
+            shown: ClassMapping | None = fact_in(folder, _CLASSES + suffix, ClassMapping | None)
+            head: HeadUsed | None = fact_in(folder, _HEAD + suffix, HeadUsed | None)
+            self.known.append(_Known(outputs or head, shown))
+        self.task = self._task()
 
-    def _ready(self, notes: _Notes) -> ReadyTask[FoundObjects]:
-        task = _task(self.request, self.material, notes.reading)
-        setup = PassSetup(self.request.reference_name, self.pass_options)
-        return ReadyTask(task, setup, notes, notes.reading is not None)
+    def _task(self) -> CocoTask:
+        """The task with what is known of the outputs; where nothing is known nothing is run, so any reading will do."""
+        readings = [known.reading for known in self.known]
+        return CocoTask(self.material.pictures, list(map(self._side, self.materials, readings)))
 
-    def findings(
-        self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[FoundObjects]
-    ) -> Findings:
+    def _side(self, material: CocoMaterial, reading: Reading | None) -> ReadSide:
+        if isinstance(reading, HeadUsed):
+            candidate = material.candidate(reading.decoder)
+            found = partial(candidate.found, coordinates=reading.coordinates)
+            return ReadSide(
+                material.model, candidate.to_tensor, lambda outputs, picture: found(outputs, picture=picture)
+            )
+        places, threshold = reading or NATIVE_ORDER, self.options.score_threshold or 0.0
+        return ReadSide(
+            material.model,
+            material.to_tensor,
+            lambda outputs, picture: read_objects(outputs, places, picture, threshold),
+        )
+
+    def _place(self, name: str) -> int:
+        """The place of a configuration's material."""
+        return len(self.materials) - 1 if name == self.request.reference_name else 0
+
+    def findings(self, described: Sequence[ConfigurationResult], measured: MeasuredPass) -> Findings:
         """Latency, the COCO figures, and how far boxes agree."""
         outcome, material = measured.outcome, self.material
         truth = material.pictures.truth
-        judged = [_judged(entry, outcome, ready.notes.trouble) for entry in described]
+        judged = [_judged(entry, outcome, self.trouble) for entry in described]
         names = [entry.name for entry in judged if entry.status == "measured"]
-        objects = OverlappingObjects(truth)
-        odd = OddPictures(truth, material.labels if self.request.options.native else None)
-        boxes = {pair: BoxPairs() for pair in comparison_pairs(judged)}
+        odd = OddPictures(truth, material.labels if self.options.native else None)
+        before = [self._mapping(place, []) for place in range(len(self.materials))]
+        are_alike = len({mapping.name for mapping, _ in before}) == 1
+        boxes = {
+            pair: BoxPairs(None if are_alike else tuple(before[self._place(name)][0] for name in pair))
+            for pair in comparison_pairs(judged)
+        }
         looked_at: dict[str, list[Accumulator[FoundObjects]]] = {name: [odd] for name in outcome.records}
-        for name in names[:1]:
-            looked_at[name].append(objects)
+        objects: dict[int, OverlappingObjects] = {}
+        for name in names:
+            if self._place(name) not in objects:
+                objects[self._place(name)] = OverlappingObjects(truth)
+                looked_at[name].append(objects[self._place(name)])
         sums = sum_up(measured, list(boxes), looked_at, {pair: [seen] for pair, seen in boxes.items()})
         records = {name: outcome.records[name] for name in names}
-        detection = _detection(self.request, material, ready.notes, records, objects, boxes, outcome.preprocessing_us)
+        mappings = {place: self._mapping(place, seen.pairs) for place, seen in objects.items()}
+        detection = self._detection(records, mappings, boxes, outcome.preprocessing_us)
         return Findings(
             configurations=[sums.with_figures(entry) for entry in judged],
             sums=sums,
             part=detection,
-            verdicts=verdicts_on_map(detection.comparisons, detection.figures, self.request.margin),
+            verdicts=verdicts_on_map(detection.comparisons, detection.figures, self.options.margin),
             warnings=[
                 *filter(None, [other_range_in_words(material.model, material.to_tensor.value_range())]),
                 *general_warnings(material.model, material.pictures, material.labels, detection, odd),
             ],
         )
 
+    def _mapping(self, place: int, pairs: Sequence[tuple[int, int]]) -> tuple[ClassMapping, ClassMappingUsed]:
+        """Which category a class of a model is, from what is known and the ``pairs`` that were found."""
+        material, known = self.materials[place], self.known[place]
+        return choose_mapping(
+            material.mapping, material.category_ids, pairs, material.mapping_of(known.reading), known.shown
+        )
 
-def prepare(request: CocoRequest) -> DetectionEvaluation:
-    """Read and check model, labels, pictures and ground truth; raises :class:`~evaltools.errors.UsageError`."""
-    options = request.options
-    model = read_model(request.model_file)
+    def _detection(
+        self,
+        measured: Mapping[str, Collection[Record[FoundObjects]]],
+        mappings: Mapping[int, tuple[ClassMapping, ClassMappingUsed]],
+        boxes: Mapping[Pair, BoxPairs],
+        preprocessing_us: Sequence[int],
+    ) -> CocoDetection:
+        """What is shown of the reading is that of the model under test."""
+        options, pictures, reading = self.options, self.material.pictures, self.known[0].reading
+        resamples = options.bootstrap_resamples if len(measured) > 1 else 0
+        evaluator = options.coco_evaluator or DEFAULT_EVALUATOR
+        used = {name: mappings[self._place(name)][0] for name in measured}
+        found = [
+            figures_of(name, records, pictures.truth, used[name], evaluator, resamples)
+            for name, records in measured.items()
+        ]
+        figures = [entry for entry, _ in found]
+        options, to_tensor = _as_read(self.material, options, reading)
+        shown = mappings.get(0) or next(iter(mappings.values()), None)
+        return CocoDetection(
+            data=coco_data(
+                options,
+                pictures,
+                self.material.labels,
+                to_tensor,
+                output_map=reading if measured and isinstance(reading, OutputMap) else None,
+                class_mapping=shown[1] if shown else None,
+                preprocessing_latency=summarise_latency(preprocessing_us),
+                head=reading if measured and isinstance(reading, HeadUsed) else None,
+            ),
+            figures=figures,
+            comparisons=compare_configurations(boxes, figures, {entry.configuration: draws for entry, draws in found}),
+            pictures=detected_pictures(pictures, measured, used) if options.keeps_pictures else None,
+        )
+
+    @classmethod
+    def example_count_of(cls, result: EvaluationResult) -> int:
+        """The number of pictures."""
+        count: int = result.part.data.example_count
+        return count
+
+    @classmethod
+    def as_asked(cls, result: EvaluationResult, options: Options) -> EvaluationResult:
+        """The result without the detections that were kept only for other files."""
+        if options.is_on("record_examples"):
+            return result
+        return replace(result, part=replace(result.part, pictures=None))
+
+    @classmethod
+    def debug_lines(cls, result: EvaluationResult, options: Options) -> list[str]:
+        """Every detection, where that was asked for."""
+        return lines_of_detections(result) if options.is_on("debug_mode") else []
+
+    @classmethod
+    def write_more(cls, result: EvaluationResult, files: Any, console: Console) -> list[OutputError]:
+        """Write the files of ``--detections_path``."""
+        return write_detections(result, files, console)
+
+
+def _material(
+    model: ModelFile, options: CocoOptions, labels: LabelFile | None, known: EvaluatedPictures | None = None
+) -> CocoMaterial:
+    """What one model is evaluated with; the pictures and their truth are read unless they are ``known``."""
     candidates = candidates_of(model, options)
     if not candidates:
         check_detector(model, options.native, options.input_layout)
-    labels = None
-    if options.model_output_labels is not None:
-        labels = read_labels(options.model_output_labels, "--model_output_labels")
     to_tensor = detector_input(model, options)
-    pictures = load_pictures(
+    pictures = known or load_pictures(
         options.ground_truth_images_path,
         options.ground_truth_annotations,
         options.ground_truth_proto,
@@ -194,7 +330,7 @@ def prepare(request: CocoRequest) -> DetectionEvaluation:
         seed=options.seed,
     )
     if pictures.truth is not None:
-        require_evaluator(options.coco_evaluator)
+        require_evaluator(options.coco_evaluator or DEFAULT_EVALUATOR)
     category_ids = dense_category_ids(pictures.truth, {candidate.head.classes for candidate in candidates})
     outputs = operator_output_map(model)
     if options.native:
@@ -205,8 +341,7 @@ def prepare(request: CocoRequest) -> DetectionEvaluation:
     mapping = stated_mapping(
         "1" if options.native and options.class_offset == "auto" else options.class_offset, category_ids
     )
-    material = CocoMaterial(model, labels, pictures, to_tensor, outputs, mapping, category_ids, candidates)
-    return DetectionEvaluation(request, material)
+    return CocoMaterial(model, labels, pictures, to_tensor, outputs, mapping, category_ids, candidates)
 
 
 def _require_valid_ids(pictures: EvaluatedPictures, labels: LabelFile | None) -> None:
@@ -223,70 +358,12 @@ def _require_valid_ids(pictures: EvaluatedPictures, labels: LabelFile | None) ->
             )
 
 
-def _task(request: CocoRequest, material: CocoMaterial, reading: Reading | None) -> CocoTask:
-    """The task with this reading of the outputs. With None nothing is run, so that any reading will do."""
-    if isinstance(reading, HeadUsed):
-        candidate = material.candidate(reading.decoder)
-        found = partial(candidate.found, coordinates=reading.coordinates)
-        return CocoTask(
-            material.model,
-            material.pictures,
-            candidate.to_tensor,
-            lambda outputs, picture: found(outputs, picture=picture),
-        )
-    places, threshold = reading or NATIVE_ORDER, request.options.score_threshold or 0.0
-    return CocoTask(
-        material.model,
-        material.pictures,
-        material.to_tensor,
-        lambda outputs, picture: read_objects(outputs, places, picture, threshold),
-    )
-
-
 def _judged(
     described: ConfigurationResult, outcome: PassOutcome[FoundObjects], trouble: str | None
 ) -> ConfigurationResult:
     judged = judge_records(described, outcome)
     is_lost = judged.status != described.status
     return replace(judged, reason=trouble) if trouble and is_lost else judged
-
-
-def _detection(
-    request: CocoRequest,
-    material: CocoMaterial,
-    notes: _Notes,
-    measured: Mapping[str, Collection[Record[FoundObjects]]],
-    objects: OverlappingObjects,
-    boxes: Mapping[Pair, BoxPairs],
-    preprocessing_us: Sequence[int],
-) -> CocoDetection:
-    """The class mapping comes from the first measured configuration, which is the reference if there is one."""
-    options, pictures, reading = request.options, material.pictures, notes.reading
-    mapping, mapping_used = choose_mapping(
-        material.mapping, material.category_ids, objects.pairs, material.mapping_of(reading), notes.shown
-    )
-    resamples = request.bootstrap_resamples if len(measured) > 1 else 0
-    found = [
-        figures_of(name, records, pictures.truth, mapping, options.coco_evaluator, resamples)
-        for name, records in measured.items()
-    ]
-    figures = [entry for entry, _ in found]
-    options, to_tensor = _as_read(material, options, reading)
-    return CocoDetection(
-        data=coco_data(
-            options,
-            pictures,
-            material.labels,
-            to_tensor,
-            output_map=reading if measured and isinstance(reading, OutputMap) else None,
-            class_mapping=mapping_used if measured else None,
-            preprocessing_latency=summarise_latency(preprocessing_us),
-            head=reading if measured and isinstance(reading, HeadUsed) else None,
-        ),
-        figures=figures,
-        comparisons=compare_configurations(boxes, figures, {entry.configuration: draws for entry, draws in found}),
-        pictures=detected_pictures(pictures, measured, mapping) if request.keep_pictures else None,
-    )
 
 
 def _as_read(

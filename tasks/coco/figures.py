@@ -85,14 +85,23 @@ class OverlappingObjects:
 
 
 class BoxPairs:
-    """Sums up how far the boxes of two configurations agree, over the ``pictures`` that both finished."""
+    """Sums up how far the boxes of two configurations agree, over the ``pictures`` that both finished.
 
-    def __init__(self) -> None:
+    ``mappings`` are those of the classes of both sides, None where a class is the same on both.
+    """
+
+    def __init__(self, mappings: tuple[ClassMapping, ...] | None = None) -> None:
+        self._mappings = mappings
         self.pictures = self.identical = 0
         self.agreement = BoxAgreement.nothing()
 
     def add(self, _example: Example, baseline: FoundObjects, other: FoundObjects) -> None:
         """Add what both found in one picture."""
+        if self._mappings is not None:
+            baseline, other = (
+                replace(found, classes=mapping.apply(found.classes))
+                for found, mapping in zip((baseline, other), self._mappings, strict=True)
+            )
         self.pictures += 1
         self.identical += all(
             np.array_equal(own, theirs)
@@ -214,10 +223,12 @@ def _comparison(
     )
 
 
-def detected_pictures(pictures: EvaluatedPictures, measured: Measured, mapping: ClassMapping) -> list[DetectedPicture]:
+def detected_pictures(
+    pictures: EvaluatedPictures, measured: Measured, mappings: Mapping[str, ClassMapping]
+) -> list[DetectedPicture]:
     """Every picture that some configuration finished, with all detections.
 
-    Sizes and ids are those of the ground truth.
+    Sizes and ids are those of the ground truth; ``mappings`` say by configuration which category a class is.
     """
     by_index: dict[int, dict[str, FoundObjects]] = {}
     for name, records in measured.items():
@@ -234,7 +245,7 @@ def detected_pictures(pictures: EvaluatedPictures, measured: Measured, mapping: 
             width=_size(pictures.truth, index, given)[0],
             height=_size(pictures.truth, index, given)[1],
             objects=_annotated_objects(pictures.truth.images[index]) if pictures.truth else [],
-            detections={name: detections_of(found, mapping) for name, found in given.items()},
+            detections={name: detections_of(found, mappings[name]) for name, found in given.items()},
         )
         for index, given in sorted(by_index.items())
     ]

@@ -88,8 +88,8 @@ def candidates_of(model: ModelFile, options: CocoOptions) -> tuple[DecoderCandid
     There are none for a model that outputs boxes, classes and scores. Raises :class:`ModelError` where a stated decoder
     does not fit, and :class:`UsageError` for flags that have no effect on such an output.
     """
-    fitting = _fitting(model, options) if options.decoder != SSD and not options.native else {}
-    if options.decoder not in ("auto", SSD):
+    fitting = _fitting(model, options) if not options.reads_boxes and not options.native else {}
+    if options.decoder != "auto" and not options.reads_boxes:
         if options.decoder not in fitting:
             raise _does_not_fit(model, options, list(fitting))
         fitting = {options.decoder: fitting[options.decoder], **fitting}

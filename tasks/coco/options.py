@@ -18,6 +18,7 @@ from evaltools.tasks.shared.options import (
     NUM_IMAGES,
     ORDER,
     OUTPUT_FILE_PATH,
+    REFERENCE_MODEL_FILE,
     SEED,
 )
 
@@ -27,6 +28,7 @@ _IN_THE_RESULT: Final = NotNative("detections are in the JSON result, with --rec
 
 _EVALUATION: Final = (
     MODEL_FILE,
+    REFERENCE_MODEL_FILE,
     IMAGES_PATH,
     Parameter(
         "ground_truth_annotations", "COCO instances_*.json of the pictures.", role="input_file", short="ground_truth"

@@ -268,8 +268,19 @@ def _print_other_comparisons(coco: CocoDetection, console: Console) -> None:
         )
 
 
-def plan_detections(request: Request, inputs: Iterable[Path | None], outputs: Iterable[Path]) -> dict[str, Path]:
-    """A file for each configuration, checked before any long work; ``inputs`` are read, ``outputs`` written too."""
+def lines_of_detections(result: EvaluationResult) -> list[str]:
+    """Every detection of the test configurations, as the native tool logs them."""
+    tests = [entry for entry in result.configurations if entry.role == "test"]
+    lines: list[str] = []
+    for entry in tests:
+        if entry.status == "measured":
+            lines += [f"Configuration: {entry.name}"] if len(tests) > 1 else []
+            lines += debug_lines(result, entry.name)
+    return [f"INFO: {line}" for line in lines]
+
+
+def plan_detections(request: Request, outputs: Iterable[Path]) -> dict[str, Path]:
+    """A file for each configuration, checked before any long work; ``outputs`` are written too."""
     path = request.options.path("detections_path")
     if path is None:
         return {}
@@ -278,7 +289,7 @@ def plan_detections(request: Request, inputs: Iterable[Path | None], outputs: It
     names = [entry.name for entry in request.tests]
     names += [request.reference.name] if request.reference else []
     detections = file_per_configuration(path, names)
-    read = files_read(request, inputs)
+    read = files_read(request)
     for file in detections.values():
         require_output_file(file, "--detections_path", read)
     asked = [("--detections_path", file) for file in detections.values()]

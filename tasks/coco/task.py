@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from evaltools.datasets.image_folder import printable_name
 from evaltools.datasets.order import Order
-from evaltools.engine.task import Example, Prepared
+from evaltools.engine.task import Prepared
 from evaltools.errors import ModelError, UsageError
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.metrics.boxes import Detections
@@ -21,7 +19,6 @@ from evaltools.metrics.coco_stats import CocoEvaluator
 from evaltools.metrics.difference import Scale
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import ImageToTensor, Letterbox, parse_normalization
-from evaltools.request import Options, Request
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.result import OutputMap
 from evaltools.tasks.coco.truth import EvaluatedPictures
@@ -32,11 +29,10 @@ from evaltools.tasks.shared.image_input import (
     StatedLayout,
     check_picture_input,
     input_transform,
-    prepare_picture,
-    prepare_picture_elsewhere,
-    read_channels,
+    require_native_channels,
 )
-from evaltools.tasks.shared.request import TaskRequest, read_margin, shared_fields
+from evaltools.tasks.shared.picture_task import PictureTask
+from evaltools.tasks.shared.request import require_margin
 
 Floats = npt.NDArray[np.float32]
 Resize = Literal["auto", "stretch", "letterbox", "letterbox_top_left"]
@@ -50,6 +46,7 @@ _ABOUT_HEADS: Final = (
     "A model with the raw head of a YOLO has one output, [1,N,5+classes] or [1,4+classes,N], where N counts the cells "
     "of the strides 8, 16, 32 (at 640x640: 8400, or 25200 with 3 boxes per cell), and is read with --decoder"
 )
+DEFAULT_EVALUATOR: Final = "pycocotools"
 DEFAULT_RESAMPLES: Final = 1000
 _FEWEST_RESAMPLES: Final = 100
 _MOST_RESAMPLES: Final = 100_000
@@ -62,7 +59,8 @@ class CocoOptions(Struct, frozen=True):
 
     ``native`` is ``--compat=native``. ``letterbox_fill`` is a pixel value, 0..255, None if not stated.
     ``score_threshold`` 0 keeps every detection; None, and ``nms_iou`` 0, stand for the values that the decoder's
-    authors use for validation.
+    authors use for validation. ``margin`` is the change of mAP, 0..1, that counts as none; changes are judged over
+    ``bootstrap_resamples`` draws of the pictures, 0: not at all.
     """
 
     ground_truth_images_path: Path
@@ -82,8 +80,57 @@ class CocoOptions(Struct, frozen=True):
     output_map: str = "auto"
     class_offset: str = "auto"
     score_threshold: float | None = None
-    coco_evaluator: CocoEvaluator = "pycocotools"
+    coco_evaluator: CocoEvaluator | None = None
+    record_examples: bool = False
+    debug_mode: bool = False
+    detections_path: Path | None = None
+    report: Path | None = None
+    margin: float = DEFAULT_MARGIN
+    bootstrap_resamples: int = DEFAULT_RESAMPLES
     native: bool = False
+
+    @property
+    def keeps_pictures(self) -> bool:
+        """Whether every detection is put into the result."""
+        return self.record_examples or self.debug_mode or bool(self.detections_path or self.report)
+
+    @property
+    def reads_boxes(self) -> bool:
+        """Whether the outputs are stated to be boxes, classes and scores, so that nothing is to be decoded."""
+        return self.decoder in (SSD, _NO_DECODER)
+
+    def __post_init__(self) -> None:
+        require_margin(self.margin)
+        if self.num_images < 0:
+            raise UsageError(f"--num_images={self.num_images}: use 0 for all pictures, or how many to take")
+        if self.letterbox_fill is not None and not 0 <= self.letterbox_fill <= 255:
+            raise UsageError(f"--letterbox_fill={self.letterbox_fill}: use a pixel value, 0 to 255")
+        if not 0 <= self.nms_iou <= 1:
+            raise UsageError(
+                f"--nms_iou={self.nms_iou:g}: use an overlap above 0 and up to 1, or 0 for that of the decoder"
+            )
+        if self.normalization != "auto":
+            parse_normalization(self.normalization)
+        if self.bootstrap_resamples and not _FEWEST_RESAMPLES <= self.bootstrap_resamples <= _MOST_RESAMPLES:
+            raise UsageError(
+                f"--bootstrap_resamples={self.bootstrap_resamples}: use {_FEWEST_RESAMPLES} to {_MOST_RESAMPLES}, or 0 "
+                "to judge no change"
+            )
+        if self.coco_evaluator is not None and not (self.ground_truth_annotations or self.ground_truth_proto):
+            raise UsageError("--coco_evaluator has no effect without a ground truth; give one, or leave it out")
+        if self.native:
+            self._require_native()
+
+    def _require_native(self) -> None:
+        require_native_channels(self.input_layout, self.channel_order)
+        if self.decoder != "auto" and not self.reads_boxes:
+            raise UsageError(
+                f"--decoder={self.decoder}: the native tool decodes no raw heads; leave out one of it and --compat"
+            )
+        if self.resize not in ("auto", "stretch"):
+            raise UsageError(
+                f"--resize={self.resize}: the native tool stretches pictures; leave out one of it and --compat"
+            )
 
 
 class FoundObjects(Struct, frozen=True):
@@ -116,43 +163,30 @@ Read = Callable[[Sequence[Floats], PictureFrame], FoundObjects]
 """What is found in a picture, from the real values of a model's outputs."""
 
 
-class CocoTask:
-    """COCO detection over pictures; it implements :class:`evaltools.engine.task.Task`."""
+class ReadSide(Struct, frozen=True):
+    """How one model is fed and read: the transform of pictures, and what makes objects of its real outputs."""
+
+    model: ModelFile
+    to_tensor: ImageToTensor
+    read: Read
+
+
+class CocoTask(PictureTask[FoundObjects]):
+    """Reads the boxes of each picture. ``sides`` are the model under test and, if it is another, the reference's."""
 
     observation_type: Final = FoundObjects
-    in_order: Final = False
-    keeps_state: Final = False
 
-    def __init__(
-        self,
-        model: ModelFile,
-        pictures: EvaluatedPictures,
-        to_tensor: ImageToTensor,
-        read: Read,
-    ) -> None:
-        self.model: Final = model
-        self.pictures: Final = pictures
-        self.to_tensor: Final = to_tensor
-        names = (printable_name(path.name) for path in pictures.paths)
-        self.examples: Final = tuple(Example(index, name) for index, name in enumerate(names))
-        self._read = read
-
-    def prepare(self, example: Example) -> Prepared:
-        """Decode, resize and convert one picture."""
-        return prepare_picture(*self._picture(example))
-
-    def recipe(self, example: Example) -> Callable[[], Prepared]:
-        """What :meth:`prepare` does, for another process."""
-        return partial(prepare_picture_elsewhere, *self._picture(example))
-
-    def _picture(self, example: Example) -> tuple[Path, ImageToTensor]:
-        return self.pictures.paths[example.index], self.to_tensor
+    def __init__(self, pictures: EvaluatedPictures, sides: Sequence[ReadSide]) -> None:
+        super().__init__(pictures.paths, [side.to_tensor for side in sides])
+        self._sides = tuple(sides)
 
     def observe(
         self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None
     ) -> FoundObjects:
         """Read the boxes, as shares of the picture."""
-        return self._read(real_outputs(self.model, outputs), prepared.context)
+        place = len(self._sides) - 1 if reference is outputs else 0
+        side = self._sides[place]
+        return side.read(real_outputs(side.model, outputs), prepared.context[place])
 
 
 def real_outputs(model: ModelFile, outputs: Sequence[Array]) -> list[Floats]:
@@ -241,87 +275,3 @@ def detector_input(model: ModelFile, options: CocoOptions) -> ImageToTensor:
         layout=options.input_layout,
         channel_order=options.channel_order,
     )
-
-
-class CocoRequest(TaskRequest, frozen=True):
-    """What to evaluate with which configurations.
-
-    ``keep_pictures`` puts every detection into the result. ``margin`` is the change of mAP, 0..1, that counts as none;
-    changes are judged over ``bootstrap_resamples`` draws of the pictures, 0: not at all.
-    """
-
-    options: CocoOptions
-    keep_pictures: bool = False
-    margin: float = DEFAULT_MARGIN
-    bootstrap_resamples: int = DEFAULT_RESAMPLES
-
-
-def read_request(request: Request) -> CocoRequest:
-    """Parse and check the options of a request; raises :class:`UsageError` for values that make no sense."""
-    flags, native = request.options, request.is_native
-    options = CocoOptions(
-        ground_truth_images_path=Path(flags.text("ground_truth_images_path")),
-        ground_truth_annotations=flags.path("ground_truth_annotations"),
-        ground_truth_proto=flags.path("ground_truth_proto"),
-        model_output_labels=flags.path("model_output_labels"),
-        num_images=flags.number("num_images"),
-        order=cast(Order, flags.text("order")),
-        seed=flags.number("seed"),
-        normalization=flags.text("normalization"),
-        resize=cast(Resize, flags.text("resize")),
-        letterbox_fill=_pixel(flags) if "letterbox_fill" in flags else None,
-        decoder=SSD if flags.text("decoder") == _NO_DECODER else flags.text("decoder"),
-        nms_iou=_iou(flags),
-        output_map=flags.text("output_map"),
-        class_offset=flags.text("class_offset"),
-        score_threshold=flags.real("score_threshold") if "score_threshold" in flags else None,
-        coco_evaluator=cast(CocoEvaluator, flags.text("coco_evaluator")),
-        native=native,
-        **read_channels(request),
-    )
-    if options.num_images < 0:
-        raise UsageError(f"--num_images={options.num_images}: use 0 for all pictures, or how many to take")
-    if native and options.decoder not in ("auto", SSD):
-        raise UsageError(
-            f"--decoder={options.decoder}: the native tool decodes no raw heads; leave out one of it and --compat"
-        )
-    if native and options.resize not in ("auto", "stretch"):
-        raise UsageError(
-            f"--resize={options.resize}: the native tool stretches pictures; leave out one of it and --compat"
-        )
-    if options.normalization != "auto":
-        parse_normalization(options.normalization)
-    if "coco_evaluator" in flags and not (options.ground_truth_annotations or options.ground_truth_proto):
-        raise UsageError("--coco_evaluator has no effect without a ground truth; give one, or leave it out")
-    return CocoRequest(
-        **shared_fields(request),
-        options=options,
-        keep_pictures=flags.is_on("record_examples")
-        or flags.is_on("debug_mode")
-        or bool(flags.text("detections_path") or flags.text("report")),
-        margin=read_margin(flags),
-        bootstrap_resamples=_resamples(flags),
-    )
-
-
-def _resamples(flags: Options) -> int:
-    resamples = flags.number("bootstrap_resamples")
-    if resamples and not _FEWEST_RESAMPLES <= resamples <= _MOST_RESAMPLES:
-        raise UsageError(
-            f"--bootstrap_resamples={resamples}: use {_FEWEST_RESAMPLES} to {_MOST_RESAMPLES}, or 0 to judge no change"
-        )
-    return resamples
-
-
-def _iou(flags: Options) -> float:
-    iou = flags.real("nms_iou")
-    if not 0 <= iou <= 1:
-        raise UsageError(f"--nms_iou={iou:g}: use an overlap above 0 and up to 1, or 0 for that of the decoder")
-    return iou
-
-
-def _pixel(flags: Options) -> int:
-    value = flags.number("letterbox_fill")
-    if not 0 <= value <= 255:
-        raise UsageError(f"--letterbox_fill={value}: use a pixel value, 0 to 255")
-    return value

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from evaltools.task_kind import Accuracy
-from evaltools.tasks.own import DeclaredKind
+from evaltools.tasks.own import comes_with_evaltools
 from evaltools.tasks.own.definition import Task, task
 from evaltools.tasks.shared.options import ExampleOrder, Images, Normalized, NumImages, Seed
 
@@ -38,7 +38,7 @@ def embeddings(
     )
 
 
-KIND: Final = DeclaredKind(
+KIND: Final = comes_with_evaltools(
     embeddings,
     {
         "recall_at_1": "embeddings: share of pictures whose nearest other has their label, 0..1",

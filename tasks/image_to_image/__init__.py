@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from evaltools.task_kind import Accuracy
-from evaltools.tasks.own import DeclaredKind
+from evaltools.tasks.own import comes_with_evaltools
 from evaltools.tasks.own.definition import Task, task
 from evaltools.tasks.shared.options import ExampleOrder, Images, Normalized, NumImages, Seed
 
@@ -42,7 +42,7 @@ def image_to_image(
     )
 
 
-KIND: Final = DeclaredKind(
+KIND: Final = comes_with_evaltools(
     image_to_image,
     {
         "psnr": "image_to_image: peak signal by noise against the target, in dB, at most 100",

@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
 
-from evaltools.datasets.image_folder import FolderPaths, ImageFolder, list_images, printable_name
+from evaltools.datasets.image_folder import FolderPaths, ImageFolder, list_images
 from evaltools.datasets.labels import read_denylist, read_labels
 from evaltools.datasets.order import Order, chosen
-from evaltools.engine.task import Example, Prepared
+from evaltools.engine.task import Prepared
 from evaltools.errors import DataError, ModelError
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
-from evaltools.lazy_sequence import LazySequence
 from evaltools.metrics.classification import best_classes, rank_of_label
 from evaltools.metrics.native_numbers import shortest
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import ImageToTensor
-from evaltools.request import Request
-from evaltools.runtime import Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.shared.image_input import (
     ACCEPTED_TYPES,
@@ -30,18 +27,19 @@ from evaltools.tasks.shared.image_input import (
     StatedLayout,
     check_picture_input,
     input_transform,
-    prepare_picture,
-    prepare_picture_elsewhere,
-    read_channels,
+    require_native_channels,
 )
-from evaltools.tasks.shared.measuring import require_stated
-from evaltools.tasks.shared.request import TaskRequest, read_margin, shared_fields
+from evaltools.tasks.shared.picture_task import PictureTask
+from evaltools.tasks.shared.request import require_margin
 
 TOP_K: Final = 10
 
 
 class ImagenetOptions(Struct, frozen=True):
-    """The options of an ImageNet evaluation, named as on the command line; ``native`` is ``--compat=native``."""
+    """The options of an ImageNet evaluation, named as on the command line; ``native`` is ``--compat=native``.
+
+    ``margin`` is the change of accuracy, 0..1, that counts as none in verdicts.
+    """
 
     ground_truth_images_path: Path
     ground_truth_labels: Path
@@ -54,7 +52,15 @@ class ImagenetOptions(Struct, frozen=True):
     channel_order: str = "rgb"
     input_layout: StatedLayout = "auto"
     label_offset: int | None = None
+    label_check: bool = True
+    record_examples: bool = False
+    margin: float = DEFAULT_MARGIN
     native: bool = False
+
+    def __post_init__(self) -> None:
+        require_margin(self.margin)
+        if self.native:
+            require_native_channels(self.input_layout, self.channel_order)
 
 
 class TopKObservation(Struct, frozen=True):
@@ -85,47 +91,27 @@ class LabelledImages(Struct, frozen=True):
     truths_sha256: str
 
 
-class ImagenetTask:
-    """Follows :class:`evaltools.engine.task.Task`; build it with :func:`build_task`.
+class ImagenetTask(PictureTask[TopKObservation]):
+    """Ranks the classes of each picture; build it with :func:`build_task`.
 
     ``class_labels`` has the label of each class of the output, None for a class without one. ``scores_dtype`` is given
-    where the output's bytes are to be read as another type than its own (what the native tool does). ``quantization``
-    is scale and zero point of the scores. ``reference_tensor`` makes the input of the reference's model, where that is
-    another.
+    where the output's bytes are to be read as another type than its own (what the native tool does).
     """
 
     observation_type: Final = TopKObservation
-    in_order: Final = False
-    keeps_state: Final = False
 
     def __init__(
         self,
         images: LabelledImages,
-        to_tensor: ImageToTensor,
+        transforms: Sequence[ImageToTensor],
         class_labels: Sequence[str | None],
         scores_dtype: np.dtype[np.generic] | None = None,
-        quantization: tuple[float, int] = (1.0, 0),
-        reference_tensor: ImageToTensor | None = None,
     ) -> None:
+        super().__init__(images.paths, transforms, images.truths)
         self.images: Final = images
-        self.to_tensor: Final = to_tensor
         self.class_labels: Final = tuple(class_labels)
-        self.examples: Final = LazySequence(range(len(images.paths)), partial(_example, images.paths.names))
         self.top_k: Final = min(TOP_K, len(class_labels))
         self._scores_dtype = scores_dtype
-        self._quantization = quantization
-        self._others = () if reference_tensor is None else (reference_tensor,)
-
-    def prepare(self, example: Example) -> Prepared:
-        """Decode, crop, resize and convert one picture; the context is its right label."""
-        return prepare_picture(*self._picture(example))
-
-    def recipe(self, example: Example) -> Callable[[], Prepared]:
-        """What :meth:`prepare` does, for another process."""
-        return partial(prepare_picture_elsewhere, *self._picture(example))
-
-    def _picture(self, example: Example) -> tuple[Path, ImageToTensor, str, tuple[ImageToTensor, ...]]:
-        return self.images.paths[example.index], self.to_tensor, self.images.truths[example.index], self._others
 
     def observe(
         self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None
@@ -142,23 +128,9 @@ class ImagenetTask:
             nonfinite=int(np.count_nonzero(~np.isfinite(scores.astype(np.float32)))),
         )
 
-    def in_real_units(self, score: float) -> float:
-        """A raw score, dequantised."""
-        scale, zero_point = self._quantization
-        return score if scale == 1.0 and not zero_point else scale * (score - zero_point)
-
     def with_input(self, to_tensor: ImageToTensor) -> ImagenetTask:
-        """The same task with other input values, without those of the reference's model."""
-        return ImagenetTask(self.images, to_tensor, self.class_labels, self._scores_dtype, self._quantization)
-
-    def beside(self, reference: ImagenetTask) -> ImagenetTask:
-        """The same task where the reference is another model, whose inputs ``reference`` makes."""
-        given = self.images, self.to_tensor, self.class_labels, self._scores_dtype, self._quantization
-        return ImagenetTask(*given, reference_tensor=reference.to_tensor)
-
-
-def _example(names: Sequence[str], index: int) -> Example:
-    return Example(index, printable_name(names[index]))
+        """The same task with other input values, of the model under test alone."""
+        return ImagenetTask(self.images, [to_tensor], self.class_labels, self._scores_dtype)
 
 
 def check_model(model: ModelFile, native: bool = False, layout: StatedLayout = "auto") -> None:
@@ -178,13 +150,6 @@ def check_model(model: ModelFile, native: bool = False, layout: StatedLayout = "
     if output.dtype not in types:
         message = f"{model.path}: the output {output} has the type {output.dtype}; accepted are {', '.join(types)}"
         raise ModelError(message)
-
-
-def check_session(session: Session, model: ModelFile) -> None:
-    """Refuse a model whose tensors at run time are not those that its file states; raises :class:`ModelError`."""
-    advice = "convert the model again"
-    require_stated(model, session, "input", model.inputs[0], session.inputs[0], advice)
-    require_stated(model, session, "output", model.outputs[0], session.outputs[0], advice)
 
 
 def _listed(tensors: Sequence[TensorInfo], word: str) -> str:
@@ -230,9 +195,13 @@ def load_labelled_images(options: ImagenetOptions) -> LabelledImages:
 
 
 def build_task(
-    model: ModelFile, images: LabelledImages, class_labels: Sequence[str | None], options: ImagenetOptions
+    models: Sequence[ModelFile], images: LabelledImages, class_labels: Sequence[str | None], options: ImagenetOptions
 ) -> ImagenetTask:
-    """The task over labelled pictures; ``class_labels`` has one label per class of the output."""
+    """The task over labelled pictures; ``class_labels`` has one label per class of the output.
+
+    ``models`` are the one under test and, if it is another, the reference's.
+    """
+    model = models[0]
     scores_dtype = None
     if options.native and model.outputs[0].dtype != model.inputs[0].dtype:
         scores_dtype = np.dtype(model.inputs[0].dtype)
@@ -243,55 +212,30 @@ def build_task(
                 "Leave out --compat=native"
             )
             raise ModelError(message)
-    to_tensor = input_transform(
-        model,
-        model.inputs[0],
-        options.normalization,
-        options.native,
-        layout=options.input_layout,
-        channel_order=options.channel_order,
-    )
-    output = model.outputs[0]
-    is_quantised = scores_dtype is None and output.scale is not None
-    quantization = (output.scale or 1.0, output.zero_point or 0) if is_quantised else (1.0, 0)
-    return ImagenetTask(images, to_tensor, class_labels, scores_dtype, quantization)
+    transforms = [
+        input_transform(
+            each,
+            each.inputs[0],
+            options.normalization,
+            options.native,
+            layout=options.input_layout,
+            channel_order=options.channel_order,
+        )
+        for each in models
+    ]
+    return ImagenetTask(images, transforms, class_labels, scores_dtype)
 
 
-class ImagenetRequest(TaskRequest, frozen=True):
-    """What to evaluate with which configurations.
+def units_of(model: ModelFile, native: bool) -> Callable[[float], float]:
+    """What makes a number of a raw score of the model: it dequantises it.
 
-    ``margin`` is the change of accuracy, 0..1, that counts as none in verdicts. ``reference_model_file`` None: the
-    reference runs the same model.
+    Not where the native tool reads the output as the input's type.
     """
-
-    options: ImagenetOptions
-    reference_model_file: Path | None = None
-    label_check: bool = True
-    record_examples: bool = False
-    margin: float = DEFAULT_MARGIN
+    output = model.outputs[0]
+    if output.scale is None or (native and output.dtype != model.inputs[0].dtype):
+        return float
+    return partial(_dequantised, output.scale, output.zero_point or 0)
 
 
-def read_request(request: Request) -> ImagenetRequest:
-    """Parse and check the options of a request; raises :class:`UsageError` for values that make no sense."""
-    given = request.options
-    options = ImagenetOptions(
-        ground_truth_images_path=Path(given.text("ground_truth_images_path")),
-        ground_truth_labels=Path(given.text("ground_truth_labels")),
-        model_output_labels=Path(given.text("model_output_labels")),
-        denylist_file_path=given.path("denylist_file_path"),
-        num_images=given.number("num_images"),
-        order=cast(Order, given.text("order")),
-        seed=given.number("seed"),
-        normalization=given.text("normalization"),
-        label_offset=given.number("label_offset") if "label_offset" in given else None,
-        native=request.is_native,
-        **read_channels(request),
-    )
-    return ImagenetRequest(
-        **shared_fields(request),
-        options=options,
-        reference_model_file=given.path("reference_model_file"),
-        label_check=given.is_on("label_check"),
-        record_examples=given.is_on("record_examples"),
-        margin=read_margin(given),
-    )
+def _dequantised(scale: float, zero_point: int, score: float) -> float:
+    return scale * (score - zero_point)

@@ -2,46 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
+from rich.console import Console
 
+from evaltools import exit_codes
 from evaltools.configuration import Configuration
 from evaltools.engine.journal import Journal
 from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.run import PassOptions
 from evaltools.engine.run_folder import RunIdentity, decode, encode, journals_of
-from evaltools.errors import ImageError, InferenceError
-from evaltools.model import ModelFile
-from evaltools.result.evaluation import ConfigurationResult
+from evaltools.errors import ImageError, InferenceError, OutputError, UsageError
+from evaltools.request import Request
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.runtime import Open, Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.assembly import DiffNotes, diff_findings
 from evaltools.tasks.inference_diff.measure_yardsticks import measure_yardsticks
 from evaltools.tasks.inference_diff.output_order import COMPARED_RUNS, order_by_values
-from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest, prepare
+from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest, prepare, read_request
 from evaltools.tasks.inference_diff.result import OutputOrder
-from evaltools.tasks.inference_diff.saved_outputs import SavingSession
-from evaltools.tasks.inference_diff.task import DiffObservation
+from evaltools.tasks.inference_diff.saved_outputs import (
+    SavingSession,
+    against_saved,
+    saving_reference,
+    with_host_names,
+)
+from evaltools.tasks.inference_diff.task import DiffObservation, InferenceDiffTask
 from evaltools.tasks.inference_diff.value_ranges import are_sane
 from evaltools.tasks.inference_diff.yardsticks import (
     LOCAL_REFERENCE,
-    RerunOutcomes,
     plan_reruns,
     session_wrapper,
     warm_up,
 )
-from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
-from evaltools.tasks.shared.measuring import (
-    Observer,
-    OpenConfigurations,
-    PassSetup,
-    counted,
-    require_stated,
-)
+from evaltools.tasks.shared.evaluation import Evaluation, Findings, Observer, OpenConfigurations, require_stated
+from evaltools.tasks.shared.host_names import HostNames
+from evaltools.tasks.shared.measuring import counted
 from evaltools.tasks.shared.one_pass import MeasuredPass
 from evaltools.tasks.shared.run_identity import RunAtPlace, files_below, with_files
 
@@ -53,26 +54,39 @@ _NARROWED: Final = "narrowed inputs"
 
 
 class DiffEvaluation(Evaluation[DiffObservation]):
-    """A comparison of outputs; make it with :func:`prepare_diff`."""
+    """A comparison of outputs."""
 
     name = "inference_diff"
 
-    def __init__(self, request: DiffRequest, material: DiffMaterial) -> None:
+    def __init__(self, request: DiffRequest) -> None:
         self.request: DiffRequest = request
-        self.model = material.model
-        self.material = material
+        self.material = prepare(request)
+        self.model = self.material.model
+        self.reference_model = self.material.pair.reference if self.material.pair else None
+        self.notes = DiffNotes()
+
+    @classmethod
+    def read(cls, request: Request) -> DiffRequest:
+        """Parse and check the options of a request; raises :class:`UsageError` for values that make no sense."""
+        return read_request(request)
+
+    @classmethod
+    def more_files(cls, request: Request, outputs: Iterable[Path]) -> Any:
+        """Raise :class:`UsageError` for a result file in the folder of saved outputs."""
+        folder = request.options.path("save_outputs")
+        for path in outputs:
+            if folder is not None and path.resolve().is_relative_to(folder.resolve()):
+                raise UsageError(f"--output_file_path={path} is in the folder of --save_outputs; put it elsewhere")
 
     @property
-    def example_count(self) -> int:
-        """The number of runs."""
-        return len(self.material.task.examples)
+    def task(self) -> InferenceDiffTask:  # type: ignore[override]
+        """The task, with the outputs of two models in the order that is known."""
+        return self.material.task
 
     @property
-    def wanted(self) -> list[tuple[ModelFile, Configuration]]:
-        """Each configuration with the model that it runs; that of the reference may be another."""
-        request, material = self.request, self.material
-        tests = [(material.model, configuration) for configuration in request.tests]
-        return tests if request.reference is None else [(material.reference_model, request.reference), *tests]
+    def one_worker(self) -> bool:  # type: ignore[override]
+        """With a state, and where outputs are saved, runs follow each other."""
+        return self.material.stateful or self.material.saving is not None
 
     @property
     def pass_options(self) -> PassOptions:
@@ -80,57 +94,47 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         return replace(super().pass_options, invocations=self.request.invocations)
 
     def identity(self) -> RunIdentity:
-        """The identity of a run: also that of the reference's model, and of the files that inputs are read from."""
+        """The identity of a run: also that of the files that inputs are read from."""
         request = self.request
         files = [Path(text.rpartition("=")[2]) for text in request.inputs.files]
         folders = [path for path in (*files, request.inputs.images, request.load_reference) if path is not None]
-        found = self.identity_with({"the reference's model": self.material.reference_model.sha256})
-        return with_files(found, "the inputs", files_below(folders))
+        return with_files(self.identity_with({}), "the inputs", files_below(folders))
 
     def check_sessions(self, opened: OpenConfigurations) -> None:
         """Raise :class:`ModelError` for a model whose inputs are others in the runtime than in its file."""
         advice = "convert the model again, or state the shape with --input_shape"
         for entry in opened.entries:
-            is_reference = entry.configuration is self.request.reference
-            model = self.material.reference_model if is_reference else self.model
-            for stated, actual in zip(model.inputs, entry.session.inputs, strict=True):
-                require_stated(model, entry.session, "input", stated, actual, advice)
+            for stated, actual in zip(entry.model.inputs, entry.session.inputs, strict=True):
+                require_stated(entry.model, entry.session, "input", stated, actual, advice)
 
-    def ready(self, opened: OpenConfigurations, journal: Journal) -> ReadyTask[DiffObservation]:
-        """The task, on sessions that take the planned inputs; each session warms up before its first run."""
-        request, sessions = self.request, opened.sessions
-        first_run_us: dict[str, float | None] = {}
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> bool:
+        """Take the range of inputs and the order of outputs from an earlier part of the run, or find the order out."""
+        self._journal = journal
         if self.material.plan is not None and journal.fact(_NARROWED):
             self.material.plan.source.draw_from(self.material.plan.narrowed())
-        self.material = material = self._in_order_of_values(sessions, journal)
+        self.material = self._in_order_of_values(opened.sessions, journal)
+        has_reference = self.material.loaded is not None or self.request.reference_name in opened.sessions
+        return has_reference and any(configuration.name in opened.sessions for configuration in self.request.tests)
 
-        def wrap(name: str, session: Session) -> Session:
-            """The session that takes the planned inputs, and saves its outputs if asked to."""
-            fitting = session_wrapper(material, name == request.reference_name)(session)
-            return SavingSession(fitting, name, material.saving) if material.saving else fitting
+    def wrap(self, name: str, session: Session) -> Session:
+        """The session that takes the planned inputs, and saves its outputs if asked to."""
+        fitting = session_wrapper(self.material, name == self.request.reference_name)(session)
+        return SavingSession(fitting, name, self.material.saving) if self.material.saving else fitting
 
-        def warm_up_all(sessions: Mapping[str, Session]) -> None:
-            inputs = _first_inputs(material) if request.warmup_runs else None
-            for name, session in sessions.items() if inputs is not None else ():
-                quiet = session.inner if isinstance(session, SavingSession) else session
-                assert inputs is not None
-                first = warm_up(quiet, inputs, request.warmup_runs, request.invocations)
-                first_run_us[name] = first.invokes_us[0] if first else None
-                if name == request.reference_name and first and _narrow_inputs(material, quiet, first.outputs):
-                    journal.state({_NARROWED: "yes"})
-                    inputs = _first_inputs(material)
-            journal.state({_FIRST_RUNS: encode(first_run_us)})
-
-        setup = PassSetup(
-            request.reference_name,
-            self.pass_options,
-            one_worker=material.stateful or material.saving is not None,
-            wrap=wrap,
-            before=warm_up_all,
-        )
-        has_reference = material.loaded is not None or request.reference_name in sessions
-        runs = has_reference and any(configuration.name in sessions for configuration in request.tests)
-        return ReadyTask(material.task, setup, DiffNotes(first_run_us), runs)
+    def before(self, sessions: Mapping[str, Session]) -> None:
+        """Warm each session up."""
+        request, material = self.request, self.material
+        first_run_us = self.notes.first_run_us
+        inputs = _first_inputs(material) if request.warmup_runs else None
+        for name, session in sessions.items() if inputs is not None else ():
+            quiet = session.inner if isinstance(session, SavingSession) else session
+            assert inputs is not None
+            first = warm_up(quiet, inputs, request.warmup_runs, request.invocations)
+            first_run_us[name] = first.invokes_us[0] if first else None
+            if name == request.reference_name and first and _narrow_inputs(material, quiet, first.outputs):
+                self._journal.state({_NARROWED: "yes"})
+                inputs = _first_inputs(material)
+        self._journal.state({_FIRST_RUNS: encode(first_run_us)})
 
     def _in_order_of_values(self, sessions: Mapping[str, Session], journal: Journal) -> DiffMaterial:
         """The material with outputs that only values tell apart in their order, which a resumed run has from before.
@@ -153,8 +157,8 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         journal.state({_OUTPUT_ORDER: encode(order)})
         return material.in_order(order)
 
-    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[DiffObservation]:
-        """The task, with the times of the first runs of all places."""
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> None:
+        """Take the times of the first runs of all places, the order of outputs and the range of inputs."""
         first_run_us = {name: time for place in places for name, time in _first_runs_at(place).items()}
         plan = self.material.plan
         order = next((text for place in places if (text := _fact_at(place, _OUTPUT_ORDER))), None)
@@ -162,32 +166,18 @@ class DiffEvaluation(Evaluation[DiffObservation]):
             self.material = self.material.in_order(decode(order, OutputOrder, places[0].folders[0]))
         if plan is not None and any(_fact_at(place, _NARROWED) for place in places):
             plan.source.draw_from(plan.narrowed())
-        setup = PassSetup(self.request.reference_name, self.pass_options)
-        return ReadyTask(self.material.task, setup, DiffNotes(first_run_us))
+        self.notes = DiffNotes(first_run_us)
 
-    def after_pass(
-        self,
-        ready: ReadyTask[DiffObservation],
-        measured: MeasuredPass,
-        opened: Sequence[Opened],
-        observer: Observer,
-        open_with: Open,
-    ) -> ReadyTask[DiffObservation]:
+    def after_pass(self, measured: MeasuredPass, opened: Sequence[Opened], observer: Observer, open_with: Open) -> None:
         """Measure the yardsticks; those of shards are measured once, when they are merged."""
         if self.request.execution.shard.count > 1:
-            return ready
+            return
         _close(opened)
-        yardsticks = self._measure_yardsticks(opened, measured, observer, open_with)
-        return replace(ready, notes=replace(ready.notes, yardsticks=yardsticks), interrupted=yardsticks.interrupted)
+        self._measure_yardsticks(opened, measured, observer, open_with)
 
     def after_merge(
-        self,
-        ready: ReadyTask[DiffObservation],
-        measured: MeasuredPass,
-        places: Sequence[RunAtPlace],
-        observer: Observer,
-        open_with: Open,
-    ) -> ReadyTask[DiffObservation]:
+        self, measured: MeasuredPass, places: Sequence[RunAtPlace], observer: Observer, open_with: Open
+    ) -> None:
         """Measure the yardsticks on the host; if several places are compared, those of the host's CPU alone."""
         elsewhere = any(place.name for place in places)
         wanted = self.wanted
@@ -196,10 +186,8 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         with open_all(wanted, open_with, self.request.allow_fallback) as entries:
             opened = [entry for entry in entries.values() if isinstance(entry, Opened)]
             _close(opened)
-            if not opened:
-                return ready
-            yardsticks = self._measure_yardsticks(opened, measured, observer, open_with, not elsewhere)
-        return replace(ready, notes=replace(ready.notes, yardsticks=yardsticks), interrupted=yardsticks.interrupted)
+            if opened:
+                self._measure_yardsticks(opened, measured, observer, open_with, not elsewhere)
 
     def _measure_yardsticks(
         self,
@@ -208,24 +196,70 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         observer: Observer,
         open_with: Open,
         with_repeats: bool = True,
-    ) -> RerunOutcomes:
+    ) -> None:
         """Measure the yardsticks, if they were asked for and the pass was not stopped."""
         if not self.request.yardstick_runs or measured.outcome.stopped is not None:
-            return RerunOutcomes()
+            return
         reruns = plan_reruns(self.material, opened, self.request.reference, with_repeats)
         with counted(observer, _YARDSTICKS, len(reruns)) as step:
-            return measure_yardsticks(self.request, self.material, opened, reruns, measured.outcome, open_with, step)
+            yardsticks = measure_yardsticks(
+                self.request, self.material, opened, reruns, measured.outcome, open_with, step
+            )
+        self.notes = replace(self.notes, yardsticks=yardsticks)
+        self.interrupted = yardsticks.interrupted
 
-    def findings(
-        self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[DiffObservation]
-    ) -> Findings:
+    def findings(self, described: Sequence[ConfigurationResult], measured: MeasuredPass) -> Findings:
         """Judge how far outputs differ; the folder of saved outputs gets its manifest."""
-        return diff_findings(self.request, self.material, described, measured, ready.notes)
+        return diff_findings(self.request, self.material, described, measured, self.notes)
 
+    @property
+    def sent_pictures(self) -> Mapping[str, Sequence[Path]]:
+        """The pictures that inputs are made of."""
+        plan = self.material.plan
+        return {"input_images": plan.pictures} if plan and plan.pictures else {}
 
-def prepare_diff(request: DiffRequest) -> DiffEvaluation:
-    """Read and check everything before anything runs; raises :class:`UsageError` and its kinds."""
-    return DiffEvaluation(request, prepare(request))
+    @property
+    def shared_pictures(self) -> int:
+        """The first run's, for the warm-up."""
+        return 1
+
+    @classmethod
+    def saving_reference(cls, request: Request, folder: Path) -> Request | None:
+        """The request that saves the reference's outputs to ``folder``."""
+        return saving_reference(request, folder)
+
+    @classmethod
+    def against_saved(cls, request: Request, folder: Path) -> Request:
+        """The request that compares with the saved outputs in ``folder``."""
+        return against_saved(request, folder)
+
+    @classmethod
+    def example_count_of(cls, result: EvaluationResult) -> int:
+        """The number of runs."""
+        count: int = result.part.num_runs
+        return count
+
+    @classmethod
+    def with_host_names(cls, result: EvaluationResult, names: HostNames) -> EvaluationResult:
+        """The result with the host's names of inputs and of the loaded reference."""
+        return replace(result, part=with_host_names(result.part, names))
+
+    @classmethod
+    def write_more(cls, result: EvaluationResult, files: Any, console: Console) -> list[OutputError]:
+        """Say where outputs could not be saved, which are written while they are measured."""
+        not_saved = result.part.not_saved
+        return [] if not_saved is None else [OutputError(not_saved)]
+
+    @classmethod
+    def breaks_limits(cls, result: EvaluationResult) -> bool:
+        """Whether a limit that was given as an option is broken."""
+        return any(comparison.within_limits is False for comparison in result.part.comparisons)
+
+    @classmethod
+    def exit_code(cls, result: EvaluationResult) -> int:
+        """As for all tasks, but that a configuration that was not measured always counts."""
+        lost = any(entry.status == "not measured" for entry in result.configurations)
+        return exit_codes.NOT_MEASURED if lost and result.stopped != "interrupted" else super().exit_code(result)
 
 
 def _first_runs_at(place: RunAtPlace) -> dict[str, float | None]:

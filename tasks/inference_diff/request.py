@@ -61,7 +61,6 @@ class DiffRequest(TaskRequest, frozen=True):
     """
 
     inputs: InputOptions = field(default_factory=InputOptions)
-    reference_model_file: Path | None = None
     output_map: str = ""
     signature: str = ""
     input_shapes: tuple[str, ...] = ()
@@ -92,7 +91,6 @@ def read_request(request: Request) -> DiffRequest:
     return DiffRequest(
         **shared_fields(request),
         inputs=_inputs(options, native),
-        reference_model_file=options.path("reference_model_file"),
         output_map=options.text("output_map"),
         signature=options.text("signature"),
         input_shapes=tuple(options.texts("input_shape")),

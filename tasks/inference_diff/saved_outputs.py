@@ -35,7 +35,7 @@ from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.result import InferenceDiff, loaded_from
 from evaltools.tasks.inference_diff.task import InputSource
-from evaltools.tasks.shared.kind import HostNames
+from evaltools.tasks.shared.host_names import HostNames
 
 _MANIFEST: Final = "manifest.json"
 _INPUTS: Final = "inputs"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from evaltools.task_kind import Accuracy
-from evaltools.tasks.own import DeclaredKind
+from evaltools.tasks.own import comes_with_evaltools
 from evaltools.tasks.own.definition import Mean, Task, pooled, share_of, task
 from evaltools.tasks.shared.options import ExampleOrder, Images, Normalized, NumImages, Seed
 
@@ -53,7 +53,7 @@ def keypoints(
     )
 
 
-KIND: Final = DeclaredKind(
+KIND: Final = comes_with_evaltools(
     keypoints,
     {
         "oks_ap": "keypoints: COCO's AP by object keypoint similarity of 0.50:0.95, 0..1",

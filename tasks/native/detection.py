@@ -35,7 +35,7 @@ from evaltools.tasks.coco.figures import (
 )
 from evaltools.tasks.coco.outputs import NATIVE_ORDER
 from evaltools.tasks.coco.result import CocoDetection, DetectionFigures
-from evaltools.tasks.coco.task import FoundObjects
+from evaltools.tasks.coco.task import DEFAULT_EVALUATOR, CocoOptions, FoundObjects
 from evaltools.tasks.coco.truth import dense_category_ids, picture_size
 from evaltools.tasks.coco.warnings import OddPictures, general_warnings
 from evaltools.tasks.native.figures import NOTHING_TIMED, as_latency, first_measured, with_times
@@ -88,14 +88,16 @@ def _detection(
     stated: Mapping[str, DetectorFigures],
 ) -> EvaluationResult:
     request, pictures = inputs.request, inputs.pictures
-    options, truth = request.options, pictures.truth
+    options: CocoOptions = request.options
+    truth = pictures.truth
     objects = OverlappingObjects(truth)
     sum_up(MeasuredPass(PassOutcome(records)), [], {name: [objects] for name in list(records)[:1]})
     mapping, mapping_used = choose_mapping(_MAPPING, dense_category_ids(truth), objects.pairs)
-    resamples = request.bootstrap_resamples if len(records) > 1 else 0
+    resamples = options.bootstrap_resamples if len(records) > 1 else 0
+    evaluator = options.coco_evaluator or DEFAULT_EVALUATOR
     figures, categories = [], {}
     for name, own in records.items():
-        found, categories[name] = figures_of(name, own, truth, mapping, options.coco_evaluator, resamples)
+        found, categories[name] = figures_of(name, own, truth, mapping, evaluator, resamples)
         unread = _unread_truth(found, stated[name])
         if unread is None:
             figures.append(replace(found, native=_as_stated(found.native, stated[name])))
@@ -120,10 +122,10 @@ def _detection(
         data=data,
         figures=figures,
         comparisons=compare_configurations(boxes, figures, categories),
-        pictures=detected_pictures(pictures, kept, mapping) if request.keep_pictures else None,
+        pictures=detected_pictures(pictures, kept, dict.fromkeys(kept, mapping)) if options.keeps_pictures else None,
     )
     warnings = normalization_warnings(inputs) + general_warnings(inputs.model, pictures, inputs.labels, detection, odd)
-    verdicts = verdicts_on_map(detection.comparisons, figures, request.margin)
+    verdicts = verdicts_on_map(detection.comparisons, figures, options.margin)
     return replace(
         empty,
         configurations=[replace(entry, verdicts=verdicts.get(entry.name, [])) for entry in configurations],

@@ -16,10 +16,10 @@ from evaltools.model import ModelFile, read_model
 from evaltools.native.logs.evaluation import NativeTask
 from evaltools.preprocess import NATIVE, ImageToTensor
 from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map
-from evaltools.tasks.coco.task import CocoRequest, check_detector
+from evaltools.tasks.coco.task import CocoOptions, check_detector
 from evaltools.tasks.coco.truth import EvaluatedPictures, load_pictures
 from evaltools.tasks.imagenet.task import (
-    ImagenetRequest,
+    ImagenetOptions,
     LabelledImages,
     check_model,
     class_count,
@@ -61,7 +61,7 @@ class ImagenetInputs(Struct, frozen=True):
     ``part`` gives them.
     """
 
-    request: ImagenetRequest
+    request: TaskRequest
     model: ModelFile
     images: LabelledImages
     labels: LabelFile
@@ -94,7 +94,7 @@ class ImagenetInputs(Struct, frozen=True):
 class CocoInputs(Struct, frozen=True):
     """Checked inputs of coco, with the members of :class:`ImagenetInputs`."""
 
-    request: CocoRequest
+    request: TaskRequest
     model: ModelFile
     pictures: EvaluatedPictures
     labels: LabelFile | None
@@ -173,12 +173,12 @@ def require_parts(inputs: NativeInputs, count: int) -> None:
         )
 
 
-def prepare_imagenet(request: ImagenetRequest) -> ImagenetInputs:
+def prepare_imagenet(request: TaskRequest) -> ImagenetInputs:
     """Read and check what imagenet is to evaluate; raises :class:`UsageError` for what the native tool cannot.
 
     Options about reading are not looked at: :mod:`evaltools.tasks.native.command` refuses those that the tool lacks.
     """
-    options = request.options
+    options: ImagenetOptions = request.options
     model = read_model(request.model_file)
     check_model(model, native=True)
     input_type, output_type = model.inputs[0].dtype, model.outputs[0].dtype
@@ -204,9 +204,9 @@ def prepare_imagenet(request: ImagenetRequest) -> ImagenetInputs:
     return ImagenetInputs(request, model, images, labels, to_tensor)
 
 
-def prepare_coco(request: CocoRequest) -> CocoInputs:
+def prepare_coco(request: TaskRequest) -> CocoInputs:
     """Read and check what coco is to evaluate, as :func:`prepare_imagenet` does."""
-    options = request.options
+    options: CocoOptions = request.options
     model = read_model(request.model_file)
     check_detector(model, native=True)
     known = operator_output_map(model)
@@ -260,9 +260,9 @@ def prepare_diff(request: DiffRequest) -> DiffInputs:
 
 def prepare_native(request: TaskRequest) -> NativeInputs:
     """Read and check what a native tool is to evaluate; raises :class:`UsageError` for a task that has none."""
-    if isinstance(request, ImagenetRequest):
+    if isinstance(request.options, ImagenetOptions):
         return prepare_imagenet(request)
-    if isinstance(request, CocoRequest):
+    if isinstance(request.options, CocoOptions):
         return prepare_coco(request)
     if isinstance(request, DiffRequest):
         return prepare_diff(request)

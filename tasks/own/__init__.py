@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
-from evaltools.task_kind import OWN, TASK_FILE_ENDINGS, Accuracy, TaskEvidence, TaskReport, tree_kinds
-from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
+from evaltools.task_kind import OWN, TASK_FILE_ENDINGS, Accuracy, tree_kinds
+from evaltools.tasks.shared.declared import DeclaredTask
 from evaltools.tasks.shared.options import (
     CHANNEL_ORDER,
     INPUT_LAYOUT,
     MAX_FAILED_EXAMPLES,
     MODEL_FILE,
     OUTPUT_FILE_PATH,
+    REFERENCE_MODEL_FILE,
 )
 
 if TYPE_CHECKING:
     from evaltools.metrics.metric import Metric
     from evaltools.request import Options, Request
-    from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.own.definition import TaskFunction
-    from evaltools.tasks.own.evaluation import OwnEvaluation, OwnRequest
     from evaltools.tasks.own.loading import Loaded
     from evaltools.tasks.own.options import Option
+    from evaltools.tasks.shared.request import TaskRequest
 
 _SHARED: Final = (
     MODEL_FILE,
+    REFERENCE_MODEL_FILE,
     OUTPUT_FILE_PATH,
     MAX_FAILED_EXAMPLES,
     Parameter(
@@ -57,49 +58,48 @@ LABEL_METRICS: Final = {
     "score_shift": "audio, text: largest change of a score against the reference, mean over the examples",
 }
 """What the metrics of tasks with scores of labels mean (:mod:`evaltools.tasks.own.label_scores`)."""
+_OF_ALL: Final = "A task of your own: run FILE.py:NAME|FILE.yaml MODEL.tflite --option=value ..."
 _OTHER_NAMES: Final = ("help", "debug", "task", "model", "tests")
 """What the command line and Python take beside options."""
 
 
-class OwnKind(EvaluationKind):
-    """A task of one's own. Without ``loaded`` it stands for all such tasks, as when a result is read."""
+class FunctionTask(DeclaredTask):
+    """A task that is a function. Without ``loaded`` it stands for all such tasks, as when a result is read.
 
-    summary = "A task of your own: run FILE.py:NAME|FILE.yaml MODEL.tflite --option=value ..."
-    modules_on_devices = ("evaltools.tasks.own.evaluation", "scipy.special")
+    ``typed`` is what the command line calls it. ``meanings`` has what each of its metrics means, by name, so that
+    limits on them can be checked before anything runs.
+    """
 
-    def __init__(self, loaded: Loaded | None = None, typed: str = OWN) -> None:
+    def __init__(
+        self,
+        loaded: Loaded | None = None,
+        typed: str = OWN,
+        meanings: Mapping[str, str] | None = None,
+        accuracy: Accuracy | None = None,
+    ) -> None:
+        is_built_in = loaded is not None and loaded.is_built_in
+        summary = _OF_ALL if loaded is None else loaded.function.summary
+        super().__init__(
+            OWN if loaded is None else loaded.name,
+            summary=summary,
+            description=loaded.function.description if loaded is not None and is_built_in else summary,
+            options={"evaluation": _SHARED},
+            evaluation="evaltools.tasks.own.evaluation:OwnEvaluation",
+            part="evaltools.tasks.own.result:OwnPart",
+            report="evaltools.tasks.own.report",
+            evidence="evaltools.tasks.own.result",
+            needs=("scipy.special",),
+            accuracy=accuracy,
+            place=10 if is_built_in else 100,
+        )
         self._loaded = loaded
         self._typed = typed
-        self.name = OWN if loaded is None else loaded.name
-        if loaded is not None:
-            self.summary = loaded.function.summary
-        self.description = self.summary
-
-    @property
-    def part_type(self) -> type:
-        """The struct of the task's part of a result."""
-        from evaltools.tasks.own.result import OwnPart
-
-        return OwnPart
-
-    @property
-    def report(self) -> TaskReport:
-        """How the task's figures are shown."""
-        from evaltools.tasks.own import report
-
-        return report
-
-    @property
-    def evidence(self) -> TaskEvidence:
-        """How limits read the task's part of a result."""
-        from evaltools.tasks.own import result
-
-        return result
+        self._meanings = meanings or {}
 
     @property
     def command(self) -> str:
         """The task's name on the command line."""
-        return f"run {self._typed}"
+        return super().command if self._loaded is not None and self._loaded.is_built_in else f"run {self._typed}"
 
     @property
     def loaded(self) -> Loaded:
@@ -121,7 +121,7 @@ class OwnKind(EvaluationKind):
             return ()
         place = place_of(self._loaded.function.function)
         options = options_of(self._loaded.function.function, place)
-        taken = {*_OTHER_NAMES, *(name for each in OwnKind().parameters.values() for name in each.names)}
+        taken = {*_OTHER_NAMES, *(name for each in FunctionTask().parameters.values() for name in each.names)}
         for option in options:
             if option.parameter.name in taken:
                 name = option.parameter.name
@@ -129,10 +129,10 @@ class OwnKind(EvaluationKind):
         return options
 
     @property
-    def options(self) -> Mapping[str, Sequence[Parameter]]:  # type: ignore[override]
+    def options(self) -> Mapping[str, Sequence[Parameter]]:
         """The task's own options under their headings."""
         if self._loaded is None:
-            return {"evaluation": _SHARED}
+            return super().options
         own = {option.parameter.name: option.parameter for option in self.own_options}
         of_pictures = [each for each in _OF_PICTURES if self._may_take_pictures and each.name not in own]
         return {f"options of {self.loaded.function.name}": tuple(own.values()), "evaluation": (*_SHARED, *of_pictures)}
@@ -148,26 +148,18 @@ class OwnKind(EvaluationKind):
         paths = {each.parameter.name: each.parameter.default for each in self.own_options if each.parameter.is_path}
         return options.stating({name: path for name, path in paths.items() if path and name not in options})
 
-    def read(self, request: Request) -> OwnRequest:
+    def read(self, request: Request) -> TaskRequest:
         """Parse and check the options of a request."""
         from evaltools.tasks.own.evaluation import read_request
 
         return read_request(request, self.loaded, self.own_options)
 
-    def prepare(self, asked: OwnRequest) -> OwnEvaluation:
-        """Read the model and make the task."""
-        from evaltools.tasks.own.evaluation import prepare
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        """The metrics of the task, of one that comes with evaltools."""
+        from evaltools.metrics.metric import metric_of_own_task
 
-        return prepare(asked)
-
-    def files_read(self, asked: OwnRequest) -> Iterable[Path | None]:
-        """The model and the task's file."""
-        return (asked.model_file, asked.loaded.origin.file if asked.loaded.origin else None)
-
-    def example_count(self, result: EvaluationResult) -> int:
-        """The number of examples of the task."""
-        count: int = result.part.example_count
-        return count
+        return [replace(metric_of_own_task(name), meaning=meaning) for name, meaning in self._meanings.items()]
 
     def moved(self, task: str, take: Callable[[Path], str]) -> str:
         """The task's name for another machine.
@@ -182,51 +174,30 @@ class OwnKind(EvaluationKind):
         origin = self.loaded.origin
         return () if origin is None or origin.module else origin.beside
 
-    def parts(self, asked: Any) -> PartsOfTask:
-        """How the examples can be divided; every part gets all files that options name."""
-        evaluation = self.prepare(asked)
-        return PartsOfTask(evaluation.example_count, in_one_part=evaluation.task.keeps_state)
 
-
-class DeclaredKind(OwnKind):
+def comes_with_evaltools(
+    function: TaskFunction[...], metrics: Mapping[str, str], accuracy: Accuracy | None = None
+) -> FunctionTask:
     """A task that comes with evaltools, made as one of your own is: the ``KIND`` of its folder.
 
-    ``metrics`` has what each of its metrics means, by name, so that limits on them can be checked before anything runs.
+    ``metrics`` has what each of its metrics means, by name.
     """
+    from evaltools.tasks.own.loading import Loaded, Origin
 
-    place = 10
-    command = EvaluationKind.command
-
-    def __init__(
-        self, function: TaskFunction[...], metrics: Mapping[str, str], accuracy: Accuracy | None = None
-    ) -> None:
-        from evaltools.tasks.own.loading import Loaded, Origin
-
-        module = function.function.__module__
-        origin = Origin(Path(inspect.getfile(function.function)), function.name, module)
-        super().__init__(Loaded(function, origin, function.name, is_built_in=True), function.name)
-        self.description = inspect.cleandoc(function.function.__doc__ or "")
-        self.accuracy = accuracy
-        self._meanings = dict(metrics)
-
-    @property
-    def metrics(self) -> Sequence[Metric]:
-        """The metrics of the task."""
-        from evaltools.metrics.metric import metric_of_own_task
-
-        return [replace(metric_of_own_task(name), meaning=meaning) for name, meaning in self._meanings.items()]
+    origin = Origin(Path(inspect.getfile(function.function)), function.name, function.function.__module__)
+    return FunctionTask(Loaded(function, origin, function.name, is_built_in=True), function.name, metrics, accuracy)
 
 
-def kind_named(text: str) -> EvaluationKind:
+def kind_named(text: str) -> DeclaredTask:
     """The task that ``FILE.py:NAME``, ``FILE.yaml`` or the name of an installed task stands for.
 
     Raises :class:`UsageError`.
     """
     if text == OWN:
-        return OwnKind()
+        return FunctionTask()
     built_in = tree_kinds().get(text)
-    if isinstance(built_in, OwnKind):
+    if isinstance(built_in, FunctionTask):
         return built_in
     from evaltools.tasks.own.loading import installed_kind, load_task
 
-    return installed_kind(text) or OwnKind(load_task(text), text)
+    return installed_kind(text) or FunctionTask(load_task(text), text)

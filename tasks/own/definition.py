@@ -6,6 +6,7 @@ Needs neither NumPy nor a runtime, so that ``import evaltools`` stays quick.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, ParamSpec, Protocol, runtime_checkable
@@ -145,6 +146,11 @@ class TaskFunction(Generic[Parameters]):
         """The first line of its docstring."""
         lines = (self.function.__doc__ or "").strip().splitlines()
         return lines[0] if lines else ""
+
+    @property
+    def description(self) -> str:
+        """Its docstring."""
+        return inspect.cleandoc(self.function.__doc__ or "")
 
 
 def task(function: Callable[Parameters, Task]) -> TaskFunction[Parameters]:

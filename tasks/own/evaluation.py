@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, cast
 
-from msgspec import field
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.engine.describe import comparison_pairs
@@ -19,7 +19,7 @@ from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
 from evaltools.request import Request
-from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.runtime import Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Mean, Pooled
@@ -30,36 +30,35 @@ from evaltools.tasks.own.options import Option, values_of
 from evaltools.tasks.own.pictures import picture_transform
 from evaltools.tasks.own.result import ExampleScores, OwnPart
 from evaltools.tasks.own.task import ObservedScores, OwnTask, build, scored_at
-from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
+from evaltools.tasks.shared.evaluation import Evaluation, Findings, OpenConfigurations, read_reference_model
 from evaltools.tasks.shared.image_input import StatedLayout
-from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup, require_stated
 from evaltools.tasks.shared.one_pass import MeasuredPass, judge_records, sum_up
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
-from evaltools.tasks.shared.run_identity import TASK, RunAtPlace, checksums_of, files_below, with_files
+from evaltools.tasks.shared.run_identity import TASK, checksums_of, files_below, with_files
 from evaltools.tasks.shared.sound_reference import are_sound, fitting_normalization, other_range_in_words
 
 
-class OwnRequest(TaskRequest, frozen=True):
-    """What to evaluate with which configurations.
+class OwnOptions(Struct, frozen=True):
+    """Which task, and with which options.
 
-    ``options`` are what the task's function is called with. ``margin`` is the change of a metric that counts as none
+    ``values`` are what the task's function is called with. ``margin`` is the change of a metric that counts as none
     in verdicts. ``input_layout`` and ``channel_order`` are of pictures; the latter is empty where it was not stated.
     """
 
     loaded: Loaded
-    options: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
     record_examples: bool = False
     margin: float = DEFAULT_MARGIN
     input_layout: StatedLayout = "auto"
     channel_order: str = ""
 
     @property
-    def recorded_options(self) -> dict[str, Any]:
+    def recorded(self) -> dict[str, Any]:
         """The options by which scores can differ."""
-        return {**self.options, **({"channel_order": "bgr"} if self.channel_order == "bgr" else {})}
+        return {**self.values, **({"channel_order": "bgr"} if self.channel_order == "bgr" else {})}
 
 
-def read_request(request: Request, loaded: Loaded, options: Sequence[Option]) -> OwnRequest:
+def read_request(request: Request, loaded: Loaded, options: Sequence[Option]) -> TaskRequest:
     """Parse and check the options of a request; raises :class:`UsageError` for values that make no sense."""
     given = request.options
     output = given.path("output_file_path")
@@ -77,39 +76,51 @@ def read_request(request: Request, loaded: Loaded, options: Sequence[Option]) ->
     fields = shared_fields(request)
     if loaded.origin is None:
         fields["source"] = None  # no other process could go on with it
-    return OwnRequest(
-        **fields,
+    own = OwnOptions(
         loaded=loaded,
-        options=values_of(tuple(options), {name: given.stated[name] for name in names if name in given}, loaded.name),
+        values=values_of(tuple(options), {name: given.stated[name] for name in names if name in given}, loaded.name),
         record_examples=given.is_on("record_examples"),
         margin=margin,
         input_layout=cast(StatedLayout, given.text("input_layout")) if "input_layout" in given else "auto",
         channel_order=given.text("channel_order") if "channel_order" in given else "",
     )
+    return TaskRequest(**fields, options=own)
 
 
 class OwnEvaluation(Evaluation[ObservedScores]):
-    """An evaluation of the examples that a task gives; make it with :func:`prepare`."""
+    """An evaluation of the examples that a task gives."""
 
-    def __init__(self, request: OwnRequest, model: ModelFile, task: OwnTask) -> None:
-        self.name = request.loaded.task
-        self.request: OwnRequest = request
-        self.model = model
-        self.task: Final = task
+    options_type = OwnOptions
+    task: OwnTask
+
+    def __init__(self, request: TaskRequest) -> None:
+        self.request = request
+        options = self.options
+        self.name = options.loaded.task
+        if options.loaded.origin is None and request.execution.run_dir is not None:
+            function = options.loaded.function
+            raise UsageError(
+                f"{place_of(function.function)}: the task {function.name} is in no file that could be loaded again, so "
+                "its run cannot be resumed; put it into a file of its own, under a name, or leave out run_dir"
+            )
+        self.model = read_model(request.model_file)
+        self.reference_model = read_reference_model(request)
+        models = [self.model] if self.reference_model is None else [self.model, self.reference_model]
+        for model in models:
+            _require_order(model, request)
+        self.task = build(options.loaded, options.values, models, options.input_layout, options.channel_order)
+        self.one_worker = self.task.keeps_state
+        self._advice = ""
 
     @property
-    def example_count(self) -> int:
-        """The number of examples of the task."""
-        return len(self.task.examples)
-
-    @property
-    def beside_reference(self) -> bool:
-        """Whether scores depend on the reference's outputs."""
-        return self.task.task.agree is not None
+    def options(self) -> OwnOptions:
+        """Which task, and with which options."""
+        options: OwnOptions = self.request.options
+        return options
 
     def identity(self) -> RunIdentity:
         """The identity of a run: the task's file, its options and the files that they name, its examples, the model."""
-        loaded = self.request.loaded
+        loaded = self.options.loaded
         found = self.identity_with(
             {
                 TASK: f"{self.name} {loaded.function.name}",
@@ -120,37 +131,28 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         origin = loaded.origin
         if origin is not None and not origin.module:
             found = replace(found, code=checksums_of((origin.file, *origin.beside)))
-        for name, value in self.request.options.items():
+        for name, value in self.options.values.items():
             if isinstance(value, Path):
                 found = with_files(found, f"the files of {name}", files_below([value]))
         return found
 
-    def check_sessions(self, opened: OpenConfigurations) -> None:
-        """Raise :class:`ModelError` for a model whose inputs are others in the runtime.
-
-        The task makes inputs for what the file states.
-        """
-        for session in opened.sessions.values():
-            for stated, actual in zip(self.model.inputs, session.inputs, strict=True):
-                require_stated(self.model, session, "input", stated, actual, "convert the model again")
-
-    def ready(self, opened: OpenConfigurations, journal: Journal) -> ReadyTask[ObservedScores]:
-        """The task, after a few of its examples were tried on the first configuration that runs.
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> bool:
+        """Try a few of the examples on the first configuration that runs.
 
         A trial would change the state of a model that keeps one.
         """
-        keeps_state = self.task.keeps_state
-        if opened.runnable and not keeps_state:
-            try_examples(self.task, next(iter(opened.sessions.values())))
-        advice = "" if keeps_state else self._input_advice(opened.sessions)
-        setup = PassSetup(self.request.reference_name, self.pass_options, one_worker=keeps_state)
-        return ReadyTask(self.task, setup, advice, runs=opened.runnable)
+        if not self.task.keeps_state:
+            if opened.runnable:
+                name, session = next(iter(opened.sessions.items()))
+                try_examples(self.task, self.wrap(name, session))
+            self._advice = self._input_advice(opened.sessions)
+        return opened.runnable
 
     def _input_advice(self, sessions: Mapping[str, Session]) -> str:
         """Which normalisation fits, where pictures are fed other values than the model shows or can take."""
-        request, stated = self.request, self.request.options.get("normalization")
-        session = sessions.get(request.reference_name or "")
-        if not isinstance(stated, str) or session is None:
+        options, stated = self.options, self.options.values.get("normalization")
+        session = sessions.get(self.request.reference_name or "")
+        if not isinstance(stated, str) or session is None or self.reference_model is not None:
             return ""
         try:
             fed = picture_transform(self.task.inputs[0], stated).value_range()
@@ -158,7 +160,7 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             return ""
 
         def outputs_with(name: str) -> Sequence[Array] | None:
-            task = build(request.loaded, {**request.options, "normalization": name}, self.model)
+            task = build(options.loaded, {**options.values, "normalization": name}, [self.model])
             try:
                 return session.run(task.prepare(task.examples[0]).inputs).outputs
             except (TaskError, ImageError, InferenceError):
@@ -173,16 +175,10 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             f"; --normalization={fitting} fits" if fitting else ", and with every other normalization that has a name"
         )
 
-    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[ObservedScores]:
-        """The task; its examples are not tried again."""
-        return ReadyTask(self.task, PassSetup(self.request.reference_name, self.pass_options))
-
-    def findings(
-        self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[ObservedScores]
-    ) -> Findings:
+    def findings(self, described: Sequence[ConfigurationResult], measured: MeasuredPass) -> Findings:
         """Means, comparisons, and every score if that was asked for."""
-        request, task, outcome = self.request, self.task.task, measured.outcome
-        origin = None if request.loaded.is_built_in else request.loaded.origin
+        options, task, outcome = self.options, self.task.task, measured.outcome
+        origin = None if options.loaded.is_built_in else options.loaded.origin
         judged = [judge_records(entry, outcome) for entry in described]
         seen = {entry.name: ScoresSeen() for entry in judged if entry.status == "measured"}
         drawn = {name: WorstDrawings(name) for name in seen}
@@ -190,30 +186,36 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         table = FigureTable(task.metrics, {name: each.rows for name, each in seen.items()})
         compared = [comparison for pair in sums.pairs for comparison in table.comparisons(*pair)]
         part = OwnPart(
-            name=request.loaded.function.name,
+            name=options.loaded.function.name,
             source=str(origin) if origin else "",
             sha256=origin.sha256 if origin else "",
-            options={name: str(value) for name, value in request.recorded_options.items() if value is not None},
+            options={name: str(value) for name, value in options.recorded.items() if value is not None},
             example_count=self.example_count,
             examples_sha256=digest(example.id for example in self.task.examples),
             preprocessing_latency=summarise_latency(outcome.preprocessing_us),
             metrics=[Mean(metric.name, metric.better, metric.margin) for metric in task.metrics],
             means=[mean for name, each in seen.items() for mean in table.means(name, each.certain)],
             comparisons=compared,
-            scores=self._scores(table) if request.record_examples else None,
+            scores=self._scores(table) if options.record_examples else None,
             drawings=[entry for each in drawn.values() for entry in each.found],
         )
         return Findings(
             configurations=[sums.with_figures(entry) for entry in judged],
             sums=sums,
             part=part,
-            verdicts=verdicts(compared, task.metrics, request.margin),
+            verdicts=verdicts(compared, task.metrics, options.margin),
             warnings=[
-                *filter(None, [ready.notes]),
+                *filter(None, [self._advice]),
                 *self._warnings(seen.values()),
                 *_without_figure(task.metrics, part, seen.values()),
             ],
         )
+
+    @classmethod
+    def example_count_of(cls, result: EvaluationResult) -> int:
+        """The number of examples of the task."""
+        count: int = result.part.example_count
+        return count
 
     def _scores(self, table: FigureTable) -> list[ExampleScores]:
         scores = {name: table.of_examples(name) for name in table.rows}
@@ -244,27 +246,18 @@ def _without_figure(metrics: Sequence[Mean], part: OwnPart, seen: Iterable[Score
     ]
 
 
-def prepare(request: OwnRequest) -> OwnEvaluation:
-    """Read the model and make the task; raises :class:`~evaltools.errors.UsageError` and its kinds."""
-    if request.loaded.origin is None and request.execution.run_dir is not None:
-        function = request.loaded.function
-        raise UsageError(
-            f"{place_of(function.function)}: the task {function.name} is in no file that could be loaded again, so its "
-            "run cannot be resumed; put it into a file of its own, under a name, or leave out run_dir"
-        )
-    model = read_model(request.model_file)
+def _require_order(model: ModelFile, request: TaskRequest) -> None:
+    """Raise :class:`UsageError` for shards or another order of examples where a model keeps a state."""
     if model.stateful and request.execution.shard.count > 1:
         raise UsageError(
             f"--shard_count={request.execution.shard.count}: {model.path} keeps a state from example to example, so "
             "that one host must do all; leave the shards out"
         )
-    if model.stateful and request.options.get("order") == "random":
+    if model.stateful and request.options.values.get("order") == "random":
         raise UsageError(
             f"--order=random: {model.path} keeps a state from example to example, so that all must run in their order; "
             "leave it out"
         )
-    task = build(request.loaded, request.options, model, request.input_layout, request.channel_order)
-    return OwnEvaluation(request, model, task)
 
 
 def try_examples(task: OwnTask, session: Session) -> None:

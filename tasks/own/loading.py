@@ -21,7 +21,7 @@ from evaltools.parameter import did_you_mean
 from evaltools.task_kind import OWN, TASK_FILE_ENDINGS, names_file, tree_kinds
 from evaltools.tasks.own.definition import TaskFunction
 from evaltools.tasks.own.faults import FAULTS, calling_task, sentence
-from evaltools.tasks.shared.kind import EvaluationKind
+from evaltools.tasks.shared.declared import DeclaredTask
 
 _HOW: Final = "write FILE.py:NAME or FILE.yaml for one of your own"
 _TASK_FILES: Final = "evaltools.tasks.task_file"
@@ -115,7 +115,7 @@ def load_task(text: str) -> Loaded:
     return Loaded(origin.load(), origin, text)
 
 
-def installed_kind(name: str) -> EvaluationKind | None:
+def installed_kind(name: str) -> DeclaredTask | None:
     """The installed task of that name where it is a whole kind of task and no function; None for others.
 
     Raises :class:`UsageError` for one that cannot be used.
@@ -123,16 +123,16 @@ def installed_kind(name: str) -> EvaluationKind | None:
     if names_file(name):
         return None
     found = _installed(_entry(name))
-    return found if isinstance(found, EvaluationKind) else None
+    return found if isinstance(found, DeclaredTask) else None
 
 
-def _installed(entry: EntryPoint) -> EvaluationKind | TaskFunction[...]:
+def _installed(entry: EntryPoint) -> DeclaredTask | TaskFunction[...]:
     """What an entry point gives, as far as can be told usable; raises :class:`UsageError`."""
     with redirect_stdout(sys.stderr), calling_task():
         found = imported(entry)
         if isinstance(found, TaskFunction):
             return found
-        if not isinstance(found, EvaluationKind):
+        if not isinstance(found, DeclaredTask):
             raise unusable(entry, f"is a {type(found).__name__} and no task; put @evaltools.task above a function")
         if found.name != entry.name:
             raise unusable(entry, f"calls itself {found.name!r}; both names must be the same, as results have it")

@@ -27,7 +27,7 @@ from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Example, KnowsModels, Mean, Pooled, Task
 from evaltools.tasks.own.faults import FAULTS, calling_task, place_of, sentence, shown, told
 from evaltools.tasks.own.loading import Loaded, Origin
-from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
+from evaltools.tasks.own.tensors import ModelTensors, Outputs, Quantisation, TaskTensor
 from evaltools.tasks.shared.image_input import SHAPES, StatedLayout, has_free_size
 from evaltools.tasks.shared.sound_reference import are_sound
 
@@ -61,37 +61,40 @@ class ObservedScores(Struct, frozen=True, eq=False):
 class OwnTask:
     """A task of one's own; it implements :class:`evaltools.engine.task.Task`. Make it with :func:`build`.
 
-    ``keeps_state``: the model keeps a state from example to example.
+    ``models`` are the tensors of the model under test and, if it is another, of the reference's. ``keeps_state``: a
+    model keeps a state from example to example.
     """
 
     observation_type: Final = ObservedScores
 
-    def __init__(
-        self, task: Task, inputs: Sequence[TaskTensor], outputs: Sequence[TaskTensor], keeps_state: bool = False
-    ) -> None:
+    def __init__(self, task: Task, models: Sequence[ModelTensors], keeps_state: bool = False) -> None:
         self.keeps_state: Final = keeps_state
         self.in_order: Final = keeps_state
         self.task: Final = task
-        self.inputs: Final = tuple(inputs)
+        self.models: Final = tuple(models)
         self.examples: Final = tuple(NumberedExample(index, entry.id) for index, entry in enumerate(task.examples))
-        self._outputs = tuple(outputs)
+
+    @property
+    def inputs(self) -> tuple[TaskTensor, ...]:
+        """The inputs of the model under test."""
+        return self.models[0].inputs
 
     def prepare(self, example: NumberedExample) -> Prepared:
-        """The inputs that the task makes, checked; the context is the example's number."""
-        return _prepared(self.task, example.index, self.inputs)
+        """The inputs that the task makes for each model, checked; the context is the example's number."""
+        return _prepared(self.task, example.index, self.models)
 
     def observe(
         self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None
     ) -> ObservedScores:
         """Score the outputs; raises :class:`TaskError`. There is no agreement with a reference that is not sound."""
         example = self.task.examples[prepared.context]
-        own = Outputs(outputs, self._outputs, self.inputs)
-        if reference is not None and not are_sound(reference):
-            return scores(self.task, example, own, None)
+        test, other = self.models[0], self.models[-1]
         if reference is outputs:
-            return scores(self.task, example, own, own)
-        base = None if reference is None else Outputs(reference, self._outputs, self.inputs)
-        return scores(self.task, example, own, base)
+            own = other.of_outputs(outputs)
+            return scores(self.task, example, own, own if are_sound(outputs) else None)
+        is_usable = reference is not None and are_sound(reference)
+        base = other.of_outputs(reference) if reference is not None and is_usable else None
+        return scores(self.task, example, test.of_outputs(outputs), base)
 
 
 class PortableOwnTask(OwnTask):
@@ -100,50 +103,59 @@ class PortableOwnTask(OwnTask):
     def __init__(
         self,
         task: Task,
-        inputs: Sequence[TaskTensor],
-        outputs: Sequence[TaskTensor],
+        models: Sequence[ModelTensors],
         origin: Origin,
         options: Mapping[str, Any],
         keeps_state: bool = False,
     ) -> None:
-        super().__init__(task, inputs, outputs, keeps_state)
+        super().__init__(task, models, keeps_state)
         self._origin = origin
         self._options = tuple(options.items())
 
     def recipe(self, example: NumberedExample) -> Callable[[], Prepared]:
         """What :meth:`prepare` does, for another process."""
-        return functools.partial(_prepare_elsewhere, self._origin, self._options, self.inputs, example)
+        return functools.partial(_prepare_elsewhere, self._origin, self._options, self.models, example)
 
 
 def build(
     loaded: Loaded,
     options: Mapping[str, Any],
-    model: ModelFile,
+    models: Sequence[ModelFile],
     layout: StatedLayout = "auto",
     channel_order: str = "",
 ) -> OwnTask:
-    """The task with its examples, for a model; raises :class:`UsageError` for one that cannot be used."""
+    """The task with its examples, for a model, and the reference's if that is another.
+
+    Raises :class:`UsageError` for one that cannot be used.
+    """
     function: object = loaded.function.function
-    if isinstance(function, KnowsModels):
-        function.require_outputs(len(model.outputs))
+    for model in models:
+        if isinstance(function, KnowsModels):
+            function.require_outputs(len(model.outputs))
+        if len(model.outputs) != len(models[0].outputs):
+            raise ModelError(
+                f"{model.path} has {len(model.outputs)} outputs, {models[0].path} has {len(models[0].outputs)}; models "
+                "that are compared need as many"
+            )
     task = make_task(loaded, options)
-    outputs = tensors_of(model, model.outputs)
+    tensors = [_tensors_of(model, layout, channel_order) for model in models]
+    is_stateful = any(model.stateful for model in models)
+    if loaded.origin is None:
+        return OwnTask(task, tensors, is_stateful)
+    return PortableOwnTask(task, tensors, loaded.origin, options, is_stateful)
+
+
+def _tensors_of(model: ModelFile, layout: StatedLayout, channel_order: str) -> ModelTensors:
+    """The model's tensors as the task gets them; raises :class:`ModelError` where stated channels fit no input."""
     inputs = tuple(
-        replace(
-            each,
-            stated_layout=layout,
-            channel_order=channel_order,
-            free_size=has_free_size(tensor),
-        )
+        replace(each, stated_layout=layout, channel_order=channel_order, free_size=has_free_size(tensor))
         for tensor, each in zip(model.inputs, tensors_of(model, model.inputs), strict=True)
     )
     if (layout != "auto" or channel_order) and not any(each.layout for each in inputs):
         flag = f"--channel_order={channel_order}" if layout == "auto" else f"--input_layout={layout}"
         listed = ", ".join(map(str, model.inputs))
         raise ModelError(f"{model.path}: {flag} needs an input {SHAPES[layout]}; the model has {listed}")
-    if loaded.origin is None:
-        return OwnTask(task, inputs, outputs, model.stateful)
-    return PortableOwnTask(task, inputs, outputs, loaded.origin, options, model.stateful)
+    return ModelTensors(inputs, tensors_of(model, model.outputs))
 
 
 def make_task(loaded: Loaded, options: Mapping[str, Any]) -> Task:
@@ -235,7 +247,7 @@ def _loaded_again(origin: Origin, options: tuple[tuple[str, Any], ...]) -> Task:
 
 
 def _prepare_elsewhere(
-    origin: Origin, options: tuple[tuple[str, Any], ...], inputs: tuple[TaskTensor, ...], example: NumberedExample
+    origin: Origin, options: tuple[tuple[str, Any], ...], models: Sequence[ModelTensors], example: NumberedExample
 ) -> Prepared:
     try:
         with resizing_by_kernel():
@@ -249,11 +261,16 @@ def _prepare_elsewhere(
             "list them in a fixed order"
         )
     with contextlib.redirect_stdout(sys.stderr), resizing_by_kernel():
-        return _prepared(task, example.index, inputs)
+        return _prepared(task, example.index, models)
 
 
-def _prepared(task: Task, number: int, tensors: Sequence[TaskTensor]) -> Prepared:
-    """The inputs of an example; raises :class:`ImageError` and :class:`TaskError`."""
+def _prepared(task: Task, number: int, models: Sequence[ModelTensors]) -> Prepared:
+    """The inputs of an example for each model; raises :class:`ImageError` and :class:`TaskError`."""
+    return Prepared(tuple(array for model in models for array in _inputs(task, number, model.inputs)), number)
+
+
+def _inputs(task: Task, number: int, tensors: Sequence[TaskTensor]) -> list[Array]:
+    """What ``prepare`` makes for these tensors, checked."""
     example = task.examples[number]
     try:
         with calling_task():
@@ -272,8 +289,7 @@ def _prepared(task: Task, number: int, tensors: Sequence[TaskTensor]) -> Prepare
     place = f"{place_of(task.prepare)}: prepare gave"
     if len(arrays) != len(tensors):
         raise TaskError(f"{place} {len(arrays)} arrays for {example.id!r}; the model has {len(tensors)} inputs")
-    fitting = [_fitting(array, tensor, place) for array, tensor in zip(arrays, tensors, strict=True)]
-    return Prepared(tuple(fitting), number)
+    return [_fitting(array, tensor, place) for array, tensor in zip(arrays, tensors, strict=True)]
 
 
 def _fitting(array: Array, tensor: TaskTensor, place: str) -> Array:

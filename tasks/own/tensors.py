@@ -94,3 +94,14 @@ class Outputs(tuple[npt.NDArray[np.generic], ...]):
         if quantisation is None:
             return values
         return (values - np.float32(quantisation.zero_point)) * np.float32(quantisation.scale)
+
+
+class ModelTensors(Struct, frozen=True):
+    """The inputs and outputs of a model."""
+
+    inputs: tuple[TaskTensor, ...]
+    outputs: tuple[TaskTensor, ...]
+
+    def of_outputs(self, arrays: Sequence[npt.NDArray[np.generic]]) -> Outputs:
+        """The model's outputs, as a task gets them."""
+        return Outputs(arrays, self.outputs, self.inputs)

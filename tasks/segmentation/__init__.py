@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from evaltools.task_kind import Accuracy
-from evaltools.tasks.own import DeclaredKind
+from evaltools.tasks.own import comes_with_evaltools
 from evaltools.tasks.own.definition import Task, task
 from evaltools.tasks.shared.options import ExampleOrder, Images, Normalized, NumImages, Seed
 
@@ -45,7 +45,7 @@ def segmentation(
     )
 
 
-KIND: Final = DeclaredKind(
+KIND: Final = comes_with_evaltools(
     segmentation,
     {
         "miou": "segmentation: mean over the classes of intersection by union over all pixels, 0..1",

@@ -1,80 +1,104 @@
-"""The steps of an evaluation, from the request to the typed result, which all tasks share: see :func:`evaluate`."""
+"""What a task does with one request: :func:`evaltools.tasks.shared.run.evaluate` calls it, step by step."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools import exit_codes
 from evaltools.configuration import Configuration
-from evaltools.engine.describe import describe_model
+from evaltools.engine.describe import describe_entry, describe_model
+from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Journal
-from evaltools.engine.opening import Opened, open_all
-from evaltools.engine.other_programs import OtherPrograms
+from evaltools.engine.ledger import Tally
+from evaltools.engine.opening import NotMeasured, Opened
 from evaltools.engine.run import PassOptions
-from evaltools.engine.run_folder import RunIdentity, digest_of_files, run_journal
+from evaltools.engine.run_folder import RunIdentity
 from evaltools.engine.task import Observation, Task
-from evaltools.model import ModelFile
-from evaltools.result.environment import describe_environment
-from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
+from evaltools.errors import ModelError, OutputError, UsageError
+from evaltools.model import ModelFile, TensorInfo, read_model
+from evaltools.request import Options, Request
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.model import Model
 from evaltools.result.verdict import Verdict
-from evaltools.runtime import Open
-from evaltools.runtime.process.isolated import open_isolated
-from evaltools.runtime.session import Crashes
-from evaltools.task_kind import with_task_figures
-from evaltools.tasks.shared.measuring import (
-    CHECKS,
-    OPENING,
-    Observer,
-    OpenConfigurations,
-    PassSetup,
-    Startup,
-    carry_out,
-)
-from evaltools.tasks.shared.one_pass import (
-    MeasuredPass,
-    RunSums,
-    describe_execution,
-    latency_comparisons,
-    nothing_measured,
-    with_conditions,
-)
-from evaltools.tasks.shared.request import TaskRequest
-from evaltools.tasks.shared.run_identity import (
-    TASK,
-    RunAtPlace,
-    begin_run,
-    changed_meanwhile,
-    libraries_of,
-    merged_run,
-    require_same_inputs,
-)
-from evaltools.tasks.shared.sound_reference import unsound_in_words
+from evaltools.runtime import Open, Session, TensorSpec
+from evaltools.tasks.shared.host_names import HostNames
+from evaltools.tasks.shared.one_pass import MeasuredPass, RunSums
+from evaltools.tasks.shared.request import TaskRequest, options_as, shared_fields
+from evaltools.tasks.shared.run_identity import TASK, RunAtPlace, libraries_of
+from evaltools.tasks.shared.two_models import SessionWithOwnInputs
 
-Asked = TypeVar("Asked", bound=TaskRequest)
+if TYPE_CHECKING:
+    from rich.console import Console
+
+NO_OTHERS: Final[Mapping[str, Model]] = {}
 
 
-class ReadyTask(Struct, Generic[Observation], frozen=True):
-    """A task, and how its pass is set up.
+class Observer:
+    """Its methods are called while an evaluation goes on, for instance to show its progress; these do nothing."""
 
-    ``runs``: whether the pass is run; it is not where no configuration can run. ``notes`` are what the evaluation
-    remembers for :meth:`Evaluation.findings`. ``interrupted``: Ctrl-C ended what was measured after the pass.
-    """
+    def opened(self, configurations: list[ConfigurationResult]) -> None:
+        """Called once with what each configuration runs on, before anything is measured."""
 
-    task: Task[Observation]
-    setup: PassSetup
-    notes: Any = None
-    runs: bool = True
-    interrupted: bool = False
+    @contextmanager
+    def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
+        """A context around a phase of ``total`` steps; it yields a function that takes the counts of finished steps."""
+        yield lambda _tally: None
+
+    def measured(self) -> None:
+        """Called when everything is measured. From here on Ctrl-C would lose the result."""
+
+
+class OpenConfigurations(Struct, frozen=True):
+    """The configurations of an evaluation, reference first: ``described`` are all, ``entries`` those that can run."""
+
+    described: list[ConfigurationResult]
+    entries: Sequence[Opened]
+
+    @classmethod
+    def of(
+        cls,
+        entries: Collection[Opened | NotMeasured],
+        reference: Configuration | None,
+        other_models: Mapping[str, Model] = NO_OTHERS,
+    ) -> OpenConfigurations:
+        """Of the results of opening each configuration; ``reference`` is the configuration that is the reference.
+
+        ``other_models`` are those of configurations that run another model than the evaluation's.
+        """
+        described = [
+            replace(
+                describe_entry(entry, "reference" if entry.configuration is reference else "test"),
+                other_model=other_models.get(entry.configuration.name),
+            )
+            for entry in entries
+        ]
+        return cls(described, [entry for entry in entries if isinstance(entry, Opened)])
+
+    @property
+    def sessions(self) -> dict[str, Session]:
+        """The sessions by configuration."""
+        return {entry.configuration.name: entry.session for entry in self.entries}
+
+    @property
+    def warnings(self) -> list[str]:
+        """What runtimes said when they opened the model that puts their results in doubt."""
+        return [
+            f"{entry.configuration.name}: its runtime warns: {text}"
+            for entry in self.entries
+            for text in entry.session.delegation.warnings
+        ]
+
+    @property
+    def runnable(self) -> bool:
+        """Whether a test configuration can run; with the reference alone nothing is measured."""
+        return any(entry.role == "test" and entry.name in self.sessions for entry in self.described)
 
 
 class Findings(Struct, frozen=True):
@@ -92,19 +116,47 @@ class Findings(Struct, frozen=True):
 
 
 class Evaluation(ABC, Generic[Observation]):
-    """One evaluation of a task: its request and its checked inputs.
+    """One evaluation of a task: its request, its checked inputs, and its figures in the end.
 
-    :func:`evaluate` calls the methods in the order in which they stand here. ``name`` is the task's name in results.
+    A task has a class of it, which its declaration names. The constructor takes what :meth:`read` gives; it reads and
+    checks model and data, and raises :class:`UsageError` and its kinds. The methods are called in the order in which
+    they stand here, those of results last.
+
+    ``name`` is the task's name in results. ``options_type`` is the struct of the task's own options. ``task`` makes
+    inputs and observes outputs. ``one_worker``: one worker runs unless the user asks for more. ``interrupted``: Ctrl-C
+    ended what was measured after the pass.
     """
 
     name: str
+    options_type: ClassVar[type]
     request: TaskRequest
     model: ModelFile
+    reference_model: ModelFile | None = None
+    task: Task[Observation]
+    one_worker: bool = False
+    interrupted: bool = False
+
+    @classmethod
+    def read(cls, request: Request) -> TaskRequest:
+        """Parse and check the options of a request; raises :class:`UsageError` for values that make no sense."""
+        return TaskRequest(**shared_fields(request), options=options_as(cls.options_type, request))
+
+    @classmethod
+    def more_files(cls, request: Request, outputs: Iterable[Path]) -> Any:
+        """Check, before any long work, the output files that only this task has; returns what :meth:`write_more` takes.
+
+        ``outputs`` are the files that are written for every task. Raises :class:`UsageError`.
+        """
+        return None
 
     @property
     def wanted(self) -> list[tuple[ModelFile, Configuration]]:
-        """Each configuration with the model that it runs."""
-        return [(self.model, configuration) for configuration in self.request.configurations]
+        """Each configuration with the model that it runs; that of the reference may be another."""
+        other, reference = self.reference_model or self.model, self.request.reference
+        return [
+            (other if configuration is reference else self.model, configuration)
+            for configuration in self.request.configurations
+        ]
 
     @property
     def other_models(self) -> dict[str, Model]:
@@ -113,9 +165,9 @@ class Evaluation(ABC, Generic[Observation]):
         return {name: describe_model(model) for name, model in others}
 
     @property
-    @abstractmethod
     def example_count(self) -> int:
         """How many examples there are, over all shards."""
+        return len(self.task.examples)
 
     @property
     def pictures(self) -> Sequence[Path]:
@@ -132,229 +184,170 @@ class Evaluation(ABC, Generic[Observation]):
         """What must not change between the parts of a run. It reads the files again at each call."""
 
     def identity_with(self, inputs: Mapping[str, str]) -> RunIdentity:
-        """The identity of task, model, options and libraries, with the ``inputs`` that only this task has."""
+        """The identity of task, models, options and libraries, with the ``inputs`` that only this task has."""
+        own = {TASK: self.name, "the model": self.model.sha256, **inputs}
+        if self.reference_model is not None:
+            own["the reference's model"] = self.reference_model.sha256
         return RunIdentity(
-            {TASK: self.name, "the model": self.model.sha256, **inputs},
+            own,
             options=dict(self.request.flags),
             libraries=libraries_of(configuration for _, configuration in self.wanted),
         )
 
-    @abstractmethod
     def check_sessions(self, opened: OpenConfigurations) -> None:
-        """Raise :class:`ModelError` for a model whose inputs or outputs are others in the runtime than in its file."""
+        """Raise :class:`ModelError` for a model whose inputs are others in the runtime than in its file."""
+        for entry in opened.entries:
+            for stated, actual in zip(entry.model.inputs, entry.session.inputs, strict=True):
+                require_stated(entry.model, entry.session, "input", stated, actual)
 
-    @abstractmethod
-    def ready(self, opened: OpenConfigurations, journal: Journal) -> ReadyTask[Observation]:
-        """The task, and how its pass is set up; what can only be found out with open sessions is found out here."""
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> bool:
+        """Find out what only open sessions can tell; returns whether there is anything to run."""
+        return opened.runnable
 
-    @abstractmethod
-    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[Observation]:
-        """The task and its setup for :func:`merge`, where the records are in run folders and no session is open."""
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> None:
+        """Take what :meth:`ready` found out from run folders, which have the records; no session is open."""
 
-    def after_pass(
-        self,
-        ready: ReadyTask[Observation],
-        measured: MeasuredPass,
-        opened: Sequence[Opened],
-        observer: Observer,
-        open_with: Open,
-    ) -> ReadyTask[Observation]:
-        """Measure what is measured after the pass; returns ``ready`` with notes about it."""
-        return ready
+    def wrap(self, name: str, session: Session) -> Session:
+        """The session that takes the task's inputs, of that of a configuration.
+
+        With two models these are the inputs of both, the reference's behind.
+        """
+        if self.reference_model is None:
+            return session
+        is_reference = name == self.request.reference_name
+        return SessionWithOwnInputs(session, self.model, self.reference_model, is_reference)
+
+    def before(self, sessions: Mapping[str, Session]) -> None:
+        """Called with the first worker's sessions before the pass."""
+
+    def after_pass(self, measured: MeasuredPass, opened: Sequence[Opened], observer: Observer, open_with: Open) -> None:
+        """Measure what is measured after the pass."""
 
     def after_merge(
-        self,
-        ready: ReadyTask[Observation],
-        measured: MeasuredPass,
-        places: Sequence[RunAtPlace],
-        observer: Observer,
-        open_with: Open,
-    ) -> ReadyTask[Observation]:
-        """Measure what is measured after the records of run folders are merged.
-
-        Returns ``ready`` with notes about it.
-        """
-        return ready
+        self, measured: MeasuredPass, places: Sequence[RunAtPlace], observer: Observer, open_with: Open
+    ) -> None:
+        """Measure what is measured after the records of run folders are merged."""
 
     @abstractmethod
-    def findings(
-        self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[Observation]
-    ) -> Findings:
+    def findings(self, described: Sequence[ConfigurationResult], measured: MeasuredPass) -> Findings:
         """Compute the figures of all records. A configuration that was not measured has none."""
 
+    # on devices
 
-def evaluate(
-    prepare: Callable[[Asked], Evaluation[Observation]],
-    asked: Asked,
-    observer: Observer,
-    open_with: Open | None = None,
-) -> EvaluationResult:
-    """Check everything, open the configurations, run the pass, compute the figures.
+    def check_on_host(self) -> None:
+        """Check, before a run on devices, what can be found out here; raises :class:`UsageError` and its kinds."""
 
-    ``prepare`` raises :class:`~evaltools.errors.UsageError` before any long work for a model or data that are wrong.
-    Configurations that cannot run are ``not measured`` in the result. If no test configuration can run, the pass is not
-    run. ``open_with`` opens a session; None opens each in a process of its own.
-    """
-    started_at, others = _now(), OtherPrograms()
-    with _run(prepare, asked, observer, open_with) as run:
-        result = _assemble(run.evaluation, run.opened.described, run.measured, run.ready, started_at, observer, others)
-        changed = changed_meanwhile(run.journal, run.identity, run.evaluation.identity())
-        return replace(result, warnings=[*run.opened.warnings, *result.warnings, *changed])
+    @property
+    def sent_pictures(self) -> Mapping[str, Sequence[Path]]:
+        """By the name of an option with a folder of pictures, the pictures in the order of the examples.
 
+        If there are fewer pictures than examples, they are used again in that order.
+        """
+        return {}
 
-def record(prepare: Callable[[Asked], Evaluation[Observation]], asked: Asked, observer: Observer) -> int:
-    """Do what :func:`evaluate` does up to the figures, which are for :func:`merge` to compute from the run folder.
+    @property
+    def shared_pictures(self) -> int:
+        """Every part of a run needs the first so many pictures."""
+        return 0
 
-    Returns the exit code: whether there are records, and of every configuration.
-    """
-    with _run(prepare, asked, observer) as run:
-        observer.measured()
-    if run.ready.interrupted or run.measured.outcome.stopped == "interrupted":
-        return exit_codes.INTERRUPTED
-    is_whole = all(entry.status == "measured" for entry in run.opened.described)
-    return exit_codes.OK if is_whole else exit_codes.NOT_MEASURED
+    def pictures_of(self, option: str, shard: Shard) -> tuple[Path, ...]:
+        """The pictures that a part needs, in the order of their names."""
+        return pictures_of_shard(self.sent_pictures[option], self.example_count, self.shared_pictures, shard)
 
+    @classmethod
+    def saving_reference(cls, request: Request, folder: Path) -> Request | None:
+        """The request by which the host saves the reference's outputs to ``folder``, to compare devices with.
 
-class _Run(Struct, Generic[Observation], frozen=True):
-    """A run whose records are all in its journal."""
+        It is used if every device does everything. None if each device runs a reference of its own, or if ``request``
+        loads such outputs anyway.
+        """
+        return None
 
-    evaluation: Evaluation[Observation]
-    opened: OpenConfigurations
-    measured: MeasuredPass
-    ready: ReadyTask[Observation]
-    journal: Journal
-    identity: RunIdentity
+    @classmethod
+    def against_saved(cls, request: Request, folder: Path) -> Request:
+        """The request that compares with the outputs in ``folder``, which :meth:`saving_reference` saved."""
+        return request
 
+    # of results
 
-@contextmanager
-def _run(
-    prepare: Callable[[Asked], Evaluation[Observation]],
-    asked: Asked,
-    observer: Observer,
-    open_with: Open | None = None,
-) -> Iterator[_Run[Observation]]:
-    """A run up to its figures; the journal is open in the context."""
-    startup = Startup()
-    evaluation = prepare(asked)
-    request = evaluation.request
-    opener = open_with or _in_own_process(request)
-    with run_journal(request.execution.run_dir) as journal:
-        identity = evaluation.identity()
-        require_same_inputs(journal, identity, request.execution.shard)
-        startup.mark(CHECKS)
-        with open_all(evaluation.wanted, opener, request.allow_fallback) as entries:
-            opened = OpenConfigurations.of(entries.values(), request.reference, evaluation.other_models)
-            observer.opened(opened.described)
-            evaluation.check_sessions(opened)
-            startup.mark(OPENING)
-            begin_run(journal, opened.described, identity, request.execution.shard, request.source)
-            measured = nothing_measured(opened.sessions)
-            ready = evaluation.ready(opened, journal)
-            if ready.runs:
-                measured = carry_out(
-                    ready.task, opened, journal, ready.setup, request.execution, observer, opener, startup
-                )
-                ready = evaluation.after_pass(ready, measured, opened.entries, observer, opener)
-        yield _Run(evaluation, opened, measured, ready, journal, identity)
+    @classmethod
+    @abstractmethod
+    def example_count_of(cls, result: EvaluationResult) -> int:
+        """The number of examples of all shards together."""
 
+    @classmethod
+    def with_host_names(cls, result: EvaluationResult, names: HostNames) -> EvaluationResult:
+        """A result from devices, with the names that files have on the host in the task's own part."""
+        return result
 
-def merge(
-    prepare: Callable[[Asked], Evaluation[Observation]],
-    asked: Asked,
-    places: Sequence[RunAtPlace],
-    observer: Observer,
-    open_with: Open | None = None,
-) -> EvaluationResult:
-    """The result of the shards in run folders, as if one run had done them all.
+    @classmethod
+    def as_asked(cls, result: EvaluationResult, options: Options) -> EvaluationResult:
+        """The result as it is written to the result file, without what was kept only for other files."""
+        return result
 
-    Each place did all shards; its folders have their records. Raises :class:`~evaltools.errors.UsageError` where they
-    are not all the shards of this run, each finished.
-    """
-    started_at = _now()
-    evaluation = prepare(asked)
-    opener = open_with or _in_own_process(evaluation.request)
-    ready = evaluation.ready_to_merge(places)
-    with run_journal(None) as journal:
-        reference, options = evaluation.request.reference_name, evaluation.pass_options
-        merged = merged_run(journal, places, ready.task, evaluation.identity(), reference, options)
-        observer.opened(merged.described)
-        ready = evaluation.after_merge(ready, merged.measured, places, observer, opener)
-        return _assemble(evaluation, merged.described, merged.measured, ready, started_at, observer)
-
-
-def _in_own_process(request: TaskRequest) -> Open:
-    return partial(open_isolated, timeout_s=request.execution.example_timeout_s, timeout_flag="--example_timeout")
-
-
-def _assemble(
-    evaluation: Evaluation[Observation],
-    described: Sequence[ConfigurationResult],
-    measured: MeasuredPass,
-    ready: ReadyTask[Observation],
-    started_at: str,
-    observer: Observer,
-    others: OtherPrograms | None = None,
-) -> EvaluationResult:
-    others_cores = None if others is None else others.cores()
-    observer.measured()
-    outcome = measured.outcome.interrupted() if ready.interrupted else measured.outcome
-    findings = evaluation.findings(described, measured, ready)
-    configurations = [
-        replace(_with_crashes(entry, measured), verdicts=findings.verdicts.get(entry.name, []))
-        for entry in with_conditions(findings.configurations, findings.sums)
-    ]
-    emulated = {entry.name for entry in configurations if entry.is_emulated}
-    pictures = evaluation.pictures
-    is_traced = ready.runs and measured.not_traced is None and not measured.merged_shards
-    result = EvaluationResult(
-        schema_version=SCHEMA_VERSION,
-        task=evaluation.name,
-        complete=bool(outcome.examples_done) and outcome.stopped is None,
-        stopped=outcome.stopped,
-        examples_done=outcome.examples_done,
-        environment=describe_environment(
-            list(evaluation.request.command),
-            started_at,
-            outcome.elapsed_s,
-            evaluation.request.execution.trace if is_traced else None,
-            others_cores,
-        ),
-        model=describe_model(evaluation.model),
-        configurations=configurations,
-        part=findings.part,
-        failed=findings.sums.failed_examples(),
-        warnings=[
-            *_unsound_reference(evaluation, measured),
-            *findings.warnings,
-            *(f"{entry.name}: not clean: {entry.not_clean}" for entry in configurations if entry.not_clean),
-        ],
-        execution=describe_execution(evaluation.request.execution, measured),
-        latency_comparisons=[
-            each for each in latency_comparisons(findings.sums) if not emulated & {each.baseline, each.other}
-        ],
-        pictures_digest=digest_of_files(pictures) if pictures else "",
-    )
-    return with_task_figures(result)
-
-
-def _unsound_reference(evaluation: Evaluation[Observation], measured: MeasuredPass) -> list[str]:
-    name = evaluation.request.reference_name
-    if name is None or not measured.unsound:
+    @classmethod
+    def debug_lines(cls, result: EvaluationResult, options: Options) -> list[str]:
+        """Lines that are printed on stdout before those of the native tool."""
         return []
-    return [unsound_in_words(name, measured.unsound, measured.outcome.examples_done)]
+
+    @classmethod
+    def write_more(cls, result: EvaluationResult, files: Any, console: Console) -> list[OutputError]:
+        """Write ``files``, which :meth:`more_files` returned; returns an error for each that could not be written."""
+        return []
+
+    @classmethod
+    def breaks_limits(cls, result: EvaluationResult) -> bool:
+        """Whether a limit that was given as an option is broken."""
+        return False
+
+    @classmethod
+    def exit_code(cls, result: EvaluationResult) -> int:
+        """The exit code of an evaluation whose files were all written."""
+        if result.stopped == "interrupted":
+            return exit_codes.INTERRUPTED
+        without_input = [failure for failure in result.failed if failure.stage == "input"]
+        no_input_at_all = bool(without_input) and len(without_input) == result.examples_done
+        unavailable = [entry for entry in result.configurations if entry.status == "not measured"]
+        if unavailable and not (no_input_at_all and all(entry.runtime is not None for entry in unavailable)):
+            return exit_codes.NOT_MEASURED
+        if cls.breaks_limits(result):
+            return exit_codes.LIMIT_BROKEN
+        is_clean = not any(entry.not_clean or entry.nan_outputs for entry in result.configurations)
+        is_whole = not result.failed and is_clean
+        return exit_codes.OK if is_whole else exit_codes.EXAMPLES_FAILED
 
 
-def _with_crashes(entry: ConfigurationResult, measured: MeasuredPass) -> ConfigurationResult:
-    """The configuration with the crashes of its processes, and what else makes figures of it no clean pass."""
-    crashes = Crashes(entry.crashes, entry.first_crash) + measured.crashes.get(entry.name, Crashes())
-    entry = replace(entry, crashes=crashes.count, first_crash=crashes.first_reason)
-    if entry.status == "not measured":
-        return entry
-    reasons = [f"{entry.crashes_of_runs}, at first because {entry.first_crash}"] if entry.crashes else []
-    if measured.not_clean.get(entry.name, entry.first_crash) != entry.first_crash:
-        reasons.append(measured.not_clean[entry.name])
-    return replace(entry, not_clean="; ".join(reasons))
+def pictures_of_shard(paths: Sequence[Path], count: int, shared: int, shard: Shard) -> tuple[Path, ...]:
+    """The pictures that a shard of ``count`` examples needs, in the order of ``paths``; always the first ``shared``."""
+    needed = {number % len(paths) for number in shard.numbers_of(count)}
+    needed |= set(range(min(shared, len(paths))))
+    return tuple(dict.fromkeys(paths[number] for number in sorted(needed)))
 
 
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+def read_reference_model(request: TaskRequest) -> ModelFile | None:
+    """The other model that the reference runs, None where it is the same.
+
+    Raises :class:`UsageError` where there is no reference, and for a file that is not a model.
+    """
+    if request.reference_model_file is None:
+        return None
+    if request.reference is None:
+        raise UsageError("--reference_model_file has no effect without a reference; leave one of the two out")
+    return read_model(request.reference_model_file)
+
+
+def require_stated(
+    model: ModelFile,
+    session: Session,
+    kind: str,
+    stated: TensorInfo,
+    actual: TensorSpec,
+    advice: str = "convert the model again",
+) -> None:
+    """Raise :class:`ModelError` if a tensor has another type or shape in the runtime than in the model file."""
+    dtype = "string" if actual.dtype.kind == "S" else actual.dtype.name
+    if (dtype, actual.shape) != (stated.dtype, stated.shape):
+        raise ModelError(
+            f"{model.path}: the file states the {kind} {stated}, but {session.facts.package} makes it "
+            f"{dtype}{list(actual.shape)}; {advice}"
+        )

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 from msgspec import Struct
@@ -27,9 +27,6 @@ from evaltools.preprocess import (
 )
 from evaltools.runtime.session import Array
 from evaltools.tasks.shared.options import CHANNEL_ORDER, INPUT_LAYOUT
-
-if TYPE_CHECKING:
-    from evaltools.request import Request
 
 CLASSIFIER_CROP: Final = 0.875
 ACCEPTED_TYPES: Final = ("float32", "float16", "uint8", "int8", "int16")
@@ -151,17 +148,12 @@ def input_transform(
     )
 
 
-def read_channels(request: Request) -> dict[str, Any]:
-    """What a request states of the channels of pictures, as fields of a task's options.
-
-    Raises :class:`UsageError` for what the native tool does not do, where that is to be done as it does it.
-    """
-    for parameter in (INPUT_LAYOUT, CHANNEL_ORDER):
-        value, reason = request.options.text(parameter.name), parameter.not_native
-        if request.is_native and reason and value not in ("auto", *reason.harmless):
+def require_native_channels(input_layout: str, channel_order: str) -> None:
+    """Raise :class:`UsageError` for a layout or order of channels that the native tool does not feed."""
+    for parameter, value in ((INPUT_LAYOUT, input_layout), (CHANNEL_ORDER, channel_order)):
+        reason = parameter.not_native
+        if reason and value not in ("auto", *reason.harmless):
             raise UsageError(f"--{parameter.name}={value}: {reason.reason}; leave out one of it and --compat")
-    layout = "nhwc" if request.is_native else request.options.text("input_layout")
-    return {"input_layout": layout, "channel_order": request.options.text("channel_order")}
 
 
 class PictureFrame(Struct, frozen=True):
@@ -199,25 +191,22 @@ def load_picture(path: Path, to_tensor: ImageToTensor) -> LoadedPicture:
     return LoadedPicture(values, frame, tuple((stage, nanoseconds // 1000) for stage, nanoseconds in steps))
 
 
-def prepare_picture(
-    path: Path, to_tensor: ImageToTensor, truth: str | None = None, others: Sequence[ImageToTensor] = ()
-) -> Prepared:
-    """The input of a model that takes one picture; its context is the right answer if it is given, else the frame.
+def prepare_picture(path: Path, transforms: Sequence[ImageToTensor], truth: str | None = None) -> Prepared:
+    """The input of each model that takes one picture, made by one of ``transforms``.
 
-    ``others`` make the inputs of further models of the same picture.
+    The context is the right answer if it is given, else the picture's frame in each input.
     """
-    picture, *more = (load_picture(path, each) for each in (to_tensor, *others))
-    inputs = tuple(each.values for each in (picture, *more))
-    steps = tuple(step for each in (picture, *more) for step in each.steps)
-    return Prepared(inputs, picture.frame if truth is None else truth, steps)
+    pictures = [load_picture(path, each) for each in transforms]
+    inputs = tuple(each.values for each in pictures)
+    steps = tuple(step for each in pictures for step in each.steps)
+    context = tuple(each.frame for each in pictures) if truth is None else truth
+    return Prepared(inputs, context, steps)
 
 
-def prepare_picture_elsewhere(
-    path: Path, to_tensor: ImageToTensor, truth: str | None = None, others: Sequence[ImageToTensor] = ()
-) -> Prepared:
+def prepare_picture_elsewhere(path: Path, transforms: Sequence[ImageToTensor], truth: str | None = None) -> Prepared:
     """What :func:`prepare_picture` does, in a process that makes inputs only; it imports no more than that needs."""
     with resizing_by_kernel():
-        return prepare_picture(path, to_tensor, truth, others)
+        return prepare_picture(path, transforms, truth)
 
 
 def describe_normalization(to_tensor: ImageToTensor) -> str:

@@ -4,43 +4,35 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.configuration import Configuration
 from evaltools.engine.capture_answer import CaptureAnswers
-from evaltools.engine.describe import describe_entry
-from evaltools.engine.execution import Execution, sessions_of_workers, worker_count
+from evaltools.engine.execution import sessions_of_workers, worker_count
 from evaltools.engine.journal import Journal
 from evaltools.engine.ledger import Tally
-from evaltools.engine.opening import NotMeasured, Opened
 from evaltools.engine.preparation import InOtherProcess, Preparer, preparers
 from evaltools.engine.process_memory import MemoryOverTime, NamedProcess
 from evaltools.engine.quiet_latency import QuietTimes, Taken, examples_for_latency, measure_in_quiet, pooled, scattered
-from evaltools.engine.run import PassOptions, run_pass
+from evaltools.engine.run import run_pass
 from evaltools.engine.run_folder import encode
 from evaltools.engine.stages import Span
-from evaltools.engine.task import Example, Observation, Task
+from evaltools.engine.task import Example
 from evaltools.engine.trace import Trace
-from evaltools.errors import ModelError
-from evaltools.model import ModelFile, TensorInfo
-from evaltools.result.evaluation import ConfigurationResult
-from evaltools.result.model import Model
-from evaltools.runtime import Open, Session, TensorSpec, WatchedSession
+from evaltools.runtime import Open, Session, WatchedSession
 from evaltools.runtime.session import Crashes
 from evaltools.stats.latency import FEWEST_PROCESSES, latency_ratio
+from evaltools.tasks.shared.evaluation import Evaluation, Observer, OpenConfigurations
 from evaltools.tasks.shared.one_pass import MeasuredPass
 from evaltools.tasks.shared.run_identity import CRASHES, QUIET, crashes_in
 from evaltools.tasks.shared.sound_reference import WatchingTask
 
-NO_OTHERS: Final[Mapping[str, Model]] = {}
 _WORKERS: Final = "workers"
 _NARROW: Final = 1.05
 STARTING: Final = "process"
@@ -50,100 +42,10 @@ PROBING: Final = "probing"
 FIRST_TURN: Final = "first_turn"
 
 
-def require_stated(
-    model: ModelFile, session: Session, kind: str, stated: TensorInfo, actual: TensorSpec, advice: str
-) -> None:
-    """Raise :class:`ModelError` if a tensor has another type or shape in the runtime than in the model file."""
-    dtype = "string" if actual.dtype.kind == "S" else actual.dtype.name
-    if (dtype, actual.shape) != (stated.dtype, stated.shape):
-        raise ModelError(
-            f"{model.path}: the file states the {kind} {stated}, but {session.facts.package} makes it "
-            f"{dtype}{list(actual.shape)}; {advice}"
-        )
-
-
-class Observer:
-    """Its methods are called while an evaluation goes on, for instance to show its progress; these do nothing."""
-
-    def opened(self, configurations: list[ConfigurationResult]) -> None:
-        """Called once with what each configuration runs on, before anything is measured."""
-
-    @contextmanager
-    def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
-        """A context around a phase of ``total`` steps; it yields a function that takes the counts of finished steps."""
-        yield lambda _tally: None
-
-    def measured(self) -> None:
-        """Called when everything is measured. From here on Ctrl-C would lose the result."""
-
-
-class OpenConfigurations(Struct, frozen=True):
-    """The configurations of an evaluation, reference first: ``described`` are all, ``entries`` those that can run."""
-
-    described: list[ConfigurationResult]
-    entries: Sequence[Opened]
-
-    @classmethod
-    def of(
-        cls,
-        entries: Collection[Opened | NotMeasured],
-        reference: Configuration | None,
-        other_models: Mapping[str, Model] = NO_OTHERS,
-    ) -> OpenConfigurations:
-        """Of the results of opening each configuration; ``reference`` is the configuration that is the reference.
-
-        ``other_models`` are those of configurations that run another model than the evaluation's.
-        """
-        described = [
-            replace(
-                describe_entry(entry, "reference" if entry.configuration is reference else "test"),
-                other_model=other_models.get(entry.configuration.name),
-            )
-            for entry in entries
-        ]
-        return cls(described, [entry for entry in entries if isinstance(entry, Opened)])
-
-    @property
-    def sessions(self) -> dict[str, Session]:
-        """The sessions by configuration."""
-        return {entry.configuration.name: entry.session for entry in self.entries}
-
-    @property
-    def warnings(self) -> list[str]:
-        """What runtimes said when they opened the model that puts their results in doubt."""
-        return [
-            f"{entry.configuration.name}: its runtime warns: {text}"
-            for entry in self.entries
-            for text in entry.session.delegation.warnings
-        ]
-
-    @property
-    def runnable(self) -> bool:
-        """Whether a test configuration can run; with the reference alone nothing is measured."""
-        return any(entry.role == "test" and entry.name in self.sessions for entry in self.described)
-
-
-class PassSetup(Struct, frozen=True):
-    """How a pass of a task is set up.
-
-    ``reference`` is the reference's name. ``one_worker``: one worker runs unless the user asks for more. ``wrap`` takes
-    a configuration's name and session, and returns the session that takes the task's inputs. ``before`` is called with
-    the first worker's sessions before the pass.
-    """
-
-    reference: str | None
-    options: PassOptions
-    one_worker: bool = False
-    wrap: Callable[[str, Session], Session] = lambda _name, session: session
-    before: Callable[[Mapping[str, Session]], None] = lambda _sessions: None
-
-
 def carry_out(
-    task: Task[Observation],
+    evaluation: Evaluation[Any],
     opened: OpenConfigurations,
     journal: Journal,
-    setup: PassSetup,
-    execution: Execution,
     observer: Observer,
     open_with: Open,
     startup: Startup,
@@ -152,19 +54,20 @@ def carry_out(
 
     With one worker the pass itself is quiet, and there is no such phase unless it was asked for.
     """
+    task, execution, reference = evaluation.task, evaluation.request.execution, evaluation.request.reference_name
     examples = execution.shard.of(task.examples)
     configurations = [entry.running for entry in opened.entries]
-    count = worker_count(execution, configurations, setup.one_worker, len(examples))
+    count = worker_count(execution, configurations, evaluation.one_worker, len(examples))
     by_worker: Sequence[Mapping[str, Session]] = (
         [opened.sessions] if task.keeps_state else sessions_of_workers(opened.entries, count, open_with)
     )
-    workers = [{name: setup.wrap(name, session) for name, session in sessions.items()} for sessions in by_worker]
+    workers = [{name: evaluation.wrap(name, session) for name, session in sessions.items()} for sessions in by_worker]
     most = _most_workers(journal, count)
     crashes = _CrashCount(journal, by_worker)
-    options = replace(setup.options, max_crashes=execution.max_crashes)
+    options = evaluation.pass_options
     specs = next(iter(workers[0].values())).inputs
     try:
-        setup.before(workers[0])
+        evaluation.before(workers[0])
         startup.mark(PROBING)
         with preparers(task, specs, count, execution.example_timeout_s, len(examples)) as makers:
             processes = partial(_processes, by_worker, makers)
@@ -188,9 +91,7 @@ def carry_out(
 
                 watched = WatchingTask(task)
                 with observer.progress("", len(examples)) as on_progress:
-                    outcome = run_pass(
-                        watched, workers, journal, setup.reference, options, examples, tell, write, makers
-                    )
+                    outcome = run_pass(watched, workers, journal, reference, options, examples, tell, write, makers)
             quiet = None
             if outcome.stopped is None and (most > 1 or execution.latency_examples):
                 usable = [
@@ -203,7 +104,7 @@ def carry_out(
                 ]
                 chosen = examples_for_latency(examples, execution.latency_examples)
                 may_end = execution.latency_examples is None and not task.in_order
-                is_enough = partial(are_known, setup.reference) if may_end else None
+                is_enough = partial(are_known, reference) if may_end else None
                 quiet = pooled(
                     _measure_in_quiet(makers[0], usable, chosen, options.invocations, observer, is_enough),
                     lambda name, number: by_worker[number][name] is by_worker[0][name],
@@ -217,7 +118,7 @@ def carry_out(
             quiet,
             startup_seconds=startup.seconds,
             not_traced=trace.failure,
-            one_worker=setup.one_worker,
+            one_worker=evaluation.one_worker,
             peak_memory_kb=_peak_memory_kb(by_worker),
             memory=memory.by_process,
             unsound=watched.count(journal),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar, get_args, get_type_hints
 
 from msgspec import Struct, field
 
@@ -16,16 +16,19 @@ from evaltools.request import Options, Request
 from evaltools.tasks.shared.options import MARGIN
 
 _MOST_WORKERS: Final = 1024
+OwnOptions = TypeVar("OwnOptions")
 
 
 class TaskRequest(Struct, frozen=True, kw_only=True):
-    """What every evaluation is asked for, checked.
+    """What an evaluation is asked for, checked; ``options`` are the task's own.
 
-    ``max_failed_examples`` None: no limit. ``flags`` are those that a resumed run must repeat. ``command`` is only
-    recorded. ``source`` is the request that a run folder keeps, None for a program of its own.
+    ``reference_model_file`` None: the reference runs the same model. ``max_failed_examples`` None: no limit. ``flags``
+    are those that a resumed run must repeat. ``command`` is only recorded. ``source`` is the request that a run folder
+    keeps, None for a program of its own.
     """
 
     model_file: Path
+    reference_model_file: Path | None = None
     reference: Configuration | None
     tests: tuple[Configuration, ...]
     allow_fallback: bool = False
@@ -34,6 +37,7 @@ class TaskRequest(Struct, frozen=True, kw_only=True):
     flags: Mapping[str, str] = field(default_factory=dict)
     command: tuple[str, ...] = ()
     source: Request | None = None
+    options: Any = None
 
     @property
     def configurations(self) -> tuple[Configuration, ...]:
@@ -50,8 +54,10 @@ def shared_fields(request: Request) -> dict[str, Any]:
     """The fields of :class:`TaskRequest` that a request gives, whatever the task."""
     options = request.options
     limit = options.number("max_failed_examples")
+    other = options.path("reference_model_file") if "reference_model_file" in options else None
     return {
         "model_file": Path(options.text("model_file")),
+        "reference_model_file": other,
         "reference": request.reference,
         "tests": request.tests,
         "allow_fallback": options.is_on("allow_fallback"),
@@ -61,6 +67,24 @@ def shared_fields(request: Request) -> dict[str, Any]:
         "command": request.command,
         "source": request,
     }
+
+
+def options_as(wanted: type[OwnOptions], request: Request) -> OwnOptions:
+    """The task's own options as a struct, whose fields have the names of options and the types of their values.
+
+    A field that may be None is None where the option was not stated. ``native`` is ``--compat=native``.
+    """
+    given = request.options
+    values: dict[str, Any] = {}
+    for name, hint in get_type_hints(wanted).items():
+        may_be_none = type(None) in get_args(hint)
+        if name == "native":
+            values[name] = request.is_native
+        elif Path in (hint, *get_args(hint)):
+            values[name] = given.path(name)
+        elif name in given or not may_be_none:
+            values[name] = given.value(name)
+    return wanted(**values)
 
 
 def read_execution(flags: Options) -> Execution:
@@ -133,9 +157,7 @@ def read_shard(flags: Options) -> Shard:
     return Shard(index, count)
 
 
-def read_margin(flags: Options) -> float:
-    """The value of ``--margin``; raises :class:`UsageError` for what is no share."""
-    margin = flags.real(MARGIN.name)
+def require_margin(margin: float) -> None:
+    """Raise :class:`UsageError` for a value of ``--margin`` that is no share."""
     if not 0 < margin < 1:
         raise UsageError(f"--{MARGIN.name}={margin:g}: use a share above 0 and below 1; 0.005 is half a point")
-    return margin

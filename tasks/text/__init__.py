@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from evaltools.task_kind import Accuracy
-from evaltools.tasks.own import LABEL_METRICS, DeclaredKind
+from evaltools.tasks.own import LABEL_METRICS, comes_with_evaltools
 from evaltools.tasks.own.definition import Task, task
 from evaltools.tasks.shared.options import ExampleOrder, Seed
 
@@ -40,7 +40,7 @@ def text(
     )
 
 
-KIND: Final = DeclaredKind(
+KIND: Final = comes_with_evaltools(
     text,
     {
         "absolute_error": "text: mean absolute error of a regression",

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from evaltools.engine.ledger import Tally
 from evaltools.result.evaluation import ConfigurationResult
-from evaltools.tasks.shared.measuring import Observer
+from evaltools.tasks.shared.evaluation import Observer
 
 
 class Silent(Observer):

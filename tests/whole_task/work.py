@@ -10,7 +10,6 @@ from msgspec import Struct
 from rich.console import Console
 
 from evaltools.engine.describe import comparison_pairs
-from evaltools.engine.journal import Journal
 from evaltools.engine.run_folder import RunIdentity
 from evaltools.engine.task import Example, Prepared
 from evaltools.metrics.metric import Metric
@@ -21,16 +20,12 @@ from evaltools.result.section import Section, no_sections
 from evaltools.runtime.session import Array
 from evaltools.stats.power import Share
 from evaltools.task_kind import Detail
-from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
-from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup
+from evaltools.tasks.shared.evaluation import Evaluation, Findings
 from evaltools.tasks.shared.one_pass import MeasuredPass, judge_records, sum_up
-from evaltools.tasks.shared.request import TaskRequest, shared_fields
-from evaltools.tasks.shared.run_identity import RunAtPlace
-
-__all__ = ["METRICS", "Evidence", "Firsts", "FirstsPart", "FirstsRequest", "Report", "shared_fields"]
+from evaltools.tasks.shared.request import TaskRequest
 
 
-class FirstsRequest(TaskRequest, frozen=True, kw_only=True):
+class FirstsOptions(Struct, frozen=True):
     count: int
 
 
@@ -70,37 +65,27 @@ class _Counted:
 
 class Firsts(Evaluation[Seen]):
     name = "firsts_of"
+    options_type = FirstsOptions
 
-    def __init__(self, request: FirstsRequest) -> None:
-        self.request: FirstsRequest = request
+    def __init__(self, request: TaskRequest) -> None:
+        self.request = request
         self.model = read_model(request.model_file)
-        self._task = _Task(self.model, request.count)
-
-    @property
-    def example_count(self) -> int:
-        return self.request.count
+        self.task = _Task(self.model, request.options.count)
 
     def identity(self) -> RunIdentity:
         return self.identity_with({})
 
-    def check_sessions(self, opened: OpenConfigurations) -> None: ...
-
-    def ready(self, opened: OpenConfigurations, journal: Journal) -> ReadyTask[Seen]:
-        return ReadyTask(
-            self._task, PassSetup(self.request.reference_name, self.pass_options), runs=bool(opened.runnable)
-        )
-
-    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[Seen]:
-        return ReadyTask(self._task, PassSetup(self.request.reference_name, self.pass_options))
-
-    def findings(
-        self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[Seen]
-    ) -> Findings:
+    def findings(self, described: Sequence[ConfigurationResult], measured: MeasuredPass) -> Findings:
         judged = [judge_records(entry, measured.outcome) for entry in described]
         counted = {entry.name: _Counted() for entry in judged if entry.status == "measured"}
         sums = sum_up(measured, comparison_pairs(judged), {name: [each] for name, each in counted.items()})
         part = FirstsPart(self.example_count, {name: each.firsts for name, each in counted.items()})
         return Findings([sums.with_figures(entry) for entry in judged], sums, part)
+
+    @classmethod
+    def example_count_of(cls, result: EvaluationResult) -> int:
+        count: int = result.part.count
+        return count
 
 
 def _share(result: EvaluationResult, configuration: ConfigurationResult) -> Share:
@@ -117,7 +102,7 @@ METRICS: Final = (
 )
 
 
-class Report:
+class _Report:
     def lines(self, result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
         return [f"firsts of {configuration.name}: {result.part.firsts[configuration.name]}"]
 
@@ -133,7 +118,9 @@ class Report:
         return []
 
 
-class Evidence:
+class _Evidence:
+    METRICS = METRICS
+
     def subject(self, result: EvaluationResult) -> str:
         return result.task
 
@@ -148,3 +135,7 @@ class Evidence:
 
     def judged(self, result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
         return Judged(shares={"firsts": _share(result, configuration)})
+
+
+REPORT: Final = _Report()
+EVIDENCE: Final = _Evidence()

@@ -27,7 +27,7 @@ from evaltools.request import Request
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.tasks.native.command import refuse_options
 from evaltools.tasks.native.inputs import prepare_native
-from evaltools.tasks.shared.kind import evaluation_kind
+from evaltools.tasks.shared.declared import declared_task
 
 
 def evaluate_on_devices(request: Request, flags: DeviceFlags) -> int:
@@ -41,12 +41,12 @@ def evaluate_on_devices(request: Request, flags: DeviceFlags) -> int:
 
 def evaluate_natively_on_devices(request: Request, flags: DeviceFlags) -> int:
     """Run TensorFlow's binary there, read what it said, print, write; returns the exit code."""
-    console, kind = make_console(), evaluation_kind(request.task)
+    console, kind = make_console(), declared_task(request.task)
     binary = require_binary(flags, kind.command)
     refuse_options(request.options, flags.program)
     inputs = prepare_native(kind.read(request))
-    files = planned_files(request, [inputs.request.model_file])
-    page = planned_report(request, [inputs.request.model_file])
+    files = planned_files(request)
+    page = planned_report(request)
     with interrupts_restored():
         result, is_whole = evaluate_native(request, flags, inputs, binary, console)
         print_configurations(result.configurations, console)
@@ -59,7 +59,8 @@ def evaluate_natively_on_devices(request: Request, flags: DeviceFlags) -> int:
         return NOT_WRITTEN
     if not is_whole:
         return NOT_MEASURED
-    return LIMIT_BROKEN if kind.breaks_limits(result) else kind.exit_code(result)
+    evaluation = kind.evaluation
+    return LIMIT_BROKEN if evaluation.breaks_limits(result) else evaluation.exit_code(result)
 
 
 def benchmark_on_devices(asked: Request, flags: DeviceFlags) -> int:

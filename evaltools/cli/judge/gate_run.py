@@ -37,7 +37,7 @@ from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.runs.gate_runs import Result, Run, by_kind, no_worse, parts_of, read_any_result, result_of
-from evaltools.tasks.shared.request import read_margin
+from evaltools.tasks.shared.request import require_margin
 
 _KEEP: Final = "keep_results"
 _DEFAULTS: Final = ("gates.toml", "pyproject.toml")
@@ -201,7 +201,8 @@ def _checked(
     read: dict[str, Result] = {}
     old: dict[str, OldFile] = {}
     wrong: list[str] = []
-    margin, other_examples = read_margin(flags.options()), flags.is_on("allow_other_examples")
+    margin, other_examples = flags.real("margin"), flags.is_on("allow_other_examples")
+    require_margin(margin)
     for source in sources:
         try:
             runs.append(read_run(source, file.path.parent))

@@ -27,7 +27,7 @@ from evaltools.report.tables.suite import print_suite
 from evaltools.request import Request
 from evaltools.result.json_file import encode_json
 from evaltools.suite.run import measured_again, run_suite
-from evaltools.tasks.shared.request import read_margin
+from evaltools.tasks.shared.request import require_margin
 
 _WORST_FIRST: Final = (exit_codes.USAGE, exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED, exit_codes.LIMIT_BROKEN)
 
@@ -73,13 +73,13 @@ def exit_code_of(result: SuiteResult) -> int:
 def _before(request: Request) -> SuiteResult | None:
     """The earlier suite, if there is one to compare with."""
     against = request.options.path("against")
-    read_margin(request.options)
+    require_margin(request.options.real("margin"))
     return None if against is None else read_suite(against)
 
 
 def _changes(request: Request, before: SuiteResult, now: SuiteResult) -> GateOutcome:
     """What is worse than before; what is only slower is measured again, and is worse where it is slower twice."""
-    file, margin = request.options.text("against"), read_margin(request.options)
+    file, margin = request.options.text("against"), request.options.real("margin")
     found = compare_suites(before, now, file, margin)
     slower = slower_runs(found.reports)
     if not slower or now.stopped:

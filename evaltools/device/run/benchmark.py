@@ -35,7 +35,7 @@ from evaltools.result.environment import describe_environment
 from evaltools.result.json_file import read_json
 from evaltools.runs.stored import to_bytes
 from evaltools.tasks.native.command import refuse_options
-from evaltools.tasks.shared.kind import HostNames
+from evaltools.tasks.shared.host_names import HostNames
 
 _RESULT: Final = "result.json"
 _STEP: Final = " of up to "

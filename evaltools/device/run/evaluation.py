@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -55,8 +55,8 @@ from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
 from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.stored import to_bytes
-from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask, evaluation_kind
-from evaltools.tasks.shared.measuring import Observer
+from evaltools.tasks.shared.declared import DeclaredTask, declared_task
+from evaltools.tasks.shared.evaluation import Evaluation, Observer
 from evaltools.tasks.shared.request import flags_to_repeat
 from evaltools.tasks.shared.run_identity import RunAtPlace, files_below, with_files
 
@@ -88,7 +88,7 @@ def parts_on_devices(
     done the parts that a result needs.
     """
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
-    kind, run_dir = evaluation_kind(request.task), request.options.path("run_dir")
+    kind, run_dir = declared_task(request.task), request.options.path("run_dir")
     sent = device_request(request, flags.root)
     examples = examples_of(kind, request)
     _require_sense(kind, request, flags, examples)
@@ -101,15 +101,16 @@ def parts_on_devices(
         yield MergedParts(plan.merge_request, shards, len(complete) == len(plan.jobs))
 
 
-def examples_of(kind: EvaluationKind, request: Request) -> PartsOfTask:
+def examples_of(kind: DeclaredTask, request: Request) -> Evaluation[Any]:
     """Read and check model, data and files on the host, before anything is sent.
 
     Raises :class:`UsageError` and its kinds.
     """
     asked = kind.read(request)
-    files = planned_files(request, kind.files_read(asked))
-    kind.more_files(request, asked, files.values())
-    return kind.parts(asked)
+    kind.evaluation.more_files(request, planned_files(request).values())
+    evaluation = kind.prepare(asked)
+    evaluation.check_on_host()
+    return evaluation
 
 
 def identity_of(flags: DeviceFlags, sent: DeviceRequest) -> RunIdentity:
@@ -180,11 +181,11 @@ def _write_run_start(
 
 
 def _carry_out(
-    kind: EvaluationKind,
+    kind: DeclaredTask,
     request: Request,
     flags: DeviceFlags,
     sent: DeviceRequest,
-    examples: PartsOfTask,
+    examples: Evaluation[Any],
     folder: Path,
     journal: Journal,
     console: Console,
@@ -226,26 +227,26 @@ def _carry_out(
         return plan, PoolOutcome() if devices is None else plan.run(devices, console, observer)
 
 
-def _against_host_outputs(kind: EvaluationKind, request: Request, folder: Path) -> Request | None:
+def _against_host_outputs(kind: DeclaredTask, request: Request, folder: Path) -> Request | None:
     """The request that compares every place with the reference's outputs on the host; None if the task has no such.
 
     The host computes these outputs once, into a folder below ``folder``. Raises :class:`UsageError` where it cannot.
     """
     saved, unfinished = folder / _REFERENCE, folder / f"{_REFERENCE}.part"
-    saving = kind.saving_reference(request, unfinished)
+    saving = kind.evaluation.saving_reference(request, unfinished)
     if saving is None:
         return None
     if not saved.is_dir():
         shutil.rmtree(unfinished, ignore_errors=True)
         carry_out_on_host(saving, (OK, LIMIT_BROKEN, EXAMPLES_FAILED))
         unfinished.rename(saved)
-    return kind.against_saved(request, saved)
+    return kind.evaluation.against_saved(request, saved)
 
 
-def _parts_wanted(kind: EvaluationKind, flags: DeviceFlags, examples: PartsOfTask, devices: int) -> int:
-    if examples.in_one_part or (kind.whole_run_option and not flags.parts):
+def _parts_wanted(kind: DeclaredTask, flags: DeviceFlags, examples: Evaluation[Any], devices: int) -> int:
+    if examples.task.keeps_state or (kind.whole_run_option and not flags.parts):
         return 1
-    return parts_of(examples.count, flags.parts, 1 if flags.split == SPLIT_EACH else devices)
+    return parts_of(examples.example_count, flags.parts, 1 if flags.split == SPLIT_EACH else devices)
 
 
 def _absent(jobs: Sequence[Job], kept: PartsFolder, devices: DevicesUsed) -> list[DeviceLeftOut]:
@@ -262,10 +263,10 @@ def _step(run_dir: Path | None) -> str:
     return f"; evaltools resume {shlex.quote(str(run_dir))} goes on"
 
 
-def _require_sense(kind: EvaluationKind, request: Request, flags: DeviceFlags, examples: PartsOfTask) -> None:
+def _require_sense(kind: DeclaredTask, request: Request, flags: DeviceFlags, examples: Evaluation[Any]) -> None:
     """Raise :class:`UsageError` for flags that have no effect together, or none on devices."""
     whole = kind.whole_run_option
-    if examples.in_one_part and flags.parts > 1:
+    if examples.task.keeps_state and flags.parts > 1:
         raise UsageError(
             f"--parts={flags.parts}: every run depends on those before it, so there is one part; leave it out"
         )
@@ -283,10 +284,10 @@ class DeviceEvaluation(Struct, frozen=True):
     asked for. ``is_each``: every device does everything. ``is_against_host``: it is compared with outputs of the host.
     """
 
-    kind: EvaluationKind
+    kind: DeclaredTask
     request: Request
     sent: DeviceRequest
-    examples: PartsOfTask
+    examples: Evaluation[Any]
     jobs: list[Job]
     kept: PartsFolder
     manifests: Mapping[str, Path]
@@ -346,7 +347,7 @@ class DeviceEvaluation(Struct, frozen=True):
 
     def run(self, devices: DevicesUsed, console: Console, observer: Observer) -> PoolOutcome[PartDone]:
         """Do the parts that are missing, as far as the devices can; the ``observer`` is shown their progress."""
-        size, count = self.examples.count, self.kept.count
+        size, count = self.examples.example_count, self.kept.count
         with observer.progress("on devices", sum(Shard(job.index, count).size_of(size) for job in self.jobs)) as tell:
             program = EvaltoolsProgram(self.kind, self.jobs, self.kept, size, self.work, self.good_codes, tell)
             missing = [job for job in self.jobs if not self.kept.is_done(job)]
@@ -362,7 +363,7 @@ class DeviceEvaluation(Struct, frozen=True):
         return PartWork(
             index=shard.index,
             count=shard.count,
-            examples=shard.size_of(self.examples.count),
+            examples=shard.size_of(self.examples.example_count),
             request=to_bytes(request),
             files=self.sent.files,
             pictures={

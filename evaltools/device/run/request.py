@@ -20,7 +20,7 @@ from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.runs.stored import HANDED_OVER, command_of, rewritten, to_bytes
 from evaltools.task_kind import request_kind
-from evaltools.tasks.shared.kind import HostNames
+from evaltools.tasks.shared.host_names import HostNames
 
 _PICTURES: Final = "evaltools-pictures-"
 _FOLDER: Final = "evaltools-folder-"

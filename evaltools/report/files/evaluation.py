@@ -19,6 +19,7 @@ from evaltools.request import Request, require_apart
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.metrics import METRICS
+from evaltools.task_kind import file_named
 
 if TYPE_CHECKING:
     from evaltools.report.page.content.page import Page
@@ -182,17 +183,17 @@ def require_format(path: Path) -> None:
         )
 
 
-def files_read(request: Request, inputs: Iterable[Path | None]) -> list[Path]:
-    """Every file that an evaluation reads, but for pictures: its own ``inputs`` and those of the configurations."""
-    read = [path for path in inputs if path is not None] + [Path(text) for text in request.options.texts("configs")]
-    return read + [path for configuration in request.configurations for path in configuration.files]
+def files_read(request: Request) -> list[Path]:
+    """Every file that an evaluation reads, but for pictures, and that of its task."""
+    file = file_named(request.task)
+    return [*([] if file is None else [file]), *request.files_read]
 
 
-def planned_report(request: Request, inputs: Iterable[Path | None]) -> Path | None:
+def planned_report(request: Request) -> Path | None:
     """The page that ``--report`` asks for, checked before any long work."""
     path = request.options.path("report")
     if path is not None:
-        require_report(path, files_read(request, inputs))
+        require_report(path, files_read(request))
     return path
 
 
@@ -204,13 +205,13 @@ def require_report(path: Path, read: Iterable[Path]) -> None:
     require_output_file(path, "--report", read)
 
 
-def planned_files(request: Request, inputs: Iterable[Path | None]) -> dict[str, Path]:
+def planned_files(request: Request) -> dict[str, Path]:
     """The result files that ``--output_file_path`` asks for, checked before any long work.
 
-    Refuses to overwrite what the evaluation reads (``inputs`` and the configurations' files), what it writes for
-    another flag, and stdout, which carries the native lines.
+    Refuses to overwrite what the evaluation reads, what it writes for another flag, and stdout, which carries the
+    native lines.
     """
-    options, read = request.options, files_read(request, inputs)
+    options, read = request.options, files_read(request)
     output, trace = options.path("output_file_path"), options.path("trace")
     if trace is not None:
         require_output_file(trace, "--trace", read)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,8 @@ from evaltools.device.run.runner import parts_of
 from evaltools.engine.execution import Shard
 from evaltools.errors import DataError, UsageError
 from evaltools.request.flags import parse_flags
-from evaltools.tasks.shared.kind import PartsOfTask, evaluation_kind
+from evaltools.tasks.shared.declared import declared_task
+from evaltools.tasks.shared.evaluation import Evaluation, pictures_of_shard
 from tests.command import evaltools
 from tests.detection_set import DetectionSet, make_detection_set
 from tests.evaluation_set import EvaluationSet
@@ -29,11 +31,11 @@ def detection(tmp_path_factory: pytest.TempPathFactory) -> DetectionSet:
     return make_detection_set(tmp_path_factory.mktemp("detection"), count=11)
 
 
-def found(arguments: Sequence[str]) -> PartsOfTask:
+def found(arguments: Sequence[str]) -> Evaluation[Any]:
     command, *words = arguments
     task = task_of(command)
     assert task is not None
-    kind = evaluation_kind(task)
+    kind = declared_task(task)
     return examples_of(kind, kind.request_of_flags(parse_flags(command, "", "", kind.groups, words), []))
 
 
@@ -41,7 +43,7 @@ def diff(evaluation: EvaluationSet, *more: str) -> list[str]:
     return ["inference-diff", f"--model_file={evaluation.model}", "--noise_floor_runs=0", *more]
 
 
-def names(examples: PartsOfTask, flag: str, shard: Shard) -> list[str]:
+def names(examples: Evaluation[Any], flag: str, shard: Shard) -> list[str]:
     return [path.name for path in examples.pictures_of(flag, shard)]
 
 
@@ -75,8 +77,7 @@ def test_there_are_as_many_parts_as_asked_for_else_as_many_as_make_sense(
 @pytest.mark.parametrize("shared", [0, 4, 100])
 def test_all_parts_together_have_all_pictures_and_each_has_the_shared_ones(count: int, shared: int) -> None:
     paths = [Path(f"{number:03d}.png") for number in range(11)]
-    examples = PartsOfTask(11, {"images": paths}, shared=shared)
-    shards = [examples.pictures_of("images", Shard(index, count)) for index in range(count)]
+    shards = [pictures_of_shard(paths, 11, shared, Shard(index, count)) for index in range(count)]
     assert sorted({path for part in shards for path in part}) == paths
     for index, part in enumerate(shards):
         assert list(part) == sorted(set(paths[index::count]) | set(paths[:shared]))
@@ -84,10 +85,10 @@ def test_all_parts_together_have_all_pictures_and_each_has_the_shared_ones(count
 
 def test_pictures_that_repeat_are_sent_once() -> None:
     """Runs 0 to 9 of three pictures: run 7 has the picture 1 again."""
-    examples = PartsOfTask(10, {"images": [Path("a"), Path("b"), Path("c")]})
-    assert names(examples, "images", Shard(0, 3)) == ["a"], "runs 0, 3, 6 and 9"
-    assert names(examples, "images", Shard(1, 3)) == ["b"]
-    assert names(examples, "images", Shard(1, 2)) == ["a", "b", "c"]
+    paths = [Path("a"), Path("b"), Path("c")]
+    assert pictures_of_shard(paths, 10, 0, Shard(0, 3)) == (Path("a"),), "runs 0, 3, 6 and 9"
+    assert pictures_of_shard(paths, 10, 0, Shard(1, 3)) == (Path("b"),)
+    assert pictures_of_shard(paths, 10, 0, Shard(1, 2)) == tuple(paths)
 
 
 def test_a_classification_counts_what_the_denylist_and_num_images_leave(
@@ -96,7 +97,7 @@ def test_a_classification_counts_what_the_denylist_and_num_images_leave(
     """The numbers of a denylist count from 1; of thirty pictures 000 and 002 go, then ten stay."""
     (tmp_path / "deny.txt").write_text("1\n3\n")
     examples = found(evaluation.flags(f"--denylist_file_path={tmp_path / 'deny.txt'}", "--num_images=10"))
-    assert (examples.count, examples.shared, examples.in_one_part) == (10, 0, False)
+    assert (examples.example_count, examples.shared_pictures, examples.task.keeps_state) == (10, 0, False)
     assert names(examples, "ground_truth_images_path", Shard()) == numbered(1, 3, 4, 5, 6, 7, 8, 9, 10, 11)
     assert names(examples, "ground_truth_images_path", Shard(1, 4)) == numbered(3, 7, 11)
 
@@ -104,7 +105,7 @@ def test_a_classification_counts_what_the_denylist_and_num_images_leave(
 def test_a_detection_has_the_first_pictures_in_every_part(detection: DetectionSet) -> None:
     """By them each device finds out which output is what, and which category a class is."""
     examples = found(detection.flags())
-    assert (examples.count, examples.shared) == (11, 32)
+    assert (examples.example_count, examples.shared_pictures) == (11, 32)
     assert names(examples, "ground_truth_images_path", Shard(4, 5)) == names(
         examples, "ground_truth_images_path", Shard()
     )
@@ -112,14 +113,14 @@ def test_a_detection_has_the_first_pictures_in_every_part(detection: DetectionSe
 
 def test_an_inference_diff_on_pictures_has_as_many_examples_as_runs(evaluation: EvaluationSet) -> None:
     images = f"--input_images={evaluation.images}"
-    assert found(diff(evaluation, images)).count == 30
+    assert found(diff(evaluation, images)).example_count == 30
     few = found(diff(evaluation, images, "--num_runs=4"))
     assert names(few, "input_images", Shard(3, 4)) == numbered(0, 3), "the first one warms up"
     many = found(["diff", *diff(evaluation, images, "--num_runs=65")[1:]])
-    assert many.count == 65
+    assert many.example_count == 65
     assert names(many, "input_images", Shard(2, 31)) == numbered(0, 2, 3, 4), "runs 2, 33 and 64"
     both = found(diff(evaluation, images, "--inputs=both"))
-    assert both.count == 60
+    assert both.example_count == 60
     assert names(both, "input_images", Shard(19, 20)) == numbered(0, 9, 19, 29), "runs 19, 39 and 59"
 
 
@@ -130,7 +131,7 @@ def test_a_model_with_a_state_is_done_in_one_part(tmp_path: Path) -> None:
     output = graph.node("ADD", [fed, state], graph.tensor("sum", (1, 4)), "AddOptions")
     (tmp_path / "state.tflite").write_bytes(graph.to_bytes([fed], [output]))
     examples = found(["inference-diff", f"--model_file={tmp_path / 'state.tflite'}", "--num_runs=100"])
-    assert examples.in_one_part
+    assert examples.task.keeps_state
 
 
 def test_what_is_wrong_is_said_before_anything_is_sent(copied: EvaluationSet, detection: DetectionSet) -> None:
@@ -168,7 +169,7 @@ def evaluation_flags(evaluation: EvaluationSet, **changed: Path) -> list[str]:
 # ----- a part has what it needs
 
 
-def laid_out(examples: PartsOfTask, flag: str, pictures: Path, shard: Shard, folder: Path) -> Path:
+def laid_out(examples: Evaluation[Any], flag: str, pictures: Path, shard: Shard, folder: Path) -> Path:
     """The folder of pictures as a device has it for a part."""
     folder.mkdir(parents=True)
     write_manifest(folder / "all.json", pictures, sorted(path for path in pictures.iterdir() if path.is_file()))

@@ -17,10 +17,10 @@ from evaltools.device.files.store import MOST_BYTES, chunks, write_archive, writ
 from evaltools.device.programs.on_device import lay_out, main
 from evaltools.errors import DataError, OutputError
 from evaltools.task_kind import RequestKind, kind_names
-from evaltools.tasks.shared.kind import evaluation_kind
+from evaltools.tasks.shared.declared import declared_task
 
-COCO = evaluation_kind("coco")
-KINDS: Sequence[RequestKind] = (benchmark.KIND, *map(evaluation_kind, kind_names()))
+COCO = declared_task("coco")
+KINDS: Sequence[RequestKind] = (benchmark.KIND, *map(declared_task, kind_names()))
 ODD_NAMES = (
     "plain.png",
     "two words.png",

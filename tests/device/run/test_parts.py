@@ -28,12 +28,12 @@ from evaltools.errors import DataError, OutputError
 from evaltools.result.device import DeviceCpu, DeviceFacts
 from evaltools.result.device_run import DeviceConditions, DevicePart, LostAttempt, PartFigures
 from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
-from evaltools.tasks.shared.kind import evaluation_kind
+from evaltools.tasks.shared.declared import declared_task
 from tests.tasks.part_runs import DESCRIBED, Part
 
 OTHER_RUNTIME = (replace(DESCRIBED[0], runtime=RuntimeUsed("litert", "ai-edge-litert", "9.9", "default")), DESCRIBED[1])
 EXAMPLES = 10
-KIND = evaluation_kind("imagenet")
+KIND = declared_task("imagenet")
 
 
 def facts_of(serial: str) -> DeviceFacts:

@@ -14,7 +14,8 @@ from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.result import ClassMappingUsed, CocoDetection, DetectionFigures, OutputMap
-from evaltools.tasks.coco.task import CocoOptions, CocoRequest
+from evaltools.tasks.coco.task import CocoOptions
+from evaltools.tasks.shared.request import TaskRequest
 from tests.detection_set import COCO_MAP, NATIVE_MAP, DetectionSet, colour
 from tests.runtime.fake import FakeSession
 from tests.tiny_detectors import BOXES, CELLS, HEIGHT, SHAPES, WIDTH
@@ -58,7 +59,7 @@ def sessions(**by_name: Session) -> Callable[[ModelFile, Configuration], Session
     return lambda _model, configuration: by_name[configuration.name]
 
 
-def asked(made: DetectionSet, changes: Mapping[str, Any] | None = None, **options: Any) -> CocoRequest:
+def asked(made: DetectionSet, changes: Mapping[str, Any] | None = None, **options: Any) -> TaskRequest:
     """A reference and a test configuration on a set with its annotations."""
     fields: dict[str, Any] = {
         "model_file": made.model,
@@ -70,7 +71,7 @@ def asked(made: DetectionSet, changes: Mapping[str, Any] | None = None, **option
         "reference": Configuration("reference", kernels="builtin"),
         "tests": (Configuration("test"),),
     }  # fmt: skip
-    return CocoRequest(**(fields | dict(changes or {})))
+    return TaskRequest(**(fields | dict(changes or {})))
 
 
 def detection_of(result: EvaluationResult) -> CocoDetection:

@@ -17,7 +17,7 @@ from PIL import Image
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.tasks.coco.evaluation import prepare
+from evaltools.tasks.coco.evaluation import DetectionEvaluation
 from evaltools.tasks.coco.result import OutputMap
 from evaltools.tasks.coco.task import (
     CocoOptions,
@@ -27,8 +27,8 @@ from evaltools.tasks.coco.task import (
     read_objects,
     real_outputs,
 )
-from evaltools.tasks.shared.evaluation import evaluate
 from evaltools.tasks.shared.image_input import PictureFrame, load_picture
+from evaltools.tasks.shared.run import evaluate
 from tests import tiny_models
 from tests.detection_set import DetectionSet, make_detection_set, pixels_of, save
 from tests.tasks.coco.fakes import (
@@ -57,7 +57,7 @@ def made(tmp_path: Path) -> DetectionSet:
 def evaluated(made: DetectionSet, changes: dict[str, Any] | None = None, **options: Any) -> EvaluationResult:
     """With sessions that find everything."""
     opened = sessions(reference=Finding(everything), test=Finding(everything))
-    return evaluate(prepare, asked(made, changes, **options), Silent(), opened)
+    return evaluate(DetectionEvaluation, asked(made, changes, **options), Silent(), opened)
 
 
 def read(
@@ -212,14 +212,14 @@ def test_unsure_detections_do_not_vote(made: DetectionSet) -> None:
         return sure + [((number + 2) % 3, 0.2, box) for number, _, box in sure]
 
     opened = sessions(reference=Finding(answer), test=Finding(answer))
-    used = mapping_used(evaluate(prepare, asked(made), Silent(), opened))
+    used = mapping_used(evaluate(DetectionEvaluation, asked(made), Silent(), opened))
     assert (used.name, used.source, used.pairs, used.agreeing["+1"]) == ("+1", "detected", 6, 6)
 
     def unsure(index: int) -> list[Found]:
         return [(number, 0.2, box) for number, _, box in everything(index)]
 
     with pytest.raises(UsageError, match="of 0 detections on an object with a score of 0.25 or more .and 12 with"):
-        evaluate(prepare, asked(made), Silent(), sessions(reference=Finding(unsure), test=Finding(unsure)))
+        evaluate(DetectionEvaluation, asked(made), Silent(), sessions(reference=Finding(unsure), test=Finding(unsure)))
 
 
 def test_a_set_without_objects_has_no_accuracy(made: DetectionSet) -> None:
@@ -276,7 +276,7 @@ def test_without_a_ground_truth_names_that_are_numbers_are_ids(
         os.rename(path, made.images / f"new {rename(number, path.name)}")
     for path in made.images.iterdir():
         os.rename(path, made.images / path.name.removeprefix("new "))
-    pictures = detection_of(evaluated(made, {"keep_pictures": True}, ground_truth_annotations=None)).pictures
+    pictures = detection_of(evaluated(made, record_examples=True, ground_truth_annotations=None)).pictures
     assert pictures is not None
     assert [picture.image_id for picture in pictures] == ids
     assert [picture.example for picture in pictures] == sorted(path.name for path in made.images.iterdir())
@@ -299,7 +299,7 @@ def test_other_models_are_no_detectors(tmp_path: Path, content: bytes, message: 
 
 
 def test_a_threshold_counts_everywhere(made: DetectionSet) -> None:
-    result = evaluated(made, {"keep_pictures": True}, score_threshold=0.65)
+    result = evaluated(made, record_examples=True, score_threshold=0.65)
     coco = detection_of(result)
     assert coco.pictures is not None
     assert [len(picture.detections["test"]) for picture in coco.pictures] == [3, 3, 3]
@@ -324,5 +324,5 @@ def test_an_evaluator_that_is_not_installed_is_missed_before_the_pass(
     monkeypatch.setitem(sys.modules, "faster_coco_eval", None)
     observer = Silent()
     with pytest.raises(UsageError, match=r"faster-coco-eval is not installed here .*pip install 'evaltools\[fast\]'"):
-        evaluate(prepare, asked(made, coco_evaluator="faster-coco-eval"), observer, sessions())
+        evaluate(DetectionEvaluation, asked(made, coco_evaluator="faster-coco-eval"), observer, sessions())
     assert observer.described == []

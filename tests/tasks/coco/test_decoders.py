@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from evaltools.runtime import open_session
 from evaltools.tasks.coco import decoders
 from evaltools.tasks.coco.decoders import Boxes, Coordinates, Decoder, Head, suppressed
-from evaltools.tasks.coco.evaluation import prepare
+from evaltools.tasks.coco.evaluation import DetectionEvaluation
 from evaltools.tasks.coco.options import DECODERS as NAMES
 from evaltools.tasks.coco.yolo_heads import DECODERS
-from evaltools.tasks.shared.evaluation import evaluate
+from evaltools.tasks.shared.run import evaluate
 from tests.detection_set import make_detection_set
 from tests.tasks.coco import yolo_by_hand
 from tests.tasks.coco.fakes import asked, detection_of
@@ -254,7 +254,7 @@ def test_a_decoder_that_is_added_is_recognised_and_used(
     made = make_detection_set(tmp_path / "set", detector(("boxes",)), count=2)
     request = asked(made, class_offset="1")
     request = replace(request, options=replace(request.options, **stated))
-    detection = detection_of(evaluate(prepare, request, Silent(), open_session))
+    detection = detection_of(evaluate(DetectionEvaluation, request, Silent(), open_session))
     assert detection.data.head is not None
     assert (detection.data.head.decoder, detection.data.head.source) == ("six_boxes", source)
     assert (detection.data.nms_iou, detection.data.score_threshold, detection.data.resize) == (*used, "letterbox")

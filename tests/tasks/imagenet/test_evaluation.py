@@ -14,9 +14,10 @@ from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelErro
 from evaltools.model import ModelFile
 from evaltools.runtime import Delegation, Session, TensorSpec
 from evaltools.runtime.session import Array
-from evaltools.tasks.imagenet.evaluation import prepare
-from evaltools.tasks.imagenet.task import ImagenetOptions, ImagenetRequest
-from evaltools.tasks.shared.evaluation import evaluate
+from evaltools.tasks.imagenet.evaluation import ImagenetEvaluation
+from evaltools.tasks.imagenet.task import ImagenetOptions
+from evaltools.tasks.shared.request import TaskRequest
+from evaltools.tasks.shared.run import evaluate
 from tests.evaluation_set import CLASSES, EvaluationSet, make_evaluation_set
 from tests.runtime.fake import FakeSession
 from tests.tasks.observers import Silent
@@ -31,13 +32,12 @@ def evaluation(tmp_path_factory: pytest.TempPathFactory) -> EvaluationSet:
 
 
 @pytest.fixture
-def asked(evaluation: EvaluationSet) -> ImagenetRequest:
-    return ImagenetRequest(
+def asked(evaluation: EvaluationSet) -> TaskRequest:
+    return TaskRequest(
         model_file=evaluation.model,
-        options=ImagenetOptions(evaluation.images, evaluation.truths, evaluation.labels),
+        options=ImagenetOptions(evaluation.images, evaluation.truths, evaluation.labels, label_check=False),
         reference=Configuration("reference", kernels="builtin"),
         tests=(Configuration("a"), Configuration("b")),
-        label_check=False,
     )
 
 
@@ -54,58 +54,62 @@ def sessions(**by_name: Session) -> Callable[[ModelFile, Configuration], Session
     return lambda _model, configuration: by_name[configuration.name]
 
 
-def test_each_test_is_compared_with_the_reference_and_with_the_first_test(asked: ImagenetRequest) -> None:
-    result = evaluate(prepare, asked, Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(1)))
+def test_each_test_is_compared_with_the_reference_and_with_the_first_test(asked: TaskRequest) -> None:
+    result = evaluate(
+        ImagenetEvaluation, asked, Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(1))
+    )
     compared = {(entry.baseline, entry.other): entry.agreement.same_top1 for entry in result.part.comparisons}
     assert compared == {("reference", "a"): 30, ("reference", "b"): 0, ("a", "b"): 0}
 
 
-def test_accuracy_counts_the_right_answers(asked: ImagenetRequest, evaluation: EvaluationSet) -> None:
-    result = evaluate(prepare, asked, Silent(), sessions(reference=Answering(0), a=Answering(11), b=Answering(1)))
+def test_accuracy_counts_the_right_answers(asked: TaskRequest, evaluation: EvaluationSet) -> None:
+    result = evaluate(
+        ImagenetEvaluation, asked, Silent(), sessions(reference=Answering(0), a=Answering(11), b=Answering(1))
+    )
     measured = result.part.classified["a"].metrics
     assert measured.topk.accuracies[0] == pytest.approx(evaluation.answers.count(11) / 30)
     assert measured.distinct_answers == 1
     assert "a: the same class came first for every picture" in result.warnings
 
 
-def test_a_reference_that_fails_everywhere_is_compared_with_nothing(asked: ImagenetRequest) -> None:
+def test_a_reference_that_fails_everywhere_is_compared_with_nothing(asked: TaskRequest) -> None:
     def failing(_inputs: Sequence[Array]) -> tuple[Array, ...]:
         raise InferenceError("no")
 
     broken = Answering(0)
     broken._function = failing
-    result = evaluate(prepare, asked, Silent(), sessions(reference=broken, a=Answering(0), b=Answering(1)))
+    result = evaluate(ImagenetEvaluation, asked, Silent(), sessions(reference=broken, a=Answering(0), b=Answering(1)))
     assert [(entry.baseline, entry.other) for entry in result.part.comparisons] == [("a", "b")]
     assert result.configurations[0].reason == "not one example succeeded: no"
 
 
-def test_without_a_test_that_can_run_nothing_is_measured(asked: ImagenetRequest) -> None:
+def test_without_a_test_that_can_run_nothing_is_measured(asked: TaskRequest) -> None:
     def only_the_reference(_model: ModelFile, configuration: Configuration) -> Session:
         if configuration.name == "reference":
             return Answering(0)
         raise ConfigurationUnavailable("not here")
 
     observer = Silent()
-    result = evaluate(prepare, asked, observer, only_the_reference)
+    result = evaluate(ImagenetEvaluation, asked, observer, only_the_reference)
     assert [entry.status for entry in observer.described] == ["measured", "not measured", "not measured"]
     assert [entry.status for entry in result.configurations] == ["not measured"] * 3
     assert (result.complete, result.examples_done) == (False, 0)
 
 
-def test_a_runtime_that_makes_another_output_than_the_file_states_is_refused(asked: ImagenetRequest) -> None:
+def test_a_runtime_that_makes_another_output_than_the_file_states_is_refused(asked: TaskRequest) -> None:
     other = Answering(0, (replace(SCORES, shape=(1, 6)),))
     with pytest.raises(ModelError, match=r"the file states the output .*\[1,12\], but fake makes it float32\[1, 6\]"):
-        evaluate(prepare, asked, Silent(), sessions(reference=other, a=other, b=other))
+        evaluate(ImagenetEvaluation, asked, Silent(), sessions(reference=other, a=other, b=other))
     assert other.closed
 
 
-def test_bytes_of_labels_that_are_no_unicode_stay_equal(asked: ImagenetRequest, tmp_path: Path) -> None:
+def test_bytes_of_labels_that_are_no_unicode_stay_equal(asked: TaskRequest, tmp_path: Path) -> None:
     labels, truths = tmp_path / "labels.txt", tmp_path / "truths.txt"
     labels.write_bytes(b"\xff0\n" + b"".join(b"class%d\n" % index for index in range(1, CLASSES)))
     truths.write_bytes(b"\xff0\n" * 30)
     options = replace(asked.options, ground_truth_labels=truths, model_output_labels=labels)
     result = evaluate(
-        prepare,
+        ImagenetEvaluation,
         replace(asked, options=options),
         Silent(),
         sessions(reference=Answering(0), a=Answering(0), b=Answering(1)),
@@ -114,7 +118,7 @@ def test_bytes_of_labels_that_are_no_unicode_stay_equal(asked: ImagenetRequest, 
     assert measured.topk.accuracies[0] == 1.0
 
 
-def test_a_run_of_another_library_is_refused_before_that_is_loaded(asked: ImagenetRequest, tmp_path: Path) -> None:
+def test_a_run_of_another_library_is_refused_before_that_is_loaded(asked: TaskRequest, tmp_path: Path) -> None:
     library = tmp_path / "delegate.so"
     library.write_bytes(b"as it was")
     opened: list[str] = []
@@ -125,16 +129,16 @@ def test_a_run_of_another_library_is_refused_before_that_is_loaded(asked: Imagen
 
     tests = (Configuration.from_text("a", f"external_delegate_path={library}"),)
     run = replace(asked, tests=tests, execution=replace(asked.execution, run_dir=tmp_path / "run"))
-    evaluate(prepare, run, Silent(), open_session)
+    evaluate(ImagenetEvaluation, run, Silent(), open_session)
     library.write_bytes(b"another one")
     opened.clear()
     with pytest.raises(UsageError, match="holds another run: the library .*delegate.so was .*, now it is "):
-        evaluate(prepare, run, Silent(), open_session)
+        evaluate(ImagenetEvaluation, run, Silent(), open_session)
     assert opened == []
 
 
-def test_what_the_runtime_warned_about_is_a_warning_of_the_result(asked: ImagenetRequest) -> None:
+def test_what_the_runtime_warned_about_is_a_warning_of_the_result(asked: TaskRequest) -> None:
     doubtful = Answering(0)
     doubtful.delegation = Delegation(1, (), {}, warnings=("shapes do not fit",))  # type: ignore[misc]
-    result = evaluate(prepare, asked, Silent(), sessions(reference=Answering(0), a=doubtful, b=Answering(0)))
+    result = evaluate(ImagenetEvaluation, asked, Silent(), sessions(reference=Answering(0), a=doubtful, b=Answering(0)))
     assert "a: its runtime warns: shapes do not fit" in result.warnings

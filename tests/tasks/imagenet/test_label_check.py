@@ -110,7 +110,7 @@ def task_of(folder: Path, grays: Sequence[int | None], labels: Sequence[str] = C
     images = list_images(folder, "--images")
     truths = tuple("class0" if gray is None else f"class{gray // 10}" for gray in grays)
     to_tensor = ImageToTensor(4, 4, np.dtype("uint8"), None, None, None, None)
-    return ImagenetTask(LabelledImages(images, images.paths, truths, 0, ""), to_tensor, list(labels))
+    return ImagenetTask(LabelledImages(images, images.paths, truths, 0, ""), [to_tensor], list(labels))
 
 
 class Seeing(FakeSession):

@@ -14,9 +14,9 @@ from benchmarks import verdicts
 from evaltools.configuration import Configuration
 from evaltools.report.words.verdicts import reasons_in_words
 from evaltools.runtime import open_session
-from evaltools.tasks.inference_diff.evaluation import prepare_diff
+from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
 from evaltools.tasks.inference_diff.judgement import kernels_of, withhold_blind
-from evaltools.tasks.shared.evaluation import evaluate
+from evaltools.tasks.shared.run import evaluate
 from tests.tasks.inference_diff.fakes import SHAPE, Opener, asked, three_times
 from tests.tasks.observers import Silent
 
@@ -28,7 +28,7 @@ VARIANTS = ("plain C++ kernels", "builtin kernels, 2 threads")
 def test_zeros_in_every_output_are_not_decided(tmp_path: Path, answer: float, kind: str) -> None:
     """A model that is never run gives zeros as well, equal in every bit."""
     alike = dict.fromkeys(("reference", "test", *VARIANTS), lambda: lambda _values: np.full(SHAPE, answer))
-    verdict = evaluate(prepare_diff, asked(tmp_path), Silent(), Opener(**alike)).configurations[1].verdicts[0]
+    verdict = evaluate(DiffEvaluation, asked(tmp_path), Silent(), Opener(**alike)).configurations[1].verdicts[0]
     assert verdict.kind == kind
     assert ("zeros would pass as well" in reasons_in_words(verdict.reasons)) == (kind == "not decided")
 
@@ -37,7 +37,7 @@ def test_zeros_in_every_output_are_not_decided(tmp_path: Path, answer: float, ki
 def test_an_output_that_zeros_would_pass_for_is_not_decided(tmp_path: Path, gain: float, grade: str) -> None:
     """It passes only where it is equal in every bit; what has diverged stays so."""
     opener = Opener(test=lambda: lambda values: three_times(values) * np.float32(gain))
-    comparison = evaluate(prepare_diff, asked(tmp_path), Silent(), opener).part.comparisons[0]
+    comparison = evaluate(DiffEvaluation, asked(tmp_path), Silent(), opener).part.comparisons[0]
     zeros: Any = SimpleNamespace(outputs=[SimpleNamespace(identical=False)])
     for would_get, found in (("equivalent", grade), ("diverged", comparison.outputs[0].verdict.grade)):
         judge: Any = SimpleNamespace(outputs_and_boxes=lambda _, kind=would_get: [SimpleNamespace(grade=kind)])
@@ -57,7 +57,7 @@ def test_a_kernel_is_not_its_own_yardstick(tmp_path: Path) -> None:
     wrong = lambda: lambda values: three_times(values) * np.float32(1.05)  # noqa: E731
     tests = (Configuration("test"), Configuration("other", kernels="builtin", num_threads=2))
     makers = {"test": wrong, "other": wrong, "XNNPACK": wrong, "XNNPACK, 2 threads": wrong}
-    result = evaluate(prepare_diff, asked(tmp_path, tests=tests), Silent(), Opener(**makers))
+    result = evaluate(DiffEvaluation, asked(tmp_path, tests=tests), Silent(), Opener(**makers))
     kinds = {entry.name: entry.verdicts[0].kind for entry in result.configurations if entry.role == "test"}
     assert (kinds["test"], kinds["other"]) == ("diverged", "equivalent")
 
@@ -70,7 +70,7 @@ def test_an_output_that_is_another_a_second_time_is_diverged(tmp_path: Path) -> 
         factor = np.float32(1 + 0.2 * (len(opened) - 1))
         return lambda values: three_times(values) * factor
 
-    result = evaluate(prepare_diff, asked(tmp_path), Silent(), Opener(test=other_each_time))  # type: ignore[arg-type]
+    result = evaluate(DiffEvaluation, asked(tmp_path), Silent(), Opener(test=other_each_time))  # type: ignore[arg-type]
     (verdict,) = result.configurations[-1].verdicts
     assert (verdict.kind, verdict.reasons[0].kind) == ("diverged", "not_repeatable")
 
@@ -87,7 +87,7 @@ def test_real_kernels_leave_broken_variants_out(tmp_path: Path) -> None:
 
     zeros = Zeroing(**{"plain C++ kernels": lambda: lambda values: values * np.float32(0)})
     request = replace(asked(tmp_path), tests=(Configuration("test", kernels="builtin", num_threads=2),))
-    result = evaluate(prepare_diff, request, Silent(), zeros)
+    result = evaluate(DiffEvaluation, request, Silent(), zeros)
     assert any("plain C++ kernels is no yardstick for output" in warning for warning in result.warnings)
     assert result.configurations[-1].verdicts[0].kind == "equivalent"
 

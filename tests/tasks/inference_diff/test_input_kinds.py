@@ -18,12 +18,12 @@ from evaltools.model import InputNormalization, ModelFile, TensorInfo, read_mode
 from evaltools.model.metadata import ValueRange
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import open_session
-from evaltools.tasks.inference_diff.evaluation import prepare_diff
+from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
 from evaltools.tasks.inference_diff.inputs import InputOptions, InputPlan, plan_inputs
 from evaltools.tasks.inference_diff.request import DiffRequest, prepare
 from evaltools.tasks.inference_diff.result import InputUsed
 from evaltools.tasks.inference_diff.value_ranges import default_range
-from evaltools.tasks.shared.evaluation import evaluate
+from evaltools.tasks.shared.run import evaluate
 from tests import tiny_models
 from tests.tasks.inference_diff.test_inputs import model, tensor
 from tests.tasks.observers import Silent
@@ -97,7 +97,7 @@ def compared(folder: Path, content: bytes, **changes: Any) -> EvaluationResult:
     (folder / "model.tflite").write_bytes(content)
     fields: dict[str, Any] = {"inputs": InputOptions(num_runs=4), "yardstick_runs": 2} | changes
     request = DiffRequest(model_file=folder / "model.tflite", reference=REFERENCE, tests=(TEST,), **fields)
-    return evaluate(prepare_diff, request, Silent(), open_session)
+    return evaluate(DiffEvaluation, request, Silent(), open_session)
 
 
 def verdict_and_input(result: EvaluationResult) -> tuple[str, InputUsed]:
@@ -286,7 +286,7 @@ def test_saved_inputs_keep_their_kinds(tmp_path: Path) -> None:
         model_file=tmp_path / "model.tflite", reference=None, tests=(TEST,), load_reference=tmp_path / "saved"
     )
     assert prepare(loading).kinds == ("noise", "photos", "noise", "photos", "noise")
-    result = evaluate(prepare_diff, loading, Silent(), open_session)
+    result = evaluate(DiffEvaluation, loading, Silent(), open_session)
     assert [(found.kind, found.runs) for found in result.part.comparisons[0].by_kind] == [("noise", 3), ("photos", 2)]
 
 

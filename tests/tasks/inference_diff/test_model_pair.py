@@ -15,12 +15,12 @@ from evaltools.errors import DataError, ModelError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime import open_session
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.evaluation import prepare_diff
+from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
 from evaltools.tasks.inference_diff.inputs import InputOptions
 from evaltools.tasks.inference_diff.model_pair import ModelPair, convert, pair_models
 from evaltools.tasks.inference_diff.request import DiffRequest, prepare
 from evaltools.tasks.inference_diff.result import DiffComparison
-from evaltools.tasks.shared.evaluation import evaluate
+from evaltools.tasks.shared.run import evaluate
 from tests import tiny_models
 from tests.interpreters import RUNTIMES, make_interpreter, run
 from tests.runtime.fake import FakeSession
@@ -184,7 +184,7 @@ REFERENCE = Configuration("reference", kernels="builtin")
 
 def compared(request: DiffRequest) -> tuple[str, DiffComparison]:
     """The kind of the verdict on the test, and its comparison."""
-    result = evaluate(prepare_diff, request, Silent(), open_session)
+    result = evaluate(DiffEvaluation, request, Silent(), open_session)
     (verdict,) = result.configurations[-1].verdicts
     return verdict.kind, result.part.comparisons[0]
 
@@ -203,7 +203,7 @@ def of_two_configurations(model: str, **changes: object) -> DiffRequest:
 def test_saved_outputs_of_the_float_model_give_the_same_as_the_float_model_itself(tmp_path: Path) -> None:
     """The quantised model's inputs are the rounded ones here, the float model's there; the outputs are as far apart."""
     saving = of_two_configurations("float32", save_outputs=tmp_path / "saved")
-    evaluate(prepare_diff, saving, Silent(), open_session)
+    evaluate(DiffEvaluation, saving, Silent(), open_session)
     loading = of_two_configurations(
         "int8", reference=None, inputs=InputOptions(), load_reference=tmp_path / "saved", allow_model_mismatch=True
     )
@@ -231,7 +231,7 @@ def test_a_signature_holds_for_the_reference_model_and_for_saved_outputs(tmp_pat
         assert compared(replace(request, signature=signature))[0] == "equivalent"
     first, second = prepare(request).model.signatures
     saving = replace(request, reference_model_file=None, signature=first, save_outputs=tmp_path / "saved")
-    evaluate(prepare_diff, saving, Silent(), open_session)
+    evaluate(DiffEvaluation, saving, Silent(), open_session)
     loading = DiffRequest(
         model_file=path, reference=None, tests=(CPU,), signature=second, load_reference=tmp_path / "saved"
     )

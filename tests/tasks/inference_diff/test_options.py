@@ -20,10 +20,10 @@ from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.verdict import Verdict
 from evaltools.runtime import Inference, Session, open_session
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.evaluation import prepare_diff
+from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
 from evaltools.tasks.inference_diff.inputs import InputOptions
 from evaltools.tasks.inference_diff.request import DiffRequest, prepare, runs_to_keep
-from evaltools.tasks.shared.evaluation import evaluate
+from evaltools.tasks.shared.run import evaluate
 from tests import tiny_models
 from tests.limits import limit_of
 from tests.tasks.inference_diff.fakes import Function, Opener, asked, three_times
@@ -41,7 +41,7 @@ def test_native_compatibility_is_three_invocations_and_no_warm_up(tmp_path: Path
         tmp_path, inputs=InputOptions(num_runs=2, native=True), native=True, warmup_runs=0, yardstick_runs=0
     )
     opener = Opener()
-    result = evaluate(prepare_diff, request, Silent(), opener)
+    result = evaluate(DiffEvaluation, request, Silent(), opener)
     assert [name for name, _ in opener.opened] == ["reference", "test"]
     assert result.part.times["test"].invokes_us == [1000, 2000, 3000, 4000, 5000, 6000]
     assert result.part.times["test"].first_run_us is None
@@ -57,7 +57,7 @@ def test_native_compatibility_is_three_invocations_and_no_warm_up(tmp_path: Path
 def saved(folder: Path, **changes: Any) -> Path:
     """Outputs of a reference that gives 0.5 more than the model."""
     opener = Opener(reference=lambda: lambda values: three_times(values) + np.float32(0.5))
-    evaluate(prepare_diff, asked(folder, save_outputs=folder / "saved", **changes), Silent(), opener)
+    evaluate(DiffEvaluation, asked(folder, save_outputs=folder / "saved", **changes), Silent(), opener)
     return folder / "saved"
 
 
@@ -69,7 +69,7 @@ def loading(folder: Path, **changes: Any) -> DiffRequest:
 def test_a_saved_reference_stands_in_for_one_that_runs(tmp_path: Path) -> None:
     saved(tmp_path)
     opener = Opener()
-    result = evaluate(prepare_diff, loading(tmp_path), Silent(), opener)
+    result = evaluate(DiffEvaluation, loading(tmp_path), Silent(), opener)
     assert opener.opened[0][0] == "test"
     reference = result.configurations[0]
     assert (reference.role, reference.status, reference.inference_latency) == ("reference", "measured", None)
@@ -81,7 +81,7 @@ def test_a_saved_reference_stands_in_for_one_that_runs(tmp_path: Path) -> None:
 
 def test_a_saved_file_that_was_changed_fails_its_run(tmp_path: Path) -> None:
     np.savez(saved(tmp_path) / "inputs" / "00002.npz", np.zeros((1, 4, 4, 2), np.float32))
-    result = evaluate(prepare_diff, loading(tmp_path), Silent(), Opener())
+    result = evaluate(DiffEvaluation, loading(tmp_path), Silent(), Opener())
     (failed,) = result.failed
     assert (failed.example, failed.configuration, failed.stage) == ("run 2", None, "input")
     assert "its sha256 differs from the manifest's" in failed.reason
@@ -145,7 +145,7 @@ def test_what_does_not_fit_the_model_is_refused_before_anything_runs(
 ) -> None:
     opener = Opener()
     with pytest.raises(UsageError, match=message):
-        evaluate(prepare_diff, asked(tmp_path, **changes), Silent(), opener)
+        evaluate(DiffEvaluation, asked(tmp_path, **changes), Silent(), opener)
     assert opener.opened == []
 
 
@@ -163,7 +163,7 @@ def test_what_does_not_fit_the_model_is_refused_before_anything_runs(
 def test_limits(tmp_path: Path, limits: Any, kept: bool | None) -> None:
     request = asked(tmp_path, yardstick_runs=0, limits=(limit_of(*limits),) if limits else ())
     opener = Opener(test=lambda: lambda values: three_times(values) + np.float32(0.25))
-    details = evaluate(prepare_diff, request, Silent(), opener).part
+    details = evaluate(DiffEvaluation, request, Silent(), opener).part
     assert details.comparisons[0].within_limits is kept
 
 
@@ -176,7 +176,7 @@ def test_the_second_look_opens_one_session_at_a_time_after_those_of_the_pass(tmp
         return opener(model, configuration)
 
     observer = Silent()
-    evaluate(prepare_diff, asked(tmp_path), observer, watching)
+    evaluate(DiffEvaluation, asked(tmp_path), observer, watching)
     assert {name: count for name, count in open_at_once.items() if count} == {}
     names = [name for name, _ in opener.opened]
     assert names[:2] == ["reference", "test"]
@@ -194,7 +194,7 @@ def test_ctrl_c_during_the_second_look_keeps_what_was_measured(tmp_path: Path) -
             raise KeyboardInterrupt
         return opener(model, configuration)
 
-    result = evaluate(prepare_diff, asked(tmp_path), Silent(), interrupted)
+    result = evaluate(DiffEvaluation, asked(tmp_path), Silent(), interrupted)
     assert (result.stopped, result.complete, result.examples_done) == ("interrupted", False, 5)
     assert verdict_of(result).kind == "equivalent"
     assert [variant.name for variant in result.part.noise_floor] == ["plain C++ kernels"]
@@ -241,9 +241,9 @@ RARE_SUM = rare_sum()
 
 def test_a_rare_difference_counts_unless_every_kernel_has_it(tmp_path: Path) -> None:
     wrong = {"test": lambda: wrong_on_rare_inputs}
-    alone = evaluate(prepare_diff, asked(tmp_path, num_runs=30), Silent(), Opener(**wrong))
+    alone = evaluate(DiffEvaluation, asked(tmp_path, num_runs=30), Silent(), Opener(**wrong))
     also = {name: lambda: wrong_on_rare_inputs for name in ("plain C++ kernels", "builtin kernels, 2 threads")}
-    shared = evaluate(prepare_diff, asked(tmp_path, num_runs=30), Silent(), Opener(**wrong, **also))
+    shared = evaluate(DiffEvaluation, asked(tmp_path, num_runs=30), Silent(), Opener(**wrong, **also))
     assert (alone.part.yardstick_runs, shared.part.yardstick_runs) == (10, 10)
     assert alone.part.comparisons[0].outputs[0].difference.different == 32, "one run of 30"
     assert [reason.numbers for reason in verdict_of(alone).reasons if reason.kind == "sampled_runs"] == [{"runs": 10}]
@@ -255,7 +255,7 @@ def test_of_many_configurations_each_has_its_farthest_runs_sampled(tmp_path: Pat
     names = [f"test {number}" for number in range(12)]
     makers = {name: partial(always, wrong_in_one_run(20 + 3 * number)) for number, name in enumerate(names)}
     tests = tuple(Configuration(name) for name in names)
-    result = evaluate(prepare_diff, asked(tmp_path, num_runs=60, tests=tests), Silent(), Opener(**makers))
+    result = evaluate(DiffEvaluation, asked(tmp_path, num_runs=60, tests=tests), Silent(), Opener(**makers))
     verdicts = [entry.verdicts[0] for entry in result.configurations if entry.role == "test"]
     assert {verdict.kind for verdict in verdicts} == {"diverged"}
     sampled = {reason.numbers["runs"] for verdict in verdicts for reason in verdict.reasons if "sampled" in reason.kind}
@@ -312,5 +312,5 @@ def test_an_output_whose_farthest_run_is_not_sampled_is_judged_by_all_runs(tmp_p
     request = DiffRequest(
         model_file=path, reference=Configuration("reference", kernels="builtin"), tests=(Configuration("test"),)
     )
-    result = evaluate(prepare_diff, request, Silent(), opener)
+    result = evaluate(DiffEvaluation, request, Silent(), opener)
     assert verdict_of(result).kind == "diverged"

@@ -15,12 +15,12 @@ from evaltools.engine.execution import Execution
 from evaltools.errors import UsageError
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import open_session
-from evaltools.tasks.inference_diff.evaluation import prepare_diff
+from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
 from evaltools.tasks.inference_diff.inputs import InputOptions
 from evaltools.tasks.inference_diff.output_order import other_order_in_words
 from evaltools.tasks.inference_diff.request import DiffRequest, prepare
-from evaltools.tasks.shared.evaluation import evaluate
-from evaltools.tasks.shared.measuring import Observer
+from evaltools.tasks.shared.evaluation import Observer
+from evaltools.tasks.shared.run import evaluate
 from tests.tflite_writer import Graph
 
 SIZES = {"boxes": 5, "scores": 5, "angles": 5, "wide": 7}
@@ -52,7 +52,7 @@ def diff(test: Path, reference: Path, **changes: object) -> EvaluationResult:
         reference_model_file=reference,
         yardstick_runs=2,
     )
-    return evaluate(prepare_diff, replace(request, **changes), Observer(), open_session)
+    return evaluate(DiffEvaluation, replace(request, **changes), Observer(), open_session)
 
 
 @pytest.fixture

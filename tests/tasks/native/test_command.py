@@ -17,7 +17,7 @@ from evaltools.tasks.native.command import (
     native_command,
     refuse_options,
 )
-from evaltools.tasks.shared.kind import evaluation_kind
+from evaltools.tasks.shared.declared import declared_task
 
 PATHS: Final = NativePaths("/d/run_eval", "/d/a b.tflite", "/d/out.pb", "/d/images", "/d/truth", "/d/labels.txt")
 TASKS: Final[tuple[NativeTask, ...]] = ("imagenet", "coco", "inference_diff")
@@ -130,7 +130,7 @@ def test_a_configuration_that_native_tools_cannot_have_is_refused(text: str, sai
 
 
 def given(task: NativeTask, *pairs: tuple[str, str]) -> Options:
-    return Options.of(dict(pairs), evaluation_kind(task).parameters)
+    return Options.of(dict(pairs), declared_task(task).parameters)
 
 
 OTHER_VALUES: Final = {"bool": ("true", "false"), "int32": ("987", "986"), "float": ("0.987", "0.986")}

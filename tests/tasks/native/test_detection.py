@@ -13,9 +13,9 @@ from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.native.logs.evaluation import parse_evaluation_log
 from evaltools.native.logs.run import NativeRun
 from evaltools.proto import message_class
-from evaltools.tasks.coco.evaluation import prepare
+from evaltools.tasks.coco.evaluation import DetectionEvaluation
 from evaltools.tasks.native.inputs import CocoInputs, prepare_coco
-from evaltools.tasks.shared.evaluation import evaluate
+from evaltools.tasks.shared.run import evaluate
 from tests.device.native_stand_in import GPU_LINES
 from tests.tasks.native.runs import (
     GPU,
@@ -35,7 +35,7 @@ from tests.tasks.observers import Silent
 @pytest.fixture(scope="module")
 def coco() -> CocoInputs:
     made = coco_request()
-    return prepare_coco(replace(made, options=replace(made.options, num_images=12), keep_pictures=True))
+    return prepare_coco(replace(made, options=replace(made.options, num_images=12, record_examples=True)))
 
 
 @pytest.mark.once
@@ -45,7 +45,7 @@ def test_coco_from_the_program_to_the_tables(tmp_path: Path, coco: CocoInputs) -
     gpu = run_stand_in(tmp_path / "gpu", coco, GPU, delegate_lines=GPU_LINES)
     result = assembled(coco, reference, test, gpu)
     assert [entry.status for entry in result.configurations] == ["measured"] * 3
-    ours = evaluate(prepare, coco.request, Silent())
+    ours = evaluate(DetectionEvaluation, coco.request, Silent())
     for own, native in zip(ours.part.figures, result.part.figures, strict=False):
         assert own.evaluation is not None
         assert native.evaluation is not None
@@ -81,7 +81,7 @@ def test_of_several_devices_tests_are_held_against_the_first_reference(tmp_path:
 
 def test_coco_without_a_ground_truth_compares_boxes(tmp_path: Path) -> None:
     made = coco_request(truth=False)
-    inputs = prepare_coco(replace(made, options=replace(made.options, num_images=3), keep_pictures=True))
+    inputs = prepare_coco(replace(made, options=replace(made.options, num_images=3, record_examples=True)))
     result = assembled(inputs, *stand_ins(tmp_path, inputs, REFERENCE, PLAIN))
     assert [found.native for found in result.part.figures] == [None, None]
     assert result.part.comparisons[0].example_count == 3

@@ -16,8 +16,8 @@ from evaltools.datasets import sample
 from evaltools.datasets.native_ground_truth import parse_ground_truth
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model.metadata import InputNormalization
-from evaltools.tasks.coco.task import CocoOptions, CocoRequest
-from evaltools.tasks.imagenet.task import ImagenetOptions, ImagenetRequest
+from evaltools.tasks.coco.task import CocoOptions
+from evaltools.tasks.imagenet.task import ImagenetOptions
 from evaltools.tasks.inference_diff.inputs import InputOptions
 from evaltools.tasks.inference_diff.request import DiffRequest
 from evaltools.tasks.native.inputs import (
@@ -28,32 +28,33 @@ from evaltools.tasks.native.inputs import (
     prepare_imagenet,
     prepare_native,
 )
+from evaltools.tasks.shared.request import TaskRequest
 from tests import tiny_models
 from tests.limits import limit_of
 from tests.tasks.native.runs import PLAIN, REFERENCE
 
 
-def imagenet_request(**changes: Any) -> ImagenetRequest:
+def imagenet_request(**changes: Any) -> TaskRequest:
     options = ImagenetOptions(sample.images_dir(), sample.ground_truth_file(), sample.labels_file())
     return replace(
-        ImagenetRequest(model_file=sample.model_file("int8"), reference=REFERENCE, tests=(PLAIN,), options=options),
+        TaskRequest(model_file=sample.model_file("int8"), reference=REFERENCE, tests=(PLAIN,), options=options),
         **changes,
     )
 
 
-def imagenet_options(**changes: Any) -> ImagenetRequest:
+def imagenet_options(**changes: Any) -> TaskRequest:
     made = imagenet_request()
     return replace(made, options=replace(made.options, **changes))
 
 
-def coco_request(truth: bool = True, **changes: Any) -> CocoRequest:
+def coco_request(truth: bool = True, **changes: Any) -> TaskRequest:
     options = CocoOptions(
         sample.detection_images_dir(),
         ground_truth_annotations=sample.detection_annotations_file() if truth else None,
         model_output_labels=sample.detection_labels_file(),
     )
     return replace(
-        CocoRequest(
+        TaskRequest(
             model_file=sample.detection_model_file("int8"), reference=REFERENCE, tests=(PLAIN,), options=options
         ),
         **changes,
@@ -91,7 +92,7 @@ def test_labels_lose_the_line_ends_of_windows(tmp_path: Path) -> None:
     assert inputs.part().ground_truth == sample.ground_truth_file().read_bytes()
 
 
-def write_png_folder(folder: Path) -> ImagenetRequest:
+def write_png_folder(folder: Path) -> TaskRequest:
     shutil.copytree(sample.images_dir(), folder / "images")
     first = sorted((folder / "images").iterdir())[0]
     Image.open(first).save(first.with_suffix(".png"))
@@ -99,22 +100,22 @@ def write_png_folder(folder: Path) -> ImagenetRequest:
     return imagenet_options(ground_truth_images_path=folder / "images")
 
 
-def write_foreign_labels(folder: Path) -> ImagenetRequest:
+def write_foreign_labels(folder: Path) -> TaskRequest:
     (folder / "labels").write_text("".join(f"other {number}\n" for number in range(12)))
     return imagenet_options(model_output_labels=folder / "labels")
 
 
-def write_short_labels(folder: Path) -> ImagenetRequest:
+def write_short_labels(folder: Path) -> TaskRequest:
     (folder / "labels").write_text("one\ntwo\n")
     return imagenet_options(model_output_labels=folder / "labels")
 
 
-def write_mixed_model(folder: Path) -> ImagenetRequest:
+def write_mixed_model(folder: Path) -> TaskRequest:
     (folder / "m.tflite").write_bytes(tiny_models.classifier(classes=12, input_dtype="uint8"))
     return imagenet_request(model_file=folder / "m.tflite")
 
 
-def write_small_model(folder: Path) -> ImagenetRequest:
+def write_small_model(folder: Path) -> TaskRequest:
     (folder / "m.tflite").write_bytes(tiny_models.classifier(classes=9))
     return imagenet_request(model_file=folder / "m.tflite")
 
@@ -134,7 +135,7 @@ def write_small_model(folder: Path) -> ImagenetRequest:
     ],
 )
 def test_what_imagenet_could_not_evaluate_is_refused(
-    tmp_path: Path, write: Callable[[Path], ImagenetRequest], kind: type[UsageError], said: str
+    tmp_path: Path, write: Callable[[Path], TaskRequest], kind: type[UsageError], said: str
 ) -> None:
     with pytest.raises(kind) as caught:
         prepare_imagenet(write(tmp_path))

@@ -16,10 +16,11 @@ from evaltools.model import ModelFile
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Task, TaskFunction
-from evaltools.tasks.own.evaluation import OwnRequest, prepare
+from evaltools.tasks.own.evaluation import OwnEvaluation, OwnOptions
 from evaltools.tasks.own.loading import Loaded, load_task
 from evaltools.tasks.own.result import OwnPart
-from evaltools.tasks.shared.evaluation import evaluate
+from evaltools.tasks.shared.request import TaskRequest
+from evaltools.tasks.shared.run import evaluate
 from tests import tiny_models
 from tests.runtime.fake import FakeSession
 from tests.tasks.observers import Silent
@@ -47,25 +48,27 @@ def sessions(**shifts: Callable[[float], float]) -> Callable[[ModelFile, Configu
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> OwnRequest:
+def asked(tmp_path: Path) -> TaskRequest:
     model = tmp_path / "model.tflite"
     model.write_bytes(tiny_models.vector_input(length=4))
-    return OwnRequest(
+    return TaskRequest(
         model_file=model,
         reference=Configuration("reference", kernels="builtin"),
         tests=(Configuration("a"),),
-        loaded=load_task(f"{write_task(tmp_path)}:brightness"),
-        options={"values": write_values(tmp_path, EXAMPLES), "times": 1.0},
+        options=OwnOptions(
+            load_task(f"{write_task(tmp_path)}:brightness"),
+            {"values": write_values(tmp_path, EXAMPLES), "times": 1.0},
+        ),
     )
 
 
-def part_of(asked: OwnRequest, **shifts: Callable[[float], float]) -> OwnPart:
-    result = evaluate(prepare, asked, Silent(), sessions(**shifts))
+def part_of(asked: TaskRequest, **shifts: Callable[[float], float]) -> OwnPart:
+    result = evaluate(OwnEvaluation, asked, Silent(), sessions(**shifts))
     part: OwnPart = result.part
     return part
 
 
-def test_each_metric_has_its_mean_with_students_interval(asked: OwnRequest) -> None:
+def test_each_metric_has_its_mean_with_students_interval(asked: TaskRequest) -> None:
     part = part_of(asked, reference=lambda _value: 0.0, a=lambda value: value)
     distances = [abs(number / 10 - 0.25) for number in range(EXAMPLES)]
     [found] = [mean for mean in part.means if (mean.configuration, mean.metric) == ("a", "distance")]
@@ -76,7 +79,7 @@ def test_each_metric_has_its_mean_with_students_interval(asked: OwnRequest) -> N
     assert (found.interval.low, found.interval.high) == pytest.approx(expected, rel=1e-5)
 
 
-def test_changes_are_of_the_same_examples(asked: OwnRequest) -> None:
+def test_changes_are_of_the_same_examples(asked: TaskRequest) -> None:
     part = part_of(asked, reference=lambda _value: 0.0, a=lambda value: -value)
     differences = [number / 10 + 0.25 - 0.25 for number in range(EXAMPLES)]
     [found] = [entry for entry in part.comparisons if entry.metric == "distance"]
@@ -97,29 +100,28 @@ def test_changes_are_of_the_same_examples(asked: OwnRequest) -> None:
     ],
 )
 def test_the_verdict_knows_which_direction_is_better(
-    asked: OwnRequest, shift: float, margin: float, verdicts: list[str]
+    asked: TaskRequest, shift: float, margin: float, verdicts: list[str]
 ) -> None:
-    options = {"values": write_values(Path(asked.options["values"]).parent, 60), "times": 1.0}
-    request = replace(asked, options=options, margin=margin)
+    values = {"values": write_values(Path(asked.options.values["values"]).parent, 60), "times": 1.0}
+    request = replace(asked, options=replace(asked.options, values=values, margin=margin))
     result = evaluate(
-        prepare, request, Silent(), sessions(reference=lambda _value: 0.0, a=lambda value: shift + 1e-3 * value)
+        OwnEvaluation, request, Silent(), sessions(reference=lambda _value: 0.0, a=lambda value: shift + 1e-3 * value)
     )
     assert [entry.kind for entry in result.configurations[1].verdicts] == verdicts
     assert result.configurations[1].figures.keys() == {"distance", "near"}
 
 
-def test_scores_without_a_metric_are_a_warning(asked: OwnRequest, tmp_path: Path) -> None:
+def test_scores_without_a_metric_are_a_warning(asked: TaskRequest, tmp_path: Path) -> None:
     file = write_task(tmp_path, task_files.BRIGHTNESS.replace(', et.mean("near")', ""))
-    request = replace(asked, loaded=load_task(f"{file}:brightness"))
-    result = evaluate(prepare, request, Silent(), sessions(reference=float, a=float))
+    request = replace(asked, options=replace(asked.options, loaded=load_task(f"{file}:brightness")))
+    result = evaluate(OwnEvaluation, request, Silent(), sessions(reference=float, a=float))
     [warning] = result.warnings
     assert "score also gives 'near'; add evaltools.mean(\"near\") to the metrics to see it" in warning
 
 
-def test_a_run_that_is_to_be_resumed_needs_a_task_in_a_file(asked: OwnRequest, tmp_path: Path) -> None:
+def test_a_run_that_is_to_be_resumed_needs_a_task_in_a_file(asked: TaskRequest, tmp_path: Path) -> None:
     function: TaskFunction[[]] = TaskFunction(lambda: Task(examples=[], prepare=str, score=dict))  # type: ignore[arg-type]
-    request = replace(
-        asked, loaded=Loaded(function, None), execution=replace(asked.execution, run_dir=tmp_path / "run")
-    )
+    options = OwnOptions(Loaded(function, None))
+    request = replace(asked, options=options, execution=replace(asked.execution, run_dir=tmp_path / "run"))
     with pytest.raises(UsageError, match="is in no file that could be loaded again, so its run cannot be resumed"):
-        prepare(request)
+        OwnEvaluation(request)

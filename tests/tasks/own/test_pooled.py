@@ -19,12 +19,13 @@ from evaltools.configuration import Configuration
 from evaltools.errors import InferenceError, TaskError
 from evaltools.stats.means import contributions
 from evaltools.tasks.own.definition import Task, TaskFunction, mean, pooled
-from evaltools.tasks.own.evaluation import OwnRequest, prepare
+from evaltools.tasks.own.evaluation import OwnEvaluation, OwnOptions
 from evaltools.tasks.own.figures import FigureTable
 from evaltools.tasks.own.loading import Loaded
 from evaltools.tasks.own.result import MetricMean, OwnPart
 from evaltools.tasks.own.tensors import Outputs
-from evaltools.tasks.shared.evaluation import evaluate
+from evaltools.tasks.shared.request import TaskRequest
+from evaltools.tasks.shared.run import evaluate
 from tests import tiny_models
 from tests.tasks.observers import Silent
 from tests.tasks.own.test_evaluation import sessions
@@ -76,14 +77,13 @@ def returned(task: Task) -> Task:
 def part_of(folder: Path, task: Task, **shifts: Any) -> OwnPart:
     model = folder / "model.tflite"
     model.write_bytes(tiny_models.vector_input(length=4))
-    asked = OwnRequest(
+    asked = TaskRequest(
         model_file=model,
         reference=Configuration("reference", kernels="builtin"),
         tests=(Configuration("a"),),
-        loaded=Loaded(TaskFunction(partial(returned, task)), None),
-        record_examples=True,
+        options=OwnOptions(Loaded(TaskFunction(partial(returned, task)), None), record_examples=True),
     )
-    part: OwnPart = evaluate(prepare, asked, Silent(), sessions(**shifts)).part
+    part: OwnPart = evaluate(OwnEvaluation, asked, Silent(), sessions(**shifts)).part
     return part
 
 

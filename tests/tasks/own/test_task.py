@@ -22,7 +22,7 @@ from evaltools.model import read_model
 from evaltools.tasks.own.definition import Example, Mean, Task, TaskFunction, mean
 from evaltools.tasks.own.loading import Loaded, load_task
 from evaltools.tasks.own.task import OwnTask, PortableOwnTask, build, make_task
-from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
+from evaltools.tasks.own.tensors import ModelTensors, Outputs, Quantisation, TaskTensor
 from tests import tiny_models
 from tests.tasks.own.task_files import write_task, write_values
 
@@ -48,7 +48,7 @@ def made(task: Any) -> Task:
 
 
 def own_task(*tensors: TaskTensor, **changes: Any) -> OwnTask:
-    return OwnTask(made(a_task(**changes)), tensors or (FLOATS,), (FLOATS,))
+    return OwnTask(made(a_task(**changes)), [ModelTensors(tensors or (FLOATS,), (FLOATS,))])
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def test_another_process_makes_the_same_inputs(tmp_path: Path) -> None:
     loaded = load_task(f"{write_task(tmp_path)}:brightness")
     options = {"values": write_values(tmp_path), "times": 2.0}
     assert loaded.origin is not None
-    task = PortableOwnTask(make_task(loaded, options), (FLOATS,), (FLOATS,), loaded.origin, options)
+    task = PortableOwnTask(make_task(loaded, options), [ModelTensors((FLOATS,), (FLOATS,))], loaded.origin, options)
     recipe = pickle.loads(pickle.dumps(task.recipe(task.examples[3])))
     assert recipe().inputs[0].tolist() == task.prepare(task.examples[3]).inputs[0].tolist()
 
@@ -211,7 +211,7 @@ def test_examples_that_are_others_each_time_are_told(tmp_path: Path) -> None:
     values = write_values(tmp_path)
     assert loaded.origin is not None
     task = PortableOwnTask(
-        make_task(loaded, {"values": values}), (FLOATS,), (FLOATS,), loaded.origin, {"values": values}
+        make_task(loaded, {"values": values}), [ModelTensors((FLOATS,), (FLOATS,))], loaded.origin, {"values": values}
     )
     values.write_text("another 1 2\n")
     with pytest.raises(TaskError, match="gives other examples each time: number 3 was 'example03', then None"):
@@ -248,7 +248,7 @@ def test_a_layout_or_an_order_needs_an_input_that_takes_pictures(tmp_path: Path)
     loaded = load_task(f"{write_task(tmp_path)}:brightness")
     for given, flag in (({"layout": "nchw"}, "--input_layout=nchw"), ({"channel_order": "bgr"}, "--channel_order=bgr")):
         with pytest.raises(ModelError, match=f"{flag} needs an input"):
-            build(loaded, {"values": write_values(tmp_path)}, read_model(model), **given)  # type: ignore[arg-type]
+            build(loaded, {"values": write_values(tmp_path)}, [read_model(model)], **given)  # type: ignore[arg-type]
 
 
 def test_real_outputs_are_what_quantised_ones_stand_for() -> None:

@@ -64,7 +64,7 @@ def test_a_model_without_the_output_is_refused_at_its_line_before_any_example_is
     (tmp_path / "model.tflite").write_bytes(tiny_models.vector_input(length=4))
     task = written(tmp_path, TASK.replace("kind: scores", "kind: scores\n  index: 1"))
     with pytest.raises(UsageError, match=r"task\.yaml, line 12: output\.index: there is no output 1; the model"):
-        build(load_task(str(task)), {}, read_model(tmp_path / "model.tflite"))
+        build(load_task(str(task)), {}, [read_model(tmp_path / "model.tflite")])
 
 
 def test_editors_take_the_file_for_right_by_its_schema_and_one_with_another_key_for_wrong() -> None:

@@ -1,0 +1,217 @@
+"""The steps of an evaluation, from the request to the typed result, which all tasks share: see :func:`evaluate`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from functools import partial
+from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evaltools import exit_codes
+from evaltools.engine.describe import describe_model
+from evaltools.engine.journal import Journal
+from evaltools.engine.opening import open_all
+from evaltools.engine.other_programs import OtherPrograms
+from evaltools.engine.run_folder import RunIdentity, digest_of_files, run_journal
+from evaltools.result.environment import describe_environment
+from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
+from evaltools.runtime import Open
+from evaltools.runtime.process.isolated import open_isolated
+from evaltools.runtime.session import Crashes
+from evaltools.task_kind import with_task_figures
+from evaltools.tasks.shared.evaluation import Evaluation, Observer, OpenConfigurations
+from evaltools.tasks.shared.measuring import CHECKS, OPENING, Startup, carry_out
+from evaltools.tasks.shared.one_pass import (
+    MeasuredPass,
+    describe_execution,
+    latency_comparisons,
+    nothing_measured,
+    with_conditions,
+)
+from evaltools.tasks.shared.request import TaskRequest
+from evaltools.tasks.shared.run_identity import (
+    RunAtPlace,
+    begin_run,
+    changed_meanwhile,
+    merged_run,
+    require_same_inputs,
+)
+from evaltools.tasks.shared.sound_reference import unsound_in_words
+
+Asked = TypeVar("Asked", bound=TaskRequest)
+
+
+def evaluate(
+    prepare: Callable[[Asked], Evaluation[Any]],
+    asked: Asked,
+    observer: Observer,
+    open_with: Open | None = None,
+) -> EvaluationResult:
+    """Check everything, open the configurations, run the pass, compute the figures.
+
+    ``prepare`` raises :class:`~evaltools.errors.UsageError` before any long work for a model or data that are wrong.
+    Configurations that cannot run are ``not measured`` in the result. If no test configuration can run, the pass is not
+    run. ``open_with`` opens a session; None opens each in a process of its own.
+    """
+    started_at, others = _now(), OtherPrograms()
+    with _run(prepare, asked, observer, open_with) as run:
+        result = _assemble(run.evaluation, run.opened.described, run.measured, started_at, observer, others)
+        changed = changed_meanwhile(run.journal, run.identity, run.evaluation.identity())
+        return replace(result, warnings=[*run.opened.warnings, *result.warnings, *changed])
+
+
+def record(prepare: Callable[[Asked], Evaluation[Any]], asked: Asked, observer: Observer) -> int:
+    """Do what :func:`evaluate` does up to the figures, which are for :func:`merge` to compute from the run folder.
+
+    Returns the exit code: whether there are records, and of every configuration.
+    """
+    with _run(prepare, asked, observer) as run:
+        observer.measured()
+    if run.evaluation.interrupted or run.measured.outcome.stopped == "interrupted":
+        return exit_codes.INTERRUPTED
+    is_whole = all(entry.status == "measured" for entry in run.opened.described)
+    return exit_codes.OK if is_whole else exit_codes.NOT_MEASURED
+
+
+class _Run(Struct, frozen=True):
+    """A run whose records are all in its journal."""
+
+    evaluation: Evaluation[Any]
+    opened: OpenConfigurations
+    measured: MeasuredPass
+    journal: Journal
+    identity: RunIdentity
+
+
+@contextmanager
+def _run(
+    prepare: Callable[[Asked], Evaluation[Any]],
+    asked: Asked,
+    observer: Observer,
+    open_with: Open | None = None,
+) -> Iterator[_Run]:
+    """A run up to its figures; the journal is open in the context."""
+    startup = Startup()
+    evaluation = prepare(asked)
+    request = evaluation.request
+    opener = open_with or _in_own_process(request)
+    with run_journal(request.execution.run_dir) as journal:
+        identity = evaluation.identity()
+        require_same_inputs(journal, identity, request.execution.shard)
+        startup.mark(CHECKS)
+        with open_all(evaluation.wanted, opener, request.allow_fallback) as entries:
+            opened = OpenConfigurations.of(entries.values(), request.reference, evaluation.other_models)
+            observer.opened(opened.described)
+            evaluation.check_sessions(opened)
+            startup.mark(OPENING)
+            begin_run(journal, opened.described, identity, request.execution.shard, request.source)
+            measured = nothing_measured(opened.sessions)
+            if evaluation.ready(opened, journal):
+                measured = carry_out(evaluation, opened, journal, observer, opener, startup)
+                evaluation.after_pass(measured, opened.entries, observer, opener)
+        yield _Run(evaluation, opened, measured, journal, identity)
+
+
+def merge(
+    prepare: Callable[[Asked], Evaluation[Any]],
+    asked: Asked,
+    places: Sequence[RunAtPlace],
+    observer: Observer,
+    open_with: Open | None = None,
+) -> EvaluationResult:
+    """The result of the shards in run folders, as if one run had done them all.
+
+    Each place did all shards; its folders have their records. Raises :class:`~evaltools.errors.UsageError` where they
+    are not all the shards of this run, each finished.
+    """
+    started_at = _now()
+    evaluation = prepare(asked)
+    opener = open_with or _in_own_process(evaluation.request)
+    evaluation.ready_to_merge(places)
+    with run_journal(None) as journal:
+        reference, options = evaluation.request.reference_name, evaluation.pass_options
+        merged = merged_run(journal, places, evaluation.task, evaluation.identity(), reference, options)
+        observer.opened(merged.described)
+        evaluation.after_merge(merged.measured, places, observer, opener)
+        return _assemble(evaluation, merged.described, merged.measured, started_at, observer)
+
+
+def _in_own_process(request: TaskRequest) -> Open:
+    return partial(open_isolated, timeout_s=request.execution.example_timeout_s, timeout_flag="--example_timeout")
+
+
+def _assemble(
+    evaluation: Evaluation[Any],
+    described: Sequence[ConfigurationResult],
+    measured: MeasuredPass,
+    started_at: str,
+    observer: Observer,
+    others: OtherPrograms | None = None,
+) -> EvaluationResult:
+    others_cores = None if others is None else others.cores()
+    observer.measured()
+    outcome = measured.outcome.interrupted() if evaluation.interrupted else measured.outcome
+    findings = evaluation.findings(described, measured)
+    configurations = [
+        replace(_with_crashes(entry, measured), verdicts=findings.verdicts.get(entry.name, []))
+        for entry in with_conditions(findings.configurations, findings.sums)
+    ]
+    emulated = {entry.name for entry in configurations if entry.is_emulated}
+    pictures = evaluation.pictures
+    is_traced = bool(measured.startup_seconds) and measured.not_traced is None and not measured.merged_shards
+    result = EvaluationResult(
+        schema_version=SCHEMA_VERSION,
+        task=evaluation.name,
+        complete=bool(outcome.examples_done) and outcome.stopped is None,
+        stopped=outcome.stopped,
+        examples_done=outcome.examples_done,
+        environment=describe_environment(
+            list(evaluation.request.command),
+            started_at,
+            outcome.elapsed_s,
+            evaluation.request.execution.trace if is_traced else None,
+            others_cores,
+        ),
+        model=describe_model(evaluation.model),
+        configurations=configurations,
+        part=findings.part,
+        failed=findings.sums.failed_examples(),
+        warnings=[
+            *_unsound_reference(evaluation, measured),
+            *findings.warnings,
+            *(f"{entry.name}: not clean: {entry.not_clean}" for entry in configurations if entry.not_clean),
+        ],
+        execution=describe_execution(evaluation.request.execution, measured),
+        latency_comparisons=[
+            each for each in latency_comparisons(findings.sums) if not emulated & {each.baseline, each.other}
+        ],
+        pictures_digest=digest_of_files(pictures) if pictures else "",
+    )
+    return with_task_figures(result)
+
+
+def _unsound_reference(evaluation: Evaluation[Any], measured: MeasuredPass) -> list[str]:
+    name = evaluation.request.reference_name
+    if name is None or not measured.unsound:
+        return []
+    return [unsound_in_words(name, measured.unsound, measured.outcome.examples_done)]
+
+
+def _with_crashes(entry: ConfigurationResult, measured: MeasuredPass) -> ConfigurationResult:
+    """The configuration with the crashes of its processes, and what else makes figures of it no clean pass."""
+    crashes = Crashes(entry.crashes, entry.first_crash) + measured.crashes.get(entry.name, Crashes())
+    entry = replace(entry, crashes=crashes.count, first_crash=crashes.first_reason)
+    if entry.status == "not measured":
+        return entry
+    reasons = [f"{entry.crashes_of_runs}, at first because {entry.first_crash}"] if entry.crashes else []
+    if measured.not_clean.get(entry.name, entry.first_crash) != entry.first_crash:
+        reasons.append(measured.not_clean[entry.name])
+    return replace(entry, not_clean="; ".join(reasons))
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
