@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from evaltools.api.gates import gate as gate
     from evaltools.api.locating import Located as Located
     from evaltools.api.locating import locate as locate
+    from evaltools.api.models import Models as Models
     from evaltools.api.progress import Progress as Progress
     from evaltools.api.result import Result as Result
     from evaltools.api.suites import Suite as Suite
@@ -60,6 +61,7 @@ _MODULES = {
     "evaltools.api.gate_report": ("GateReport",),
     "evaltools.api.gates": ("gate",),
     "evaltools.api.locating": ("Located", "locate"),
+    "evaltools.api.models": ("Models",),
     "evaltools.api.progress": ("Progress",),
     "evaltools.api.result": ("Result",),
     "evaltools.api.suites": ("Suite", "suite"),

@@ -113,6 +113,11 @@ class Parameter(Struct, frozen=True):
         return self.declared_type or _TYPES[type(self.default)]
 
     @property
+    def may_be_several(self) -> bool:
+        """Whether several values may be given: by repeating the flag, or as several words."""
+        return self.repeatable or self.positional
+
+    @property
     def is_path(self) -> bool:
         """Whether the value names files or folders."""
         return self.role != "plain"

@@ -136,7 +136,7 @@ def flags_of(values: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> 
     for name, value in values.items():
         if value is None:
             continue
-        is_one = isinstance(value, str) or not isinstance(value, Iterable) or not parameters[name].repeatable
+        is_one = isinstance(value, str) or not isinstance(value, Iterable) or not parameters[name].may_be_several
         given += [(name, text_of(each)) for each in ([value] if is_one else value)]
     flags = GivenFlags(tuple(given), parameters)
     flags.refuse_without_effect()

@@ -176,9 +176,11 @@ class Entries(Saved[Whole], Generic[Each, Whole]):
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per configuration, one column per figure; needs pandas."""
-        return data_frame(self._rows()).set_index("configuration")
+        return data_frame(self.rows).set_index("configuration")
 
-    def _rows(self) -> list[dict[str, Any]]:
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """What a table has in each row: the configuration, facts about it, figures."""
         return [{"configuration": entry.name, **entry.facts, **entry.columns} for entry in self]
 
     def __repr__(self) -> str:
@@ -186,13 +188,17 @@ class Entries(Saved[Whole], Generic[Each, Whole]):
 
     def _repr_html_(self) -> str:
         """A table for a notebook."""
-        rows = self._rows()
-        columns = list(dict.fromkeys(column for row in rows for column in row))
-        head = _line("th", columns)
-        body = "".join(_line("td", [_shown(row.get(column)) for column in columns]) for row in rows)
         lost = [f"{entry.name} was not measured: {entry.reason}" for entry in self if not entry.is_measured]
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in lost)
-        return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>{notes}"
+        return html_table(self.rows) + notes
+
+
+def html_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A table for a notebook."""
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    head = _line("th", columns)
+    body = "".join(_line("td", [_shown(row.get(column)) for column in columns]) for row in rows)
+    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
 
 
 def _line(tag: str, cells: Sequence[str]) -> str:

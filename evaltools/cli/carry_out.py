@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools import exit_codes
@@ -21,8 +19,9 @@ from evaltools.cli.shared.outputs import planned_outputs, write_outputs, write_r
 from evaltools.cli.shared.progress import show_progress
 from evaltools.cli.shared.streams import complain, say, stdout_is_terminal
 from evaltools.cli.shared.terminal import make_console
+from evaltools.commands.models import OF_ALL
 from evaltools.engine.ledger import Tally
-from evaltools.errors import EvaltoolsError, OutputError, UsageError
+from evaltools.errors import EvaltoolsError, OutputError
 from evaltools.native.lines.evaluation import native_lines
 from evaltools.report.files.evaluation import (
     file_per_configuration,
@@ -35,7 +34,6 @@ from evaltools.report.files.output_file import write_measured
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.evaluation import print_configurations, print_result
 from evaltools.request import Options, Request
-from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.runs.finished_shards import FinishedShards
@@ -49,8 +47,6 @@ from evaltools.text import printable
 if TYPE_CHECKING:
     from evaltools.result.locate import LocateResult
 
-_TOGETHER: Final = ("plot", "report")
-"""Flags of files about all models."""
 _WORST_FIRST: Final = (
     exit_codes.INTERRUPTED,
     exit_codes.USAGE,
@@ -220,38 +216,6 @@ def _locate_after(
     return list(found.values()), not_written
 
 
-def flags_of_models(flags: GivenFlags, model_flag: str) -> dict[str, GivenFlags]:
-    """The flags of each model's own run by its name, which is put into the names of the files and folders it writes.
-
-    Raises :class:`UsageError` for a model that is given twice, and for one that is no file.
-    """
-    from evaltools.report.tables.benchmark import model_names
-
-    models = flags.texts(model_flag)
-    twice = next((text for place, text in enumerate(models) if text in models[:place]), None)
-    if twice is not None:
-        raise UsageError(f"{twice} is given twice; give each model once")
-    for text in models:
-        if not Path(text).is_file():
-            raise UsageError(f"model {text}: no such file. Each word without -- is a model to evaluate")
-    names = model_names([Path(text) for text in models])
-    return {name: _of_one(flags, model_flag, name, text) for name, text in zip(names, models, strict=True)}
-
-
-def _of_one(flags: GivenFlags, model_flag: str, name: str, model: str) -> GivenFlags:
-    given = [(model_flag, model)]
-    for flag, text in flags.given:
-        written = flags.parameters[flag].role in ("output_file", "output_folder") and text
-        if flag not in (model_flag, *_TOGETHER):
-            given.append((flag, _with_name(Path(text), name) if written else text))
-    return replace(flags, given=tuple(given))
-
-
-def _with_name(path: Path, name: str) -> str:
-    safe_name = re.sub(r"[^\w.-]+", "_", name)
-    return str(path.with_name(f"{path.stem}.{safe_name}{path.suffix}"))
-
-
 def carry_out_each(decided: Mapping[str, Decided], options: Options) -> int:
     """Evaluate one model after the other, show a table of all, draw and report it as the options of all say.
 
@@ -263,7 +227,7 @@ def carry_out_each(decided: Mapping[str, Decided], options: Options) -> int:
 
     console = make_console()
     read = [path for each in decided.values() for path in files_read(each.request)]
-    files = planned_outputs(options, _TOGETHER, read)
+    files = planned_outputs(options, OF_ALL, read)
     results: dict[str, EvaluationResult] = {}
     sources: dict[str, Sources] = {}
     codes = []

@@ -37,9 +37,10 @@ def run_task(task: str, arguments: Sequence[str]) -> int:
     flags = flags_of_words(kind, arguments)
     command = command_of(kind, arguments)
     if len(flags.texts(MODEL_FILE.name)) > 1:
-        from evaltools.cli.carry_out import carry_out_each, flags_of_models
+        from evaltools.cli.carry_out import carry_out_each
+        from evaltools.commands.models import compared_with_first, flags_of_models
 
-        of_models = flags_of_models(flags, MODEL_FILE.name)
+        of_models = flags_of_models(flags)
         requests = {name: kind.request_of_flags(own, command) for name, own in of_models.items()}
         for name, one in requests.items():
             _say_what_was_found(of_models[name], one)
@@ -47,6 +48,8 @@ def run_task(task: str, arguments: Sequence[str]) -> int:
         for name, one in requests.items():
             with decided_beside(of_models[name], one) as decided:
                 decided_of[name] = decided()
+        compared = compared_with_first({name: each.request for name, each in decided_of.items()})
+        decided_of = {name: each._replace(request=compared[name]) for name, each in decided_of.items()}
         return carry_out_each(decided_of, flags.options(leave_out=(MODEL_FILE.name,)))
     request = kind.request_of_flags(flags, command)
     _say_what_was_found(flags, request)

@@ -22,5 +22,6 @@ KIND: Final = DeclaredTask(
     one_worker=True,
     whole_run_option="noise_floor_runs",
     has_limits=True,
+    compares_models=False,
     native_reference="default",
 )

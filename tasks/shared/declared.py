@@ -42,8 +42,10 @@ class DeclaredTask:
 
     ``one_worker``: one worker runs unless the user asks for more. ``whole_run_option`` is the option for what can be
     measured only where every example is run. ``has_limits``: limits can be options, so that exit code 1 means a broken
-    limit and not a crash. ``native_reference`` are the kernels of the native tool's reference. ``complete`` completes
-    the options with what can be derived from others; relative paths start at the folder that it is given.
+    limit and not a crash. ``compares_models``: of several models in one command, the first is the reference of the
+    others; else each is compared with itself. ``native_reference`` are the kernels of the native tool's reference.
+    ``complete`` completes the options with what can be derived from others; relative paths start at the folder that it
+    is given.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class DeclaredTask:
         one_worker: bool = False,
         whole_run_option: str = "",
         has_limits: bool = False,
+        compares_models: bool = True,
         native_reference: str = "builtin",
         complete: Callable[[Options, Path], Options] | None = None,
     ) -> None:
@@ -76,6 +79,7 @@ class DeclaredTask:
         self.one_worker: Final = one_worker
         self.whole_run_option: Final = whole_run_option
         self.has_limits: Final = has_limits
+        self.compares_models: Final = compares_models
         self._options = options
         self._evaluation, self._part, self._report, self._evidence = evaluation, part, report, evidence
         self._needs = needs

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
@@ -25,11 +26,16 @@ _WORDS: Final = {IDENTICAL_ANSWERS: "identical", UNCHANGED_ANSWERS: "unchanged"}
 
 
 class ModelRow(Struct, frozen=True):
-    """One model in one configuration; ``model`` is its name."""
+    """One model in one configuration; ``model`` is its name. That of a reference may be another than the result's."""
 
     model: str
     result: EvaluationResult
     configuration: ConfigurationResult
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the model's file."""
+        return (self.configuration.other_model or self.result.model).size_bytes
 
     @property
     def p50_us(self) -> float:
@@ -58,7 +64,7 @@ class ModelRows(Struct, frozen=True):
     @classmethod
     def of(cls, results: Mapping[str, EvaluationResult]) -> ModelRows:
         """The rows of results of one task, which are given by the name of the model."""
-        rows = [ModelRow(name, result, entry) for name, result in results.items() for entry in result.configurations]
+        rows = list(_rows(results))
         verdicts = [verdict.metric for row in rows for verdict in row.configuration.verdicts]
         known = [metric for metric in verdicts if metric != _OF_OUTPUTS] if verdicts else map(_main_figure, rows)
         return cls(rows, next(filter(None, known), None))
@@ -93,6 +99,19 @@ class ModelRows(Struct, frozen=True):
         return next((mean.better for mean in means), None)
 
 
+def _rows(results: Mapping[str, EvaluationResult]) -> Iterator[ModelRow]:
+    """A row for each configuration. The model that others are compared with is there once."""
+    known = {result.model.sha256 for result in results.values()}
+    for name, result in results.items():
+        for entry in result.configurations:
+            other = entry.other_model
+            if other is None:
+                yield ModelRow(name, result, entry)
+            elif other.sha256 not in known:
+                known.add(other.sha256)
+                yield ModelRow(Path(other.file).stem, result, entry)
+
+
 def _main_figure(row: ModelRow) -> str | None:
     """What a measured configuration is judged by where it is held against nothing."""
     accuracy = kind_of(row.result.task).accuracy
@@ -117,7 +136,7 @@ def print_models(results: Mapping[str, EvaluationResult], console: Console) -> N
         Column("p50", lambda row: median_time(row.configuration)),
         Column("vs ref", _of_times(_speed)),
         Column("delegated", lambda row: delegated(row.configuration)),
-        Column("model MB", lambda row: megabytes(row.result.model.size_bytes)),
+        Column("model MB", lambda row: megabytes(row.size_bytes)),
     ]
     if (front := found.on_front) is not None:
         best = [row for row, is_on in zip(found.rows, front, strict=True) if is_on]
@@ -125,7 +144,7 @@ def print_models(results: Mapping[str, EvaluationResult], console: Console) -> N
 
     def model(row: ModelRow) -> str:
         """The model's name; on a terminal only in the first of its rows."""
-        is_again = row.configuration is not row.result.configurations[0]
+        is_again = row is not next(each for each in found.rows if each.model == row.model)
         return "" if is_again and not console.soft_wrap else row.model
 
     names = [Column[ModelRow]("model", model), Column[ModelRow]("", lambda row: row.configuration.name)]

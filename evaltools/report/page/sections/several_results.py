@@ -54,7 +54,8 @@ def _evaluated(results: Mapping[str, EvaluationResult]) -> list[Block]:
     is_alike = _is_alike(results.values())
     front = (found.on_front if is_alike else None) or [False] * len(found.rows)
     names = _model_names(results)
-    rows = [_model_row(found, row, names[row.model], is_on) for row, is_on in zip(found.rows, front, strict=True)]
+    marked = zip(found.rows, front, strict=True)
+    rows = [_model_row(found, row, names.get(row.model, row.model), is_on) for row, is_on in marked]
     columns = (
         "result", "model", "configuration", found.heading or "figure", "verdict", "p50", "speed", "delegated",
         "model MB", "on the front", "examples", "machine", "versions",
@@ -117,7 +118,7 @@ def _model_row(found: ModelRows, row: ModelRow, model: str, is_on: bool) -> Sequ
         median_time(entry) if latency is None else Number(median(latency), latency.p50_us),
         "" if reference is None else speed(entry, reference, result.latency_comparisons) or "-",
         f"FALLBACK, {delegated(entry)}" if entry.fallback else delegated(entry),
-        number_cell(result.model.size_bytes, megabytes),
+        number_cell(row.size_bytes, megabytes),
         "yes" if is_on else "",
         number_cell(result.examples_done),
         machine_of(result.environment, result.device_run, entry.place),

@@ -25,7 +25,7 @@ def models_tradeoff(found: ModelRows) -> Chart | None:
             row.configuration.name,
             row.p50_us / 1000,
             factor * row.figure(found.figure),
-            row.result.model.size_bytes / 1e6,
+            row.size_bytes / 1e6,
             is_on,
         )
         for row, is_on in zip(found.rows, front, strict=True)

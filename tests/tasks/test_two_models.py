@@ -1,0 +1,172 @@
+"""A model compared with another one on the same examples, such as the quantised with the float one."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import evaltools as et
+from evaltools.datasets import sample
+from evaltools.result_file import read_result
+from tests.command import evaltools_here
+from tests.tiny_models import classifier
+
+pytestmark = pytest.mark.once
+PICTURES = 60
+DATA = (
+    f"--images={sample.images_dir()}",
+    f"--ground_truth={sample.ground_truth_file()}",
+    f"--labels={sample.labels_file()}",
+)
+WORDS = (*DATA, f"--num_images={PICTURES}", "--config=plain: kernels=builtin")
+
+
+def test_each_model_answers_as_it_does_by_itself_and_both_are_named(tmp_path: Path) -> None:
+    new, old = (str(sample.model_file(name)) for name in ("int8", "float32"))
+    done = evaltools_here("imagenet", new, f"--reference_model={old}", *WORDS, "--output=two.json", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert "reference  float32.tflite, ai-edge-litert" in done.err
+    both = read_result(tmp_path / "two.json")
+    for model, name, stored in ((old, "reference", "old.json"), (new, "plain", "new.json")):
+        alone = evaltools_here("imagenet", model, *WORDS, f"--output={stored}", cwd=tmp_path)
+        assert alone.code == 0, alone.err
+        expected = read_result(tmp_path / stored).part.classified["plain"]
+        assert both.part.classified[name].metrics.topk == expected.metrics.topk
+    shown = evaltools_here("report", "two.json", "--output=two.html", cwd=tmp_path)
+    assert shown.code == 0, shown.err
+    assert "int8.tflite compared with float32.tflite: imagenet" in (tmp_path / "two.html").read_text()
+
+
+def test_python_and_a_run_folder_know_the_other_model(tmp_path: Path) -> None:
+    new, old = sample.model_file("int8"), sample.model_file("float32")
+    found = et.imagenet(
+        new,
+        reference_model=old,
+        images=sample.images_dir(),
+        ground_truth=sample.ground_truth_file(),
+        labels=sample.labels_file(),
+        num_images=PICTURES,
+        tests="kernels=builtin",
+    )
+    other = found["reference"].entry.other_model
+    assert other is not None
+    assert other.file == str(old)
+    assert found["test"].entry.other_model is None
+    assert found["test"].entry.verdict is not None
+    run = ("imagenet", str(new), *WORDS, "--run_dir=run")
+    assert evaltools_here(*run, f"--reference_model={old}", cwd=tmp_path).code == 0
+    again = evaltools_here(*run, f"--reference_model={sample.model_file('dynamic_range')}", cwd=tmp_path)
+    assert again.code == 2
+    assert "the reference's model" in again.err
+
+
+def test_models_with_other_classes_are_not_compared(tmp_path: Path) -> None:
+    (tmp_path / "five.tflite").write_bytes(classifier(classes=5))
+    done = evaltools_here(
+        "imagenet", str(sample.model_file("int8")), "--reference_model=five.tflite", *WORDS, cwd=tmp_path
+    )
+    assert done.code == 2
+    assert "five.tflite has 5 scores" in done.err
+    assert "need the same classes" in done.err
+
+
+DETECTION = (
+    f"--images={sample.detection_images_dir()}",
+    f"--ground_truth={sample.detection_annotations_file()}",
+    "--config=plain: kernels=builtin",
+)
+
+
+def test_two_detectors_find_what_each_finds_by_itself(tmp_path: Path) -> None:
+    new, old = (str(sample.detection_model_file(name)) for name in ("int8", "float32"))
+    done = evaltools_here("coco", new, f"--reference_model={old}", *DETECTION, "--output=two.json", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert f"reference  {Path(old).name}, ai-edge-litert" in done.err
+    both = {entry.configuration: entry for entry in read_result(tmp_path / "two.json").part.figures}
+    for model, name, stored in ((old, "reference", "old.json"), (new, "plain", "new.json")):
+        assert evaltools_here("coco", model, *DETECTION, f"--output={stored}", cwd=tmp_path).code == 0
+        alone = {entry.configuration: entry for entry in read_result(tmp_path / stored).part.figures}
+        assert both[name].evaluation == alone["plain"].evaluation
+    merged = ("merge", *(f"shard{index}" for index in (0, 1)), "--output=merged.json")
+    for index in (0, 1):
+        flags = (f"--shard_index={index}", "--shard_count=2", f"--run_dir=shard{index}")
+        part = evaltools_here("coco", new, f"--reference_model={old}", *DETECTION, *flags, cwd=tmp_path)
+        assert part.code == 0, part.err
+    assert evaltools_here(*merged, cwd=tmp_path).code == 0
+    whole = {entry.configuration: entry for entry in read_result(tmp_path / "merged.json").part.figures}
+    assert {name: entry.evaluation for name, entry in whole.items()} == {
+        name: entry.evaluation for name, entry in both.items()
+    }
+
+
+OWN_TASK = """
+from pathlib import Path
+import evaltools as et
+
+@et.task
+def surest(images: Path) -> et.Task:
+    'How sure the best class is.'
+    return et.Task(
+        examples=et.pairs(images, None, 12),
+        prepare=et.image_input,
+        score=lambda outputs, target: {"sure": float(outputs.real(0).max())},
+        agree=lambda outputs, reference, target: {"same": float(outputs[0].argmax() == reference[0].argmax())},
+        metrics=[et.mean("sure"), et.mean("same")],
+    )
+"""
+
+
+def test_a_task_of_ones_own_makes_the_inputs_of_each_model(tmp_path: Path) -> None:
+    """The model under test takes bytes, the reference's real numbers."""
+    (tmp_path / "own.py").write_text(OWN_TASK)
+    task, new, old = f"{tmp_path / 'own.py'}:surest", sample.model_file("int8"), sample.model_file("float32")
+    run = partial(et.run, task, images=sample.images_dir(), tests="kernels=builtin")
+    found = run(new, reference_model=old, workers=2)
+    assert found["reference"].sure == run(old)["test"].sure
+    assert found["test"].sure == run(new)["test"].sure
+    assert found["test"].same > 0.9
+    other = found["reference"].entry.other_model
+    assert other is not None
+    assert other.file == str(old)
+
+
+def test_the_first_of_several_models_is_the_reference_of_the_others(tmp_path: Path) -> None:
+    names = ("float32", "int8", "dynamic_range")
+    models = [sample.model_file(name) for name in names]
+    found = et.imagenet(
+        models,
+        images=sample.images_dir(),
+        ground_truth=sample.ground_truth_file(),
+        labels=sample.labels_file(),
+        num_images=20,
+        tests="kernels=default",
+    )
+    assert list(found) == list(names)
+    assert [entry.name for entry in found["int8"]] == ["reference", "own reference", "test"]
+    assert found["float32"]["reference"].entry.other_model is None
+    for name in names[1:]:
+        other = found[name]["reference"].entry.other_model
+        assert other is not None
+        assert other.file == str(models[0])
+    frame = found.to_dataframe()
+    assert frame.loc[("int8", "test"), "top1"] == found["int8"]["test"].top1
+    assert "dynamic_range: <test" in repr(found)
+    found.save(tmp_path)
+    loaded = et.load(tmp_path / "int8.json")
+    assert isinstance(loaded, et.Result)
+    assert loaded["test"].top1 == found["int8"]["test"].top1
+    found.report(tmp_path / "all.md")
+    assert "dynamic_range.tflite compared with float32.tflite" in (tmp_path / "all.md").read_text().replace("\\", "")
+
+
+def test_a_stated_reference_model_is_there_once(tmp_path: Path) -> None:
+    models = [str(sample.model_file(name)) for name in ("int8", "dynamic_range")]
+    stated = f"--reference_model={sample.model_file('float32')}"
+    done = evaltools_here("imagenet", *models, stated, *WORDS, cwd=tmp_path)
+    assert done.code == 0, done.err
+    rows = [
+        line.split()[:2] for line in done.err.splitlines() if line.startswith(("float32 ", "int8 ", "dynamic_range "))
+    ]
+    assert rows == [["float32", "reference"], ["int8", "plain"], ["dynamic_range", "plain"]]
