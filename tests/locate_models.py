@@ -109,14 +109,21 @@ def _windows(image: Array, size: int, stride: int) -> Array:
     return seen
 
 
-def net(seed: int = 0) -> bytes:
+def net(seed: int = 0, ends_in: str = "scores") -> bytes:
     """Eight operators, :data:`NET_OPERATORS`: [1, 16, 16, 3] -> [1, 10], one branch around two of them; float32."""
-    return _write_net(_Types(), seed)
+    return _write_net(_Types(), seed, ends_in)
 
 
-def quantized_net(seed: int = 0) -> bytes:
-    """The same in int8, one scale for each tensor, for pictures from -1 to 1."""
-    return _write_net(_Int8("int8", net_quantization(seed)), seed)
+def quantized_net(
+    seed: int = 0, coarse: str = "", times: int = 8, by_channel: bool = False, ends_in: str = "scores"
+) -> bytes:
+    """The same in int8, for pictures from -1 to 1.
+
+    There is one scale for each tensor, with ``by_channel`` one for each filter. The weights of the layer ``coarse``
+    have so many ``times`` the scale; eight times cost them 3 bits. The output is the tensor ``ends_in``.
+    """
+    types = _Int8("int8", net_quantization(seed), coarse={coarse: times}, by_channel=by_channel)
+    return _write_net(types, seed, ends_in)
 
 
 @cache
@@ -155,22 +162,34 @@ class _Types(Struct):
 
 
 class _Int8(_Types):
-    """Int8 with one scale for each tensor; a bias has the scale of the products that it is added to."""
+    """Int8; a bias has the scale of the products that it is added to."""
+
+    coarse: dict[str, int] = field(default_factory=dict)
+    by_channel: bool = False
 
     def constants(self, graph: Graph, name: str, source: str, weights: dict[str, Array]) -> list[int]:
         """Whole numbers next to the float ones."""
         numbers = weights[f"{name} weights"]
-        scale = float(np.float32(np.abs(numbers).max() / 127))
-        product = float(np.float32(scale * self.quantization[source].scale))
-        stored = np.rint(numbers / scale).astype(np.int8)
-        bias = np.rint(weights[f"{name} bias"] / product).astype(np.int32)
+        axis = numbers.ndim - 1 if len(numbers) == 1 else 0
+        others = tuple(each for each in range(numbers.ndim) if each != axis) if self.by_channel else None
+        largest = np.abs(numbers).max(others, keepdims=True)
+        scales = (largest / 127 * self.coarse.get(name, 1)).astype(np.float32)
+        products = (scales * np.float32(self.quantization[source].scale)).astype(np.float32)
+        stored = np.rint(numbers / scales).astype(np.int8)
+        bias = np.rint(weights[f"{name} bias"] / products.ravel()).astype(np.int32)
         return [
-            graph.constant(f"{name} weights", stored, Quantization(scale, 0)),
-            graph.constant(f"{name} bias", bias, Quantization(product, 0)),
+            graph.constant(f"{name} weights", stored, _by_channel(scales, axis)),
+            graph.constant(f"{name} bias", bias, _by_channel(products, 0)),
         ]
 
 
-def _write_net(types: _Types, seed: int) -> bytes:
+def _by_channel(scales: Array, axis: int) -> Quantization:
+    if scales.size == 1:
+        return Quantization(float(scales.item()), 0)
+    return Quantization(0.0, 0, tuple(map(float, scales.ravel())), axis)
+
+
+def _write_net(types: _Types, seed: int, ends_in: str) -> bytes:
     graph, weights = Graph(), net_weights(seed)
     middle = (1, 8, 8, NET_CHANNELS)
     image = types.tensor(graph, "image", NET_SHAPE)
@@ -191,8 +210,9 @@ def _write_net(types: _Types, seed: int) -> bytes:
     graph.node("RESHAPE", [pooled, shape], flat, "ReshapeOptions")
     dense = [flat, *types.constants(graph, "logits", "flat", weights)]
     graph.node("FULLY_CONNECTED", dense, logits, "FullyConnectedOptions")
-    graph.node("SOFTMAX", [logits], scores, "SoftmaxOptions", Beta=1.0)
-    return graph.to_bytes([image], [scores])
+    if ends_in == "scores":
+        graph.node("SOFTMAX", [logits], scores, "SoftmaxOptions", Beta=1.0)
+    return graph.to_bytes([image], [scores if ends_in == "scores" else logits])
 
 
 # ---- Kinds of operators ---------------------------------------------------------------------

@@ -23,10 +23,12 @@ TENSOR_TYPES = {
 
 
 class Quantization(Struct, frozen=True):
-    """A real value is scale * (stored value - zero_point)."""
+    """A real value is scale * (stored value - zero_point); ``scales`` are those of channels, along ``axis``."""
 
     scale: float
     zero_point: int
+    scales: tuple[float, ...] = ()
+    axis: int = 0
 
 
 class Signature(Struct, frozen=True):
@@ -67,10 +69,12 @@ class Graph:
             isVariable=variable,
         )
         if quantization is not None:
+            scales = quantization.scales or (quantization.scale,)
             tensor.quantization = _made(
                 self._schema.QuantizationParametersT,
-                scale=np.array([quantization.scale], np.float32),
-                zeroPoint=np.array([quantization.zero_point], np.int64),
+                scale=np.array(scales, np.float32),
+                zeroPoint=np.full(len(scales), quantization.zero_point, np.int64),
+                quantizedDimension=quantization.axis,
             )
         self._graph.tensors.append(tensor)
         return len(self._graph.tensors) - 1

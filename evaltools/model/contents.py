@@ -58,6 +58,8 @@ OPERATORS: Final = (
 """Names of the schema's ``BuiltinOperator`` in its order; ``CUSTOM`` stands for operators with a name of their own."""
 _FREE: Final = -1
 _STEPS: Final = ("int4", "int8", "uint8", "int16", "uint16", "int32")
+_WHOLE: Final = (*_STEPS, "int64")
+_FLOATS: Final = ("float32", "float16")
 
 
 def operator_name(code: int, custom: str) -> str:
@@ -69,6 +71,13 @@ def operator_name(code: int, custom: str) -> str:
     if custom:
         return custom
     return OPERATORS[code] if 0 <= code < len(OPERATORS) else f"operator {code}"
+
+
+def _in_4_bits(stored: npt.NDArray[np.int16]) -> npt.NDArray[np.generic]:
+    """Whole numbers of 4 bits with a sign, two in each byte, the first in its lower half."""
+    halves = np.stack([stored & 15, stored >> 4], axis=-1).ravel()
+    found: npt.NDArray[np.generic] = (halves ^ 8) - 8
+    return found
 
 
 @dataclass(frozen=True)
@@ -114,17 +123,73 @@ class GraphTensor:
         is_quantized = self.dtype in _STEPS and len(self.scales) == 1
         return self.scales[0] if is_quantized else 0.0
 
+    @property
+    def is_quantized(self) -> bool:
+        """Whether whole numbers stand for real ones, by one scale or by one per channel."""
+        return self.dtype in _WHOLE and any(self.scales)
+
     def real(self, values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
         """The real numbers that values of the tensor stand for.
 
         >>> GraphTensor(0, "x", "int8", (1,), (1,), (0.5,), (1,)).real(np.array([3], np.int8))
         array([1.], dtype=float32)
+        >>> GraphTensor(0, "x", "int8", (1, 2), (1, 2), (0.5, 2.0), (0, 0), axis=1).real(np.array([[3, 3]], np.int8))
+        array([[1.5, 6. ]], dtype=float32)
         """
-        if not self.step:
+        if not self.is_quantized:
             return values
-        zero_point = self.zero_points[0] if self.zero_points else 0
-        numbers: npt.NDArray[np.generic] = ((values.astype(np.float64) - zero_point) * self.step).astype(np.float32)
+        scales, zero_points = self._by_channel(values.ndim)
+        numbers: npt.NDArray[np.generic] = ((values.astype(np.float64) - zero_points) * scales).astype(np.float32)
         return numbers
+
+    def stored(self, numbers: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+        """Real numbers as the tensor holds them: rounded to its scale, cut to the range of its type.
+
+        >>> GraphTensor(0, "x", "int8", (2,), (2,), (0.5,), (1,)).stored(np.array([0.8, 900], np.float32))
+        array([  3, 127], dtype=int8)
+        """
+        dtype = np.dtype(self.dtype)
+        found = numbers.astype(np.float64)
+        if self.is_quantized:
+            scales, zero_points = self._by_channel(numbers.ndim)
+            found = found / scales + zero_points
+        if dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            found = np.clip(np.rint(found), limits.min, limits.max)
+        values: npt.NDArray[np.generic] = found.astype(dtype)
+        return values
+
+    def steps_between(self, numbers: npt.NDArray[np.generic], others: npt.NDArray[np.generic]) -> float:
+        """The root mean square of differences of real numbers, each in steps of its scale; 0 without scales.
+
+        >>> GraphTensor(0, "x", "int8", (2,), (2,), (0.5,)).steps_between(np.array([1.0, 2.0]), np.array([2.0, 3.0]))
+        2.0
+        """
+        if not self.is_quantized:
+            return 0.0
+        scales = np.where(self._by_channel(numbers.ndim)[0] > 0, self._by_channel(numbers.ndim)[0], np.inf)
+        steps = (numbers.astype(np.float64) - others.astype(np.float64)) / scales
+        return float(np.sqrt(np.mean(np.square(steps))))
+
+    def _by_channel(self, rank: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Scales and zero points in a shape that fits values of that rank."""
+        scales = np.array(self.scales, np.float64)
+        zero_points = np.zeros(len(scales)) + np.array(self.zero_points or 0, np.float64)
+        shape = [1] * rank
+        if len(scales) > 1:
+            shape[self.axis] = len(scales)
+        return scales.reshape(shape), zero_points.reshape(shape)
+
+    def real_constant(self) -> npt.NDArray[np.generic] | None:
+        """The real numbers of a constant in its shape; None for others, and where the file stores it in another way."""
+        if self.constant is None or self.dtype not in _WHOLE + _FLOATS:
+            return None
+        found = self.values("uint8" if self.dtype == "int4" else self.dtype)
+        if self.dtype == "int4":
+            found = _in_4_bits(found.astype(np.int16))[: int(np.prod(self.shape))]
+        if found.size != int(np.prod(self.shape)):
+            return None
+        return self.real(found.reshape(self.shape))
 
     def values(self, dtype: str) -> npt.NDArray[np.generic]:
         """The constant as a flat array of ``dtype``, as many items as the file has; empty for what is computed."""

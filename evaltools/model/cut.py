@@ -23,7 +23,7 @@ _RESOURCE, _VARIANT = 13, 14
 _RESHAPE: Final = 22
 _RESHAPE_OPTIONS: Final = 17
 _BLOCKWISE: Final = 2
-_CONTROL_FLOW: Final = frozenset({"IF", "WHILE", "CALL", "CALL_ONCE", "STABLEHLO_COMPOSITE", "STABLEHLO_WHILE"})
+CONTROL_FLOW: Final = frozenset({"IF", "WHILE", "CALL", "CALL_ONCE", "STABLEHLO_COMPOSITE", "STABLEHLO_WHILE"})
 _RANDOM: Final = frozenset({"RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL", "MULTINOMIAL", "STABLEHLO_RNG_BIT_GENERATOR"})
 _ALIGNMENT: Final = 16
 _ROOM: Final = 1 << 16
@@ -92,7 +92,7 @@ class CuttableModel:
         found: set[int] = set()
         for place, inputs in enumerate(self._inputs):
             fixed = all(self._is_constant(tensor) or self.makers.get(tensor) in found for tensor in inputs)
-            if inputs and fixed and self.operators[place] not in _RANDOM | _CONTROL_FLOW:
+            if inputs and fixed and self.operators[place] not in _RANDOM | CONTROL_FLOW:
                 found.add(place)
         return frozenset(found)
 
@@ -161,7 +161,7 @@ class CuttableModel:
         outputs += tuple(tensor for tensor in dict.fromkeys(exposed) if tensor not in outputs)
         self._require_values(inputs, outputs)
         writer = _Writer(self._schema, self._content, self._model, forms)
-        control = any(self.operators[place] in _CONTROL_FLOW for place in places)
+        control = any(self.operators[place] in CONTROL_FLOW for place in places)
         content, stateful = writer.write(places, inputs, outputs, taps, keep_graphs=control)
         return Cut(content, first, last, inputs, outputs + tuple(taps), stateful)
 

@@ -20,9 +20,7 @@ from evaltools.model.metadata import ValueRange
 Floats = npt.NDArray[np.float64]
 
 DETECTION_OP: Final = "TFLite_Detection_PostProcess"
-_SAME_VALUES: Final = frozenset(
-    {"CAST", "RESHAPE", "SQUEEZE", "EXPAND_DIMS", "STRIDED_SLICE", "DEQUANTIZE", "QUANTIZE"}
-)
+SAME_VALUES: Final = frozenset({"CAST", "RESHAPE", "SQUEEZE", "EXPAND_DIMS", "STRIDED_SLICE", "DEQUANTIZE", "QUANTIZE"})
 _ARITHMETIC: Final = frozenset({"ADD", "MUL", "SUB", "DIV"})
 _KEEP_RANGE: Final = frozenset(
     {"CAST", "RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"}
@@ -70,7 +68,7 @@ def maker_of(graph: Graph, output: int) -> str:
     while tensor in producers and tensor not in seen:
         seen.add(tensor)
         node = producers[tensor]
-        if node.operator not in _SAME_VALUES or not node.inputs:
+        if node.operator not in SAME_VALUES or not node.inputs:
             return node.operator
         tensor = node.inputs[0]
     return ""
@@ -92,7 +90,7 @@ def rows_selected(graph: Graph, tensor: int) -> int | None:
             rows = _rows_of_table(graph, node, current)
             if rows:
                 limits.append(rows)
-            elif node.operator in _SAME_VALUES and node.inputs[0] == current:
+            elif node.operator in SAME_VALUES and node.inputs[0] == current:
                 pending.extend(output for output in node.outputs if output not in seen)
     return min(limits, default=None)
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from evaltools.errors import ModelError
 from evaltools.model import read_model
-from evaltools.model.contents import OPERATORS, ModelContents, operator_counts, read_contents
+from evaltools.model.contents import OPERATORS, GraphTensor, ModelContents, operator_counts, read_contents
 from tests import tiny_models
 from tests.tflite_writer import Graph, Quantization
 
@@ -79,3 +79,18 @@ def test_a_file_that_vanishes_after_it_was_checked_is_refused_where_it_is_not_he
         assert operator_counts(read_contents(model).graphs) == {"ADD": 2}
     with pytest.raises(ModelError, match="model.tflite cannot be read any more: No such file or directory; put it"):
         read_contents(replace(model, held=None))
+
+
+def test_constants_in_4_bits_are_two_in_a_byte() -> None:
+    """The first number is in the lower half of a byte."""
+    tensor = GraphTensor(0, "", "int4", (3,), (3,), (0.5,), (0,), constant=memoryview(bytes([0x7F, 0x08])))
+    numbers = tensor.real_constant()
+    assert numbers is not None
+    assert numbers.tolist() == [-0.5, 3.5, -4.0]
+
+
+def test_a_constant_that_is_stored_in_another_way_has_no_real_numbers() -> None:
+    stored = memoryview(b"1234")
+    assert GraphTensor(0, "", "int8", (5,), (5,), (0.5,), constant=stored).real_constant() is None
+    assert GraphTensor(0, "", "bfloat16", (2,), (2,), constant=stored).real_constant() is None
+    assert GraphTensor(0, "", "int8", (4,), (4,), (0.5,)).real_constant() is None
