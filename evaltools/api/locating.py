@@ -21,7 +21,7 @@ from evaltools.report.page.content.sources import Sources
 from evaltools.report.words.locate import answer_lines, culprit_lines
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.locate import Culprit, LocateResult, Operator, Verdict
+from evaltools.result.locate import Culprit, KeepInFloat, LocateResult, Operator, Verdict
 
 if TYPE_CHECKING:
     import pandas
@@ -46,6 +46,11 @@ class Located(Saved[LocateResult]):
     def operators(self) -> tuple[Operator, ...]:
         """Every operator with its errors."""
         return self.result.operators
+
+    @property
+    def keep_in_float(self) -> KeepInFloat | None:
+        """Of a quantised model beside another: which layers to keep in float, and what each gains."""
+        return self.result.keep_in_float
 
     @property
     def in_words(self) -> list[str]:
@@ -78,6 +83,8 @@ def _row(operator: Operator) -> dict[str, Any]:
         "unit": operator.unit,
         **figures,
         "sqnr_db": operator.accumulated.sqnr_db if operator.accumulated else None,
+        "alone_sqnr_db": operator.local.sqnr_db if operator.local else None,
+        "weights_sqnr_db": operator.weights_sqnr_db,
         "tolerance": operator.tolerance,
         "gain": operator.gain,
     }

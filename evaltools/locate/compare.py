@@ -19,12 +19,12 @@ from evaltools.locate.parts.difference import difference
 from evaltools.locate.parts.part import Part, TensorRuns
 from evaltools.locate.request import LocateRequest
 from evaltools.locate.search.judge import FP32, errors, least_limit
+from evaltools.locate.two_models import AGAINST, LayersOfTwo, far_weights
 from evaltools.model.contents import Graph, read_contents
 from evaltools.model.cut import CuttableModel
-from evaltools.result.locate import Operator, Verdict
+from evaltools.result.locate import KeepInFloat, Operator, Verdict
 from evaltools.runtime.session import Array
 
-_AGAINST: Final = "other"
 _FOLDER: Final = "other model"
 _MOST_NAMED: Final = 3
 _GROWS: Final = 2.0
@@ -32,12 +32,13 @@ _SMALLEST: Final = 1e-5
 
 
 class Comparison(Struct, frozen=True):
-    """What was found; ``stopped`` says which limit was reached."""
+    """What was found; ``stopped`` says which limit was reached. ``keep_in_float`` is there for two models alone."""
 
     operators: tuple[Operator, ...]
     verdict: Verdict
     warnings: tuple[str, ...] = ()
     stopped: str = ""
+    keep_in_float: KeepInFloat | None = None
 
 
 def compare(request: LocateRequest, side: Side, bench: Bench, other_bench: Callable[[Path], Bench]) -> Comparison:
@@ -98,23 +99,44 @@ class _Comparing:
             rounding={tensor: self._rounding(tensor, rms[tensor]) for tensor in tensors},
         )
         found = tuple(_operator(place, compared, model) for place in self._request.places)
-        total = sum(operator.status != "computes from constants" for operator in found)
-        renumbered = len(self._side.renumbered & set(compared.runs))
         changes = not outcome.is_evidence or self._bench.changes_outputs
         warnings = ("looking at its tensors changes what the model gives on the CPU",) if changes else ()
-        return Comparison(found, _verdict(found, total, renumbered), warnings)
+        total = sum(operator.status != "computes from constants" for operator in found)
+        comparison = Comparison(found, _verdict(found, total, self._otherwise(set(compared.runs))), warnings)
+        return self._with_layers(comparison, compared.runs)
+
+    def _with_layers(self, found: Comparison, compared: Mapping[int, TensorRuns]) -> Comparison:
+        """The same with what can be measured of the layers of two models one at a time."""
+        if not isinstance(self._side, OtherModel):
+            return found
+        layers = LayersOfTwo(self._request, self._side, self._bench, self._graph, compared)
+        operators = tuple(map(layers.looked_at, found.operators))
+        keep = layers.keep_in_float(operators)
+        warnings = far_weights(operators) + found.warnings
+        return replace(found, operators=operators, warnings=warnings, stopped=layers.stopped, keep_in_float=keep)
+
+    def _otherwise(self, compared: set[int]) -> str:
+        """How many were matched by something else than their whole name, in brackets."""
+        side = self._side
+        counts = {
+            "but for the number at its end": len(side.renumbered & compared),
+            "as the model's output": len(side.as_outputs & compared) if isinstance(side, OtherModel) else 0,
+        }
+        found = ", ".join(f"{count} of them {how}" for how, count in counts.items() if count)
+        return f" ({found})" if found else ""
 
     def _wanted(self) -> set[int]:
-        """The tensors with a partner that are looked at: what the operators make, and what comes before it."""
+        """The tensors with a partner that are looked at: what operators make, what comes before it, and the outputs."""
         model = self._request.parts
         last = max(self._request.places)
-        return {tensor for tensor in self._side.matched if model.makers[tensor] <= last}
+        matched = self._side.matched
+        return {tensor for tensor in matched if model.makers[tensor] <= last or tensor in model.graph_outputs}
 
     def _part(self, tensors: tuple[int, ...]) -> Part:
         """The whole model in one compile: with copies for a delegate, the tensors themselves on the CPU."""
         model, configuration = self._request.parts, self._request.tested
         inside = tuple(tensor for tensor in tensors if tensor not in model.graph_outputs)
-        part = Part(0, len(model.operators) - 1, configuration, against=_AGAINST)
+        part = Part(0, len(model.operators) - 1, configuration, against=AGAINST)
         return replace(part, taps=inside) if configuration.delegates.requested else replace(part, exposed=inside)
 
     def _keep_other(self, tensor: int) -> float:
@@ -129,7 +151,7 @@ class _Comparing:
             if not fit(values.shape, shape):
                 self._missing[tensor] = f"the tensor of that name has the shape {list(values.shape)} there"
                 return 0.0
-            place = self._bench.folder / _AGAINST / str(run) / f"{tensor}.npy"
+            place = self._bench.folder / AGAINST / str(run) / f"{tensor}.npy"
             place.parent.mkdir(parents=True, exist_ok=True)
             np.save(place, values.reshape(shape))
             numbers = values.astype(np.float64)
@@ -216,16 +238,13 @@ def _error_at(tensor: int, compared: _Compared, model: CuttableModel) -> float:
     return largest
 
 
-def _verdict(found: Iterable[Operator], total: int, renumbered: int) -> Verdict:
+def _verdict(found: Iterable[Operator], total: int, otherwise: str) -> Verdict:
     """What the figures say, which is no culprit: errors add up from layer to layer.
 
-    ``total`` is the number of tensors that operators compute, ``renumbered`` that of those matched without the number
-    at their end.
+    ``total`` is the number of tensors that operators compute, ``otherwise`` says which have no such name after all.
     """
     compared = [(operator, operator.accumulated) for operator in found if operator.accumulated is not None]
-    text = f"{len(compared)} of {total} operators have a tensor of the same name there"
-    if renumbered:
-        text += f" ({renumbered} of them but for the number at its end)"
+    text = f"{len(compared)} of {total} operators have a tensor of the same name there{otherwise}"
     strange = [operator for operator, error in compared if error.first_not_finite is not None]
     first = [f"the first with NaN or infinity is {_named(operator)}" for operator in strange[:1]]
     grown = sorted(

@@ -25,9 +25,9 @@ _SEARCH: Final = (
     Parameter(
         "reference_model_file",
         "Another model of the same graph (float, another converter): its tensors are matched by name and compared in "
-        "real numbers, layer by layer.",
+        "real numbers, layer by layer; says which layers of a quantised model to keep in float.",
         role="input_file",
-        only_with=("reference_tensors=", "bundle="),
+        only_with=("reference_tensors=",),
     ),
     Parameter(
         "reference_tensors",
@@ -56,7 +56,7 @@ _FILES: Final = (
     Parameter(
         "bundle",
         "New folder for a reproduction: smallest model that fails, one that passes, inputs, a script that needs the "
-        "runtime alone, data for Model Explorer.",
+        "runtime alone, data for Model Explorer. Of two models: that data, and a copy with the best layer in float.",
         role="output_folder",
         about="result",
     ),

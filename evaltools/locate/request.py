@@ -101,10 +101,6 @@ def _side(options: Options, model: ModelFile, parts: CuttableModel) -> Side | No
         raise UsageError(f"--{asked[0]} and --{asked[1]} both state the other side; keep one")
     if not asked:
         return None
-    if options.path("bundle") is not None:
-        raise UsageError(
-            f"--{asked[0]} names no operator at fault, so that there is no --bundle; leave one of them out"
-        )
     other = options.path("reference_model_file")
     if other is None:
         return saved_tensors(model, parts, read_saved(Path(options.text("reference_tensors"))))

@@ -28,7 +28,7 @@ from evaltools.engine.run_folder import (
     run_journal,
 )
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, InferenceError, UsageError
-from evaltools.locate.bundle.write import write_bundle
+from evaltools.locate.bundle.write import write_bundle, write_comparison
 from evaltools.locate.by_name.side import OtherModel, Side
 from evaltools.locate.compare import compare
 from evaltools.locate.explain import Explainer
@@ -38,6 +38,7 @@ from evaltools.locate.request import LocateRequest
 from evaltools.locate.search.assemble import culprits, operators, outputs, verdict
 from evaltools.locate.search.findings import Findings
 from evaltools.locate.search.search import search
+from evaltools.locate.two_models import copy_in_float
 from evaltools.model.contents import read_contents
 from evaltools.report.files.output_file import require_new_folder
 from evaltools.request.plain import to_plain
@@ -75,7 +76,7 @@ def locate(request: LocateRequest, on_part: OnPart = lambda _done, _total: None)
         bench = _bench(request, folder, journal, on_part)
         try:
             if request.side is not None:
-                return _compared(request, request.side, bench, assembly, journal)
+                return _compared(request, request.side, bench, assembly, journal, bundle)
             return _searched(request, bench, assembly, bundle)
         finally:
             bench.close()
@@ -160,7 +161,9 @@ def _bench(request: LocateRequest, folder: Path, journal: Journal, on_part: OnPa
     )
 
 
-def _compared(request: LocateRequest, side: Side, bench: Bench, assembly: _Assembly, journal: Journal) -> LocateResult:
+def _compared(
+    request: LocateRequest, side: Side, bench: Bench, assembly: _Assembly, journal: Journal, bundle: Path | None
+) -> LocateResult:
     """The tensors of two models held against each other, by name."""
 
     def other_bench(folder: Path) -> Bench:
@@ -171,7 +174,14 @@ def _compared(request: LocateRequest, side: Side, bench: Bench, assembly: _Assem
     found = compare(request, side, bench, other_bench)
     result = assembly.result(Findings(stopped=found.stopped), bench.compiles)
     warnings = (*request.warnings, *found.warnings)
-    return replace(result, verdict=found.verdict, operators=found.operators, warnings=warnings)
+    result = replace(result, verdict=found.verdict, operators=found.operators, warnings=warnings)
+    result = replace(result, keep_in_float=found.keep_in_float)
+    if bundle is None or not isinstance(side, OtherModel):
+        return result
+    graph = read_contents(request.model).main
+    best = None if found.keep_in_float is None else found.keep_in_float.best
+    copy = None if best is None else copy_in_float(request, side, graph, best.index)
+    return replace(result, bundle=write_comparison(bundle, result, graph.name, copy))
 
 
 def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle: Path | None) -> LocateResult:

@@ -17,6 +17,7 @@ from msgspec import Struct
 from evaltools.result.evaluation import ConfigurationResult, Environment
 from evaltools.result.json_file import json_in, misfit
 from evaltools.result.model import Model
+from evaltools.stats.interval import Interval
 
 SCHEMA_VERSION: Final = "1"
 
@@ -71,6 +72,8 @@ VerdictKind = Literal[
     "compared by name",
     "not decided",
 ]
+FLOAT_LAYER: Final = "float_layer.tflite"
+"""The file of a bundle that has the model with one layer in float."""
 _WHAT: Final = "result of evaltools locate"
 _ERRORS: Final = (("operators", ("local", "accumulated")), ("outputs", ("errors",)))
 _SIZES: Final = ("worst", "median", "relative")
@@ -98,14 +101,40 @@ class Errors(Struct, frozen=True):
         >>> Errors(worst=0.5, median=0.1, relative=0.1, runs=5, beyond=5).sqnr_db
         20.0
         """
-        return -20 * math.log10(self.relative) if self.relative and math.isfinite(self.relative) else None
+        return decibels(self.relative)
+
+
+def decibels(relative: float | None) -> float | None:
+    """Signal to noise in decibels of a relative error; None where that is nothing, or no number.
+
+    >>> decibels(0.1), decibels(0.0)
+    (20.0, None)
+    """
+    return -20 * math.log10(relative) if relative and math.isfinite(relative) else None
+
+
+class Weights(Struct, frozen=True):
+    """How far the weights of a layer are from the other model's, in real numbers.
+
+    ``relative``: the root mean square of the error, divided by that of the other's. ``is_rounding``: the error is no
+    more than that of rounding to the scales with which they are stored.
+    """
+
+    relative: float
+    is_rounding: bool
+
+    @property
+    def sqnr_db(self) -> float | None:
+        """Signal to noise in decibels; None where both models have the same."""
+        return decibels(self.relative)
 
 
 class Operator(Struct, frozen=True):
     """One operator of the main graph.
 
     ``tensor`` is the output that was furthest off. ``local`` is its error where the operator runs alone with the
-    reference's inputs, ``accumulated`` that in the whole model. ``gain`` is what the operator makes of the error of its
+    reference's inputs, ``accumulated`` that in the whole model, ``weights`` that of what is stored, for two models.
+    ``gain`` is what the operator makes of the error of its
     inputs: accumulated error of the output relative to its values, divided by the largest of the inputs; of two models,
     by that of one rounding to how the output and the constants are stored, where that is larger. ``floor`` is
     what the CPU's own kernels do among themselves and what one rounding of the inputs does, ``tolerance`` the limit
@@ -125,6 +154,50 @@ class Operator(Struct, frozen=True):
     tolerance: float | None = None
     same_precision: float | None = None
     reason: str = ""
+    weights: Weights | None = None
+
+    @property
+    def weights_sqnr_db(self) -> float | None:
+        """Signal to noise of the weights in decibels; None without weights, and where both models have the same."""
+        return None if self.weights is None else self.weights.sqnr_db
+
+
+class InFloat(Struct, frozen=True):
+    """A layer that computes in float in a copy of the model: what the model has then, and how much more that is.
+
+    ``interval`` is that of the gain, over inputs like these. There are no figures where the copy could not be run;
+    ``reason`` says why.
+    """
+
+    index: int
+    name: str
+    tensor: str
+    sqnr_db: float | None = None
+    gain_db: float | None = None
+    interval: Interval | None = None
+    reason: str = ""
+
+
+class KeepInFloat(Struct, frozen=True):
+    """Which layers to keep in float: ``operators`` by number, best first; none where no layer clearly gains alone.
+
+    ``sqnr_db`` is that of the model as it is, over all inputs, in the tensors ``measured_in``: its outputs, or what a
+    SOFTMAX or LOGISTIC makes an output of. Several count alike: the root mean square of their relative errors. Of
+    ``candidates`` quantised layers those with the largest error alone were tried, one at a time: ``layers``, the
+    largest gain first.
+    """
+
+    operators: tuple[int, ...]
+    measured_in: tuple[str, ...]
+    sqnr_db: float
+    candidates: int
+    layers: tuple[InFloat, ...]
+
+    @property
+    def best(self) -> InFloat | None:
+        """The first to keep in float, else what gains most; None where no copy could be run."""
+        tried = [layer for layer in self.layers if layer.gain_db is not None]
+        return next((layer for layer in tried if layer.index in self.operators), tried[0] if tried else None)
 
 
 class OutputErrors(Struct, frozen=True):
@@ -222,6 +295,7 @@ class LocateResult(Struct, frozen=True):
     stopped: str = ""
     warnings: tuple[str, ...] = ()
     bundle: Bundle | None = None
+    keep_in_float: KeepInFloat | None = None
 
 
 def located_in(content: bytes, path: Path) -> LocateResult:

@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from evaltools.model.cut import CuttableModel
+from evaltools.model.contents import read_graphs
+from evaltools.model.cut import CuttableModel, with_constants
 from tests.command import evaltools_here
 
 FLOAT, INT8 = "mobilenet_v1_0.25_224_float", "tf2_mobilenet_v2_1.0_224_ptq"
@@ -64,3 +66,40 @@ def test_xnnpack_has_no_operator_at_fault(name: str, zoo: Path, tmp_path: Path) 
     found = locate(zoo / f"{name}.tflite", tmp_path, "--use_xnnpack", "--num_inputs=2", "--num_runs=4", "--seed=3")
     assert found["verdict"]["kind"] in ("no difference", "small differences add up")
     assert found["culprits"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("pretrainedResnet_quant", "pretrainedResnet"),
+        ("vww_96_int8", "vww_96_float"),
+        ("kws_ref_model", "kws_ref_model_float32"),
+        ("ad01_int8", "ad01_fp32"),
+    ],
+)
+def test_layers_of_models_that_were_quantised_well(name: str, other: str, zoo: Path, tmp_path: Path) -> None:
+    """Each pair is one network: its weights are a rounding apart, and no layer alone spoils it."""
+    found = locate(zoo / f"{name}.tflite", tmp_path, f"--reference_model_file={zoo / f'{other}.tflite'}")
+    assert found["warnings"] == []
+    weights = [operator["weights"] for operator in found["operators"] if operator["weights"]]
+    assert len(weights) >= 7
+    assert max(each["relative"] for each in weights) < 0.1
+    assert all(operator["local"] for operator in found["operators"])
+    layers = found["keep_in_float"]["layers"]
+    assert len(layers) == min(20, found["keep_in_float"]["candidates"])
+    assert all(layer["gain_db"] is not None for layer in layers)
+    assert layers[0]["gain_db"] < 2
+
+
+def test_a_layer_of_a_real_model_that_is_quantised_badly_comes_first(zoo: Path, tmp_path: Path) -> None:
+    """The weights of one convolution lose 3 bits: they are rounded to multiples of 8."""
+    content = (zoo / "pretrainedResnet_quant.tflite").read_bytes()
+    graph = read_graphs(memoryview(content))[0]
+    weights = graph.tensors[graph.nodes[9].inputs[1]]
+    coarse = np.clip(np.rint(weights.values("int8").astype(float) / 8) * 8, -120, 120).astype(np.int8)
+    model = tmp_path / "coarse.tflite"
+    model.write_bytes(with_constants(content, {weights.index: coarse.tobytes()}))
+    found = locate(
+        model, tmp_path, f"--reference_model_file={zoo / 'pretrainedResnet.tflite'}", "--num_inputs=20", "--seed=2"
+    )
+    assert found["keep_in_float"]["operators"][0] == 9

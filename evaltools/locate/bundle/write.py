@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +23,7 @@ from evaltools.model import read_model
 from evaltools.model.contents import Graph, read_contents
 from evaltools.report.files.output_file import require_new_folder
 from evaltools.result.json_file import encode_json
-from evaltools.result.locate import Bundle, Culprit, LocateResult, Operator
+from evaltools.result.locate import FLOAT_LAYER, Bundle, Culprit, LocateResult, Operator
 from evaltools.runtime.registry import find_runtime
 from evaltools.runtime.session import Array
 
@@ -31,7 +31,10 @@ _TAP: Final = "/tap"
 _NODE_DATA_NAME: Final = "error alone / tolerance"
 _MOST: Final = 1e9
 """Instead of infinity, which JSON does not have."""
-_COLOURS: Final = ((1.0, "#c8e6c9"), (10.0, "#ffe082"), (_MOST, "#ef9a9a"))
+_GREEN, _YELLOW, _RED = "#c8e6c9", "#ffe082", "#ef9a9a"
+_COLOURS: Final = ((1.0, _GREEN), (10.0, _YELLOW), (_MOST, _RED))
+_SQNR_COLOURS: Final = ((15.0, _RED), (25.0, _YELLOW), (_MOST, _GREEN))
+_GAIN_COLOURS: Final = ((0.5, _GREEN), (3.0, _YELLOW), (_MOST, _RED))
 SCRIPT, INPUTS, NODE_DATA, RESULT = "reproduce.py", "inputs.npz", "node_data.json", "result.json"
 BUNDLE_FILES: Final = (FAILING, PASSING, SCRIPT, INPUTS, NODE_DATA, RESULT)
 """What may be in a bundle."""
@@ -42,9 +45,14 @@ _TIMEOUT_S: Final = 600.0
 
 def node_data(operators: Iterable[Operator], graph: str) -> bytes:
     """The file's content: the error of each operator that was measured alone, as a share of its tolerance."""
-    results = {str(each.index): {"value": share} for each in operators if (share := _share(each)) is not None}
-    thresholds = [{"value": value, "bgColor": colour} for value, colour in _COLOURS]
-    content = {graph or "main": {"results": results, "name": _NODE_DATA_NAME, "thresholds": thresholds}}
+    return _data({each.index: _share(each) for each in operators}, graph, _NODE_DATA_NAME, _COLOURS)
+
+
+def _data(values: Mapping[int, float | None], graph: str, name: str, colours: Sequence[tuple[float, str]]) -> bytes:
+    """A figure of some operators as Model Explorer reads it, with the colours up to some values."""
+    results = {str(index): {"value": value} for index, value in values.items() if value is not None}
+    thresholds = [{"value": value, "bgColor": colour} for value, colour in colours]
+    content = {graph or "main": {"results": results, "name": name, "thresholds": thresholds}}
     return json.dumps(content, indent=1, ensure_ascii=True).encode() + b"\n"
 
 
@@ -78,9 +86,46 @@ def write_bundle(
         raise OutputError(f"--bundle={folder}: {error.filename or 'a file'} cannot be written: {error}") from error
 
 
+def write_comparison(folder: Path, result: LocateResult, graph: str, copy: bytes | None) -> Bundle:
+    """Write what was found of two models into a new folder, and the ``copy`` with the best layer in float.
+
+    Raises as :func:`write_bundle` does.
+    """
+    require_new_folder(folder, "bundle")
+    try:
+        for name, content in _comparison_data(result, graph).items():
+            (folder / f"node_data_{name}.json").write_bytes(content)
+        if copy is not None:
+            (folder / FLOAT_LAYER).write_bytes(copy)
+        return _with_result(folder, result, None)
+    except OSError as error:
+        raise OutputError(f"--bundle={folder}: {error.filename or 'a file'} cannot be written: {error}") from error
+
+
+def _comparison_data(result: LocateResult, graph: str) -> Mapping[str, bytes]:
+    """Model Explorer's data for each figure of two models, by a name of the figure."""
+    found = result.operators
+    in_model = {each.index: each.accumulated.sqnr_db for each in found if each.accumulated is not None}
+    alone = {each.index: each.local.sqnr_db for each in found if each.local is not None}
+    weights = {each.index: each.weights_sqnr_db for each in found}
+    layers = result.keep_in_float.layers if result.keep_in_float is not None else ()
+    gains = {layer.index: layer.gain_db for layer in layers}
+    return {
+        "in_model": _data(in_model, graph, "SQNR dB in the model", _SQNR_COLOURS),
+        "alone": _data(alone, graph, "SQNR dB of the layer alone", _SQNR_COLOURS),
+        "weights": _data(weights, graph, "SQNR dB of the weights", _SQNR_COLOURS),
+        "in_float": _data(gains, graph, "dB gained at the outputs with the layer in float", _GAIN_COLOURS),
+    }
+
+
 def _finished(folder: Path, result: LocateResult, graph: str, trial: Trial | None) -> Bundle:
-    """Write what there is of every result; the bundle is told of in its own result."""
+    """Write what there is of every result of a search."""
     (folder / NODE_DATA).write_bytes(node_data(result.operators, graph))
+    return _with_result(folder, result, trial)
+
+
+def _with_result(folder: Path, result: LocateResult, trial: Trial | None) -> Bundle:
+    """Write the result, in which the bundle itself is told of."""
     files = tuple(sorted([*(path.name for path in folder.iterdir()), RESULT]))
     bundle = Bundle(str(folder), files, trial.reproduced if trial else False, trial.printed if trial else "")
     (folder / RESULT).write_bytes(encode_json(replace(result, bundle=bundle)))

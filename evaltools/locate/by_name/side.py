@@ -16,6 +16,7 @@ from evaltools.locate.by_name.saved import FLAG, MOST_NAMED, SavedFile, require_
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.model.contents import Graph, GraphTensor, read_contents
 from evaltools.model.cut import CuttableModel
+from evaltools.model.float_layer import stored_constant
 from evaltools.parameter import did_you_mean
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.model_pair import ModelPair, convert, pair_models
@@ -39,12 +40,16 @@ class _Matched(Struct, frozen=True, eq=False, kw_only=True):
 
 
 class OtherModel(_Matched, frozen=True, eq=False, kw_only=True):
-    """Another model of the same graph; ``pair`` feeds both with the same inputs, ``partners`` are its tensors."""
+    """Another model of the same graph; ``pair`` feeds both with the same inputs, ``partners`` are its tensors.
+
+    ``as_outputs`` are tensors with a partner of another name, which is the same output of the model.
+    """
 
     pair: ModelPair
     parts: CuttableModel
     graph: Graph
     partners: Mapping[int, int]
+    as_outputs: frozenset[int]
 
     def fed(self, values: tuple[Array, ...]) -> list[Array]:
         """The inputs of a run in the order and the types of the other model."""
@@ -105,16 +110,28 @@ def other_model(model: ModelFile, parts: CuttableModel, other: ModelFile) -> Oth
             "cannot be told apart; use two models of one converter, or compare the outputs with evaltools "
             "inference-diff --reference_model_file"
         )
+    partners = {**_outputs(pair, parts, other_parts), **found.partners}
+    as_outputs = frozenset(partners.keys() - found.partners.keys())
     return OtherModel(
         pair=pair,
         parts=other_parts,
         graph=graph,
-        partners=found.partners,
-        matched=frozenset(found.partners),
-        missing=found.missing,
+        partners=partners,
+        as_outputs=as_outputs,
+        matched=frozenset(partners),
+        missing={tensor: reason for tensor, reason in found.missing.items() if tensor not in as_outputs},
         renumbered=found.renumbered,
         sha256=pair.reference.sha256,
     )
+
+
+def _outputs(pair: ModelPair, parts: CuttableModel, others: CuttableModel) -> dict[int, int]:
+    """The models' outputs, which belong together whatever their names are."""
+    found = {
+        own: others.graph_outputs[position]
+        for own, position in zip(parts.graph_outputs, pair.output_order, strict=True)
+    }
+    return {own: other for own, other in found.items() if own in parts.makers and other in others.makers}
 
 
 def saved_tensors(model: ModelFile, parts: CuttableModel, file: SavedFile) -> SavedTensors:
@@ -191,13 +208,5 @@ def rounding_of(graph: Graph, maker: int, tensor: int, rms: float) -> float:
 
 def _constants(graph: Graph, place: int) -> list[GraphTensor]:
     """The constants of an operator, also those that a DEQUANTIZE hands to it."""
-    makers = {tensor: node for node in graph.nodes for tensor in node.outputs}
-    found = []
-    for index in graph.nodes[place].inputs:
-        tensor = graph.tensor(index)
-        maker = makers.get(index)
-        if tensor is not None and maker is not None and maker.operator == "DEQUANTIZE":
-            tensor = graph.tensor(maker.inputs[0])
-        if tensor is not None and tensor.constant is not None:
-            found.append(tensor)
-    return found
+    found = [stored_constant(graph, index) for index in graph.nodes[place].inputs]
+    return [tensor for tensor in found if tensor is not None]

@@ -81,6 +81,11 @@ class PartsSession:
         place = self._place(kind, run, tensor)
         return _load(place) if place.exists() else None
 
+    def as_other(self, kind: str, run: int, tensor: int) -> Array:
+        """What somebody else has in a tensor, as the tensor stores it; of the model's inputs what the reference had."""
+        values = self.other(kind, run, tensor)
+        return self.read(run, tensor) if values is None else self._graph.tensors[tensor].stored(values)
+
     @cached_property
     def _graph(self) -> Graph:
         return read_contents(self.file).main
@@ -186,7 +191,7 @@ class _Measurement:
         """Everything that is asked for."""
         part, session = self._part, self._session
         note = "" if part.is_whole or self._is_finite() else "what it is fed holds NaN or infinity"
-        is_evidence = part.is_whole or (not note and self._same_on_cpu())
+        is_evidence = part.is_whole or (not note and (part.fed_by_other or self._same_on_cpu()))
         stateful = self._cut.stateful or (part.is_whole and session.file.stateful)
         with self._opened(part.configuration) as opened, self._last_alone() as as_fed:
             watched = [_Watched(session, tensor, part.against) for tensor in self._cut.outputs]
@@ -219,6 +224,8 @@ class _Measurement:
         return all(bool(np.isfinite(array).all()) for array in values if array.dtype.kind == "f")
 
     def _opened(self, configuration: Configuration) -> AbstractContextManager[Session]:
+        if self._part.copy:
+            return self._session.opened((self._session.folder / self._part.copy).read_bytes(), configuration)
         if self._part.is_whole:
             return closing(open_session(self._session.file, configuration))
         return self._session.opened(self._cut.content, configuration)
@@ -242,6 +249,8 @@ class _Measurement:
             yield as_fed
 
     def _values(self, run: int) -> list[Array]:
+        if self._part.fed_by_other:
+            return [self._session.as_other(self._part.against, run, tensor) for tensor in self._cut.inputs]
         return [self._session.read(run, tensor) for tensor in self._cut.inputs]
 
     def _same_on_cpu(self) -> bool:
@@ -357,6 +366,7 @@ class _Watched:
         self._unit: Final = "steps" if in_steps else "absolute"
         self._largest: list[float] = []
         self._one_sided: list[float] = []
+        self._rms: list[tuple[float, float]] = []
         self._relative = self._magnitude = 0.0
         self._not_finite: int | None = None
         self._rounded = set(_PRECISIONS)
@@ -374,6 +384,7 @@ class _Watched:
         if found.not_finite and self._not_finite is None:
             self._not_finite = len(self._largest)
         self._largest.append(found.largest)
+        self._rms.append((found.error_rms, found.reference_rms))
         if self._unit == "steps":
             self._one_sided.append(one_sided(values, reference) if found.largest else 0.0)
         self._relative = max(self._relative, found.error_rms / found.reference_rms if found.reference_rms else 0.0)
@@ -408,6 +419,7 @@ class _Watched:
             rounded=tuple(sorted(self._rounded)),
             chained=chained,
             one_sided=tuple(self._one_sided),
+            rms=tuple(self._rms),
         )
 
 
@@ -422,7 +434,8 @@ def _disturbed(values: Array, precision: str, random: np.random.Generator) -> Ar
 def _cut(session: PartsSession, part: Part) -> Cut:
     model = session.model
     if part.is_whole:
-        return Cut(b"", 0, len(model.operators) - 1, model.graph_inputs, model.graph_outputs)
+        outputs = (*model.graph_outputs, *(tensor for tensor in part.exposed if tensor not in model.graph_outputs))
+        return Cut(b"", 0, len(model.operators) - 1, model.graph_inputs, outputs)
     return model.cut(part.first, part.last, session.forms, part.exposed, part.taps)
 
 

@@ -30,7 +30,9 @@ class Part(Struct, frozen=True):
     ``kept_tensor`` or, without one, of the output that is furthest off. ``against`` names what the tensors are held
     against instead of the reference's, in real numbers; tensors of which there are none are left out. With ``as_fed``,
     what the last operator gives is held against what the reference makes of what that operator was fed in the same run;
-    tensors that the part itself makes for it must be among the taps.
+    tensors that the part itself makes for it must be among the taps. With ``fed_by_other``, the part is fed what
+    ``against`` has in these tensors. ``copy`` names a file that is run instead of the whole model; its outputs are the
+    model's, and those that are ``exposed``.
     """
 
     first: int
@@ -46,6 +48,8 @@ class Part(Struct, frozen=True):
     kept_tensor: int | None = None
     against: str = ""
     as_fed: bool = False
+    fed_by_other: bool = False
+    copy: str = ""
 
     @property
     def is_whole(self) -> bool:
@@ -57,7 +61,8 @@ class Part(Struct, frozen=True):
         """What distinguishes it from other parts of the same model."""
         places = (self.first, self.last, self.exposed, self.taps)
         looks = (self.floors, self.chain, self.keep, self.kept_tensor, self.against, self.as_fed)
-        facts = (*places, self.runs, self.seconds, *looks)
+        others = (self.fed_by_other, self.copy)
+        facts = (*places, self.runs, self.seconds, *looks, *others)
         text = "\n".join([*map(repr, facts), *self.configuration.to_flags()])
         return "part " + hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -66,7 +71,8 @@ class TensorRuns(Struct, frozen=True):
     """What one tensor was in all runs.
 
     ``largest`` has the largest difference of each run in order, NaN-free; ``relative`` is the worst run's root mean
-    square of the error divided by that of the reference. ``magnitude`` is the largest value of the reference.
+    square of the error divided by that of the reference, and ``rms`` has both of each run. ``magnitude`` is the largest
+    value of the reference.
     ``floors`` has, by name, the largest difference that the CPU makes: ``kernels`` of XNNPACK in the same precision,
     ``xnnpack fp16``, and inputs and constants rounded to ``float32``, ``fp16``, ``bf16`` or ``int8``. ``rounded`` has
     the precisions in which all values given could be written, while the reference's could not. ``one_sided`` has, of
@@ -85,6 +91,7 @@ class TensorRuns(Struct, frozen=True):
     rounded: tuple[str, ...] = ()
     chained: tuple[float, ...] = ()
     one_sided: tuple[float, ...] = ()
+    rms: tuple[tuple[float, float], ...] = ()
 
     @property
     def worst(self) -> float:

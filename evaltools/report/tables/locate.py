@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rich.console import Console
@@ -17,7 +17,7 @@ from evaltools.text import printable, shortened, steps
 _MOST_ROWS: Final = 24
 _LONGEST_IN_TABLE: Final = 40
 _LONGEST_QUOTED: Final = 60
-_QUOTED: Final = re.compile(f"'([^']{{{_LONGEST_QUOTED},}})'")
+_QUOTED: Final = re.compile(f"(?<!\\w)'([^']{{{_LONGEST_QUOTED},}})'")
 BY_NAME: Final = "compared by name"
 """The verdict where tensors were held against others of the same name, and no operator was run alone."""
 _ORDINARY: Final = ("right", "stays on the CPU", "computes from constants", "precision")
@@ -41,26 +41,50 @@ def print_operators(result: LocateResult, console: Console) -> None:
 
 def _print_compared(result: LocateResult, console: Console) -> None:
     """The operators at which the error grows most, in the order of the model, and why others were not compared."""
+    for warning in result.warnings:
+        console.print(printable(f"warning: {warning}"))
     shown, left = compared_operators(result)
-    rows = [_cells_compared(operator) for operator in shown]
-    _print_table(("#", "operator", "tensor"), ("error", "SQNR dB", "gain"), rows, console)
+    gains = gains_in_float(result)
+    rows = [_cells_compared(operator, gains.get(operator.index)) for operator in shown]
+    figures = ("error", "gain", "SQNR dB", "alone dB", "weights dB", "in float dB")
+    _print_table(("#", "operator", "tensor"), figures, rows, console)
     if left:
         console.print(f"and {left} more operators, where it grows less; --output_file_path=FILE.json has them all")
     console.print(
         "error: largest difference in real numbers; gain: relative error out, divided by the one that came in"
     )
+    if were_run_alone(result):
+        console.print(
+            "SQNR: signal to noise, the more the better; alone: of the layer, fed with the other model's numbers; "
+            "weights: of what is stored"
+        )
+    if gains:
+        console.print("in float: dB that the model gains where this layer alone computes in float")
+
+
+def were_run_alone(result: LocateResult) -> bool:
+    """Whether layers were also run one at a time, as those of two models are."""
+    return any(operator.local is not None for operator in result.operators)
+
+
+def gains_in_float(result: LocateResult) -> Mapping[int, float]:
+    """What was measured to be gained by a layer in float, by the number of the operator."""
+    layers = result.keep_in_float.layers if result.keep_in_float is not None else ()
+    return {layer.index: layer.gain_db for layer in layers if layer.gain_db is not None}
 
 
 def _print_table(names: Sequence[str], figures: Sequence[str], rows: Sequence[Sequence[str]], console: Console) -> None:
-    """Columns of names and figures, then the status."""
+    """Columns of names and figures, then the status; those in which nothing stands are left out."""
     table = Table(box=None, pad_edge=False)
-    for heading in names:
-        table.add_column(heading, no_wrap=heading != "tensor", overflow="fold")
-    for heading in figures:
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("status")
+    headings = [*names, *figures, "status"]
+    shown = [place for place in range(len(headings)) if any(row[place] for row in rows)]
+    for heading in [headings[place] for place in shown]:
+        if heading in figures:
+            table.add_column(heading, justify="right", no_wrap=True)
+        else:
+            table.add_column(heading, no_wrap=heading not in ("tensor", "status"), overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(row[place] for place in shown))
     console.print(table)
 
 
@@ -77,16 +101,21 @@ def is_endless(found: Errors | None) -> bool:
     return found is not None and (found.first_not_finite is not None or not math.isfinite(found.worst))
 
 
-def _cells_compared(operator: Operator) -> list[str]:
-    found = operator.accumulated
-    sqnr = found.sqnr_db if found is not None else None
+def _cells_compared(operator: Operator, gain_in_float: float | None) -> list[str]:
+    found, local = operator.accumulated, operator.local
+    decibels = (
+        None if found is None else found.sqnr_db,
+        None if local is None else local.sqnr_db,
+        operator.weights_sqnr_db,
+        gain_in_float,
+    )
     return [
         str(operator.index),
         printable(operator.name),
         printable(shortened(operator.tensor, _LONGEST_IN_TABLE)),
         error_in_words(found, "absolute"),
-        "" if sqnr is None else f"{sqnr:.1f}",
         "" if operator.gain is None else f"{operator.gain:.2g}",
+        *("" if figure is None else f"{round(figure, 1) + 0.0:.1f}" for figure in decibels),
         printable(why_not_compared(operator)),
     ]
 

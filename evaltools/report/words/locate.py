@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final
 
-from evaltools.result.locate import Culprit, Evidence, LocateResult
+from evaltools.result.locate import FLOAT_LAYER, Culprit, Evidence, InFloat, KeepInFloat, LocateResult
 from evaltools.text import steps
 
 _MOST_NAMED: Final = 4
 _MOST_EXPLAINED: Final = 4
+_MOST_IN_FLOAT: Final = 5
 _PRECISIONS: Final = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 _STATUS: Final = {
     "confirmed": "confirmed: wrong alone and in the model",
@@ -61,7 +63,7 @@ def _some_names(result: LocateResult, places: Sequence[int]) -> str:
 def _context(result: LocateResult) -> list[str]:
     lines = []
     looked_at = [operator for operator in result.operators if operator.local is not None]
-    if looked_at:
+    if looked_at and result.verdict.kind != "compared by name":
         within = sum(operator.status in ("right", "precision") for operator in looked_at)
         on_cpu = sum(operator.status == "stays on the CPU" for operator in looked_at)
         stays = f", {on_cpu} stay on the CPU" if on_cpu else ""
@@ -71,6 +73,8 @@ def _context(result: LocateResult) -> list[str]:
         )
     if result.verdict.kind == "compared by name":
         lines.append(_of_comparison(result))
+        lines += [] if result.keep_in_float is None else _in_float(result.keep_in_float)
+        lines += _copy_in_float(result)
     lines += [_of_output(result)] if result.outputs else []
     lines += [f"stopped early: {result.stopped}"] if result.stopped else []
     return lines + list(result.warnings)
@@ -82,6 +86,35 @@ def _of_comparison(result: LocateResult) -> str:
         f"{count} input{'' if count == 1 else 's'}, {result.elapsed_s:.0f} s; errors add up from layer to layer, so "
         "that a large one accuses nobody: look where it grows"
     )
+
+
+def _in_float(found: KeepInFloat) -> list[str]:
+    """The layers that are worth keeping in float, and how much that is measured to gain."""
+    where = f"SQNR at {', '.join(map(repr, found.measured_in))}: {found.sqnr_db:.1f} dB"
+    how = f"{len(found.layers)} of {found.candidates} quantised layers tried, one at a time"
+    if not found.operators:
+        return [f"{where}; no single layer in float makes it clearly better ({how})"]
+    lines = [f"{where}; keep these in float, best first ({how}):"]
+    layers = {layer.index: layer for layer in found.layers}
+    lines += [_of_layer(layers[index]) for index in found.operators[:_MOST_IN_FLOAT]]
+    more = len(found.operators) - _MOST_IN_FLOAT
+    return lines + ([f"  and {more} more, which gain less"] if more > 0 else [])
+
+
+def _of_layer(layer: InFloat) -> str:
+    how_sure = (
+        "on one input" if layer.interval is None else f"95 %: {layer.interval.low:.1f} to {layer.interval.high:.1f}"
+    )
+    gain = f"{layer.sqnr_db:.1f} dB, {layer.gain_db:.1f} dB better ({how_sure})"
+    return f"  #{layer.index} {layer.name} -> {layer.tensor!r}: {gain}"
+
+
+def _copy_in_float(result: LocateResult) -> list[str]:
+    """Where the copy of the model is that has a layer in float."""
+    best = None if result.keep_in_float is None else result.keep_in_float.best
+    if result.bundle is None or best is None:
+        return []
+    return [f"{Path(result.bundle.folder) / FLOAT_LAYER}: the model with #{best.index} {best.name} in float"]
 
 
 def _all_operators(result: LocateResult) -> str:

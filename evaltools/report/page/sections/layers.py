@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -21,8 +21,10 @@ from evaltools.report.tables.locate import (
     BY_NAME,
     compared_operators,
     error_in_words,
+    gains_in_float,
     is_endless,
     shown_operators,
+    were_run_alone,
     why_not_compared,
     with_short_names,
 )
@@ -36,6 +38,10 @@ _LEAD: Final = "Alone: an operator with the CPU's inputs. In the model: with all
 _LEAD_BY_NAME: Final = (
     "Each tensor beside the one of the same name elsewhere, in real numbers and with all errors before it: a gain far "
     "above 1 shows where the error grows."
+)
+_LEAD_OF_TWO: Final = (
+    " Alone: a layer fed with the other model's numbers. In float: what the model gains where this layer alone is "
+    "computed in float."
 )
 _GOOD: Final = ("no difference", "precision", "small differences add up")
 _OPEN: Final = ("suspected", "not reproduced", "not decided", BY_NAME)
@@ -70,6 +76,7 @@ def layers(result: LocateResult, source: str = "") -> Section:
     if result.operators:
         blocks.append(_table_by_name(result) if is_by_name else _table(result))
     lead = (_LEAD_BY_NAME if is_by_name else _LEAD) if result.operators else ""
+    lead += _LEAD_OF_TWO if is_by_name and were_run_alone(result) else ""
     return Section(f"Layer by layer: {result.configuration.name}", blocks, lead=lead, source=source)
 
 
@@ -143,27 +150,35 @@ def _table(result: LocateResult) -> Table:
 
 
 def _table_by_name(result: LocateResult) -> Table:
-    """What the search for a fault has no columns for: nothing was run alone, and nothing is tolerated."""
+    """What the search for a fault has no columns for: nothing is tolerated."""
     shown, left = compared_operators(result)
+    alone, gains = were_run_alone(result), gains_in_float(result)
     places = {operator.index: place for place, operator in enumerate(result.operators)}
     rows: list[Sequence[Cell]] = []
     for operator in shown:
         path, found = f"operators/{places[operator.index]}", operator.accumulated
-        sqnr = found.sqnr_db if found is not None else None
         rows.append(
             [
                 number_cell(operator.index, path=f"{path}/index"),
                 operator.name,
                 shortened(operator.tensor, _LONGEST_NAME),
                 _error(found, "absolute", f"{path}/accumulated/worst"),
-                number_cell(sqnr, "{:.1f} dB".format, absent=""),
                 number_cell(operator.gain, "{:.3g}".format, f"{path}/gain", absent=""),
+                number_cell(None if found is None else found.sqnr_db, "{:.1f} dB".format, absent=""),
+                *(_of_layer(operator, gains) if alone else ()),
                 why_not_compared(operator),
             ]
         )
-    columns = ("#", "operator", "tensor", "largest error", "SQNR", "gain", "why not compared")
+    more = (("alone", "weights", "in float") if gains else ("alone", "weights")) if alone else ()
+    columns = ("#", "operator", "tensor", "largest error", "gain", "SQNR", *more, "why not compared")
     below = f"and {left} more operators, where it grows less, in the JSON result" if left else ""
     return Table("Operators where the error grows most", columns, rows, below)
+
+
+def _of_layer(operator: Operator, gains: Mapping[int, float]) -> list[Cell]:
+    alone = None if operator.local is None else operator.local.sqnr_db
+    figures = (alone, operator.weights_sqnr_db, *((gains.get(operator.index),) if gains else ()))
+    return [number_cell(figure, "{:.1f} dB".format, absent="") for figure in figures]
 
 
 def _error(found: Errors | None, unit: Unit, path: str) -> Cell:

@@ -1,0 +1,254 @@
+"""The layers of a model one at a time, with the numbers of another model of the same graph at hand.
+
+How far the weights are apart, what a layer alone is off by, and what the outputs gain where it stays in float.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from msgspec.structs import replace
+
+from evaltools.locate.by_name.match import fit
+from evaltools.locate.by_name.side import FLOAT_ROUNDOFF, OtherModel
+from evaltools.locate.parts.bench import Bench, GivenUp
+from evaltools.locate.parts.difference import difference
+from evaltools.locate.parts.part import WHOLE, Outcome, Part, TensorRuns
+from evaltools.locate.request import LocateRequest
+from evaltools.locate.search.judge import FP32, errors, least_limit
+from evaltools.model.contents import Graph, GraphTensor
+from evaltools.model.cut import NotCuttable
+from evaltools.model.float_layer import is_quantized_layer, stored_constant, with_float_layer
+from evaltools.model.graph import SAME_VALUES
+from evaltools.result.locate import InFloat, KeepInFloat, Operator, Weights, decibels
+from evaltools.runtime.session import Array
+from evaltools.stats.means import Rows, contributions, mean_interval
+
+Floats = npt.NDArray[np.float64]
+AGAINST: Final = "other"
+"""The folder with the other model's numbers."""
+MOST_IN_FLOAT: Final = 20
+"""Layers that are tried in float, each of which opens and runs the whole model."""
+_FAR_DB: Final = 15.0
+_ROUNDING_STEPS: Final = 0.5
+"""The root mean square of errors that are at most a rounding, which is 0.29 where all are alike."""
+_MOST_NAMED: Final = 3
+_WHOLE_BIASES: Final = ("int32", "int64")
+_LEAST_GAIN_DB: Final = 0.3
+"""What is worth keeping a layer in float."""
+_COPY: Final = "in-float.tflite"
+_SCORES: Final = ("SOFTMAX", "LOGISTIC")
+
+
+class LayersOfTwo:
+    """Measures layers of the tested model; where a limit is reached, ``stopped`` says so and the rest is left out.
+
+    ``compared`` has the tensors that were compared in the whole model, by number; the other model's numbers of these
+    lie in the folder of the bench.
+    """
+
+    def __init__(
+        self, request: LocateRequest, side: OtherModel, bench: Bench, graph: Graph, compared: Mapping[int, TensorRuns]
+    ) -> None:
+        self._request = request
+        self._side = side
+        self._bench = bench
+        self._graph = graph
+        self._compared = compared
+        self.stopped = ""
+
+    def looked_at(self, operator: Operator) -> Operator:
+        """The same with the error of its weights, and the error of the layer alone, fed with the other's numbers."""
+        if operator.status != "compared":
+            return operator
+        model, place = self._request.parts, operator.index
+        operator = replace(operator, weights=self._weights(place))
+        if not set(model.fed_to(place)) <= {*self._compared, *model.graph_inputs}:
+            return operator
+        outcome = self._measure(Part(place, place, self._request.tested, against=AGAINST, fed_by_other=True))
+        if outcome is None or not (outcome.ran and outcome.is_evidence):
+            return operator
+        worst = max(outcome.outputs, key=lambda runs: runs.relative)
+        return replace(operator, local=errors(worst, least_limit(worst, FP32)))
+
+    def keep_in_float(self, operators: Sequence[Operator]) -> KeepInFloat | None:
+        """What the outputs gain where a layer stays in float; None for a model that is not quantised.
+
+        The layers with the largest error alone are tried.
+        """
+        layers = [operator for operator in operators if is_quantized_layer(self._graph, operator.index)]
+        layers.sort(key=lambda operator: -1.0 if operator.local is None else operator.local.relative, reverse=True)
+        before = _rms([self._compared[tensor] for tensor in self._judged])
+        sqnr = _sqnr(before)
+        if sqnr is None or not layers:
+            return None
+        found = []
+        for operator in layers[:MOST_IN_FLOAT]:
+            tried = self._tried(operator, before)
+            if self.stopped:
+                break
+            found.append(tried)
+        found.sort(key=lambda layer: -math.inf if layer.gain_db is None else layer.gain_db, reverse=True)
+        return KeepInFloat(
+            operators=tuple(layer.index for layer in found if _is_worth_it(layer)),
+            measured_in=tuple(self._compared[tensor].name for tensor in self._judged),
+            sqnr_db=sqnr,
+            candidates=len(layers),
+            layers=tuple(found),
+        )
+
+    def _tried(self, operator: Operator, before: Floats) -> InFloat:
+        tried = InFloat(operator.index, operator.name, operator.tensor)
+        exposed = tuple(tensor for tensor in self._judged if tensor not in self._graph.outputs)
+        try:
+            content = copy_in_float(self._request, self._side, self._graph, operator.index, exposed)
+        except NotCuttable as error:
+            return replace(tried, reason=str(error))
+        path = self._bench.folder / f"{operator.index}-{_COPY}"
+        path.write_bytes(content)
+        outcome = self._measure(Part(WHOLE, WHOLE, self._request.tested, exposed, against=AGAINST, copy=path.name))
+        path.unlink()
+        if outcome is None or not outcome.ran:
+            return tried if outcome is None else replace(tried, reason=outcome.refused or outcome.died)
+        after = _rms([outcome.of(tensor) for tensor in self._judged])[: len(before)]
+        sqnr = _sqnr(after)
+        if sqnr is None:
+            return replace(tried, reason="its outputs hold NaN or infinity")
+        gains = contributions(_gain, list(np.stack([before, after], axis=1)))
+        gain, count = float(gains.mean()), len(gains)
+        interval = mean_interval(gain, float(gains.std(ddof=1)), count) if count > 1 else None
+        return replace(tried, sqnr_db=sqnr, gain_db=gain, interval=interval)
+
+    @cached_property
+    def _judged(self) -> tuple[int, ...]:
+        """The tensors that a model is judged by: its outputs, or what a SOFTMAX or LOGISTIC makes an output of.
+
+        The steps of 1/256 that these have in 8 bits hide how wrong the model is.
+        """
+        found = [self._before_scores(tensor) for tensor in self._graph.outputs]
+        return tuple(dict.fromkeys(tensor for tensor in found if tensor in self._compared))
+
+    def _before_scores(self, output: int) -> int:
+        tensor, makers, is_score = output, self._request.parts.makers, False
+        while tensor in makers:
+            node = self._graph.nodes[makers[tensor]]
+            is_score = is_score or node.operator in _SCORES
+            if not node.inputs or node.operator not in SAME_VALUES.union(_SCORES):
+                break
+            tensor = node.inputs[0]
+            if is_score and tensor in self._compared:
+                return tensor
+        return output
+
+    def _measure(self, part: Part) -> Outcome | None:
+        """None where a limit is reached."""
+        if self.stopped:
+            return None
+        try:
+            return self._bench.measure(part)
+        except GivenUp as error:
+            self.stopped = str(error)
+            return None
+
+    def _weights(self, place: int) -> Weights | None:
+        """The weights that are furthest off, None where there are none to compare."""
+        found = []
+        for own, other in _constants_of_both(self._request, self._side, self._graph, place).values():
+            numbers, others = own.real_constant(), None if other is None else other.real_constant()
+            if numbers is None or others is None or own.dtype in _WHOLE_BIASES:
+                continue
+            others = others.reshape(numbers.shape)
+            error = difference(numbers, others)
+            if error.reference_rms:
+                relative = error.error_rms / error.reference_rms
+                found.append(Weights(relative, own.steps_between(numbers, others) <= _ROUNDING_STEPS))
+        return max(found, key=lambda weights: weights.relative, default=None)
+
+
+def _rms(tensors: Sequence[TensorRuns]) -> Floats:
+    """Root mean squares of the errors and of what is right: (inputs, tensors, 2)."""
+    found: Floats = np.array([runs.rms for runs in tensors], np.float64).reshape(len(tensors), -1, 2).swapaxes(0, 1)
+    return found
+
+
+def _sqnr(rms: Floats) -> float | None:
+    """Of tensors together over all inputs, at most what one rounding of float32 leaves; None without numbers."""
+    if not rms.size:
+        return None
+    error, signal = np.square(rms).sum(axis=0).T
+    relative = np.divide(error, signal, out=np.zeros_like(error), where=signal > 0)
+    return decibels(max(math.sqrt(relative.mean()), FLOAT_ROUNDOFF))
+
+
+def _gain(rows: Rows) -> float:
+    """How much better the second half of each row is than the first: the model before, and with a layer in float."""
+    before, after = (_sqnr(np.array([row[half] for row in rows])) for half in (0, 1))
+    return math.nan if before is None or after is None else after - before
+
+
+def _is_worth_it(layer: InFloat) -> bool:
+    """Whether a layer gains something in float that other inputs would show, too."""
+    if layer.gain_db is None or layer.gain_db < _LEAST_GAIN_DB:
+        return False
+    return layer.interval is None or layer.interval.low > 0
+
+
+def copy_in_float(
+    request: LocateRequest, side: OtherModel, graph: Graph, place: int, exposed: Sequence[int] = ()
+) -> bytes:
+    """The tested model with one layer in float, and with the other model's weights there where it has these.
+
+    ``exposed`` are tensors that it gives beside its outputs. Raises :class:`~evaltools.model.cut.NotCuttable`.
+    """
+    constants: dict[int, Array] = {}
+    for position, (own, other) in _constants_of_both(request, side, graph, place).items():
+        numbers = None if other is None else other.real_constant()
+        numbers = own.real_constant() if numbers is None else numbers.reshape(own.shape)
+        if numbers is not None and own.dtype != "float32" and numbers.dtype.kind == "f":
+            constants[position] = numbers
+    return with_float_layer(request.model.read(), graph, place, constants, exposed)
+
+
+def _constants_of_both(
+    request: LocateRequest, side: OtherModel, graph: Graph, place: int
+) -> Mapping[int, tuple[GraphTensor, GraphTensor | None]]:
+    """The constants of a layer by the position of the input, each with that of the other model if it fits."""
+    made = [tensor for tensor in request.parts.made_by(place) if tensor in side.partners]
+    partner = side.graph.nodes[side.parts.makers[side.partners[made[0]]]] if made else None
+    alike = partner is not None and partner.operator == graph.nodes[place].operator
+    found = {}
+    for position, index in enumerate(graph.nodes[place].inputs):
+        own = stored_constant(graph, index)
+        other = (
+            stored_constant(side.graph, partner.inputs[position])
+            if alike and partner is not None and position < len(partner.inputs)
+            else None
+        )
+        if own is not None:
+            found[position] = own, other if other is not None and fit(own.shape, other.shape) else None
+    return found
+
+
+def far_weights(operators: Sequence[Operator]) -> tuple[str, ...]:
+    """Sentences about weights that are far from those of the other model, the furthest named; none without such."""
+    known = [(operator, operator.weights) for operator in operators if operator.weights is not None]
+    found = []
+    for rounded, differ, why in (
+        (False, "differ from the other model's by more than rounding", "another training, or damaged scales"),
+        (True, "are rounded coarsely", "few bits, or scales that are too large"),
+    ):
+        far = [
+            (sqnr, f"#{operator.index} {operator.name}: {sqnr:.1f} dB")
+            for operator, weights in known
+            if weights.is_rounding == rounded and (sqnr := weights.sqnr_db) is not None and sqnr < _FAR_DB
+        ]
+        if far:
+            named = ", ".join(name for _, name in sorted(far)[:_MOST_NAMED])
+            more = f" and {len(far) - _MOST_NAMED} more" if len(far) > _MOST_NAMED else ""
+            found.append(f"the weights of {len(far)} of {len(known)} layers {differ} ({named}{more}): {why}")
+    return tuple(found)
