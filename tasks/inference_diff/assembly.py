@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from evaltools.engine.describe import comparison_pairs, describe_model, describe_tensor
+from evaltools.engine.describe import comparison_pairs, describe_tensor
 from evaltools.engine.run import PassOutcome
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import TensorInfo
@@ -261,7 +261,6 @@ def _details(
         compat="native" if request.native else "",
         signature=request.signature,
         inputs=_inputs_used(request, material),
-        reference_model=describe_model(material.pair.reference) if material.pair else None,
         reference_loaded_from=str(request.load_reference) if request.load_reference else None,
         yardstick_runs=len(yardsticks.runs),
         noise_floor=[variant(entry) for entry in yardsticks.of_kind(NOISE_FLOOR)],

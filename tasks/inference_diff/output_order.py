@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from evaltools.errors import UsageError
 from evaltools.model import TensorInfo
+from evaltools.result.evaluation import EvaluationResult, other_models
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.result import InferenceDiff, MatchedBy, OutputOrder
-
-if TYPE_CHECKING:
-    from evaltools.result.evaluation import EvaluationResult
 
 COMPARED_RUNS: Final = 3
 """Runs whose values tell outputs of one shape apart."""
@@ -197,7 +195,7 @@ def _numbered(tensors: Sequence[TensorInfo]) -> str:
 def other_order_in_words(result: EvaluationResult) -> str:
     """Which outputs the reference's model has at another place, and how that is known; empty without any."""
     diff: InferenceDiff = result.part
-    order, reference = diff.output_order, diff.reference_model
+    order, reference = diff.output_order, next(iter(other_models(result)), None)
     moved = [] if order is None else [place for place, partner in enumerate(order.positions) if place != partner]
     if order is None or reference is None or not moved:
         return ""

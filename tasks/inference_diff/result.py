@@ -12,7 +12,6 @@ from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_numbers import NativeError
 from evaltools.metrics.output_difference import OutputDifference
-from evaltools.result.model import Model
 
 
 def loaded_from(folder: str) -> str:
@@ -145,12 +144,12 @@ class RunTimes(Struct, frozen=True):
 class InferenceDiff(Struct, frozen=True):
     """Everything about an inference diff that is not about one configuration.
 
-    ``reference_model`` is null where both sides ran the same model; ``output_order`` says which of its outputs belong
-    to the model's. ``reference_loaded_from`` names the folder where
-    the reference's outputs were not computed here. ``noise_floor`` has the CPU variants, ``precisions`` the reference
-    with constants and inputs rounded; both were measured over ``yardstick_runs`` runs: some spread
-    over all, the others those where tests differ most. ``not_saved`` says why inputs and outputs could not be saved,
-    where that was asked for. ``times`` are those by configuration that only a diff has.
+    ``output_order`` says which outputs of the reference's model belong to the model's, null where both sides ran the
+    same one. ``reference_loaded_from`` names the folder where the reference's outputs were not computed here.
+    ``noise_floor`` has the CPU variants, ``precisions`` the reference with constants and inputs rounded; both were
+    measured over ``yardstick_runs`` runs: some spread over all, the others those where tests differ most.
+    ``not_saved`` says why inputs and outputs could not be saved, where that was asked for. ``times`` are those by
+    configuration that only a diff has.
     """
 
     num_runs: int
@@ -160,7 +159,6 @@ class InferenceDiff(Struct, frozen=True):
     compat: Literal["", "native"]
     signature: str
     inputs: list[InputUsed]
-    reference_model: Model | None
     reference_loaded_from: str | None
     yardstick_runs: int
     noise_floor: list[Variant]

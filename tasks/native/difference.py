@@ -150,7 +150,6 @@ def _details(inputs: DiffInputs, comparisons: list[DiffComparison]) -> Inference
             InputUsed(tensor.signature_name or tensor.name, tensor.dtype, list(tensor.shape), _INPUT_SOURCE)
             for tensor in inputs.model.inputs
         ],
-        reference_model=None,
         reference_loaded_from=None,
         yardstick_runs=0,
         noise_floor=[],

@@ -103,7 +103,6 @@ def result(*comparisons: DiffComparison, floor: tuple[OutputDifference, ...] = (
         compat="",
         signature="",
         inputs=[],
-        reference_model=None,
         reference_loaded_from=None,
         yardstick_runs=2,
         noise_floor=[Variant(f"floor {place}", [], None, [entry], None) for place, entry in enumerate(floor)],
