@@ -31,6 +31,12 @@ class Measured(Entry[ConfigurationResult]):
         self._result = result
 
     @property
+    def title(self) -> str:
+        """Its name, with the model where that is another than the result's."""
+        other = self.entry.other_model
+        return self.name if other is None else f"{self.name} ({Path(other.file).name})"
+
+    @property
     def latency(self) -> Latency | None:
         """Times of ``invoke`` in microseconds."""
         return self.entry.inference_latency

@@ -96,11 +96,16 @@ class Entry(ABC, Generic[Row]):
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.figures]
 
+    @property
+    def title(self) -> str:
+        """Its name, with what else tells it apart."""
+        return self.name
+
     def __repr__(self) -> str:
         if not self.is_measured:
-            return f"<{self.name}: not measured: {self.reason}>"
+            return f"<{self.title}: not measured: {self.reason}>"
         shown = ", ".join(f"{name}={_shown(value)}" for name, value in self.main_figures.items())
-        return f"<{self.name}: {shown or f'no figures: {self.why_no_figures}'}>"
+        return f"<{self.title}: {shown or f'no figures: {self.why_no_figures}'}>"
 
 
 Each = TypeVar("Each", bound=Entry[Any])

@@ -152,7 +152,7 @@ def test_the_first_of_several_models_is_the_reference_of_the_others(tmp_path: Pa
         assert other.file == str(models[0])
     frame = found.to_dataframe()
     assert frame.loc[("int8", "test"), "top1"] == found["int8"]["test"].top1
-    assert "dynamic_range: <test" in repr(found)
+    assert "dynamic_range: <reference (float32.tflite): top1=" in repr(found)
     found.save(tmp_path)
     loaded = et.load(tmp_path / "int8.json")
     assert isinstance(loaded, et.Result)
@@ -170,3 +170,4 @@ def test_a_stated_reference_model_is_there_once(tmp_path: Path) -> None:
         line.split()[:2] for line in done.err.splitlines() if line.startswith(("float32 ", "int8 ", "dynamic_range "))
     ]
     assert rows == [["float32", "reference"], ["int8", "plain"], ["dynamic_range", "plain"]]
+    assert "int8, dynamic_range: compared with float32.tflite on the same examples" in done.err

@@ -15,7 +15,7 @@ from evaltools.metrics.pareto import pareto_front
 from evaltools.report.tables.cells import delegated, figure_in_words, median_time, megabytes, speed
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.words.verdicts import kind_in_words
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, other_models
 from evaltools.result.evidence import ScoreMean
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import IDENTICAL_ANSWERS, UNCHANGED_ANSWERS
@@ -149,6 +149,17 @@ def print_models(results: Mapping[str, EvaluationResult], console: Console) -> N
 
     names = [Column[ModelRow]("model", model), Column[ModelRow]("", lambda row: row.configuration.name)]
     print_columns(names, ranked(columns), found.rows, console)
+    for other, models in _compared_with(results).items():
+        console.print(f"{', '.join(models)}: compared with {other} on the same examples")
+
+
+def _compared_with(results: Mapping[str, EvaluationResult]) -> dict[str, list[str]]:
+    """The models that were compared with another one, by the name of that one's file."""
+    found: dict[str, list[str]] = {}
+    for name, result in results.items():
+        for model in other_models(result):
+            found.setdefault(Path(model.file).name, []).append(name)
+    return found
 
 
 def _figure(value: float, metric: Metric | None) -> str:
