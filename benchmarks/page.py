@@ -39,7 +39,7 @@ from evaltools.task_kind import with_task_figures
 from evaltools.tasks.imagenet.figures import imagenet_figures, topk_verdicts
 from evaltools.tasks.imagenet.result import Data, ExampleAnswer, ExampleRecord, ImagenetPart
 from evaltools.tasks.imagenet.task import TOP_K, TopKObservation
-from evaltools.tasks.shared.one_pass import MeasuredPass, latency_comparisons, with_conditions
+from evaltools.tasks.shared.figures import MeasuredPass, latency_comparisons, with_conditions
 
 _MODEL: Final = Path(__file__).resolve().parent.parent / "datasets/sample/models/int8.tflite"
 _PHOTO: Final = (500, 375)

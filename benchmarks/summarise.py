@@ -33,7 +33,7 @@ from evaltools.request.flags import parse_flags
 from evaltools.runtime.session import Array
 from evaltools.tasks.imagenet.figures import imagenet_figures
 from evaltools.tasks.imagenet.task import TOP_K, TopKObservation
-from evaltools.tasks.shared.one_pass import MeasuredPass, latency_comparisons, with_conditions
+from evaltools.tasks.shared.figures import MeasuredPass, latency_comparisons, with_conditions
 
 PARAMETERS = (
     Parameter("examples", "Pictures of the run.", default=50_000),

@@ -48,7 +48,7 @@ from evaltools.result.locate import SCHEMA_VERSION, Inputs, LocateResult, Verdic
 from evaltools.runtime.did_not_run import require_delegates_ran
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.registry import installed_version, runtime_name
-from evaltools.tasks.shared.run_identity import libraries_of
+from evaltools.tasks.shared.merging import libraries_of
 
 _OTHER_SIDE: Final = "the other side"
 """What only the identity of a search has."""

@@ -14,9 +14,9 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.tasks.shared.declared import DeclaredTask
 from evaltools.tasks.shared.evaluation import Observer
 from evaltools.tasks.shared.host_names import HostNames
+from evaltools.tasks.shared.merging import RunAtPlace
 from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.run import merge
-from evaltools.tasks.shared.run_identity import RunAtPlace
 
 
 class FinishedShards(Struct, frozen=True):

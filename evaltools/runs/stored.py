@@ -20,7 +20,7 @@ from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 from evaltools.request import Options, Request, Stated
 from evaltools.request.plain import REQUEST_VERSION, from_plain, stored_in, to_plain
 from evaltools.task_kind import request_kind
-from evaltools.tasks.shared.run_identity import require_same_code
+from evaltools.tasks.shared.merging import require_same_code
 from evaltools.text import printable
 
 _COMMAND_LINE: Final = "command"

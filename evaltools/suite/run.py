@@ -33,7 +33,7 @@ from evaltools.suite.kind import KIND
 from evaltools.suite.local_runs import run_here
 from evaltools.suite.runs import Runs
 from evaltools.task_kind import request_kind
-from evaltools.tasks.shared.run_identity import (
+from evaltools.tasks.shared.merging import (
     TASK,
     checksums_of,
     files_below,

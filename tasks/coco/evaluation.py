@@ -57,10 +57,10 @@ from evaltools.tasks.shared.evaluation import (
     read_reference_model,
     require_stated,
 )
+from evaltools.tasks.shared.figures import Accumulator, MeasuredPass, Pair, judge_records, sum_up
 from evaltools.tasks.shared.image_input import channel_order_of, describe_normalization
-from evaltools.tasks.shared.one_pass import Accumulator, MeasuredPass, Pair, judge_records, sum_up
+from evaltools.tasks.shared.merging import RunAtPlace, fact_in, with_files
 from evaltools.tasks.shared.request import TaskRequest
-from evaltools.tasks.shared.run_identity import RunAtPlace, fact_in, with_files
 from evaltools.tasks.shared.sound_reference import other_range_in_words
 
 _OUTPUTS: Final = "how the outputs are read"

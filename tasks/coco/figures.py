@@ -45,7 +45,7 @@ from evaltools.tasks.coco.result import (
 from evaltools.tasks.coco.task import FoundObjects
 from evaltools.tasks.coco.truth import EvaluatedPictures, Truth
 from evaltools.tasks.coco.warnings import findings_of
-from evaltools.tasks.shared.one_pass import Pair
+from evaltools.tasks.shared.figures import Pair
 
 Records = Collection[Record[FoundObjects]]
 Measured = Mapping[str, Records]

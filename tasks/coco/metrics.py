@@ -16,7 +16,7 @@ from evaltools.result.places import against_reference
 from evaltools.stats.power import Change
 from evaltools.stats.resampled import resampled_change
 from evaltools.tasks.coco.result import BoxComparison, CocoDetection, DetectionFigures
-from evaltools.tasks.shared.conclusions import figures_by, judged_by, task_name
+from evaltools.tasks.shared.showing import figures_by, judged_by, task_name
 
 
 def _figures(result: EvaluationResult, name: str) -> DetectionFigures | None:

@@ -34,7 +34,7 @@ from evaltools.tasks.coco.result import (
     StatChange,
     describe_mapping,
 )
-from evaltools.tasks.shared.conclusions import next_steps
+from evaltools.tasks.shared.showing import next_steps
 from evaltools.text import printable
 
 if TYPE_CHECKING:

@@ -41,10 +41,10 @@ from evaltools.tasks.shared.evaluation import (
     read_reference_model,
     require_stated,
 )
+from evaltools.tasks.shared.figures import MeasuredPass
 from evaltools.tasks.shared.image_input import channel_order_of, describe_normalization
-from evaltools.tasks.shared.one_pass import MeasuredPass
+from evaltools.tasks.shared.merging import with_files
 from evaltools.tasks.shared.request import TaskRequest
-from evaltools.tasks.shared.run_identity import with_files
 from evaltools.tasks.shared.sound_reference import other_range_in_words
 
 _FEWEST_FOR_CONSTANT: Final = 20

@@ -20,7 +20,7 @@ from evaltools.stats.interval import holm
 from evaltools.stats.proportions import PairedCounts, change_interval, mcnemar_p, wilson_interval
 from evaltools.tasks.imagenet.result import ChangedAnswer, Classified, Comparison, Effect, FirstAnswer, TopKChange
 from evaltools.tasks.imagenet.task import TopKObservation
-from evaltools.tasks.shared.one_pass import MeasuredPass, RunSums, judge_records, sum_up
+from evaltools.tasks.shared.figures import MeasuredPass, RunSums, judge_records, sum_up
 
 _MOST_CHANGES: Final = 1000
 

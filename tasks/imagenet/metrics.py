@@ -16,7 +16,7 @@ from evaltools.stats.power import Change, CountedChange, Share
 from evaltools.stats.proportions import PairedCounts
 from evaltools.tasks.imagenet.result import ImagenetPart
 from evaltools.tasks.imagenet.task import TOP_K
-from evaltools.tasks.shared.conclusions import figures_by, judged_by, task_name
+from evaltools.tasks.shared.showing import figures_by, judged_by, task_name
 
 
 def _share(k: int, result: EvaluationResult, configuration: ConfigurationResult) -> Share | None:

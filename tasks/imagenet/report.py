@@ -21,7 +21,7 @@ from evaltools.result.section import Block, Cell, Gallery, Number, Picture, Sect
 from evaltools.task_kind import Detail
 from evaltools.tasks.imagenet import metrics
 from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, ImagenetPart
-from evaltools.tasks.shared.conclusions import next_steps
+from evaltools.tasks.shared.showing import next_steps
 from evaltools.text import printable
 
 __all__ = ["fill", "lines", "next_steps", "print_figures", "sections"]

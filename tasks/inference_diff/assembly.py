@@ -51,7 +51,7 @@ from evaltools.tasks.inference_diff.yardsticks import (
     RerunOutcomes,
 )
 from evaltools.tasks.shared.evaluation import Findings
-from evaltools.tasks.shared.one_pass import MeasuredPass, judge_records, sum_up
+from evaltools.tasks.shared.figures import MeasuredPass, judge_records, sum_up
 
 
 class DiffNotes(Struct, frozen=True):

@@ -41,10 +41,10 @@ from evaltools.tasks.inference_diff.yardsticks import (
     warm_up,
 )
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, Observer, OpenConfigurations, require_stated
+from evaltools.tasks.shared.figures import MeasuredPass
 from evaltools.tasks.shared.host_names import HostNames
 from evaltools.tasks.shared.measuring import counted
-from evaltools.tasks.shared.one_pass import MeasuredPass
-from evaltools.tasks.shared.run_identity import RunAtPlace, files_below, with_files
+from evaltools.tasks.shared.merging import RunAtPlace, files_below, with_files
 
 _FIRST_RUNS: Final = "first runs"
 _YARDSTICKS: Final = "noise floor"

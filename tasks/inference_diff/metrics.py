@@ -11,7 +11,7 @@ from evaltools.metrics.output_difference import OutputDifference
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged, OutputFigures
 from evaltools.tasks.inference_diff.result import InferenceDiff
-from evaltools.tasks.shared.conclusions import task_name
+from evaltools.tasks.shared.showing import task_name
 
 
 def _avg_error(found: OutputDifference) -> Figure:

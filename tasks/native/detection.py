@@ -41,7 +41,7 @@ from evaltools.tasks.coco.warnings import OddPictures, general_warnings
 from evaltools.tasks.native.figures import NOTHING_TIMED, as_latency, first_measured, with_times
 from evaltools.tasks.native.inputs import CocoInputs, normalization_warnings
 from evaltools.tasks.native.outcome import NativeOutcome
-from evaltools.tasks.shared.one_pass import MeasuredPass, sum_up
+from evaltools.tasks.shared.figures import MeasuredPass, sum_up
 
 _CLASS_OFFSET: Final = 1
 _MAPPING: Final = ClassMapping("+1", _CLASS_OFFSET)

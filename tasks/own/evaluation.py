@@ -31,10 +31,10 @@ from evaltools.tasks.own.pictures import picture_transform
 from evaltools.tasks.own.result import ExampleScores, OwnPart
 from evaltools.tasks.own.task import ObservedScores, OwnTask, build, scored_at
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, OpenConfigurations, read_reference_model
+from evaltools.tasks.shared.figures import MeasuredPass, judge_records, sum_up
 from evaltools.tasks.shared.image_input import StatedLayout
-from evaltools.tasks.shared.one_pass import MeasuredPass, judge_records, sum_up
+from evaltools.tasks.shared.merging import TASK, checksums_of, files_below, with_files
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
-from evaltools.tasks.shared.run_identity import TASK, checksums_of, files_below, with_files
 from evaltools.tasks.shared.sound_reference import are_sound, fitting_normalization, other_range_in_words
 
 

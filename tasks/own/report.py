@@ -17,7 +17,7 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.section import Block, Cell, Gallery, Number, Picture, Section, Table
 from evaltools.task_kind import Detail
 from evaltools.tasks.own.result import DrawnExample, MetricMean, OwnPart
-from evaltools.tasks.shared.conclusions import next_steps
+from evaltools.tasks.shared.showing import next_steps
 
 __all__ = ["fill", "lines", "next_steps", "print_figures", "sections"]
 

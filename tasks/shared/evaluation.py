@@ -28,10 +28,10 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.model import Model
 from evaltools.result.verdict import Verdict
 from evaltools.runtime import Open, Session, TensorSpec
+from evaltools.tasks.shared.figures import MeasuredPass, RunSums
 from evaltools.tasks.shared.host_names import HostNames
-from evaltools.tasks.shared.one_pass import MeasuredPass, RunSums
+from evaltools.tasks.shared.merging import TASK, RunAtPlace, libraries_of
 from evaltools.tasks.shared.request import TaskRequest, options_as, shared_fields
-from evaltools.tasks.shared.run_identity import TASK, RunAtPlace, libraries_of
 from evaltools.tasks.shared.two_models import SessionWithOwnInputs
 
 if TYPE_CHECKING:

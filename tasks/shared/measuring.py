@@ -29,8 +29,8 @@ from evaltools.runtime import Open, Session, WatchedSession
 from evaltools.runtime.session import Crashes
 from evaltools.stats.latency import FEWEST_PROCESSES, latency_ratio
 from evaltools.tasks.shared.evaluation import Evaluation, Observer, OpenConfigurations
-from evaltools.tasks.shared.one_pass import MeasuredPass
-from evaltools.tasks.shared.run_identity import CRASHES, QUIET, crashes_in
+from evaltools.tasks.shared.figures import MeasuredPass
+from evaltools.tasks.shared.merging import CRASHES, QUIET, crashes_in
 from evaltools.tasks.shared.sound_reference import WatchingTask
 
 _WORKERS: Final = "workers"

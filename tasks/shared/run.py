@@ -24,22 +24,22 @@ from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Crashes
 from evaltools.task_kind import with_task_figures
 from evaltools.tasks.shared.evaluation import Evaluation, Observer, OpenConfigurations
-from evaltools.tasks.shared.measuring import CHECKS, OPENING, Startup, carry_out
-from evaltools.tasks.shared.one_pass import (
+from evaltools.tasks.shared.figures import (
     MeasuredPass,
     describe_execution,
     latency_comparisons,
     nothing_measured,
     with_conditions,
 )
-from evaltools.tasks.shared.request import TaskRequest
-from evaltools.tasks.shared.run_identity import (
+from evaltools.tasks.shared.measuring import CHECKS, OPENING, Startup, carry_out
+from evaltools.tasks.shared.merging import (
     RunAtPlace,
     begin_run,
     changed_meanwhile,
     merged_run,
     require_same_inputs,
 )
+from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.sound_reference import unsound_in_words
 
 Asked = TypeVar("Asked", bound=TaskRequest)

@@ -21,7 +21,7 @@ from evaltools.runtime.session import Array
 from evaltools.stats.power import Share
 from evaltools.task_kind import Detail
 from evaltools.tasks.shared.evaluation import Evaluation, Findings
-from evaltools.tasks.shared.one_pass import MeasuredPass, judge_records, sum_up
+from evaltools.tasks.shared.figures import MeasuredPass, judge_records, sum_up
 from evaltools.tasks.shared.request import TaskRequest
 
 

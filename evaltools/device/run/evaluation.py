@@ -57,8 +57,8 @@ from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.stored import to_bytes
 from evaltools.tasks.shared.declared import DeclaredTask, declared_task
 from evaltools.tasks.shared.evaluation import Evaluation, Observer
+from evaltools.tasks.shared.merging import RunAtPlace, files_below, with_files
 from evaltools.tasks.shared.request import flags_to_repeat
-from evaltools.tasks.shared.run_identity import RunAtPlace, files_below, with_files
 
 _PARTS: Final = "parts on devices"
 _SERIALS: Final = "devices that do everything"

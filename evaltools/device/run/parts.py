@@ -29,7 +29,7 @@ from evaltools.native.logs.delegates import delegate_lines
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DevicePart, LostAttempt, PartFigures
 from evaltools.task_kind import RequestKind
-from evaltools.tasks.shared.run_identity import QUIET, described_in, differences_of_runs
+from evaltools.tasks.shared.merging import QUIET, described_in, differences_of_runs
 
 RUN: Final = "run"
 RECORDS: Final = f"{RUN}/{JOURNAL_NAME}"

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from evaltools.datasets import sample
+from evaltools.result_file import read_result
 from tests import tiny_models
 from tests.command import Completed, evaltools, evaltools_here, one_test
 from tests.tasks.own import task_files
@@ -154,3 +156,47 @@ def test_native_code_that_crashes_in_score_costs_the_process_and_not_what_was_me
     assert f"INFO: Num evaluation runs: {EXAMPLES}" in resumed.out
     after = len((project / "calls.txt").read_text().splitlines()) - before
     assert 0 < after < 2 * EXAMPLES - 20
+
+
+ONE_FUNCTION = """
+from pathlib import Path
+import evaltools as et
+
+@et.task
+def surest(images: Path) -> et.Task:
+    'How sure the best class is.'
+    return et.Task(
+        examples=et.pairs(images, None, 24),
+        prepare=et.image_input,
+        score=lambda outputs, target: {"sure": float(outputs.real(0).max())},
+        metrics=[et.mean("sure")],
+    )
+"""
+
+
+@pytest.mark.once
+def test_one_function_has_intervals_verdicts_shards_resume_gates_and_a_page(tmp_path: Path) -> None:
+    """Devices take such a task as well: tests/cli/device/test_run.py."""
+    (tmp_path / "own.py").write_text(ONE_FUNCTION)
+    start = ("run", "own.py:surest", str(sample.model_file("int8")), f"--images={sample.images_dir()}")
+    command_line = (*start, "--config=xnnpack: use_xnnpack=true")
+
+    def figures(*command: str) -> tuple[object, object]:
+        done = evaltools_here(*command, "--output=result.json", cwd=tmp_path)
+        assert done.code == 0, done.err
+        found = read_result(tmp_path / "result.json")
+        assert found.configurations[1].verdict is not None
+        return found.part.means, found.part.comparisons
+
+    whole = figures(*command_line, "--run_dir=whole")
+    assert all(mean.interval is not None for mean in whole[0])  # type: ignore[attr-defined]
+    assert figures("resume", "whole") == whole
+    for index in (0, 1):
+        shard = (f"--shard_index={index}", "--shard_count=2", f"--run_dir=shard{index}")
+        assert evaltools_here(*command_line, *shard, cwd=tmp_path).code == 0
+    assert figures("merge", "shard0", "shard1") == whole
+    for limit, code in (("sure >= 0.01", 0), ("sure >= 1.1", 1)):
+        (tmp_path / "gates.toml").write_text(f'[[gates]]\ntask = "surest"\nlimits = ["{limit}"]\n')
+        assert evaltools_here("gate", "result.json", "--gates=gates.toml", cwd=tmp_path).code == code
+    assert evaltools_here("report", "result.json", "--output=page.html", cwd=tmp_path).code == 0
+    assert "int8.tflite: surest" in (tmp_path / "page.html").read_text()

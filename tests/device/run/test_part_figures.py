@@ -20,8 +20,8 @@ from evaltools.errors import DataError
 from evaltools.result.device_run import PartFigures
 from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
 from evaltools.tasks.imagenet.task import TopKObservation
-from evaltools.tasks.shared.run_identity import DESCRIBED as DESCRIBED_FACT
-from evaltools.tasks.shared.run_identity import QUIET
+from evaltools.tasks.shared.merging import DESCRIBED as DESCRIBED_FACT
+from evaltools.tasks.shared.merging import QUIET
 from tests.results import configuration
 from tests.tasks.part_runs import DESCRIBED, Part, quiet
 

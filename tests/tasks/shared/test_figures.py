@@ -15,8 +15,7 @@ from evaltools.engine.ledger import GivenUp
 from evaltools.engine.quiet_latency import QuietTime, QuietTimes
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.task import Example, Failure, Record
-from evaltools.tasks.shared.measuring import FIRST_TURN, OPENING, STARTING, Startup, are_known
-from evaltools.tasks.shared.one_pass import (
+from evaltools.tasks.shared.figures import (
     MeasuredPass,
     describe_execution,
     judge_records,
@@ -25,6 +24,7 @@ from evaltools.tasks.shared.one_pass import (
     sum_up,
     with_conditions,
 )
+from evaltools.tasks.shared.measuring import FIRST_TURN, OPENING, STARTING, Startup, are_known
 from tests.results import configuration
 
 WRONG = Failure("inference", "node 7 failed")

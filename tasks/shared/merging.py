@@ -34,7 +34,7 @@ from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime.session import Crashes
-from evaltools.tasks.shared.one_pass import MeasuredPass, nothing_measured
+from evaltools.tasks.shared.figures import MeasuredPass, nothing_measured
 from evaltools.tasks.shared.sound_reference import UNSOUND
 
 DESCRIBED: Final = "configurations"

@@ -1,4 +1,4 @@
-"""What a pass measured, and one pass over its records that counts all that a result says of configurations, pairs."""
+"""What a pass measured, and one walk over its records that counts what a result says of configurations and pairs."""
 
 from __future__ import annotations
 
