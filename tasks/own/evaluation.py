@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.journal import Journal
+from evaltools.engine.opening import Opened
 from evaltools.engine.run_folder import RunIdentity, digest
 from evaltools.engine.task import Example, Prepared
 from evaltools.errors import ImageError, InferenceError, TaskError, UsageError
@@ -20,20 +21,21 @@ from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
 from evaltools.request import Request
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.runtime import Session
+from evaltools.runtime import Open, Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Mean, Pooled
 from evaltools.tasks.own.faults import place_of
 from evaltools.tasks.own.figures import FigureTable, ScoresSeen, WorstDrawings, verdicts
 from evaltools.tasks.own.loading import Loaded
 from evaltools.tasks.own.options import Option, values_of
+from evaltools.tasks.own.other_kernels import allowed_changes, changes_of_other_kernels
 from evaltools.tasks.own.pictures import picture_transform
-from evaltools.tasks.own.result import ExampleScores, OwnPart
+from evaltools.tasks.own.result import ExampleScores, MetricComparison, OwnPart
 from evaltools.tasks.own.task import ObservedScores, OwnTask, build, scored_at
-from evaltools.tasks.shared.evaluation import Evaluation, Findings, OpenConfigurations, read_reference_model
+from evaltools.tasks.shared.evaluation import Evaluation, Findings, Observer, OpenConfigurations, read_reference_model
 from evaltools.tasks.shared.figures import MeasuredPass, judge_records, sum_up
 from evaltools.tasks.shared.image_input import StatedLayout
-from evaltools.tasks.shared.merging import TASK, checksums_of, files_below, with_files
+from evaltools.tasks.shared.merging import TASK, RunAtPlace, checksums_of, files_below, with_files
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
 from evaltools.tasks.shared.sound_reference import are_sound, fitting_normalization, other_range_in_words
 
@@ -111,6 +113,7 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         self.task = build(options.loaded, options.values, models, options.input_layout, options.channel_order)
         self.one_worker = self.task.keeps_state
         self._advice = ""
+        self._other_kernels: list[MetricComparison] = []
 
     @property
     def options(self) -> OwnOptions:
@@ -175,6 +178,18 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             f"; --normalization={fitting} fits" if fitting else ", and with every other normalization that has a name"
         )
 
+    def after_pass(self, measured: MeasuredPass, opened: Sequence[Opened], observer: Observer, open_with: Open) -> None:
+        """See how far other CPU kernels change the agreement; for shards once, when they are merged."""
+        if self.request.execution.shard.count == 1 and measured.outcome.stopped is None:
+            self._other_kernels = changes_of_other_kernels(self, self.task, open_with)
+
+    def after_merge(
+        self, measured: MeasuredPass, places: Sequence[RunAtPlace], observer: Observer, open_with: Open
+    ) -> None:
+        """See how far other CPU kernels of this computer change the agreement."""
+        if measured.outcome.stopped is None:
+            self._other_kernels = changes_of_other_kernels(self, self.task, open_with)
+
     def findings(self, described: Sequence[ConfigurationResult], measured: MeasuredPass) -> Findings:
         """Means, comparisons, and every score if that was asked for."""
         options, task, outcome = self.options, self.task.task, measured.outcome
@@ -198,12 +213,13 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             comparisons=compared,
             scores=self._scores(table) if options.record_examples else None,
             drawings=[entry for each in drawn.values() for entry in each.found],
+            other_kernels=self._other_kernels,
         )
         return Findings(
             configurations=[sums.with_figures(entry) for entry in judged],
             sums=sums,
             part=part,
-            verdicts=verdicts(compared, task.metrics, options.margin),
+            verdicts=verdicts(compared, task.metrics, options.margin, allowed_changes(self._other_kernels)),
             warnings=[
                 *filter(None, [self._advice]),
                 *self._warnings(seen.values()),

@@ -156,16 +156,19 @@ def _changing_alone(before: Scores, after: Scores, places: Sequence[int]) -> int
     return round(changing * len(places) / len(tried))
 
 
-def verdicts(found: Sequence[MetricComparison], metrics: Sequence[Mean], margin: float) -> dict[str, list[Verdict]]:
+def verdicts(
+    found: Sequence[MetricComparison], metrics: Sequence[Mean], margin: float, allowed: Mapping[str, float]
+) -> dict[str, list[Verdict]]:
     """The verdicts on the changes, by configuration: those of each pair in the order of the metrics.
 
-    ``margin`` is that of metrics without one of their own.
+    ``margin`` is that of metrics without one of their own. ``allowed`` are changes by metric that count as none, too.
     """
     by_name = {metric.name: metric for metric in metrics}
     by_configuration: dict[str, list[Verdict]] = {}
     for entry in found:
         metric = by_name[entry.metric]
         own_margin = margin if metric.margin is None else metric.margin
+        own_margin = max(own_margin, allowed.get(entry.metric, 0.0))
         verdict = mean_verdict(entry.metric, entry.change, metric.better, own_margin, entry.baseline)
         by_configuration.setdefault(entry.other, []).append(verdict)
     return by_configuration

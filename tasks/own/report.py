@@ -47,6 +47,12 @@ def print_figures(result: EvaluationResult, console: Console, _detail: Detail) -
     if not part.means:
         return
     _print_table(result, part, console)
+    for found in part.other_kernels:
+        if found.change.differing:
+            moved = f"{found.change.change:+.3g} on {found.change.count} examples"
+            console.print(
+                f"{found.metric}: {found.other} change it by {moved}; up to twice as much counts as no change"
+            )
     differing = {(entry.baseline, entry.other, entry.metric): entry.change for entry in part.comparisons}
     for configuration in result.configurations:
         for verdict in configuration.verdicts:

@@ -71,7 +71,9 @@ class OwnPart(Struct, frozen=True):
 
     ``source`` is ``FILE.py:NAME``, empty where only the process had it; ``sha256`` is that of the file.
     ``examples_sha256`` is that of the ids of the examples, in order. ``scores`` are those of every example, null unless
-    asked for. ``drawings`` are of the examples that change most, a few of each configuration.
+    asked for. ``drawings`` are of the examples that change most, a few of each configuration. ``other_kernels`` is how
+    far other CPU kernels change the agreement with the reference, over a few examples; in verdicts twice as much counts
+    as no change.
     """
 
     name: str
@@ -86,6 +88,7 @@ class OwnPart(Struct, frozen=True):
     comparisons: list[MetricComparison]
     scores: list[ExampleScores] | None = None
     drawings: list[DrawnExample] = field(default_factory=list)
+    other_kernels: list[MetricComparison] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for example in self.scores or ():

@@ -11,13 +11,14 @@ from msgspec.structs import replace
 from scipy import stats
 
 from evaltools.configuration import Configuration
-from evaltools.errors import UsageError
+from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.model import ModelFile
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Task, TaskFunction
 from evaltools.tasks.own.evaluation import OwnEvaluation, OwnOptions
 from evaltools.tasks.own.loading import Loaded, load_task
+from evaltools.tasks.own.other_kernels import OTHER_KERNELS
 from evaltools.tasks.own.result import OwnPart
 from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.run import evaluate
@@ -44,7 +45,14 @@ class Shifting(FakeSession):
 
 
 def sessions(**shifts: Callable[[float], float]) -> Callable[[ModelFile, Configuration], Session]:
-    return lambda _model, configuration: Shifting(shifts[configuration.name])
+    """Opens those of these names; no other can be created."""
+
+    def opened(_model: ModelFile, configuration: Configuration) -> Session:
+        if configuration.name not in shifts:
+            raise ConfigurationUnavailable(f"{configuration.name} is not here")
+        return Shifting(shifts[configuration.name])
+
+    return opened
 
 
 @pytest.fixture
@@ -125,3 +133,34 @@ def test_a_run_that_is_to_be_resumed_needs_a_task_in_a_file(asked: TaskRequest, 
     request = replace(asked, options=options, execution=replace(asked.execution, run_dir=tmp_path / "run"))
     with pytest.raises(UsageError, match="is in no file that could be loaded again, so its run cannot be resumed"):
         OwnEvaluation(request)
+
+
+SAME = """
+    def same(outputs, reference, target):
+        return {"same": 1 - abs(float(outputs[0].mean() - reference[0].mean()))}
+
+    return et.Task("""
+AGREEMENT = (
+    task_files.BRIGHTNESS.replace("    return et.Task(", SAME)
+    .replace("score=score,", "agree=same,")
+    .replace('et.mean("distance", better="lower"), et.mean("near")', 'et.mean("same")')
+)
+
+
+@pytest.mark.parametrize(("shift", "other_kernels", "verdict"), [
+    (0.08, 0.05, "equivalent"), (0.08, 0.0, "worse"), (0.2, 0.05, "worse"),
+])  # fmt: skip
+def test_a_delegate_may_agree_as_little_as_twice_what_other_cpu_kernels_do(
+    asked: TaskRequest, tmp_path: Path, shift: float, other_kernels: float, verdict: str
+) -> None:
+    task = load_task(f"{write_task(tmp_path, AGREEMENT, 'agreeing.py')}:brightness")
+    request = replace(asked, options=replace(asked.options, loaded=task))
+    shifts = {"reference": float, "a": lambda value: value + shift, OTHER_KERNELS: lambda value: value + other_kernels}
+    result = evaluate(OwnEvaluation, request, Silent(), sessions(**shifts))
+    assert [entry.kind for entry in result.configurations[1].verdicts] == [verdict]
+    [found] = result.part.other_kernels
+    assert found.change.change == pytest.approx(-other_kernels, abs=1e-6)
+
+
+def test_other_kernels_are_not_run_where_nothing_agrees_with_a_reference(asked: TaskRequest) -> None:
+    assert part_of(asked, reference=float, a=float).other_kernels == []

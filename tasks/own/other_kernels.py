@@ -1,0 +1,91 @@
+"""How far other CPU kernels change the agreement with the reference; a delegate may change it as much."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from evaltools.configuration import Configuration
+from evaltools.engine.opening import NotMeasured, open_configuration
+from evaltools.engine.task import Example
+from evaltools.errors import ImageError, InferenceError, TaskError
+from evaltools.model import ModelFile
+from evaltools.runtime import Open, Session
+from evaltools.tasks.own.figures import FigureTable, ScoresSeen
+from evaltools.tasks.own.result import MetricComparison
+from evaltools.tasks.own.task import OwnTask
+from evaltools.tasks.shared.evaluation import Evaluation
+
+OTHER_KERNELS: Final = "plain C++ kernels"
+ALLOWED: Final = 2.0
+"""So many times the change of other kernels counts as no change, since a few examples show less than all of them."""
+_EXAMPLES: Final = 10
+_SECONDS: Final = 10.0
+"""After so long no further example is run: plain kernels may take a hundred times as long as others."""
+
+
+def changes_of_other_kernels(evaluation: Evaluation[Any], task: OwnTask, open_with: Open) -> list[MetricComparison]:
+    """The change of each metric of agreement between the reference and :data:`OTHER_KERNELS`, over a few examples.
+
+    There are none where nothing agrees with a reference, where that is not on the CPU alone, and where either cannot
+    run. Ctrl-C ends it.
+    """
+    reference = evaluation.request.reference
+    if task.task.agree is None or task.keeps_state or reference is None or reference.delegates.requested:
+        return []
+    kernels = "builtin" if reference.kernel_set == "reference" else "reference"
+    other = Configuration(OTHER_KERNELS, runtime=reference.runtime, kernels=kernels)
+    model = evaluation.reference_model or evaluation.model
+    with_sessions = _Sessions(model, (reference, other), open_with)
+    try:
+        if len(with_sessions.opened) < 2:
+            return []
+        base, changed = (evaluation.wrap(reference.name, session) for session in with_sessions.opened)
+        return _compared(task, reference.name, base, changed)
+    finally:
+        with_sessions.close()
+
+
+class _Sessions:
+    """The sessions of configurations that can run a model."""
+
+    def __init__(self, model: ModelFile, configurations: Sequence[Configuration], open_with: Open) -> None:
+        found = [open_configuration(model, each, open_with, allow_fallback=False) for each in configurations]
+        self.opened: Final = [each.session for each in found if not isinstance(each, NotMeasured)]
+
+    def close(self) -> None:
+        """Close them."""
+        for session in self.opened:
+            session.close()
+
+
+def _compared(task: OwnTask, name: str, base: Session, changed: Session) -> list[MetricComparison]:
+    seen = {name: ScoresSeen(), OTHER_KERNELS: ScoresSeen()}
+    started = time.monotonic()
+    for example in _spread(task.examples):
+        try:
+            prepared = task.prepare(example)
+            reference = base.run(prepared.inputs).outputs
+            outputs = changed.run(prepared.inputs).outputs
+            seen[name].add(example, task.observe(prepared, reference, reference))
+            seen[OTHER_KERNELS].add(example, task.observe(prepared, outputs, reference))
+        except (ImageError, InferenceError, TaskError):
+            continue
+        except KeyboardInterrupt:
+            break
+        if time.monotonic() - started > _SECONDS:
+            break
+    table = FigureTable(task.task.metrics, {each: found.rows for each, found in seen.items()})
+    return [found for found in table.comparisons(name, OTHER_KERNELS) if found.metric in seen[name].certain]
+
+
+def _spread(examples: Sequence[Example]) -> list[Example]:
+    """A few of the examples, evenly among them."""
+    count = min(_EXAMPLES, len(examples))
+    return [examples[place * len(examples) // count] for place in range(count)]
+
+
+def allowed_changes(found: Sequence[MetricComparison]) -> Mapping[str, float]:
+    """By metric, the change that counts as none."""
+    return {each.metric: ALLOWED * abs(each.change.change) for each in found}
