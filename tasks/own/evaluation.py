@@ -181,14 +181,14 @@ class OwnEvaluation(Evaluation[ObservedScores]):
     def after_pass(self, measured: MeasuredPass, opened: Sequence[Opened], observer: Observer, open_with: Open) -> None:
         """See how far other CPU kernels change the agreement; for shards once, when they are merged."""
         if self.request.execution.shard.count == 1 and measured.outcome.stopped is None:
-            self._other_kernels = changes_of_other_kernels(self, self.task, open_with)
+            self._other_kernels = changes_of_other_kernels(self, self.task, observer, open_with)
 
     def after_merge(
         self, measured: MeasuredPass, places: Sequence[RunAtPlace], observer: Observer, open_with: Open
     ) -> None:
         """See how far other CPU kernels of this computer change the agreement."""
         if measured.outcome.stopped is None:
-            self._other_kernels = changes_of_other_kernels(self, self.task, open_with)
+            self._other_kernels = changes_of_other_kernels(self, self.task, observer, open_with)
 
     def findings(self, described: Sequence[ConfigurationResult], measured: MeasuredPass) -> Findings:
         """Means, comparisons, and every score if that was asked for."""

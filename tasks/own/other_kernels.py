@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from evaltools.configuration import Configuration
@@ -15,17 +15,20 @@ from evaltools.runtime import Open, Session
 from evaltools.tasks.own.figures import FigureTable, ScoresSeen
 from evaltools.tasks.own.result import MetricComparison
 from evaltools.tasks.own.task import OwnTask
-from evaltools.tasks.shared.evaluation import Evaluation
+from evaltools.tasks.shared.evaluation import Evaluation, Observer
+from evaltools.tasks.shared.measuring import counted
 
 OTHER_KERNELS: Final = "plain C++ kernels"
 ALLOWED: Final = 2.0
 """So many times the change of other kernels counts as no change, since a few examples show less than all of them."""
 _EXAMPLES: Final = 10
-_SECONDS: Final = 10.0
+_SECONDS: Final = 5.0
 """After so long no further example is run: plain kernels may take a hundred times as long as others."""
 
 
-def changes_of_other_kernels(evaluation: Evaluation[Any], task: OwnTask, open_with: Open) -> list[MetricComparison]:
+def changes_of_other_kernels(
+    evaluation: Evaluation[Any], task: OwnTask, observer: Observer, open_with: Open
+) -> list[MetricComparison]:
     """The change of each metric of agreement between the reference and :data:`OTHER_KERNELS`, over a few examples.
 
     There are none where nothing agrees with a reference, where that is not on the CPU alone, and where either cannot
@@ -42,7 +45,9 @@ def changes_of_other_kernels(evaluation: Evaluation[Any], task: OwnTask, open_wi
         if len(with_sessions.opened) < 2:
             return []
         base, changed = (evaluation.wrap(reference.name, session) for session in with_sessions.opened)
-        return _compared(task, reference.name, base, changed)
+        examples = _spread(task.examples)
+        with counted(observer, OTHER_KERNELS, len(examples)) as step:
+            return _compared(task, examples, reference.name, base, changed, step)
     finally:
         with_sessions.close()
 
@@ -60,10 +65,20 @@ class _Sessions:
             session.close()
 
 
-def _compared(task: OwnTask, name: str, base: Session, changed: Session) -> list[MetricComparison]:
+def _compared(
+    task: OwnTask,
+    examples: Sequence[Example],
+    name: str,
+    base: Session,
+    changed: Session,
+    step: Callable[[], None],
+) -> list[MetricComparison]:
     seen = {name: ScoresSeen(), OTHER_KERNELS: ScoresSeen()}
     started = time.monotonic()
-    for example in _spread(task.examples):
+    for example in examples:
+        step()
+        if time.monotonic() - started > _SECONDS:
+            continue
         try:
             prepared = task.prepare(example)
             reference = base.run(prepared.inputs).outputs
@@ -73,8 +88,6 @@ def _compared(task: OwnTask, name: str, base: Session, changed: Session) -> list
         except (ImageError, InferenceError, TaskError):
             continue
         except KeyboardInterrupt:
-            break
-        if time.monotonic() - started > _SECONDS:
             break
     table = FigureTable(task.task.metrics, {each: found.rows for each, found in seen.items()})
     return [found for found in table.comparisons(name, OTHER_KERNELS) if found.metric in seen[name].certain]
