@@ -45,9 +45,15 @@ def score(mask_values: str, class_offset: int, outputs: Outputs, mask: Path) -> 
 
 
 def agree(outputs: Outputs, reference: Outputs, _mask: object) -> dict[str, Any]:
-    """The same with the reference's classes for a mask, pixel by pixel of the output."""
-    found, expected = classes_of(outputs), classes_of(reference)
+    """The same with the reference's classes for a mask, pixel by pixel of its output."""
+    found, expected = _both(outputs, reference)
     return {"same_pixels": float((found == expected).mean()), "miou_to_reference": overlaps(found, expected)}
+
+
+def _both(outputs: Outputs, reference: Outputs) -> tuple[Classes, Classes]:
+    """The classes on both sides, in the size of the reference's output; that of another model may have another size."""
+    expected = classes_of(reference)
+    return classes_of(outputs, (expected.shape[0], expected.shape[1])), expected
 
 
 def overlaps(found: Classes, truth: Classes) -> npt.NDArray[np.int64]:
@@ -154,7 +160,7 @@ def draw(mask_values: str, class_offset: int, outputs: Outputs, reference: Outpu
 
     All have the proportions of the picture.
     """
-    found, expected = classes_of(outputs), classes_of(reference)
+    found, expected = _both(outputs, reference)
     changed = found != expected
     if not changed.any():
         return None

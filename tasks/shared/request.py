@@ -55,6 +55,8 @@ def shared_fields(request: Request) -> dict[str, Any]:
     options = request.options
     limit = options.number("max_failed_examples")
     other = options.path("reference_model_file") if "reference_model_file" in options else None
+    if other is not None and request.is_native:
+        raise UsageError("--compat=native compares a model with itself; leave --reference_model_file out")
     return {
         "model_file": Path(options.text("model_file")),
         "reference_model_file": other,

@@ -134,7 +134,6 @@ def test_outputs_of_another_model_are_refused_unless_allowed(tmp_path: Path) -> 
         ({"input_shapes": ("image:1,4,4,2",)}, "no input 'image'"),
         ({"input_shapes": ("input:1,4,4,2", "0:1,4,4,3")}, "is given two shapes"),
         ({"signature": "main"}, "no signature 'main'"),
-        ({"native": True, "reference_model_file": Path("x")}, "--compat=native compares a model with itself"),
         ({"model_file": Path("/none.tflite")}, "/none.tflite cannot be read"),
         ({"reference_model_file": Path("/none.tflite")}, "/none.tflite cannot be read"),
         ({"inputs": InputOptions(ranges=("input:1:0",))}, "--input_range=input:1:0: use NAME:LOW:HIGH with LOW below"),

@@ -17,7 +17,7 @@ from evaltools.errors import DataError, TaskError, UsageError
 from evaltools.preprocess import decode_image
 from evaltools.tasks.own.tensors import Quantisation, TaskTensor
 from evaltools.tasks.segmentation import segmentation
-from evaltools.tasks.segmentation.pixels import classes_of, draw, mean_iou, overlaps, read_mask
+from evaltools.tasks.segmentation.pixels import agree, classes_of, draw, mean_iou, overlaps, read_mask
 from tests.tasks.declared import SAMPLE, outputs_of, run_sample
 
 FOLDER = SAMPLE / "segmentation"
@@ -108,6 +108,12 @@ def test_classes_may_be_planes_where_the_input_is() -> None:
     expected = classes_of(outputs_of(scores))
     assert np.array_equal(classes_of(outputs_of(scores, inputs=planes)), expected)
     assert np.array_equal(classes_of(outputs_of(scores.transpose(0, 3, 1, 2), inputs=planes)), expected)
+
+
+def test_masks_of_another_size_are_compared_in_that_of_the_reference() -> None:
+    small, large = (outputs_of(np.array([[classes]], np.int64)) for classes in ([7, 300], [7, 7, 300, 7]))
+    assert agree(small, large, None)["same_pixels"] == 0.75
+    assert agree(large, small, None)["same_pixels"] == 0.5, "the nearest pixels are the second and the fourth"
 
 
 def test_outputs_that_are_none_of_these_are_told() -> None:

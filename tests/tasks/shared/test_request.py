@@ -10,8 +10,10 @@ from evaltools.engine.execution import Execution, Shard
 from evaltools.errors import UsageError
 from evaltools.request import Options
 from evaltools.request.flags import parse_flags
+from evaltools.tasks.shared.declared import declared_task
 from evaltools.tasks.shared.options import EXECUTION, EXECUTION_WITH_ONE_WORKER
 from evaltools.tasks.shared.request import flags_to_repeat, read_execution
+from tests.requests import request_of
 
 
 def given(*words: str, one_worker: bool = False) -> Options:
@@ -74,3 +76,10 @@ def test_values_that_make_no_sense_are_refused(words: list[str], message: str) -
 def test_a_shard_and_a_resumed_run_must_agree_on_when_a_configuration_is_given_up() -> None:
     assert [parameter.name for parameter in EXECUTION if parameter.must_agree] == ["max_crashes"]
     assert flags_to_repeat(given("--workers=3", "--max-crashes=2", "--trace=t")) == {"--max_crashes": "2"}
+
+
+@pytest.mark.parametrize("task", ["imagenet", "inference_diff"])
+def test_the_native_tool_compares_no_two_models(task: str) -> None:
+    request = request_of(task, "--compat=native", "--reference_model_file=float.tflite")
+    with pytest.raises(UsageError, match="--compat=native compares a model with itself"):
+        declared_task(task).read(request)
