@@ -9,6 +9,7 @@ NOT_MEASURED: Final = 3
 EXAMPLES_FAILED: Final = 4
 NOT_WRITTEN: Final = 5
 INCONCLUSIVE: Final = 6
+FAULT: Final = 70
 INTERRUPTED: Final = 130
 MEASURED: Final = (OK, LIMIT_BROKEN, NOT_MEASURED, EXAMPLES_FAILED)
 """Those of an evaluation that measured what it could."""
@@ -22,6 +23,7 @@ EXIT_CODE_HELP: Final = """\
        Or the process of a configuration crashed or hung, also where a new one then gave every answer
   5    a result file or the journal of --run_dir could not be written
   6    too few examples to tell whether a limit is kept (evaltools gate)
+  70   a fault of evaltools itself; --debug shows where, for a report
   130  interrupted; the figures are those of the examples finished until then"""
 DEVICE_EXIT_CODE_HELP: Final = """\
   0    everything asked for was measured

@@ -18,7 +18,7 @@ from typing import Final
 from evaltools.cli.shared.streams import complain, discard, tell
 from evaltools.commands.names import COMMANDS, command_names, task_aliases, task_of
 from evaltools.errors import DEBUG, EvaltoolsError
-from evaltools.exit_codes import EXIT_CODE_HELP, INTERRUPTED, NOT_WRITTEN, OK, USAGE
+from evaltools.exit_codes import EXIT_CODE_HELP, FAULT, INTERRUPTED, NOT_WRITTEN, OK, USAGE
 from evaltools.gone import COMMANDS_GONE
 from evaltools.parameter import BOOLEANS, did_you_mean
 from evaltools.task_kind import kind_names, kind_of
@@ -87,7 +87,7 @@ def _open_standard_descriptors() -> None:
 def exit_code_of(act: Callable[[], int], when_interrupted: str) -> int:
     """Call ``act`` and return its exit code.
 
-    Our errors are printed on stderr, and so is ``when_interrupted`` after Ctrl-C.
+    Our errors are printed on stderr, and so is ``when_interrupted`` after Ctrl-C; any other exception is our fault.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -104,6 +104,14 @@ def exit_code_of(act: Callable[[], int], when_interrupted: str) -> int:
     except KeyboardInterrupt:
         complain(f"evaltools: {when_interrupted}")
         return INTERRUPTED
+    except Exception as error:
+        if DEBUG in os.environ:
+            traceback.print_exc()
+        complain(
+            f"evaltools: {' '.join(f'{type(error).__name__}: {error}'.split())}\n"
+            "This is a fault of evaltools. The same command with --debug shows where; please report that"
+        )
+        return FAULT
 
 
 def _interrupted(arguments: Sequence[str]) -> str:

@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from evaltools import exit_codes
+from evaltools.cli.main import main
 from evaltools.commands.names import command_names
 from evaltools.engine.execution import available_cores
 from tests.command import evaltools, evaltools_here
@@ -68,3 +70,18 @@ def test_help_that_cannot_be_printed_is_an_error() -> None:
 def test_control_characters_in_messages_are_shown_not_sent() -> None:
     completed = evaltools_here("a\x1b[31mb\nc")
     assert "\x1b" not in completed.err
+
+
+@pytest.mark.parametrize("error", [MemoryError(), StopIteration("x"), RuntimeError("two\nlines")])
+def test_a_fault_of_our_own_is_a_sentence_with_an_exit_code_of_its_own(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def faulty(_arguments: list[str]) -> int:
+        raise error
+
+    monkeypatch.setattr("evaltools.cli.main._dispatch", faulty)
+    assert main(["doctor"]) == exit_codes.FAULT
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert f"evaltools: {type(error).__name__}:" in said
+    assert "This is a fault of evaltools. The same command with --debug shows where" in said
