@@ -14,6 +14,7 @@ import numpy.typing as npt
 import tflite
 from msgspec import Struct, field
 
+from evaltools.model.cut import schema_package
 from tests.tflite_writer import Graph, Quantization, Shape
 
 Array = npt.NDArray[Any]
@@ -120,7 +121,8 @@ def quantized_net(
     """The same in int8, for pictures from -1 to 1.
 
     There is one scale for each tensor, with ``by_channel`` one for each filter. The weights of the layer ``coarse``
-    have so many ``times`` the scale; eight times cost them 3 bits. The output is the tensor ``ends_in``.
+    have so many ``times`` the scale; eight times cost them 3 bits. The output is the tensor ``ends_in``: "logits",
+    "scores" or "best", their largest one's number.
     """
     types = _Int8("int8", net_quantization(seed), coarse={coarse: times}, by_channel=by_channel)
     return _write_net(types, seed, ends_in)
@@ -210,9 +212,16 @@ def _write_net(types: _Types, seed: int, ends_in: str) -> bytes:
     graph.node("RESHAPE", [pooled, shape], flat, "ReshapeOptions")
     dense = [flat, *types.constants(graph, "logits", "flat", weights)]
     graph.node("FULLY_CONNECTED", dense, logits, "FullyConnectedOptions")
+    if ends_in == "logits":
+        return graph.to_bytes([image], [logits])
+    graph.node("SOFTMAX", [logits], scores, "SoftmaxOptions", Beta=1.0)
     if ends_in == "scores":
-        graph.node("SOFTMAX", [logits], scores, "SoftmaxOptions", Beta=1.0)
-    return graph.to_bytes([image], [scores if ends_in == "scores" else logits])
+        return graph.to_bytes([image], [scores])
+    best = graph.tensor("best", (1,), "int32")
+    axis = graph.constant("axis", np.array(1, np.int32))
+    kind = schema_package().TensorType.INT32
+    graph.node("ARG_MAX", [scores, axis], best, "ArgMaxOptions", OutputType=kind)
+    return graph.to_bytes([image], [best])
 
 
 # ---- Kinds of operators ---------------------------------------------------------------------

@@ -180,7 +180,7 @@ def _compared(
         return result
     graph = read_contents(request.model).main
     best = None if found.keep_in_float is None else found.keep_in_float.best
-    copy = None if best is None else copy_in_float(request, side, graph, best.index)
+    copy = None if best is None else copy_in_float(request.model.read(), graph, side, best.index)
     return replace(result, bundle=write_comparison(bundle, result, graph.name, copy))
 
 

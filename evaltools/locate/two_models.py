@@ -20,7 +20,7 @@ from evaltools.locate.parts.bench import Bench, GivenUp
 from evaltools.locate.parts.difference import difference
 from evaltools.locate.parts.part import WHOLE, Outcome, Part, TensorRuns
 from evaltools.locate.request import LocateRequest
-from evaltools.locate.search.judge import FP32, errors, least_limit
+from evaltools.locate.search.judge import FP32, JUMPS, errors, least_limit
 from evaltools.model.contents import Graph, GraphTensor
 from evaltools.model.cut import NotCuttable
 from evaltools.model.float_layer import is_quantized_layer, stored_constant, with_float_layer
@@ -77,7 +77,7 @@ class LayersOfTwo:
         return replace(operator, local=errors(worst, least_limit(worst, FP32)))
 
     def keep_in_float(self, operators: Sequence[Operator]) -> KeepInFloat | None:
-        """What the outputs gain where a layer stays in float; None for a model that is not quantised.
+        """What the outputs gain where a layer stays in float; None where nothing is quantised, or nothing is off.
 
         The layers with the largest error alone are tried.
         """
@@ -85,7 +85,7 @@ class LayersOfTwo:
         layers.sort(key=lambda operator: -1.0 if operator.local is None else operator.local.relative, reverse=True)
         before = _rms([self._compared[tensor] for tensor in self._judged])
         sqnr = _sqnr(before)
-        if sqnr is None or not layers:
+        if sqnr is None or not layers or not before[..., 0].any():
             return None
         found = []
         for operator in layers[:MOST_IN_FLOAT]:
@@ -106,7 +106,7 @@ class LayersOfTwo:
         tried = InFloat(operator.index, operator.name, operator.tensor)
         exposed = tuple(tensor for tensor in self._judged if tensor not in self._graph.outputs)
         try:
-            content = copy_in_float(self._request, self._side, self._graph, operator.index, exposed)
+            content = copy_in_float(self._request.model.read(), self._graph, self._side, operator.index, exposed)
         except NotCuttable as error:
             return replace(tried, reason=str(error))
         path = self._bench.folder / f"{operator.index}-{_COPY}"
@@ -126,24 +126,27 @@ class LayersOfTwo:
 
     @cached_property
     def _judged(self) -> tuple[int, ...]:
-        """The tensors that a model is judged by: its outputs, or what a SOFTMAX or LOGISTIC makes an output of.
+        """The tensors that a model is judged by: its outputs, or what scores and choices among its outputs are made of.
 
-        The steps of 1/256 that these have in 8 bits hide how wrong the model is.
+        The 256 steps of a SOFTMAX in 8 bits hide how wrong a model is, and an ARG_MAX makes nothing or all of an error.
         """
-        found = [self._before_scores(tensor) for tensor in self._graph.outputs]
-        return tuple(dict.fromkeys(tensor for tensor in found if tensor in self._compared))
+        found = [each for output in self._graph.outputs for each in self._judged_by(output, len(self._graph.nodes))]
+        return tuple(dict.fromkeys(found))
 
-    def _before_scores(self, output: int) -> int:
-        tensor, makers, is_score = output, self._request.parts.makers, False
-        while tensor in makers:
-            node = self._graph.nodes[makers[tensor]]
-            is_score = is_score or node.operator in _SCORES
-            if not node.inputs or node.operator not in SAME_VALUES.union(_SCORES):
-                break
+    def _judged_by(self, tensor: int, before: int) -> tuple[int, ...]:
+        """What shows how wrong a tensor is, of what operators ``before`` one make."""
+        known: tuple[int, ...] = ()
+        while True:
+            known = known or ((tensor,) if tensor in self._compared else ())
+            place = self._request.parts.makers.get(tensor, before)
+            if place >= before:
+                return known
+            node, before = self._graph.nodes[place], place
+            if node.operator in JUMPS.union(_SCORES):
+                return tuple(found for each in node.inputs for found in self._judged_by(each, place)) or known
+            if node.operator not in SAME_VALUES or not node.inputs:
+                return known
             tensor = node.inputs[0]
-            if is_score and tensor in self._compared:
-                return tensor
-        return output
 
     def _measure(self, part: Part) -> Outcome | None:
         """None where a limit is reached."""
@@ -158,13 +161,13 @@ class LayersOfTwo:
     def _weights(self, place: int) -> Weights | None:
         """The weights that are furthest off, None where there are none to compare."""
         found = []
-        for own, other in _constants_of_both(self._request, self._side, self._graph, place).values():
+        for own, other in _constants_of_both(self._side, self._graph, place).values():
             numbers, others = own.real_constant(), None if other is None else other.real_constant()
             if numbers is None or others is None or own.dtype in _WHOLE_BIASES:
                 continue
             others = others.reshape(numbers.shape)
             error = difference(numbers, others)
-            if error.reference_rms:
+            if error.reference_rms and math.isfinite(error.error_rms):
                 relative = error.error_rms / error.reference_rms
                 found.append(Weights(relative, own.steps_between(numbers, others) <= _ROUNDING_STEPS))
         return max(found, key=lambda weights: weights.relative, default=None)
@@ -198,37 +201,33 @@ def _is_worth_it(layer: InFloat) -> bool:
     return layer.interval is None or layer.interval.low > 0
 
 
-def copy_in_float(
-    request: LocateRequest, side: OtherModel, graph: Graph, place: int, exposed: Sequence[int] = ()
-) -> bytes:
+def copy_in_float(content: bytes, graph: Graph, side: OtherModel, place: int, exposed: Sequence[int] = ()) -> bytes:
     """The tested model with one layer in float, and with the other model's weights there where it has these.
 
-    ``exposed`` are tensors that it gives beside its outputs. Raises :class:`~evaltools.model.cut.NotCuttable`.
+    ``graph`` is the main graph of its ``content``, ``exposed`` are tensors that it gives beside its outputs. Raises
+    :class:`~evaltools.model.cut.NotCuttable`.
     """
     constants: dict[int, Array] = {}
-    for position, (own, other) in _constants_of_both(request, side, graph, place).items():
+    for position, (own, other) in _constants_of_both(side, graph, place).items():
         numbers = None if other is None else other.real_constant()
         numbers = own.real_constant() if numbers is None else numbers.reshape(own.shape)
         if numbers is not None and own.dtype != "float32" and numbers.dtype.kind == "f":
             constants[position] = numbers
-    return with_float_layer(request.model.read(), graph, place, constants, exposed)
+    return with_float_layer(content, graph, place, constants, exposed)
 
 
 def _constants_of_both(
-    request: LocateRequest, side: OtherModel, graph: Graph, place: int
+    side: OtherModel, graph: Graph, place: int
 ) -> Mapping[int, tuple[GraphTensor, GraphTensor | None]]:
     """The constants of a layer by the position of the input, each with that of the other model if it fits."""
-    made = [tensor for tensor in request.parts.made_by(place) if tensor in side.partners]
+    node = graph.nodes[place]
+    made = [tensor for tensor in node.outputs if tensor in side.partners]
     partner = side.graph.nodes[side.parts.makers[side.partners[made[0]]]] if made else None
-    alike = partner is not None and partner.operator == graph.nodes[place].operator
+    others = partner.inputs if partner is not None and partner.operator == node.operator else ()
     found = {}
-    for position, index in enumerate(graph.nodes[place].inputs):
+    for position, index in enumerate(node.inputs):
         own = stored_constant(graph, index)
-        other = (
-            stored_constant(side.graph, partner.inputs[position])
-            if alike and partner is not None and position < len(partner.inputs)
-            else None
-        )
+        other = stored_constant(side.graph, others[position]) if position < len(others) else None
         if own is not None:
             found[position] = own, other if other is not None and fit(own.shape, other.shape) else None
     return found

@@ -181,10 +181,10 @@ class InFloat(Struct, frozen=True):
 class KeepInFloat(Struct, frozen=True):
     """Which layers to keep in float: ``operators`` by number, best first; none where no layer clearly gains alone.
 
-    ``sqnr_db`` is that of the model as it is, over all inputs, in the tensors ``measured_in``: its outputs, or what a
-    SOFTMAX or LOGISTIC makes an output of. Several count alike: the root mean square of their relative errors. Of
-    ``candidates`` quantised layers those with the largest error alone were tried, one at a time: ``layers``, the
-    largest gain first.
+    ``sqnr_db`` is that of the model as it is, over all inputs, in the tensors ``measured_in``: its outputs, or what
+    scores (SOFTMAX) and choices (ARG_MAX) are made of. Several count alike: the root mean square of their relative
+    errors. Of ``candidates`` quantised layers those with the largest error alone were tried, one at a time: ``layers``,
+    the largest gain first.
     """
 
     operators: tuple[int, ...]

@@ -89,9 +89,17 @@ def _print_table(names: Sequence[str], figures: Sequence[str], rows: Sequence[Se
 
 
 def compared_operators(result: LocateResult) -> tuple[list[Operator], int]:
-    """The operators at which the error grows most, in the order of the model, and how many others there are."""
+    """The operators at which the error grows most, in the order of the model, and how many others there are.
+
+    Those that are to be kept in float are among them.
+    """
     computed = [operator for operator in result.operators if operator.status != "computes from constants"]
-    ranked = sorted(computed, key=lambda operator: (not is_endless(operator.accumulated), -(operator.gain or 0.0)))
+    keep = result.keep_in_float.operators if result.keep_in_float is not None else ()
+
+    def rank(operator: Operator) -> tuple[bool, bool, float]:
+        return not is_endless(operator.accumulated), operator.index not in keep, -(operator.gain or 0.0)
+
+    ranked = sorted(computed, key=rank)
     shown = sorted(ranked[:_MOST_ROWS], key=lambda operator: operator.index)
     return shown, len(computed) - len(shown)
 

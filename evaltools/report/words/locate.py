@@ -90,7 +90,9 @@ def _of_comparison(result: LocateResult) -> str:
 
 def _in_float(found: KeepInFloat) -> list[str]:
     """The layers that are worth keeping in float, and how much that is measured to gain."""
-    where = f"SQNR at {', '.join(map(repr, found.measured_in))}: {found.sqnr_db:.1f} dB"
+    names = ", ".join(map(repr, found.measured_in[:_MOST_NAMED]))
+    others = f" and {len(found.measured_in) - _MOST_NAMED} more" if len(found.measured_in) > _MOST_NAMED else ""
+    where = f"SQNR at {names}{others}: {found.sqnr_db:.1f} dB"
     how = f"{len(found.layers)} of {found.candidates} quantised layers tried, one at a time"
     if not found.operators:
         return [f"{where}; no single layer in float makes it clearly better ({how})"]
@@ -102,10 +104,9 @@ def _in_float(found: KeepInFloat) -> list[str]:
 
 
 def _of_layer(layer: InFloat) -> str:
-    how_sure = (
-        "on one input" if layer.interval is None else f"95 %: {layer.interval.low:.1f} to {layer.interval.high:.1f}"
-    )
-    gain = f"{layer.sqnr_db:.1f} dB, {layer.gain_db:.1f} dB better ({how_sure})"
+    known = layer.interval
+    how_sure = "" if known is None else f" (95 %: {known.low:.1f} to {known.high:.1f})"
+    gain = f"{layer.sqnr_db:.1f} dB, {layer.gain_db:.1f} dB better{how_sure}"
     return f"  #{layer.index} {layer.name} -> {layer.tensor!r}: {gain}"
 
 

@@ -171,12 +171,22 @@ def test_a_layer_alone_is_fed_with_the_numbers_of_the_float_model(images: list[A
     assert operator["accumulated"]["relative"] > 1.2 * operator["local"]["relative"]
 
 
-def test_behind_a_softmax_the_gain_is_measured_before_it(images: list[Array], tmp_path: Path) -> None:
-    _, found = locate(tmp_path, locate_models.quantized_net(coarse="project"), locate_models.net())
+@pytest.mark.parametrize("ends_in", ["scores", "best"])
+def test_behind_scores_and_choices_the_gain_is_measured_before_them(
+    ends_in: str, images: list[Array], tmp_path: Path
+) -> None:
+    tested = locate_models.quantized_net(coarse="project", ends_in=ends_in)
+    _, found = locate(tmp_path, tested, locate_models.net(ends_in=ends_in))
     assert found["keep_in_float"]["measured_in"] == ["logits"]
     assert found["keep_in_float"]["operators"][0] == 2
     last = next(layer for layer in found["keep_in_float"]["layers"] if layer["name"] == "SOFTMAX")
     assert last["gain_db"] == 0
+
+
+def test_a_model_beside_itself_has_nothing_to_gain(images: list[Array], tmp_path: Path) -> None:
+    _, found = locate(tmp_path, locate_models.quantized_net(), locate_models.quantized_net())
+    assert found["keep_in_float"] is None
+    assert {operator["weights"]["relative"] for operator in found["operators"] if operator["weights"]} == {0}
 
 
 def test_a_float_model_has_nothing_to_keep_in_float(images: list[Array], tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from evaltools.result.evaluation import (
     ProcessMemory,
     RuntimeUsed,
 )
-from evaltools.result.locate import Errors, Verdict
+from evaltools.result.locate import Errors, InFloat, KeepInFloat, Verdict, Weights
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency import Drift, LatencyRatio
 from evaltools.tasks.own.definition import Better
@@ -181,19 +181,22 @@ def on_devices() -> Sources:
 
 
 def searches() -> Sources:
-    """One that found an operator, one with NaN, one that looked at none, and tensors that were compared by name."""
+    """One that found an operator, one with NaN, one that looked at none, tensors compared by name, and two models."""
     found = search()
     nan = Errors(float("inf"), float("inf"), float("inf"), 5, 5, first_not_finite=0)
     broken = replace(found.operators[2], status="wrong", local=nan, accumulated=nan)
     refused = replace(found, verdict=Verdict("not decided", (), "no such kernel"), operators=(), culprits=())
     compared = tuple(replace(each, status="compared", local=None, tolerance=None) for each in found.operators)
+    by_name = replace(found, operators=compared, culprits=(), verdict=Verdict("compared by name", (), "4 of 4"))
+    alone = tuple(replace(each, local=each.accumulated, weights=Weights(0.01, True)) for each in compared)
+    layers = (InFloat(1, "CONV_2D", "tensor 1", 42.0, 2.0, Interval(0.5, 3.5)), InFloat(3, "ADD", "sum", 39.0, -1.0))
+    keep = KeepInFloat((1,), ("sum",), 40.0, 4, layers)
     return Sources(
         searches={
             "nan": replace(found, operators=(*found.operators[:2], broken, found.operators[3])),
             "refused": refused,
-            "by name": replace(
-                found, operators=compared, culprits=(), verdict=Verdict("compared by name", (), "4 of 4")
-            ),
+            "by name": by_name,
+            "two models": replace(by_name, operators=alone, keep_in_float=keep, warnings=("weights differ",)),
         }
     )
 

@@ -12,7 +12,8 @@ from rich.console import Console
 
 from evaltools.report.tables.locate import print_answer, print_operators
 from evaltools.report.words.locate import answer_lines, culprit_lines
-from evaltools.result.locate import Errors, LocateResult, OutputErrors
+from evaltools.result.locate import Errors, InFloat, KeepInFloat, LocateResult, Operator, OutputErrors
+from evaltools.stats.interval import Interval
 from tests.locate.bundle.cases import CPU, addition, case_of, result_of
 
 LONG = "functional_1/block_13_expand/Conv2D;" * 3 + "functional_1/block_13_expand_relu/Relu6"
@@ -79,3 +80,50 @@ def test_what_the_answer_says_is_not_said_again_of_each_operator(result: LocateR
     assert first.endswith("refused alone, as said below")
     assert second.endswith("refused alone: the delegate does not take it")
     assert text.count(said) == 1
+
+
+@pytest.fixture
+def two_models(result: LocateResult) -> LocateResult:
+    """Of 9 layers 7 are worth keeping in float; one could not be tried."""
+    errors = Errors(worst=0.5, median=0.5, relative=0.1, runs=4, beyond=0)
+    operators = tuple(
+        Operator(number, "CONV_2D", f"tensor {number}", "absolute", "compared", local=errors, accumulated=errors)
+        for number in range(9)
+    )
+    tried = [
+        InFloat(each.index, each.name, each.tensor, 30.0 - each.index, 10.0 - each.index, Interval(0.5, 10.25))
+        for each in operators[:8]
+    ]
+    failed = InFloat(8, "CONV_2D", "tensor 8", reason="CONV_2D keeps a state")
+    keep = KeepInFloat(tuple(range(7)), ("logits", "boxes"), 20.0, 30, (*tried, failed))
+    verdict = replace(result.verdict, kind="compared by name", operators=(), reason="9 of 9 operators")
+    return replace(
+        result, operators=operators, culprits=(), verdict=verdict, keep_in_float=keep, warnings=("coarse weights",)
+    )
+
+
+def test_what_to_keep_in_float_is_listed_best_first(two_models: LocateResult) -> None:
+    lines = shown(two_models).splitlines()
+    head = next(place for place, line in enumerate(lines) if line.startswith("SQNR at"))
+    assert lines[head] == (
+        "SQNR at 'logits', 'boxes': 20.0 dB; keep these in float, best first (9 of 30 quantised layers tried, one at a "
+        "time):"
+    )
+    assert lines[head + 1] == "  #0 CONV_2D -> 'tensor 0': 30.0 dB, 10.0 dB better (95 %: 0.5 to 10.2)"
+    assert lines[head + 5].startswith("  #4 CONV_2D")
+    assert lines[head + 6] == "  and 2 more, which gain less"
+
+
+def test_warnings_about_two_models_come_first(two_models: LocateResult) -> None:
+    text = shown(two_models)
+    assert text.splitlines()[0] == "warning: coarse weights"
+    assert text.splitlines()[-1] == "coarse weights"
+
+
+def test_columns_without_figures_are_left_out(two_models: LocateResult) -> None:
+    heading = shown(two_models).splitlines()[1].split()
+    assert heading == ["#", "operator", "tensor", "error", "SQNR", "dB", "alone", "dB", "in", "float", "dB"]
+    bare = tuple(replace(operator, local=None) for operator in two_models.operators)
+    text = shown(replace(two_models, operators=bare, keep_in_float=None, warnings=()))
+    assert text.splitlines()[0].split() == ["#", "operator", "tensor", "error", "SQNR", "dB"]
+    assert "in float" not in text

@@ -52,7 +52,8 @@ def saying(result: LocateResult) -> Saying:
     kind = result.verdict.kind
     tone: Tone = "good" if kind in _GOOD else "open" if kind in _OPEN else "bad"
     said, *rests_on = map(with_short_names, answer_lines(result))
-    facts = [("how to read it" if kind == BY_NAME else "how sure", line) for line in rests_on[:1]]
+    facts = [("warning", line) for line in result.warnings if kind == BY_NAME]
+    facts += [("how to read it" if kind == BY_NAME else "how sure", line) for line in rests_on[:1]]
     facts.append(("did it run", describe_configuration(result.configuration)))
     causes = [cause for culprit in result.culprits for cause in culprit.causes]
     steps = tuple(dict.fromkeys(f"{cause.name}: {cause.remedy}" for cause in causes))
@@ -82,7 +83,7 @@ def layers(result: LocateResult, source: str = "") -> Section:
 
 def _layer(operator: Operator) -> Layer:
     local = None
-    if is_endless(operator.local):
+    if is_endless(operator.local) and operator.status != "compared":
         local = math.inf
     elif operator.local is not None and operator.tolerance:
         local = operator.local.worst / operator.tolerance
