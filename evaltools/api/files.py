@@ -67,8 +67,8 @@ def inspect(
     that is no model, and :class:`~evaltools.errors.UsageError` for a chip that is not known.
     """
     from evaltools.delegates.npu_flags import FLAGS_OF
-    from evaltools.tasks.inspection.npu_chips import ChipsAsked
-    from evaltools.tasks.inspection.task import inspect_model
+    from evaltools.inspection.model import inspect_model
+    from evaltools.inspection.npu_chips import ChipsAsked
 
     if npu_vendor not in FLAGS_OF:
         raise UsageError(f"npu_vendor={npu_vendor!r}: use one of {', '.join(FLAGS_OF)}")

@@ -19,7 +19,7 @@ from evaltools.report.files.output_file import require_writable, write_file
 from evaltools.request.flags import GivenFlags, parse_flags
 
 if TYPE_CHECKING:
-    from evaltools.tasks.inspection.machine_check import Finding
+    from evaltools.inspection.machine_check import Finding
 
 DESCRIPTION: Final = (
     "Which runtimes, delegates and tools are usable here. Each runtime and delegate runs a small model in a process of "
@@ -81,7 +81,7 @@ def run(arguments: list[str]) -> int:
     output = given.path("output_file_path")
     if output is not None:
         require_writable(output, "--output_file_path")
-    from evaltools.tasks.inspection.machine_check import environment, findings
+    from evaltools.inspection.machine_check import environment, findings
 
     is_written = tell(environment())
     found: list[Finding] = []
@@ -99,8 +99,8 @@ def run(arguments: list[str]) -> int:
 
 
 def _install(given: GivenFlags) -> int:
+    from evaltools.inspection.software_gpu import install
     from evaltools.runtime.compiled.gpu import default_folder
-    from evaltools.tasks.inspection.software_gpu import install
 
     by_itself, name = default_folder(os.environ), given.text("driver")
     folder = (given.path("folder") or by_itself).absolute()

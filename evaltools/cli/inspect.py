@@ -59,11 +59,11 @@ def run(arguments: list[str]) -> int:
     if not flags.text("model_file"):
         raise UsageError("missing: the model. Give evaltools inspect MODEL.tflite; see evaltools inspect --help")
     from evaltools.cli.shared.terminal import text_for_stdout
+    from evaltools.inspection.model import inspect_model
+    from evaltools.inspection.npu_chips import ChipsAsked
     from evaltools.report.tables.inspection import print_inspection
     from evaltools.result.inspection import NOT_TESTED
     from evaltools.result.json_file import encode_json
-    from evaltools.tasks.inspection.npu_chips import ChipsAsked
-    from evaltools.tasks.inspection.task import inspect_model
 
     model = Path(flags.text("model_file"))
     files = planned_outputs(flags, ["output_file_path"], [model], "the findings are")

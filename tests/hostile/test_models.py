@@ -13,7 +13,7 @@ import pytest
 
 from evaltools.errors import ModelError
 from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK, USAGE
-from evaltools.tasks.inspection.task import inspect_model
+from evaltools.inspection.model import inspect_model
 from tests.command import evaltools_here
 from tests.hostile.examples import EXAMPLES, IS_LONG
 from tests.hostile.mutations import case

@@ -13,12 +13,12 @@ from evaltools.candidates import SECONDS
 from evaltools.cli.main import main
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, SessionEnded
+from evaltools.inspection import machine_check
+from evaltools.inspection.machine_check import Finding
 from evaltools.model import ModelFile
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
-from evaltools.tasks.inspection import machine_check
-from evaltools.tasks.inspection.machine_check import Finding
 from tests.command import evaltools
 from tests.runtime.fake import FakeSession
 
@@ -87,7 +87,7 @@ def test_without_a_runtime_nothing_can_be_measured(
     def nothing_installed(_model: ModelFile, configuration: Configuration, _timeout_s: float) -> FakeSession:
         raise ConfigurationUnavailable(f"the runtime {configuration.runtime} is not installed; pip install it")
 
-    monkeypatch.setattr("evaltools.tasks.inspection.machine_check.open_isolated", nothing_installed)
+    monkeypatch.setattr("evaltools.inspection.machine_check.open_isolated", nothing_installed)
     code = main(["doctor"])
     out, err = capsys.readouterr()
     assert code == 3
@@ -99,7 +99,7 @@ def test_without_a_runtime_nothing_can_be_measured(
 def test_what_several_lack_is_said_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     reasons = {"gpu fp32": "no Vulkan", "gpu fp16": "no Vulkan", "NPU": "no driver"}
     found = [Finding("delegate", name, "missing", "", reason) for name, reason in reasons.items()]
-    monkeypatch.setattr("evaltools.tasks.inspection.machine_check.findings", lambda: iter(found))
+    monkeypatch.setattr("evaltools.inspection.machine_check.findings", lambda: iter(found))
     main(["doctor"])
     said = [line.strip() for line in capsys.readouterr().out.splitlines() if line.startswith(" " * 9)]
     assert said == ["no Vulkan", "for the same reason as gpu fp32", "no driver"]
@@ -127,7 +127,7 @@ def test_a_delegate_with_wrong_numbers_does_not_work(
         session = real(model, configuration, timeout_s)
         return Wrong(session) if configuration.name == "xnnpack" else session
 
-    monkeypatch.setattr("evaltools.tasks.inspection.machine_check.open_isolated", opened)
+    monkeypatch.setattr("evaltools.inspection.machine_check.open_isolated", opened)
     code = main(["doctor"])
     line, next_step = capsys.readouterr().out.split("xnnpack  ")[1].splitlines()[:2]
     assert "largest difference" in line

@@ -23,7 +23,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 @pytest.fixture
 def packages(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(SCRIPTS))
-    return import_module("evaltools.tasks.inspection.debian_packages")
+    return import_module("evaltools.inspection.debian_packages")
 
 
 def write_program(path: Path, text: str) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from evaltools.errors import ConfigurationUnavailable
+from evaltools.inspection.software_gpu import DRIVERS, install, is_complete, write_environment
 from evaltools.runtime.compiled.gpu import default_folder, installed_driver, take_software_gpu
-from evaltools.tasks.inspection.software_gpu import DRIVERS, install, is_complete, write_environment
 from tests.command import evaltools, evaltools_here
 
 LAVAPIPE = DRIVERS["lavapipe"]

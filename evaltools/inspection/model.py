@@ -7,6 +7,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from evaltools.inspection.npu_chips import ChipsAsked, npu_coverage
+from evaltools.inspection.tried import try_delegates
 from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.model.compiled_for import CompiledFor, compiled_for
 from evaltools.model.contents import Graph, ModelContents, operator_counts, read_contents
@@ -23,8 +25,6 @@ from evaltools.result.inspection import (
     TensorFacts,
 )
 from evaltools.runtime import Open, open_session
-from evaltools.tasks.inspection.npu_chips import ChipsAsked, npu_coverage
-from evaltools.tasks.inspection.tried import try_delegates
 
 _COMPILED_SOURCE: Final = "its operators were compiled for other hardware"
 

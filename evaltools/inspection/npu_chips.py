@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from evaltools.errors import ConfigurationUnavailable, UsageError
+from evaltools.inspection.tried import TIMEOUT_S, first_line, types_of_left
 from evaltools.model import ModelFile, model_in_memory
 from evaltools.model.compiled_for import DISPATCH
 from evaltools.model.contents import Graph, read_contents
@@ -28,7 +29,6 @@ from evaltools.runtime.emulated.compiler import (
     reasons_by_operator,
     require_chip,
 )
-from evaltools.tasks.inspection.tried import TIMEOUT_S, first_line, types_of_left
 
 ALL: Final = "all"
 MANY_PARTITIONS: Final = 5

@@ -11,9 +11,9 @@ import pytest
 import evaltools
 from evaltools.datasets import sample
 from evaltools.errors import UsageError
+from evaltools.inspection import npu_chips
 from evaltools.model.cut import schema_package
 from evaltools.runtime.emulated import compiler
-from evaltools.tasks.inspection import npu_chips
 from tests.command import Completed, evaltools_here
 from tests.runtime.emulated.bare import emulator_or_skip
 from tests.tflite_writer import Graph

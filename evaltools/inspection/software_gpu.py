@@ -17,8 +17,7 @@ from typing import Final, NamedTuple
 from evaltools.delegates.gpu import GPU
 from evaltools.documents import json_values
 from evaltools.errors import ConfigurationUnavailable, UsageError
-from evaltools.runtime.compiled.gpu import LOADER, MANIFEST, VARIABLE, find, installed_driver, library_folders
-from evaltools.tasks.inspection.debian_packages import (
+from evaltools.inspection.debian_packages import (
     apt,
     backports,
     configured_repositories,
@@ -28,6 +27,7 @@ from evaltools.tasks.inspection.debian_packages import (
     unpack_archives,
     write_sources,
 )
+from evaltools.runtime.compiled.gpu import LOADER, MANIFEST, VARIABLE, find, installed_driver, library_folders
 
 
 class Driver(NamedTuple):

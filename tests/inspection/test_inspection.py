@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from evaltools.cli.shared.terminal import make_console
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable
+from evaltools.inspection.model import inspect_model
 from evaltools.model import ModelFile
 from evaltools.report.tables.inspection import print_inspection
 from evaltools.result.inspection import NOT_TESTED, TESTED, DelegateRun, Inspection
 from evaltools.runtime import DelegateCoverage, Delegation, Open, Session, open_session
-from evaltools.tasks.inspection.task import inspect_model
 from tests import tiny_models
 
 
