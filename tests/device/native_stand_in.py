@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.delegates import PARAMETERS
+from evaltools.device.native.inputs import NATIVE_ENDINGS
 from evaltools.native.logs.evaluation import NativeTask
-from evaltools.tasks.native.inputs import NATIVE_ENDINGS
 
 GPU_WARNINGS: Final = (
     "WARN: The GPU delegate compile options are only supported on Android or iOS platforms or when the tool was built "

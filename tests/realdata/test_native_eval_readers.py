@@ -11,11 +11,11 @@ import pytest
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import DELEGATES, PARAMETERS
+from evaltools.device.native.command import NativePaths, configuration_flags, native_command
 from evaltools.native.logs.delegates import read_delegate_log
 from evaltools.native.logs.evaluation import NativeTask, parse_evaluation_log
 from evaltools.native.logs.evaluation_proto import read_evaluation_proto
 from evaltools.native.logs.run import ClassifierFigures, DiffFigures, proof_lines, task_of
-from evaltools.tasks.native.command import NativePaths, configuration_flags, native_command
 from tests.native.logs.native_eval_rendering import rendered
 
 TOOLS: Final[dict[str, NativeTask]] = {"imagenet": "imagenet", "coco": "coco", "idiff": "inference_diff"}

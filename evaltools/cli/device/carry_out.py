@@ -13,6 +13,8 @@ from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.outputs import planned_outputs, write_outputs, write_report
 from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console
+from evaltools.device.native.command import refuse_options
+from evaltools.device.native.inputs import prepare_native
 from evaltools.device.run.benchmark import measure_on_devices, read_device_benchmark
 from evaltools.device.run.evaluation import parts_on_devices
 from evaltools.device.run.flags import DeviceFlags
@@ -25,8 +27,6 @@ from evaltools.report.tables.device import print_device_run
 from evaltools.report.tables.evaluation import print_configurations
 from evaltools.request import Request
 from evaltools.result.benchmark import BenchmarkResult
-from evaltools.tasks.native.command import refuse_options
-from evaltools.tasks.native.inputs import prepare_native
 from evaltools.tasks.shared.declared import declared_task
 
 

@@ -18,6 +18,7 @@ from evaltools.benchmark.accuracy import accuracies_of, with_accuracies
 from evaltools.benchmark.kind import KIND
 from evaltools.benchmark.request import BenchmarkRequest, read_request
 from evaltools.benchmark.run import options_in_force
+from evaltools.device.native.command import refuse_options
 from evaltools.device.programs.part import PartWork
 from evaltools.device.programs.pool import Job
 from evaltools.device.run.devices import DevicesUsed
@@ -34,7 +35,6 @@ from evaltools.result.device_run import HOST
 from evaltools.result.environment import describe_environment
 from evaltools.result.json_file import read_json
 from evaltools.runs.stored import to_bytes
-from evaltools.tasks.native.command import refuse_options
 from evaltools.tasks.shared.host_names import HostNames
 
 _RESULT: Final = "result.json"

@@ -15,6 +15,8 @@ from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.request import BenchmarkRequest
 from evaltools.device.adb.process import last_lines
 from evaltools.device.files.store import remote_path, sha256_of
+from evaltools.device.native.command import configuration_flags
+from evaltools.device.native.outcome import NativeBinary, signal_of, why_not_started
 from evaltools.device.programs.app import AppRun, BenchmarkApp, install_app, run_app
 from evaltools.device.programs.native_program import Kills, NativeProgram, StepDone, interleaved, read_steps, results_of
 from evaltools.device.programs.part import PartDone, PartWork, SentFiles
@@ -31,8 +33,6 @@ from evaltools.result.benchmark import BenchmarkRow
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DevicePart
 from evaltools.result.evaluation import RuntimeUsed
-from evaltools.tasks.native.command import configuration_flags
-from evaltools.tasks.native.outcome import NativeBinary, signal_of, why_not_started
 from evaltools.text import printable
 
 

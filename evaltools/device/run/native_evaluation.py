@@ -16,6 +16,11 @@ from rich.console import Console
 
 from evaltools.device.adb.process import last_lines
 from evaltools.device.files.store import remote_path, sha256_of
+from evaltools.device.native.command import NativePaths, native_command
+from evaltools.device.native.delegation import NativeDelegation, differences
+from evaltools.device.native.evaluation import assemble_native
+from evaltools.device.native.inputs import NativeInputs
+from evaltools.device.native.outcome import NativeBinary, delegations, unavailable, why_not_started
 from evaltools.device.programs.native_program import (
     Kills,
     NativeProgram,
@@ -36,11 +41,6 @@ from evaltools.request import Request
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DevicePart
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.tasks.native.command import NativePaths, native_command
-from evaltools.tasks.native.delegation import NativeDelegation, differences
-from evaltools.tasks.native.evaluation import assemble_native
-from evaltools.tasks.native.inputs import NativeInputs
-from evaltools.tasks.native.outcome import NativeBinary, delegations, unavailable, why_not_started
 
 _PICTURES: Final = "pictures"
 

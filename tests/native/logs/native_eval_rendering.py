@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from evaltools.device.native.figures import as_latency
 from evaltools.metrics.classification import ClassificationMetrics, TopKAccuracy
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.metrics.native_numbers import NativeError
@@ -15,7 +16,6 @@ from evaltools.native.logs.run import ClassifierFigures, DetectorFigures, DiffFi
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.coco.report import debug_lines
 from evaltools.tasks.imagenet.result import Classified
-from evaltools.tasks.native.figures import as_latency
 from tests import results
 from tests.tasks.coco.results import TRUTH, detection_result, figures, picture, with_data, with_figures
 from tests.tasks.inference_diff.test_report import DIFFERENCE, comparison, judged

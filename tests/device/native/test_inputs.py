@@ -14,13 +14,7 @@ from PIL import Image
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.datasets.native_ground_truth import parse_ground_truth
-from evaltools.errors import DataError, ModelError, UsageError
-from evaltools.model.metadata import InputNormalization
-from evaltools.tasks.coco.task import CocoOptions
-from evaltools.tasks.imagenet.task import ImagenetOptions
-from evaltools.tasks.inference_diff.inputs import InputOptions
-from evaltools.tasks.inference_diff.request import DiffRequest
-from evaltools.tasks.native.inputs import (
+from evaltools.device.native.inputs import (
     NativeInputs,
     normalization_warnings,
     prepare_coco,
@@ -28,10 +22,16 @@ from evaltools.tasks.native.inputs import (
     prepare_imagenet,
     prepare_native,
 )
+from evaltools.errors import DataError, ModelError, UsageError
+from evaltools.model.metadata import InputNormalization
+from evaltools.tasks.coco.task import CocoOptions
+from evaltools.tasks.imagenet.task import ImagenetOptions
+from evaltools.tasks.inference_diff.inputs import InputOptions
+from evaltools.tasks.inference_diff.request import DiffRequest
 from evaltools.tasks.shared.request import TaskRequest
 from tests import tiny_models
+from tests.device.native.runs import PLAIN, REFERENCE
 from tests.limits import limit_of
-from tests.tasks.native.runs import PLAIN, REFERENCE
 
 
 def imagenet_request(**changes: Any) -> TaskRequest:

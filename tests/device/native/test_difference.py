@@ -11,15 +11,14 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
+from evaltools.device.native.inputs import prepare_diff
 from evaltools.errors import DataError, UsageError
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.native.logs.evaluation_proto import read_evaluation_proto
 from evaltools.native.logs.run import DiffFigures, NativeRun
 from evaltools.proto import message_class
 from evaltools.report.words.verdicts import why_in_words
-from evaltools.tasks.native.inputs import prepare_diff
-from tests.limits import limit_of
-from tests.tasks.native.runs import (
+from tests.device.native.runs import (
     PLAIN,
     assembled,
     classified_run,
@@ -28,7 +27,8 @@ from tests.tasks.native.runs import (
     stand_ins,
     through_every_rendering,
 )
-from tests.tasks.native.test_inputs import diff_request
+from tests.device.native.test_inputs import diff_request
+from tests.limits import limit_of
 
 
 def diff_inputs(**changes: Any) -> Any:

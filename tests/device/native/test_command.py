@@ -8,15 +8,15 @@ import pytest
 
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import DELEGATES, PARAMETERS
-from evaltools.errors import UsageError
-from evaltools.native.logs.evaluation import NativeTask
-from evaltools.request import Options
-from evaltools.tasks.native.command import (
+from evaltools.device.native.command import (
     NativePaths,
     configuration_flags,
     native_command,
     refuse_options,
 )
+from evaltools.errors import UsageError
+from evaltools.native.logs.evaluation import NativeTask
+from evaltools.request import Options
 from evaltools.tasks.shared.declared import declared_task
 
 PATHS: Final = NativePaths("/d/run_eval", "/d/a b.tflite", "/d/out.pb", "/d/images", "/d/truth", "/d/labels.txt")

@@ -150,7 +150,7 @@ class DiffInputs(Struct, frozen=True):
         """Those of the runs, of which each has a reference inside."""
         return self.request.tests
 
-    def part(self, index: int = 0, count: int = 1) -> NativePart:
+    def part(self, index: int = 0, count: int = 1) -> NativePart:  # noqa: ARG002 - as the others
         """Nothing but the model is needed; raises :class:`UsageError` for one of several parts."""
         require_parts(self, count)
         return NativePart((), None)
@@ -176,7 +176,7 @@ def require_parts(inputs: NativeInputs, count: int) -> None:
 def prepare_imagenet(request: TaskRequest) -> ImagenetInputs:
     """Read and check what imagenet is to evaluate; raises :class:`UsageError` for what the native tool cannot.
 
-    Options about reading are not looked at: :mod:`evaltools.tasks.native.command` refuses those that the tool lacks.
+    Options about reading are not looked at: :mod:`evaltools.device.native.command` refuses those that the tool lacks.
     """
     options: ImagenetOptions = request.options
     model = read_model(request.model_file)

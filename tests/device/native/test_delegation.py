@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evaltools.configuration import Configuration
+from evaltools.device.native.delegation import delegation_of, reference_delegation
 from evaltools.native.logs.delegates import delegate_lines
-from evaltools.tasks.native.delegation import delegation_of, reference_delegation
 from tests.native.logs.log_styles import STYLES, recorded
 
 NODES = 31

@@ -7,15 +7,15 @@ import random
 import numpy as np
 import pytest
 
-from evaltools.errors import DataError
-from evaltools.metrics.latency import summarise_latency
-from evaltools.native.logs.run import ClassifierFigures, NativeLatency
-from evaltools.tasks.native.figures import (
+from evaltools.device.native.figures import (
     NOTHING_TIMED,
     as_latency,
     merge_classifiers,
     whole_counts,
 )
+from evaltools.errors import DataError
+from evaltools.metrics.latency import summarise_latency
+from evaltools.native.logs.run import ClassifierFigures, NativeLatency
 from tests.results import topk_of
 
 

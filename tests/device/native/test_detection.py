@@ -8,16 +8,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from evaltools.device.native.inputs import CocoInputs, prepare_coco
 from evaltools.errors import UsageError
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.native.logs.evaluation import parse_evaluation_log
 from evaltools.native.logs.run import NativeRun
 from evaltools.proto import message_class
 from evaltools.tasks.coco.evaluation import DetectionEvaluation
-from evaltools.tasks.native.inputs import CocoInputs, prepare_coco
 from evaltools.tasks.shared.run import evaluate
-from tests.device.native_stand_in import GPU_LINES
-from tests.tasks.native.runs import (
+from tests.device.native.runs import (
     GPU,
     PLAIN,
     REFERENCE,
@@ -28,7 +27,8 @@ from tests.tasks.native.runs import (
     stand_ins,
     through_every_rendering,
 )
-from tests.tasks.native.test_inputs import coco_request
+from tests.device.native.test_inputs import coco_request
+from tests.device.native_stand_in import GPU_LINES
 from tests.tasks.observers import Silent
 
 

@@ -6,11 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.native.logs.run import NativeRun
-from evaltools.result.device import DeviceFacts
-from evaltools.tasks.native.delegation import differences
-from evaltools.tasks.native.inputs import ImagenetInputs, prepare_imagenet
-from evaltools.tasks.native.outcome import (
+from evaltools.device.native.delegation import differences
+from evaltools.device.native.inputs import ImagenetInputs, prepare_imagenet
+from evaltools.device.native.outcome import (
     NativeBinary,
     delegations,
     outcomes_of,
@@ -18,7 +16,9 @@ from evaltools.tasks.native.outcome import (
     unavailable,
     why_not_started,
 )
-from tests.tasks.native.test_inputs import imagenet_options
+from evaltools.native.logs.run import NativeRun
+from evaltools.result.device import DeviceFacts
+from tests.device.native.test_inputs import imagenet_options
 
 PHONE = DeviceFacts("A", "device", abi="arm64-v8a", machine="aarch64")
 UNSUPPORTED = "GPU acceleration is unsupported on this platform."

@@ -1,6 +1,6 @@
 """From runs of TensorFlow's own evaluation binaries to our typed result.
 
-:mod:`evaltools.tasks.native.inputs` says what such a run is given, :mod:`evaltools.tasks.native.command` prints its
+:mod:`evaltools.device.native.inputs` says what such a run is given, :mod:`evaltools.device.native.command` prints its
 command line.
 """
 
@@ -11,6 +11,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from evaltools.device.native.detection import with_detection
+from evaltools.device.native.difference import with_difference
+from evaltools.device.native.figures import NOTHING_TIMED, as_classification, as_latency, first_measured, with_times
+from evaltools.device.native.inputs import CocoInputs, ImagenetInputs, NativeInputs, normalization_warnings
+from evaltools.device.native.outcome import NativeBinary, NativeOutcome, outcomes_of
 from evaltools.engine.describe import describe_model
 from evaltools.engine.run_folder import digest_of_files
 from evaltools.errors import UsageError
@@ -20,11 +25,6 @@ from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
 from evaltools.task_kind import with_task_figures
 from evaltools.tasks.imagenet.figures import classified
 from evaltools.tasks.imagenet.result import Data, ImagenetPart
-from evaltools.tasks.native.detection import with_detection
-from evaltools.tasks.native.difference import with_difference
-from evaltools.tasks.native.figures import NOTHING_TIMED, as_classification, as_latency, first_measured, with_times
-from evaltools.tasks.native.inputs import CocoInputs, ImagenetInputs, NativeInputs, normalization_warnings
-from evaltools.tasks.native.outcome import NativeBinary, NativeOutcome, outcomes_of
 from evaltools.tasks.shared.image_input import describe_normalization
 
 _WHAT_IS_NOT_KNOWN: Final = {

@@ -9,6 +9,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evaltools.device.native.delegation import NativeDelegation, delegation_of
+from evaltools.device.native.figures import merge_classifiers
+from evaltools.device.native.inputs import NativeInputs, require_parts
 from evaltools.errors import DataError, UsageError
 from evaltools.native.logs.delegate_use import FALLBACK_HINT
 from evaltools.native.logs.evaluation import FAILED, UNCONSUMED, NativeEvaluationLog, parse_evaluation_log
@@ -16,9 +19,6 @@ from evaltools.native.logs.evaluation_proto import read_evaluation_proto
 from evaltools.native.logs.run import ClassifierFigures, NativeFigures, NativeRun, task_of
 from evaltools.result.device import DeviceFacts
 from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
-from evaltools.tasks.native.delegation import NativeDelegation, delegation_of
-from evaltools.tasks.native.figures import merge_classifiers
-from evaltools.tasks.native.inputs import NativeInputs, require_parts
 
 _DIGITS_OF_SHA256: Final = 12
 _SIGNALLED: Final = 128

@@ -9,6 +9,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
+from evaltools.device.native.delegation import reference_delegation
+from evaltools.device.native.figures import as_latency, merge_latencies
+from evaltools.device.native.inputs import DiffInputs
+from evaltools.device.native.outcome import NativeBinary, NativeOutcome
 from evaltools.errors import DataError
 from evaltools.gates.limits import check_limits
 from evaltools.metrics.native_numbers import NativeError
@@ -18,10 +22,6 @@ from evaltools.result.verdict import Reason, Verdict
 from evaltools.tasks.inference_diff.judgement import METRIC
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, InputUsed
 from evaltools.tasks.inference_diff.task import output_names
-from evaltools.tasks.native.delegation import reference_delegation
-from evaltools.tasks.native.figures import as_latency, merge_latencies
-from evaltools.tasks.native.inputs import DiffInputs
-from evaltools.tasks.native.outcome import NativeBinary, NativeOutcome
 
 _INPUT_SOURCE: Final = "random numbers of the native tool, which are those of its C++ library"
 

@@ -14,6 +14,10 @@ from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.configuration import Configuration
+from evaltools.device.native.command import NativePaths, native_command
+from evaltools.device.native.evaluation import assemble_native
+from evaltools.device.native.inputs import NativeInputs, NativePart
+from evaltools.device.native.outcome import NativeBinary
 from evaltools.metrics.latency import summarise_latency
 from evaltools.native.lines.evaluation import fill_latency
 from evaltools.native.logs.run import NativeRun, proof_lines
@@ -22,10 +26,6 @@ from evaltools.report.tables.evaluation import print_configurations, print_resul
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result_file import read_result, result_schema
-from evaltools.tasks.native.command import NativePaths, native_command
-from evaltools.tasks.native.evaluation import assemble_native
-from evaltools.tasks.native.inputs import NativeInputs, NativePart
-from evaltools.tasks.native.outcome import NativeBinary
 from tests.device.native_stand_in import write_stand_in
 from tests.results import topk_of
 

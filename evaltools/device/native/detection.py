@@ -12,6 +12,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import printable_name
+from evaltools.device.native.figures import NOTHING_TIMED, as_latency, first_measured, with_times
+from evaltools.device.native.inputs import CocoInputs, normalization_warnings
+from evaltools.device.native.outcome import NativeOutcome
 from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.run_folder import digest_of_files
@@ -38,9 +41,6 @@ from evaltools.tasks.coco.result import CocoDetection, DetectionFigures
 from evaltools.tasks.coco.task import DEFAULT_EVALUATOR, CocoOptions, FoundObjects
 from evaltools.tasks.coco.truth import dense_category_ids, picture_size
 from evaltools.tasks.coco.warnings import OddPictures, general_warnings
-from evaltools.tasks.native.figures import NOTHING_TIMED, as_latency, first_measured, with_times
-from evaltools.tasks.native.inputs import CocoInputs, normalization_warnings
-from evaltools.tasks.native.outcome import NativeOutcome
 from evaltools.tasks.shared.figures import MeasuredPass, sum_up
 
 _CLASS_OFFSET: Final = 1

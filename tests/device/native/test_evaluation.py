@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from evaltools.device.native.evaluation import assemble_native
+from evaltools.device.native.inputs import ImagenetInputs, prepare_imagenet
 from evaltools.errors import UsageError
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.native.logs.run import NativeRun
-from evaltools.tasks.native.evaluation import assemble_native
-from evaltools.tasks.native.inputs import ImagenetInputs, prepare_imagenet
-from tests.device.native_stand_in import GPU_WARNINGS
-from tests.tasks.native.runs import (
+from tests.device.native.runs import (
     BINARY,
     GPU,
     PLAIN,
@@ -27,7 +26,8 @@ from tests.tasks.native.runs import (
     stand_ins,
     through_every_rendering,
 )
-from tests.tasks.native.test_inputs import imagenet_options, imagenet_request
+from tests.device.native.test_inputs import imagenet_options, imagenet_request
+from tests.device.native_stand_in import GPU_WARNINGS
 
 RANKS: list[int | None] = [0, 1, None, 0, 4, 9, 0, None]
 TIMES = [30, 50, 40, 30, 90, 30, 35, 31]
