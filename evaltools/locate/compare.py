@@ -120,7 +120,7 @@ class _Comparing:
         side = self._side
         counts = {
             "but for the number at its end": len(side.renumbered & compared),
-            "as the model's output": len(side.as_outputs & compared) if isinstance(side, OtherModel) else 0,
+            "by their place": len(side.by_place & compared) if isinstance(side, OtherModel) else 0,
         }
         found = ", ".join(f"{count} of them {how}" for how, count in counts.items() if count)
         return f" ({found})" if found else ""

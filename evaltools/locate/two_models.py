@@ -222,7 +222,8 @@ def _constants_of_both(
     """The constants of a layer by the position of the input, each with that of the other model if it fits."""
     node = graph.nodes[place]
     made = [tensor for tensor in node.outputs if tensor in side.partners]
-    partner = side.graph.nodes[side.parts.makers[side.partners[made[0]]]] if made else None
+    maker = side.parts.makers.get(side.partners[made[0]]) if made else None
+    partner = None if maker is None else side.graph.nodes[maker]
     others = partner.inputs if partner is not None and partner.operator == node.operator else ()
     found = {}
     for position, index in enumerate(node.inputs):

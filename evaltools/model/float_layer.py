@@ -17,14 +17,14 @@ _DEQUANTIZE: Final = 6
 _QUANTIZE: Final = 114
 _VERSION: Final = {_DEQUANTIZE: 3, _QUANTIZE: 2}
 """Those that know int16 as well."""
-_CONVERSIONS: Final = frozenset({"DEQUANTIZE", "QUANTIZE"})
+CONVERSIONS: Final = frozenset({"DEQUANTIZE", "QUANTIZE"})
 _ROOM: Final = 1 << 16
 
 
 def stored_constant(graph: Graph, index: int) -> GraphTensor | None:
     """The constant that an operator reads as a tensor, also through a DEQUANTIZE; None for what is computed."""
     maker = next((node for node in graph.nodes if index in node.outputs), None)
-    if maker is not None and maker.operator == "DEQUANTIZE":
+    if maker is not None and maker.operator == "DEQUANTIZE" and maker.inputs:
         index = maker.inputs[0]
     tensor = graph.tensor(index)
     return tensor if tensor is not None and tensor.constant is not None else None
@@ -35,7 +35,7 @@ def is_quantized_layer(graph: Graph, place: int) -> bool:
     node = graph.nodes[place]
     read = [stored_constant(graph, index) or graph.tensor(index) for index in node.inputs]
     tensors = [*read, *(graph.tensor(index) for index in node.outputs)]
-    return node.operator not in _CONVERSIONS and any(each is not None and each.is_quantized for each in tensors)
+    return node.operator not in CONVERSIONS and any(each is not None and each.is_quantized for each in tensors)
 
 
 def with_float_layer(

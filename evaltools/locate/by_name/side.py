@@ -16,7 +16,7 @@ from evaltools.locate.by_name.saved import FLAG, MOST_NAMED, SavedFile, require_
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.model.contents import Graph, GraphTensor, read_contents
 from evaltools.model.cut import CuttableModel
-from evaltools.model.float_layer import stored_constant
+from evaltools.model.float_layer import CONVERSIONS, stored_constant
 from evaltools.parameter import did_you_mean
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.model_pair import ModelPair, convert, pair_models
@@ -42,14 +42,14 @@ class _Matched(Struct, frozen=True, eq=False, kw_only=True):
 class OtherModel(_Matched, frozen=True, eq=False, kw_only=True):
     """Another model of the same graph; ``pair`` feeds both with the same inputs, ``partners`` are its tensors.
 
-    ``as_outputs`` are tensors with a partner of another name, which is the same output of the model.
+    ``by_place`` are tensors with a partner of another name: the same output of the model, or what is only converted.
     """
 
     pair: ModelPair
     parts: CuttableModel
     graph: Graph
     partners: Mapping[int, int]
-    as_outputs: frozenset[int]
+    by_place: frozenset[int]
 
     def fed(self, values: tuple[Array, ...]) -> list[Array]:
         """The inputs of a run in the order and the types of the other model."""
@@ -74,7 +74,8 @@ class OtherModel(_Matched, frozen=True, eq=False, kw_only=True):
     def rounding(self, tensor: int, rms: float) -> float:
         """One rounding in the other model."""
         partner = self.partners[tensor]
-        return rounding_of(self.graph, self.parts.makers[partner], partner, rms)
+        maker = self.parts.makers.get(partner)
+        return 0.0 if maker is None else rounding_of(self.graph, maker, partner, rms)
 
 
 class SavedTensors(_Matched, frozen=True, eq=False, kw_only=True):
@@ -110,28 +111,35 @@ def other_model(model: ModelFile, parts: CuttableModel, other: ModelFile) -> Oth
             "cannot be told apart; use two models of one converter, or compare the outputs with evaltools "
             "inference-diff --reference_model_file"
         )
-    partners = {**_outputs(pair, parts, other_parts), **found.partners}
-    as_outputs = frozenset(partners.keys() - found.partners.keys())
+    partners = _with_partners_by_place(pair, parts, other_parts, found.partners)
+    by_place = frozenset(partners.keys() - found.partners.keys())
     return OtherModel(
         pair=pair,
         parts=other_parts,
         graph=graph,
         partners=partners,
-        as_outputs=as_outputs,
+        by_place=by_place,
         matched=frozenset(partners),
-        missing={tensor: reason for tensor, reason in found.missing.items() if tensor not in as_outputs},
+        missing={tensor: reason for tensor, reason in found.missing.items() if tensor not in by_place},
         renumbered=found.renumbered,
         sha256=pair.reference.sha256,
     )
 
 
-def _outputs(pair: ModelPair, parts: CuttableModel, others: CuttableModel) -> dict[int, int]:
-    """The models' outputs, which belong together whatever their names are."""
-    found = {
-        own: others.graph_outputs[position]
-        for own, position in zip(parts.graph_outputs, pair.output_order, strict=True)
-    }
-    return {own: other for own, other in found.items() if own in parts.makers and other in others.makers}
+def _with_partners_by_place(
+    pair: ModelPair, parts: CuttableModel, others: CuttableModel, by_name: Mapping[int, int]
+) -> dict[int, int]:
+    """The same with the models' outputs, and with what is another tensor in another type: its partner is that one's."""
+    inputs = zip(parts.graph_inputs, (others.graph_inputs[position] for position in pair.input_order), strict=True)
+    outputs = zip(parts.graph_outputs, (others.graph_outputs[position] for position in pair.output_order), strict=True)
+    found = {**dict(inputs), **dict(outputs), **by_name}
+    for place, operator in enumerate(parts.operators):
+        tensors = (*parts.fed_to(place), *parts.made_by(place))
+        if operator in CONVERSIONS and len(tensors) == 2 and place not in parts.folded:
+            partner = found.get(tensors[0], found.get(tensors[1]))
+            if partner is not None:
+                found |= dict.fromkeys([tensor for tensor in tensors if tensor not in found], partner)
+    return {tensor: partner for tensor, partner in found.items() if tensor in parts.makers}
 
 
 def saved_tensors(model: ModelFile, parts: CuttableModel, file: SavedFile) -> SavedTensors:

@@ -17,7 +17,7 @@ from tests import locate_models
 from tests.command import Completed, evaltools_here
 from tests.interpreters import make_interpreter, run
 from tests.locate_models import NET_SHAPE, NET_TENSORS, net_quantization, net_tensors, net_weights
-from tests.tflite_writer import Quantization
+from tests.tflite_writer import Graph, Quantization
 
 Array = npt.NDArray[Any]
 WITH_WEIGHTS = ("stem", "spread", "project", "logits")
@@ -187,6 +187,36 @@ def test_a_model_beside_itself_has_nothing_to_gain(images: list[Array], tmp_path
     _, found = locate(tmp_path, locate_models.quantized_net(), locate_models.quantized_net())
     assert found["keep_in_float"] is None
     assert {operator["weights"]["relative"] for operator in found["operators"] if operator["weights"]} == {0}
+
+
+def dense(in_8_bits: bool) -> bytes:
+    """A FULLY_CONNECTED of 4 numbers; in 8 bits it takes and gives floats all the same, under names of their own."""
+    graph, shape = Graph(), (1, 4)
+    weights = np.random.default_rng(2).uniform(-1, 1, (4, 4)).astype(np.float32)
+    given = graph.tensor("given", shape)
+    if not in_8_bits:
+        constant = graph.constant("weights", weights)
+        made = graph.node(
+            "FULLY_CONNECTED", [given, constant, -1], graph.tensor("made", shape), "FullyConnectedOptions"
+        )
+        return graph.to_bytes([given], [made])
+    fed = graph.node("QUANTIZE", [given], graph.tensor("fed", shape, "int8", Quantization(1 / 64, 0)))
+    constant = graph.constant("weights", np.rint(weights * 127).astype(np.int8), Quantization(1 / 127, 0))
+    total = graph.tensor("total", shape, "int8", Quantization(1 / 32, 0))
+    graph.node("FULLY_CONNECTED", [fed, constant, -1], total, "FullyConnectedOptions")
+    made = graph.node("DEQUANTIZE", [total], graph.tensor("made", shape), version=2)
+    return graph.to_bytes([given], [made])
+
+
+def test_layers_between_conversions_are_those_of_the_float_model(tmp_path: Path) -> None:
+    models = [written(tmp_path, str(in_8_bits), dense(in_8_bits)) for in_8_bits in (True, False)]
+    found = et.locate(models[0], reference_model_file=models[1], num_inputs=3)
+    assert "3 of 3 operators have a tensor of the same name there (2 of them by their place)" in found.verdict.reason
+    assert [operator.status for operator in found.operators] == ["compared"] * 3
+    assert all(operator.local is not None for operator in found.operators)
+    assert [operator.weights is not None for operator in found.operators] == [False, True, False]
+    assert found.keep_in_float is not None
+    assert [layer.index for layer in found.keep_in_float.layers] == [1]
 
 
 def test_a_float_model_has_nothing_to_keep_in_float(images: list[Array], tmp_path: Path) -> None:
