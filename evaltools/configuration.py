@@ -76,7 +76,8 @@ CONFIGURATION_PARAMETERS: Final = {parameter.name: parameter for parameter in OW
 class Configuration(Struct, frozen=True):
     """What a model runs with. ``num_threads`` is 1 or more, or -1, which leaves the number to the runtime.
 
-    ``runtime_version`` is that of the runtime's package, empty for the one that is installed.
+    ``runtime_version`` is that of the runtime's package, empty for the one that is installed. ``keeps_tensors``: no
+    buffer is used for two tensors, which is slower and no flag asks for; it shows a runtime that reuses one too early.
 
     >>> configuration = Configuration.from_text("one", "runtime=litert use_xnnpack=false")
     >>> configuration.runtime, configuration.num_threads, configuration.to_flags()
@@ -89,6 +90,7 @@ class Configuration(Struct, frozen=True):
     num_threads: int = 1
     delegates: DelegateSettings = field(default_factory=DelegateSettings)
     runtime_version: str = ""
+    keeps_tensors: bool = False
 
     @classmethod
     def from_flags(

@@ -14,6 +14,7 @@ from evaltools.result.json_file import DRAFT, json_in, misfit, read_content, wit
 from evaltools.task_kind import recorded_kind, registered_kinds
 
 _WHAT: Final = "evaltools result"
+_EARLIER: Final = ("1", "2")
 
 
 class _ResultHead(msgspec.Struct):
@@ -38,8 +39,8 @@ def result_in(content: bytes, path: Path) -> EvaluationResult:
         kind = recorded_kind(head.task)
     except UsageError as error:
         raise DataError(f"{path} is the result of a task that is not here: {error}") from None
-    if head.schema_version == "1":
-        raise DataError(f"{path} was written by an earlier evaltools, version 1; measure again")
+    if head.schema_version in _EARLIER:
+        raise DataError(f"{path} was written by an earlier evaltools, version {head.schema_version}; measure again")
     if head.schema_version != SCHEMA_VERSION:
         raise DataError(
             f"{path} is an {_WHAT} of version {head.schema_version!r}; this evaltools reads {SCHEMA_VERSION}, so "

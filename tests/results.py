@@ -69,7 +69,7 @@ def result(
         examples=None,
     )
     made = EvaluationResult(
-        schema_version="2",
+        schema_version="3",
         task="imagenet",
         complete=True,
         stopped=None,

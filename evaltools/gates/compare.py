@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Evidence, of_another, why_not_measured
+from evaltools.gates.verdict import GRADES, NOT_DECIDED, ODD_REFERENCE
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged, ScoreMean
 from evaltools.result.model import Tensor
@@ -46,9 +47,8 @@ _GROWTH: Final = 1.1
 """Errors of an output may grow by so much; on the same machine they are the same numbers again."""
 _ERRORS: Final = ("relative_rms", "avg_error")
 """The error of an output that is compared: the first of these that both results have."""
-_ALIKE: Final = ("equivalent",)
+_ALIKE: Final = ("identical", "equivalent")
 """Verdicts after which the size of an error says nothing more."""
-_GRADES: Final = ("equivalent", "fp16", "bf16", "int8", "not decided", "diverged")
 _CONFIDENCE: Final = 0.95
 
 
@@ -266,8 +266,9 @@ def _of_verdicts(earlier: ConfigurationResult, entry: ConfigurationResult) -> De
     assert entry.verdict is not None
     then, now = earlier.verdict.kind, entry.verdict.kind
     limit = f"verdict no worse than {then}"
-    ranks = [_GRADES.index(kind) if kind in _GRADES else len(_GRADES) for kind in (then, now)]
-    worse: GateVerdict = "inconclusive" if now == "not decided" else "fail"
+    grades: list[str] = list(GRADES)
+    ranks = [grades.index(kind) if kind in grades else len(grades) for kind in (then, now)]
+    worse: GateVerdict = "inconclusive" if now in (NOT_DECIDED, ODD_REFERENCE) else "fail"
     reason = Reason("verdict", names={"now": now})
     return Decision(entry.name, limit, worse if ranks[1] > ranks[0] else "pass", reason=reason)
 

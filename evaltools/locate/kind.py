@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evaltools.result.evaluation import EvaluationResult  # imports NumPy, which no help needs
 
 REFERENCE: Final = "kernels=builtin num_threads=1"
-_NOTHING_TO_FIND: Final = ("equivalent", "better", "not measured", "not judged")
+_NOTHING_TO_FIND: Final = ("identical", "equivalent", "better", "not measured", "not judged")
 _TAKEN_OVER: Final = ("model_file", *GIVEN_TO_A_SEARCH, "example_timeout")
 
 

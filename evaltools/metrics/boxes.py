@@ -10,7 +10,6 @@ from msgspec import Struct
 
 MIN_IOU: Final = 0.5
 _BLOCK: Final = 1 << 18
-_FEWEST_BOXES: Final = 6
 
 
 class Detection(Struct, frozen=True):
@@ -43,8 +42,7 @@ class BoxAgreement(Struct, frozen=True):
 
     ``lost`` are boxes of the reference without a partner, ``new`` those of the test. ``moved`` is the largest ``1 -
     IoU`` of a pair, ``score_shift`` the largest change of a score, ``sum_score_shift`` the sum of all absolute changes.
-    ``worst_example`` is the largest share, 0..1, of boxes in one example that have no partner of the same class, over
-    the examples with at least six boxes of both sides together. Objects of several examples can be added.
+    Objects of several examples can be added.
     """
 
     matched: int
@@ -55,7 +53,6 @@ class BoxAgreement(Struct, frozen=True):
     moved: float
     score_shift: float
     sum_score_shift: float = 0.0
-    worst_example: float = 0.0
 
     @staticmethod
     def nothing() -> BoxAgreement:
@@ -72,7 +69,6 @@ class BoxAgreement(Struct, frozen=True):
             max(self.moved, other.moved),
             max(self.score_shift, other.score_shift),
             self.sum_score_shift + other.sum_score_shift,
-            max(self.worst_example, other.worst_example),
         )
 
     @property
@@ -109,28 +105,33 @@ def detections(boxes: Any, classes: Any, scores: Any, count: Any) -> Detections:
     )
 
 
-def compare_boxes(test: Detections, reference: Detections) -> BoxAgreement:
+def compare_boxes(test: Detections, reference: Detections, least_score: float = 0.0) -> BoxAgreement:
     """Pair boxes greedily, the best overlap first, partners of the same class before others.
+
+    What is counted are the pairs and boxes of which a side scores at least ``least_score``; boxes without a number as
+    score are.
 
     >>> one = Detections(np.array([[0, 0, 1.0, 1.0]]), np.array([3.0]), np.array([0.5]))
     >>> compare_boxes(one, one).matched
     1
     """
-    pairs = match_boxes(test, reference)
+    every = match_boxes(test, reference)
+    counts, counted = (~(side.scores < least_score) for side in (test, reference))
+    pairs = [pair for pair in every if counts[pair.test] or counted[pair.reference]]
     ious = [pair.iou for pair in pairs]
     shifts = [float(abs(test.scores[pair.test] - reference.scores[pair.reference])) for pair in pairs]
-    everything = len(test.boxes) + len(reference.boxes)
+    counts[[pair.test for pair in every]] = False
+    counted[[pair.reference for pair in every]] = False
     same = sum(pair.same_class for pair in pairs)
     return BoxAgreement(
         matched=len(pairs),
-        lost=len(reference.boxes) - len(pairs),
-        new=len(test.boxes) - len(pairs),
+        lost=int(np.count_nonzero(counted)),
+        new=int(np.count_nonzero(counts)),
         class_changes=len(pairs) - same,
         sum_iou=sum(ious),
         moved=max((1 - iou for iou in ious), default=0.0),
         score_shift=max(shifts, default=0.0),
         sum_score_shift=sum(shifts),
-        worst_example=1 - 2 * same / everything if everything >= _FEWEST_BOXES else 0.0,
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections import Counter
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -13,14 +13,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from evaltools.metrics.native_numbers import mean_error
-from evaltools.metrics.patterns import (
-    Displacement,
-    RegionSums,
-    count_by_region,
-    displacement,
-    region_sums,
-    with_blank_blocks,
-)
+from evaltools.metrics.patterns import channel_sums
 from evaltools.metrics.scores import ScoreAgreement, compare_scores
 
 _SHIFT = 16
@@ -30,8 +23,6 @@ Float64s = npt.NDArray[np.float64]
 _SMALLEST_NORMAL: Final = {2: 2.0**-14, 4: 2.0**-126, 8: 2.0**-1022}
 _CLEARLY_NORMAL: Final = 1e-6
 _ORDINARY_WIDTH: Final = 2
-_MOST_PARTS: Final = 32
-_LEAST_OF_PART: Final = 8
 
 
 class Magnitudes(Struct, frozen=True, eq=False):
@@ -103,9 +94,8 @@ class Scale(Struct, frozen=True):
 class Side(Struct, frozen=True):
     """What one side's values are like, differences apart. ``low`` and ``high`` are of the finite ones.
 
-    ``at_low`` and ``at_high`` count the elements that have just these values. ``digest`` is a checksum of all bytes:
-    equal for equal outputs. ``parts`` has one for each of up to 32 equal parts of eight elements or more; of fewer than
-    sixteen elements it has none.
+    ``between`` counts the elements that are neither the lowest nor the highest. ``digest`` is a checksum of all bytes:
+    equal for equal outputs.
     """
 
     nan: int
@@ -114,14 +104,7 @@ class Side(Struct, frozen=True):
     low: float
     high: float
     digest: int
-    at_low: int = 0
-    at_high: int = 0
-    parts: tuple[int, ...] = ()
-
-    @property
-    def is_level(self) -> bool:
-        """Whether all elements have the same number."""
-        return self.low == self.high and not self.nan and not self.infinite
+    between: int = 0
 
 
 class DifferenceSums(Struct, frozen=True):
@@ -148,8 +131,9 @@ class TensorDifference(Struct, frozen=True):
     are not equal, NaN being equal to NaN. ``native_error`` is in raw units.
     ``quanta`` counts elements off by 0, 1, 2 and more quanta. ``never_written`` counts denormal numbers of float32 or
     float64 that face an ordinary value (1e-6 or more): a sign of memory that was never written. ``same_shape`` is false
-    where the shapes differ, and nothing is compared. ``displacement``: whether the test's elements are the reference's,
-    one place off or mirrored.
+    where the shapes differ, and nothing is compared. ``channels`` has sums by index of the last axis
+    (:func:`~evaltools.metrics.patterns.channel_sums`). ``common`` counts the elements in which whole numbers or texts
+    of the reference have their most frequent value, 0 where numbers have a size.
     """
 
     elements: int
@@ -158,7 +142,7 @@ class TensorDifference(Struct, frozen=True):
     different: int
     native_error: float
     sums: DifferenceSums
-    regions: RegionSums
+    channels: Float64s
     magnitudes: Magnitudes
     quanta: tuple[int, int, int, int] | None
     max_quanta: int
@@ -167,7 +151,7 @@ class TensorDifference(Struct, frozen=True):
     reference: Side
     scores: ScoreAgreement | None = None
     same_shape: bool = True
-    displacement: Displacement = "none"
+    common: int = 0
 
 
 def compare_tensors(
@@ -213,7 +197,7 @@ def _compare_quantised(test: Array, reference: Array, scale: Scale, as_scores: b
         different=test.size - quanta[0],
         native_error=mean_error(test, reference),
         sums=_sums(first, second, errors),
-        regions=with_blank_blocks(region_sums(first, second, test.shape), first, second, errors, scale.scale),
+        channels=channel_sums(first, second, test.shape),
         magnitudes=magnitudes,
         quanta=(quanta[0], quanta[1], quanta[2], quanta[3]),
         max_quanta=int(steps.max(initial=0)),
@@ -221,7 +205,6 @@ def _compare_quantised(test: Array, reference: Array, scale: Scale, as_scores: b
         test=_side(test, first),
         reference=_side(reference, second),
         scores=compare_scores(test, reference) if as_scores else None,
-        displacement=displacement(first, second, test.shape),
     )
 
 
@@ -244,11 +227,6 @@ def _compare_real(
         both_nan = int(np.count_nonzero(np.isnan(first) & np.isnan(second)))
         equal += both_nan
         same_not_finite = both_nan + int(np.count_nonzero(np.isinf(first) & (first == second)))
-    regions = (
-        count_by_region((test != reference).ravel(), test.shape) if is_exact else region_sums(first, second, test.shape)
-    )
-    if all_finite:
-        regions = with_blank_blocks(regions, first, second, errors, None if is_exact else 0.0)
     return TensorDifference(
         elements=test.size,
         compared=compared.size,
@@ -256,7 +234,7 @@ def _compare_real(
         different=test.size - equal,
         native_error=mean_error(*raw),
         sums=_sums(compared, base, errors),
-        regions=regions,
+        channels=channel_sums(first, second, test.shape),
         magnitudes=count_magnitudes(errors, whole=False),
         quanta=None,
         max_quanta=0,
@@ -264,7 +242,7 @@ def _compare_real(
         test=_side(test, first),
         reference=_side(reference, second),
         scores=compare_scores(first.reshape(test.shape), second.reshape(test.shape)) if as_scores else None,
-        displacement=displacement(first, second, test.shape) if all_finite else "none",
+        common=_most_frequent(reference) if is_exact else 0,
     )
 
 
@@ -300,8 +278,6 @@ def _largest_relative(reference: Float64s, errors: Float64s) -> float:
 
 
 def _side(values: Array, real: Float64s) -> Side:
-    parts = _digests(values)
-    digest = zlib.crc32(np.array(parts, "<u4").data) if parts else zlib.crc32(_bytes(values))
     nan = infinite = denormal = 0
     low, high = (float(real.min()), float(real.max())) if real.size else (math.nan, math.nan)
     if values.dtype.kind == "f":
@@ -312,18 +288,8 @@ def _side(values: Array, real: Float64s) -> Side:
             low, high = (float(kept.min()), float(kept.max())) if kept.size else (math.nan, math.nan)
         small = _denormal(values, real)
         denormal = 0 if small is None else int(np.count_nonzero(small))
-    at_low, at_high = int(np.count_nonzero(real == low)), int(np.count_nonzero(real == high))
-    return Side(nan, infinite, denormal, low, high, digest, at_low, at_high, parts)
-
-
-def _digests(values: Array) -> tuple[int, ...]:
-    """A checksum for each of up to 32 equal parts."""
-    count = min(_MOST_PARTS, values.size // _LEAST_OF_PART)
-    if count < 2:
-        return ()
-    content = _bytes(values)
-    ends = [values.itemsize * (part * values.size // count) for part in range(count + 1)]
-    return tuple(zlib.crc32(content[start:end]) for start, end in pairwise(ends))
+    between = int(np.count_nonzero((real > low) & (real < high)))
+    return Side(nan, infinite, denormal, low, high, zlib.crc32(_bytes(values)), between)
 
 
 def _bytes(values: Array) -> memoryview | bytes:
@@ -347,16 +313,26 @@ def _never_written(values: Array, real: Float64s, other: Float64s) -> int:
     return 0 if denormal is None else int(np.count_nonzero(denormal & (np.abs(other) >= _CLEARLY_NORMAL)))
 
 
+def _most_frequent(values: Array) -> int:
+    """How many elements have the most frequent value."""
+    if values.dtype.kind == "O":
+        return max(Counter(values.ravel().tolist()).values(), default=0)
+    return int(np.unique(values, return_counts=True)[1].max(initial=0))
+
+
 def _compare_texts(test: Array, reference: Array) -> TensorDifference:
     different = int(np.count_nonzero(test.astype(object) != reference.astype(object)))
-    return _without_numbers(test, reference, different, same_shape=True)
+    common = _most_frequent(reference.astype(object))
+    return _without_numbers(test, reference, different, same_shape=True, common=common)
 
 
 def _incomparable(test: Array, reference: Array) -> TensorDifference:
     return _without_numbers(test, reference, max(test.size, reference.size), same_shape=False)
 
 
-def _without_numbers(test: Array, reference: Array, different: int, same_shape: bool) -> TensorDifference:
+def _without_numbers(
+    test: Array, reference: Array, different: int, same_shape: bool, common: int = 0
+) -> TensorDifference:
     nothing = np.empty(0)
     return TensorDifference(
         elements=max(test.size, reference.size),
@@ -365,7 +341,7 @@ def _without_numbers(test: Array, reference: Array, different: int, same_shape: 
         different=different,
         native_error=math.nan,
         sums=_sums(nothing, nothing, nothing),
-        regions=region_sums(nothing, nothing, ()),
+        channels=channel_sums(nothing, nothing, ()),
         magnitudes=count_magnitudes(nothing, whole=False),
         quanta=None,
         max_quanta=0,
@@ -373,6 +349,7 @@ def _without_numbers(test: Array, reference: Array, different: int, same_shape: 
         test=_nameless_side(test),
         reference=_nameless_side(reference),
         same_shape=same_shape,
+        common=common,
     )
 
 

@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
 
-from evaltools.metrics.difference import Float64s, Magnitudes, Side, TensorDifference, merge_magnitudes
+from evaltools.metrics.difference import Magnitudes, Side, TensorDifference, merge_magnitudes
 from evaltools.metrics.native_numbers import NativeError, shortest, summarise_errors
-from evaltools.metrics.patterns import (
-    FEW_ELEMENTS,
-    STEPS,
-    Farthest,
-    Systematic,
-    farthest_region,
-    farthest_run,
-    farthest_share,
-    gain,
-    offset,
-    run_sizes,
-)
+from evaltools.metrics.patterns import Farthest, farthest_channel, farthest_run, gain, run_sizes
 
-BEST_CLASS: Final = "other_best_class"
-"""The share of positions with another best class, ties apart."""
-LARGEST: Final = "other_largest_element"
-"""The share of vectors with another largest element, ties apart."""
-_SEVERAL_ELEMENTS: Final = 8
+_LEAST_UNCOMMON: Final = 0.01
+"""Of whole numbers and texts, what differs is a share of those that are not the most frequent, at least of so many."""
+_FEW_VALUES: Final = 8
+"""Outputs of which fewer numbers lie between the smallest and the largest may be those of another run by chance."""
 
 
 class Quanta(Struct, frozen=True):
@@ -58,7 +45,8 @@ class Values(Struct, frozen=True):
 
     ``constant``: one and the same value everywhere, in all runs. ``distinct_outputs`` is the number of different
     outputs; with several runs and different inputs, 1 means that the output does not depend on them. ``low`` and
-    ``high`` are of finite values, null without any; ``at_low`` and ``at_high`` count the elements that are just that.
+    ``high`` are of finite values, null without any; ``between`` counts the elements that are neither of these two in
+    their run.
     """
 
     nan: int
@@ -69,8 +57,7 @@ class Values(Struct, frozen=True):
     constant: bool
     all_zero: bool
     distinct_outputs: int
-    at_low: int = 0
-    at_high: int = 0
+    between: int = 0
 
 
 class Scores(Struct, frozen=True):
@@ -95,31 +82,26 @@ class Scores(Struct, frozen=True):
         return (self.positions - self.same_best - self.tied_best) / self.positions
 
 
-class JudgedFigure(Struct, frozen=True):
-    """A figure that is compared with the same one of the CPU variants; the smaller, the better.
+class RunAnswers(Struct, frozen=True):
+    """What one run answers: ``changed`` of so many answers are others, ties apart.
 
-    ``of``: the figure is a share of so many, 0..1, and one more of them is tolerated. Without it, ``at_least`` is
-    tolerated.
+    ``size`` is how far the answers moved, where that says more than the elements do; else None.
     """
 
-    name: str
-    value: float
-    of: int | None = None
-    at_least: float = 0.0
+    changed: int
+    of: int
+    size: float | None = None
 
 
 class KindFigures(Struct, frozen=True):
     """What the difference means for an output of a known ``kind``, by name; null where a figure does not exist.
 
-    ``parts`` has the figure of each part: the IoU of a class, the largest move of a keypoint. ``decides``: these
-    figures are judged in place of the elements.
+    ``parts`` has the figure of each part: the IoU of a class, the largest move of a keypoint.
     """
 
     kind: str
     figures: dict[str, int | float | None]
     parts: dict[str, float]
-    judged: list[JudgedFigure]
-    decides: bool
 
 
 class OutputDifference(Struct, frozen=True):
@@ -131,16 +113,10 @@ class OutputDifference(Struct, frozen=True):
     the difference over that of the reference; ``snr_db`` is ``-20 log10`` of it. Null where a figure does not exist:
     ``snr_db`` of identical outputs, ``max_relative`` where the reference is 0 and the test is not.
 
-    ``farthest_run``, ``farthest_channel`` (of the last axis) and ``farthest_block`` (of 64 equal parts) are those that
-    differ most; runs are counted from 0 among those that are summed up. ``gain`` and ``offset`` are what the difference
-    has in common in all elements. ``repeated`` counts runs in which one side gives what the other side gave in another
-    run, or gives again what it gave before although the other side now gives another; in ``repeated_far`` of them the
-    sides are farther apart than in any run that is none of them. ``late``: the number of runs in which one side moves,
-    if in each of them the other gives what that one gave before; else 0. ``late_part``: the same of the one of 32 equal
-    parts for which that is most. ``displaced`` counts the runs in which the test's elements are nearly the reference's,
-    one place off or mirrored; in ``displaced_exactly`` of them they are so bit for bit.
-    ``blank`` counts the runs in which one side has one and the same number in all of several elements, and the other
-    has others, by more than a 255th of all that the two sides' values span and by more than a quantum.
+    ``farthest_run`` and ``farthest_channel`` (of the last axis) are those that differ most; runs are counted from 0
+    among those that are summed up. ``gain`` is the factor, less 1, that the test has in common. ``repeated`` counts
+    runs in which the test gives what one side gave before, although the reference now gives something else.
+    ``changed`` of ``answers`` are others, ties apart: best classes, pixels, keypoints.
     ``same_not_finite`` elements are the same infinity, or NaN, on both sides. ``of_kind`` is null where elements,
     scores and boxes tell all.
 
@@ -173,16 +149,10 @@ class OutputDifference(Struct, frozen=True):
     scores: Scores | None
     farthest_run: Farthest | None = None
     farthest_channel: Farthest | None = None
-    farthest_block: Farthest | None = None
-    gain: Systematic | None = None
-    offset: Systematic | None = None
+    gain: float | None = None
     repeated: int = 0
-    repeated_far: int = 0
-    late: int = 0
-    late_part: int = 0
-    displaced: int = 0
-    displaced_exactly: int = 0
-    blank: int = 0
+    changed: int = 0
+    answers: int = 0
     same_not_finite: int = 0
     of_kind: KindFigures | None = None
 
@@ -192,12 +162,11 @@ class OutputDifference(Struct, frozen=True):
         return self.different == 0
 
     @property
-    def judged_figures(self) -> dict[str, JudgedFigure]:
-        """The figures that are judged besides the sizes of differences, by name."""
-        found = list(self.of_kind.judged) if self.of_kind is not None else []
-        if self.scores is not None:
-            found.append(JudgedFigure(BEST_CLASS, self.scores.changed_share, of=self.scores.positions))
-        return {figure.name: figure for figure in found}
+    def size(self) -> float:
+        """The difference of the worst run; infinite where there is no relative one."""
+        if self.kind != "exact" and self.relative_rms is None and not self.identical:
+            return math.inf
+        return self.farthest_run.size if self.farthest_run is not None else self.relative_rms or 0.0
 
 
 def summarise_differences(
@@ -207,10 +176,12 @@ def summarise_differences(
     dequantised: bool = False,
     native: bool = False,
     of_kind: KindFigures | None = None,
+    answers: Sequence[RunAnswers] = (),
 ) -> OutputDifference:
     """Add up the differences of one output over the runs, at least one.
 
-    ``dequantised`` says that whole numbers of that type stand for real ones; ``of_kind`` is taken as it is.
+    ``dequantised`` says that whole numbers of that type stand for real ones; ``of_kind`` is taken as it is, and so are
+    the ``answers`` of each run, which are those of scores where there are none.
     """
     compared = sum(part.compared for part in parts)
     squared = sum(part.sums.squared for part in parts)
@@ -221,10 +192,9 @@ def summarise_differences(
     largest = max(part.sums.max_absolute for part in parts)
     p50, p90, p99 = (_percentile(magnitudes, percent, quantum, largest) for percent in (50, 90, 99))
     quanta = _quanta(parts, quantum)
-    repeated = _repeated(parts)
     step = quantum if quanta else 0.0
-    is_real = dequantised or dtype.startswith(("float", "bfloat", "complex"))
-    has_size = is_real or quanta is not None
+    is_real = _is_real(dtype, dequantised)
+    runs = differences_by_run(dtype, parts, dequantised, answers)
     return OutputDifference(
         output=name,
         dtype=dtype,
@@ -250,150 +220,77 @@ def summarise_differences(
         test=_values([part.test for part in parts]),
         reference=_values([part.reference for part in parts]),
         scores=_scores(parts),
-        farthest_run=_farthest_run(parts, has_size, step),
-        farthest_channel=_farthest_place(parts, lambda part: part.regions.channels, has_size, step),
-        farthest_block=_farthest_place(parts, lambda part: part.regions.blocks, has_size, step),
+        farthest_run=farthest_run([run.size for run in runs]),
+        farthest_channel=farthest_channel([part.channels for part in parts], step) if is_real or quanta else None,
         gain=gain([part.sums.dot for part in parts], [part.sums.reference_squared for part in parts]),
-        offset=offset(
-            [part.sums.signed for part in parts],
-            [part.compared for part in parts],
-            [part.sums.reference_squared for part in parts],
-        ),
-        repeated=len(repeated),
-        repeated_far=_farther_than_others(parts, repeated),
-        late=_late([(part.test.digest, part.reference.digest) for part in parts]),
-        late_part=max(map(_late, _by_part(parts)), default=0),
-        displaced=sum(part.displacement != "none" for part in parts),
-        displaced_exactly=sum(part.displacement == "exact" for part in parts),
-        blank=sum(_blank_runs(parts, has_size)),
+        repeated=sum(run.repeats for run in runs),
+        changed=sum(run.changed for run in runs),
+        answers=sum(run.answers for run in runs),
         of_kind=of_kind,
     )
 
 
 class RunDifference(Struct, frozen=True):
-    """What one run of an output shows, to be held against the same run of the yardsticks.
+    """One run of an output, or of a detector's boxes, as a verdict sees it.
 
-    ``size`` is that of :class:`Farthest`. ``blank``: one side has the same number everywhere, and the other has not.
-    ``changed`` are the blocks in which several elements differ, ``blank_blocks`` those of them in
-    which one side has the same number everywhere.
+    ``size`` is that of :class:`Farthest`, of keypoints and boxes how far they moved. ``changed`` of ``answers`` are
+    others. ``repeats``: the test gives what one side gave in an earlier run, although the reference gives something
+    else, and so many values are no chance.
     """
 
     size: float
-    blank: bool
-    changed: frozenset[int]
-    blank_blocks: frozenset[int]
+    changed: int = 0
+    answers: int = 0
+    repeats: bool = False
 
 
-def differences_by_run(parts: Sequence[TensorDifference], found: OutputDifference) -> list[RunDifference]:
-    """One entry per run of those that ``found`` sums up, in their order."""
-    has_size = found.kind != "exact"
-    if has_size:
+def differences_by_run(
+    dtype: str, parts: Sequence[TensorDifference], dequantised: bool = False, answers: Sequence[RunAnswers] = ()
+) -> list[RunDifference]:
+    """One entry per run; the arguments are those of :func:`summarise_differences`."""
+    answers = answers or [_of_scores(part) for part in parts]
+    quantum = _quantum(parts)
+    in_quanta = any(part.quanta is not None for part in parts)
+    if in_quanta or _is_real(dtype, dequantised):
         squared, reference = [part.sums.squared for part in parts], [part.sums.reference_squared for part in parts]
-        step = _quantum(parts) if found.quanta is not None else 0.0
-        sizes = run_sizes(squared, reference, [part.compared for part in parts], step).tolist()
+        counts = [part.compared for part in parts]
+        sizes = run_sizes(squared, reference, counts, quantum if in_quanta else 0.0).tolist()
     else:
-        sizes = _shares(parts)
+        sizes = [_share(part) for part in parts]
+    if any(entry.size is not None for entry in answers):
+        sizes = [entry.size or 0.0 for entry in answers]
     return [
-        RunDifference(size, blank, frozenset(part.regions.changed), frozenset(part.regions.blank))
-        for part, size, blank in zip(parts, sizes, _blank_runs(parts, has_size), strict=True)
+        RunDifference(size, entry.changed, entry.of, repeats)
+        for size, entry, repeats in zip(sizes, answers, _repeats(parts), strict=True)
     ]
 
 
-def _shares(parts: Sequence[TensorDifference]) -> list[float]:
-    return [part.different / max(1, part.elements) for part in parts]
+def _is_real(dtype: str, dequantised: bool) -> bool:
+    return dequantised or dtype.startswith(("float", "bfloat", "complex"))
 
 
-def _farthest_run(parts: Sequence[TensorDifference], is_real: bool, quantum: float) -> Farthest | None:
-    """The run that differs most.
-
-    Whole numbers and texts have no size: for them the share of elements that differ counts.
-    """
-    if not is_real:
-        shares = _shares(parts)
-        index = max(range(len(parts)), key=shares.__getitem__)
-        return Farthest(index, shares[index])
-    squared, reference = [part.sums.squared for part in parts], [part.sums.reference_squared for part in parts]
-    return farthest_run(squared, reference, [part.compared for part in parts], quantum)
+def _share(part: TensorDifference) -> float:
+    """Of whole numbers and texts, the share that differs of those that are not the most frequent."""
+    uncommon = max(1.0, part.elements - part.common, _LEAST_UNCOMMON * part.elements)
+    return min(1.0, part.different / uncommon)
 
 
-def _farthest_place(
-    parts: Sequence[TensorDifference], regions: Callable[[TensorDifference], Float64s], has_size: bool, quantum: float
-) -> Farthest | None:
-    """The channel or block that differs most; for whole numbers, by the share that differs, where that was counted."""
-    found = [regions(part) for part in parts]
-    if has_size:
-        return farthest_region(found, quantum)
-    return farthest_share(found) if all(part.regions.counted for part in parts) else None
+def _of_scores(part: TensorDifference) -> RunAnswers:
+    scores = part.scores
+    if scores is None:
+        return RunAnswers(0, 0)
+    return RunAnswers(scores.positions - scores.same_best - scores.tied_best, scores.positions)
 
 
-def _blank_runs(parts: Sequence[TensorDifference], is_real: bool) -> list[bool]:
-    """By run, whether one side has one number everywhere, and the other has not, by more than rounding may level out.
-
-    Of few elements, all may have the same number by chance. Whole numbers and texts have no size: there it takes a
-    thousandth of the elements.
-    """
-    lows = [side.low for part in parts for side in (part.test, part.reference) if not math.isnan(side.low)]
-    highs = [side.high for part in parts for side in (part.test, part.reference) if not math.isnan(side.high)]
-    step = (max(highs) - min(lows)) / STEPS if lows else math.inf
-    blank = []
-    for part in parts:
-        levelled = part.test.is_level != part.reference.is_level
-        several = part.elements > 2 and part.different >= min(_SEVERAL_ELEMENTS, part.elements - 1)
-        if is_real:
-            is_far = part.sums.max_absolute > step and (part.quanta is None or part.max_quanta > 1)
-        else:
-            is_far = part.different > FEW_ELEMENTS * part.elements
-        blank.append(levelled and several and is_far)
-    return blank
-
-
-def _repeated(parts: Sequence[TensorDifference]) -> set[int]:
-    """Runs in which one side gives what the other gave in another run, or the same again where the other moved."""
-    pairs = [(part.test.digest, part.reference.digest) for part in parts]
-    swapped = [(reference, test) for test, reference in pairs]
-    return max(_repeats(pairs), _repeats(swapped), _of_other_runs(pairs), _of_other_runs(swapped), key=len)
-
-
-def _farther_than_others(parts: Sequence[TensorDifference], repeated: set[int]) -> int:
-    """Of the repeated runs, those with a larger difference than all others have: rounding is as large in any."""
-    sizes = [part.sums.max_absolute for part in parts]
-    usual = max((size for run, size in enumerate(sizes) if run not in repeated), default=0.0)
-    return sum(sizes[run] > usual for run in repeated)
-
-
-def _by_part(parts: Sequence[TensorDifference]) -> list[list[tuple[int, int]]]:
-    """The checksums of both sides by run, for each part of the output that differs; none where a run has none."""
-    by_run = [list(zip(part.test.parts, part.reference.parts, strict=False)) for part in parts]
-    if len({len(pairs) for pairs in by_run}) != 1:
-        return []
-    by_part = [list(pairs) for pairs in zip(*by_run, strict=True)]
-    return [pairs for pairs in by_part if any(test != reference for test, reference in pairs)]
-
-
-def _late(pairs: Sequence[tuple[int, int]]) -> int:
-    """How often one side moves, 0 where the other side is not a run late every time."""
-    moves = []
-    for sides in (pairs, [(reference, test) for test, reference in pairs]):
-        moving = [(given, before) for (_, before), (given, other) in pairwise(sides) if other != before]
-        moves.append(len(moving) if all(given == before for given, before in moving) else 0)
-    return max(moves)
-
-
-def _of_other_runs(pairs: Sequence[tuple[int, int]]) -> set[int]:
-    """Where a first number is a second one as well, but not that of the same run."""
-    seconds = {second for _, second in pairs}
-    return {run for run, (first, second) in enumerate(pairs) if first != second and first in seconds}
-
-
-def _repeats(pairs: Sequence[tuple[int, int]]) -> set[int]:
-    """Where a first number comes again with a second one that it did not have before."""
+def _repeats(parts: Sequence[TensorDifference]) -> list[bool]:
+    """By run, whether the test gives what one side gave in an earlier one where the reference gave something else."""
     earlier: dict[int, set[int]] = {}
-    found = set()
-    for run, (given, other) in enumerate(pairs):
-        known = earlier.setdefault(given, set())
-        if known and other not in known:
-            found.add(run)
-        known.add(other)
+    found = []
+    for part in parts:
+        test, reference = part.test.digest, part.reference.digest
+        found.append(part.test.between >= _FEW_VALUES and bool(earlier.get(test, {reference}) - {reference}))
+        earlier.setdefault(test, set()).add(reference)
+        earlier.setdefault(reference, set()).add(reference)
     return found
 
 
@@ -449,8 +346,7 @@ def _values(sides: Sequence[Side]) -> Values:
         constant=constant,
         all_zero=constant and low == 0,
         distinct_outputs=len({side.digest for side in sides}),
-        at_low=sum(side.at_low for side in sides if side.low == low),
-        at_high=sum(side.at_high for side in sides if side.high == high),
+        between=sum(side.between for side in sides),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from evaltools.gates.verdict import GRADES
+from evaltools.gates.verdict import PASSES
 from evaltools.parameter import did_you_mean
 from evaltools.preprocess import IMAGE_EXTENSIONS
 from evaltools.pytest_plugin.outcome import Outcome
@@ -16,7 +16,7 @@ from evaltools.result.evaluation import EvaluationResult
 from evaltools.runs.gate_runs import Result
 from evaltools.tasks.inference_diff.options import INPUT_KINDS
 
-WITHIN: Final = GRADES[:-2]
+WITHIN: Final = PASSES
 """All that say something good."""
 _NAME: Final = "test"
 
@@ -71,7 +71,7 @@ def judge_diff(result: Result, within: str, strict: bool) -> Outcome:
         return Outcome("fail", f"{place}: {entry.failed_examples} runs failed: {reasons[0]}")
     verdict = entry.verdict
     assert verdict is not None
-    if verdict.kind in GRADES[: GRADES.index(within) + 1]:
+    if verdict.kind in WITHIN[: WITHIN.index(within) + 1]:
         return Outcome("pass")
     asked = f"asked for {kind_in_words(within)} or better"
     return Outcome("fail", f"{place}: {kind_in_words(verdict.kind)}, {asked}: {why_in_words(verdict)}")

@@ -19,7 +19,7 @@ from evaltools.result.verdict import Verdict
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency import Drift
 
-SCHEMA_VERSION: Final = "2"
+SCHEMA_VERSION: Final = "3"
 
 
 class Environment(Struct, frozen=True):
@@ -262,7 +262,7 @@ class EvaluationResult(Struct, frozen=True):
     ``device_run`` says how it was done on devices.
     """
 
-    schema_version: Literal["2"]
+    schema_version: Literal["3"]
     task: str
     complete: bool
     stopped: Literal["interrupted", "too many failed examples", "every configuration was given up"] | None

@@ -8,6 +8,7 @@ from typing import Final, Literal
 from msgspec import Struct, field
 
 VerdictKind = Literal[
+    "identical",
     "equivalent",
     "better",
     "worse",
@@ -15,6 +16,7 @@ VerdictKind = Literal[
     "fp16",
     "bf16",
     "int8",
+    "the reference is the odd one out",
     "diverged",
     "not judged",
     "not measured",
@@ -30,9 +32,6 @@ UNCHANGED_ANSWERS: Final = "unchanged_answers"
 
 TOO_FEW_PICTURES: Final = "too_few_pictures"
 """The reason where nothing can be decided: there are so many ``pictures``, and ``fewest`` would be needed."""
-
-BLIND: Final = "blind"
-"""The reason where the inputs cannot show a fault of an output: zeros would pass as well."""
 
 
 class Reason(Struct, frozen=True):

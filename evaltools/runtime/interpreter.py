@@ -80,6 +80,7 @@ class InterpreterRuntime(Struct, frozen=True):
                 **_model_argument(model),
                 num_threads=None if configuration.num_threads == -1 else configuration.num_threads,
                 experimental_op_resolver_type=getattr(library.OpResolverType, _RESOLVERS[facts.kernels]),
+                experimental_preserve_all_tensors=configuration.keeps_tensors,
             )
             laps.end("load")
             interpreter._delegates = [external for _, external in externals]  # they must outlive it

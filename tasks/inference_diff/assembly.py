@@ -17,20 +17,15 @@ from evaltools.result.model import Tensor
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.inference_diff.judgement import (
-    NOTHING_SAMPLED,
     OutputJudge,
-    Sampled,
-    broken_yardsticks,
-    coarse_floor,
-    compare_zeros,
+    far_yardsticks,
     judge,
     kernels_of,
     repeatability_of,
     variant,
     verdict_of,
-    withhold_blind,
 )
-from evaltools.tasks.inference_diff.measure_yardsticks import differences_of, run_changes
+from evaltools.tasks.inference_diff.measure_yardsticks import differences_of
 from evaltools.tasks.inference_diff.output_order import open_in_words
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest
 from evaltools.tasks.inference_diff.result import (
@@ -62,17 +57,13 @@ class DiffNotes(Struct, frozen=True):
 
 
 class _MeasuredDifferences(Struct, frozen=True):
-    """The differences of one configuration.
-
-    Over all runs, over those of the yardsticks, over those of each kind of inputs.
-    """
+    """The differences of one configuration: over all runs, over those of each kind of inputs."""
 
     summary: DiffSummary | None
-    sampled: Sampled
     by_kind: tuple[OfOneKind, ...] = ()
 
 
-_NO_DIFFERENCES: Final = _MeasuredDifferences(None, NOTHING_SAMPLED)
+_NO_DIFFERENCES: Final = _MeasuredDifferences(None)
 
 
 def diff_findings(
@@ -87,9 +78,7 @@ def diff_findings(
     A loaded reference is added to the configurations, and a folder of saved outputs gets its manifest.
     """
     outcome, yardsticks = measured.outcome, notes.yardsticks
-    seen = {
-        name: _measured_differences(material, differences_of(outcome, name), yardsticks) for name in outcome.records
-    }
+    seen = {name: _measured_differences(material, differences_of(outcome, name)) for name in outcome.records}
     judged = [_judged(entry, outcome, seen) for entry in described]
     sums = sum_up(measured, comparison_pairs(judged))
     configurations = [sums.with_figures(entry) for entry in judged]
@@ -106,15 +95,13 @@ def diff_findings(
         configurations.insert(0, _loaded_reference(material))
     comparisons, judges = [], []
     tested = {test.name: kernels_of(test) for test in request.tests}
-    zeros = compare_zeros(material.reference_comparison, yardsticks)
     for entry in configurations:
         if entry.role == "test":
             found = seen.get(entry.name, _NO_DIFFERENCES)
             judge_by = OutputJudge(material.model, yardsticks, tested.get(entry.name, ""), material.compares_models)
             judges.append(judge_by)
-            comparison = judge(entry.name, judge_by, found.summary, found.sampled, request.limits)
-            comparison = replace(comparison, by_kind=list(found.by_kind))
-            comparisons.append(withhold_blind(comparison, judge_by, zeros))
+            comparison = judge(entry.name, judge_by, found.summary, request.limits)
+            comparisons.append(replace(comparison, by_kind=list(found.by_kind)))
     if material.writer is not None:
         material.writer.finish(_manifest(request, material, configurations))
     return Findings(
@@ -122,7 +109,7 @@ def diff_findings(
         sums=sums,
         part=replace(_details(request, material, yardsticks, comparisons), times=times),
         verdicts=_verdicts(configurations, comparisons),
-        warnings=[*_open_order(material), *_warnings(comparisons, yardsticks), *broken_yardsticks(judges)],
+        warnings=[*_open_order(material), *_warnings(comparisons, yardsticks), *far_yardsticks(judges)],
     )
 
 
@@ -139,22 +126,9 @@ def _verdicts(
     return found
 
 
-def _measured_differences(
-    material: DiffMaterial, differences: Mapping[int, Difference], yardsticks: RerunOutcomes
-) -> _MeasuredDifferences:
-    """The differences of one configuration, with whether the runs that differ most are among the yardsticks'."""
-    summarise = material.comparison.summarise
-    inside = {run: difference for run, difference in differences.items() if run in yardsticks.runs}
-    summary = summarise(inside) if inside else None
-    changes = run_changes(differences)
-    farthest = [max(sizes, key=lambda run: sizes[run]) for sizes in changes.outputs if sizes]
-    boxes = None
-    if summary is not None and len(yardsticks.runs) < len(material.task.examples):
-        most = max(changes.boxes, key=lambda run: changes.boxes[run], default=None)
-        boxes = summary.boxes if most in yardsticks.runs else None
-    sampled = Sampled(summary, tuple(run in yardsticks.runs for run in farthest), boxes, len(yardsticks.runs))
-    of_all = summarise(differences) if differences else None
-    return _MeasuredDifferences(of_all, sampled, _by_kind(material, differences))
+def _measured_differences(material: DiffMaterial, differences: Mapping[int, Difference]) -> _MeasuredDifferences:
+    of_all = material.comparison.summarise(differences) if differences else None
+    return _MeasuredDifferences(of_all, _by_kind(material, differences))
 
 
 def _by_kind(material: DiffMaterial, differences: Mapping[int, Difference]) -> tuple[OfOneKind, ...]:
@@ -304,7 +278,7 @@ def _warnings(comparisons: Sequence[DiffComparison], yardsticks: RerunOutcomes) 
                 f"{entry.rerun.name} is not repeatable: a second time, the same inputs gave outputs that "
                 f"differ by up to {repeatability.max if repeatability.max is not None else 'an unknown amount'}"
             )
-    return found + _constant_outputs(comparisons) + coarse_floor(comparisons, yardsticks)
+    return found + _constant_outputs(comparisons)
 
 
 def _constant_outputs(comparisons: Sequence[DiffComparison]) -> list[str]:

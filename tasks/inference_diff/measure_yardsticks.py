@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Final
 
-from msgspec import Struct
-
 from evaltools.engine.opening import Opened
 from evaltools.engine.run import PassOutcome
 from evaltools.errors import ImageError
-from evaltools.metrics.boxes import BoxAgreement
+from evaltools.gates.verdict import seen_boxes
+from evaltools.metrics.output_difference import RunDifference
 from evaltools.runtime import Open
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest, spread
-from evaltools.tasks.inference_diff.task import Difference, DiffObservation
+from evaltools.tasks.inference_diff.task import Difference, DiffObservation, DiffSummary
 from evaltools.tasks.inference_diff.yardsticks import (
+    KEPT_TENSORS,
     LOCAL_REFERENCE,
+    NOISE_FLOOR,
     Rerun,
     RerunOutcomes,
     Runnable,
@@ -64,14 +64,31 @@ def measure_yardsticks(
         done = run_on_sample(reruns, of_sample, open_with, on_step)
     except KeyboardInterrupt:
         done = RerunOutcomes(interrupted=True)
-    against = request.reference.name if request.reference else LOCAL_REFERENCE
-    return RerunOutcomes(
-        done.seen,
-        tuple(sample),
-        outputs.get(against, ()),
-        done.interrupted,
-        problem,
-    )
+    kept = _of_kept_tensors(request, material, sample, outputs, done)
+    return RerunOutcomes(done.seen, tuple(sample), done.interrupted, problem, kept)
+
+
+def _of_kept_tensors(
+    request: DiffRequest,
+    material: DiffMaterial,
+    sample: Sequence[int],
+    outputs: Mapping[str, Runs],
+    done: RerunOutcomes,
+) -> dict[str, DiffSummary]:
+    """The difference of each test from the variant that keeps all tensors, where that differs from the reference.
+
+    This is where the reference itself may be wrong.
+    """
+    kept = next((entry for entry in done.of_kind(NOISE_FLOOR) if entry.rerun.name == KEPT_TENSORS), None)
+    if kept is None or kept.summary is None or all(found.identical for found in kept.summary.outputs):
+        return {}
+    found = {}
+    for test in request.tests:
+        pairs = zip(sample, outputs.get(test.name, ()), kept.outputs, strict=False)
+        differences = {run: material.comparison.compare(given, wanted) for run, given, wanted in pairs}
+        if differences:
+            found[test.name] = material.comparison.summarise(differences)
+    return found
 
 
 def choose_sample(
@@ -99,17 +116,6 @@ def choose_sample(
     return tuple(sorted(chosen))
 
 
-class RunChanges(Struct, frozen=True):
-    """How much each run of a configuration differs: per output, and in boxes that have no equal partner.
-
-    Of each output by its squares, and by its squares relative to the reference's in that run.
-    """
-
-    outputs: tuple[dict[int, tuple[float, int]], ...]
-    relative: tuple[dict[int, tuple[float, int]], ...]
-    boxes: dict[int, float]
-
-
 def differences_of(outcome: PassOutcome[DiffObservation], name: str) -> dict[int, Difference]:
     """The differences of one configuration by run, read once."""
     return {
@@ -119,47 +125,30 @@ def differences_of(outcome: PassOutcome[DiffObservation], name: str) -> dict[int
     }
 
 
-def run_changes(found: Mapping[int, Difference]) -> RunChanges:
-    """The sizes of the differences by run."""
-    count = max((len(difference.tensors) for difference in found.values()), default=0)
-    by_output = [{run: difference.tensors[position] for run, difference in found.items()} for position in range(count)]
-    boxes = {run: _box_change(difference.boxes) for run, difference in found.items() if difference.boxes is not None}
-    return RunChanges(
-        tuple({run: (part.sums.squared, part.different) for run, part in parts.items()} for parts in by_output),
-        tuple(
-            {
-                run: (part.sums.squared / (part.sums.reference_squared or sys.float_info.min), part.different)
-                for run, part in parts.items()
-            }
-            for parts in by_output
-        ),
-        boxes,
-    )
-
-
-def _box_change(boxes: BoxAgreement) -> float:
-    return boxes.lost + boxes.new + boxes.class_changes + boxes.score_shift + boxes.moved
-
-
 def _rankings(request: DiffRequest, material: DiffMaterial, outcome: PassOutcome[DiffObservation]) -> list[list[int]]:
     """Per test configuration, of boxes and of each output, the kept runs that differ, the farthest first.
 
-    Before these come the runs in which one side alone has the same number everywhere.
+    Before these come the runs with most other answers.
     """
     rankings = []
     for configuration in request.tests:
         differences = differences_of(outcome, configuration.name)
-        rankings.append([run for run in material.kept if run in differences and _is_level_alone(differences[run])])
-        changes = run_changes(differences)
-        boxes = {run: (change, 1) for run, change in changes.boxes.items() if change}
-        for sizes in (boxes, *changes.outputs, *changes.relative):
-            moved = {run: sizes[run] for run in material.kept if run in sizes and sizes[run][1]}
-            rankings.append(sorted(moved, key=lambda run, sizes=moved: sizes[run], reverse=True))  # type: ignore[misc]
+        if not differences:
+            continue
+        summary = material.comparison.summarise(differences)
+        for runs in (seen_boxes(summary.boxes_by_run).runs, *summary.by_run):
+            for figure in (_changed, _size):
+                moved = {run: figure(runs[run]) for run in material.kept if run in runs and figure(runs[run])}
+                rankings.append(sorted(moved, key=moved.__getitem__, reverse=True))
     return rankings
 
 
-def _is_level_alone(difference: Difference) -> bool:
-    return any(part.test.is_level != part.reference.is_level for part in difference.tensors)
+def _changed(run: RunDifference) -> float:
+    return run.changed
+
+
+def _size(run: RunDifference) -> float:
+    return run.size
 
 
 def _readable(material: DiffMaterial, sample: Sequence[int]) -> dict[int, tuple[Array, ...]]:

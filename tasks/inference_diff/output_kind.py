@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from evaltools.metrics.output_difference import LARGEST, JudgedFigure, KindFigures
+from evaltools.metrics.output_difference import KindFigures, RunAnswers
 from evaltools.metrics.scores import compare_scores
 
 PICTURE_CHANNELS: Final = (1, 3, 4)
@@ -77,6 +77,9 @@ class OutputKind(Protocol):
         Both sides have the same shape, and real numbers if the output stands for them.
         """
 
+    def answers(self, run: Values) -> RunAnswers:
+        """How many answers of one run are others."""
+
     def summarise(self, runs: Sequence[Values]) -> KindFigures:
         """The figures over all runs, of which there is at least one."""
 
@@ -101,27 +104,24 @@ class Vector:
         return output.is_real and len(longer) == 1 and longer[0] >= _SHORTEST
 
     def compare(self, test: npt.NDArray[np.generic], reference: npt.NDArray[np.generic], output: Output) -> Values:
-        """Whether the largest element is the same, and whether it is another only by a tie: 0 or 1 each."""
+        """Whether the largest element is another, ties apart: 0 or 1."""
         found = compare_scores(test.reshape(1, -1), reference.reshape(1, -1))
         assert found is not None
-        return {"same": np.array(found.same_best), "tied": np.array(found.tied_best)}
+        return {"changed": np.array(found.positions - found.same_best - found.tied_best)}
+
+    def answers(self, run: Values) -> RunAnswers:
+        """The largest element is the answer."""
+        return RunAnswers(int(run["changed"]), 1)
 
     def summarise(self, runs: Sequence[Values]) -> KindFigures:
         """``same_largest`` is the share of the runs in which the same element is the largest on both sides."""
-        same, tied = (sum(int(run[name]) for run in runs) for name in ("same", "tied"))
-        others = len(runs) - same - tied
-        return KindFigures(
-            kind=self.name,
-            figures={"same_largest": same / len(runs)},
-            parts={},
-            judged=[JudgedFigure(LARGEST, others / len(runs), of=len(runs))],
-            decides=False,
-        )
+        same = len(runs) - sum(int(run["changed"]) for run in runs)
+        return KindFigures(kind=self.name, figures={"same_largest": same / len(runs)}, parts={})
 
     def in_words(self, found: KindFigures) -> str:
         """The share of runs.
 
-        >>> Vector().in_words(KindFigures("vector", {"same_largest": 0.95}, {}, [], False))
+        >>> Vector().in_words(KindFigures("vector", {"same_largest": 0.95}, {}))
         'the same element is the largest in 95 % of the runs'
         """
         return f"the same element is the largest in {100 * (found.figures['same_largest'] or 0):.3g} % of the runs"
@@ -146,6 +146,10 @@ class Embedding:
         """The vectors, of length 1."""
         return {"test": _unit(test), "reference": _unit(reference)}
 
+    def answers(self, run: Values) -> RunAnswers:
+        """None: a vector is no answer by itself."""
+        return RunAnswers(0, 0)
+
     def summarise(self, runs: Sequence[Values]) -> KindFigures:
         """``same_neighbour`` is the share of vectors whose nearest other vector is the same on both sides.
 
@@ -167,15 +171,13 @@ class Embedding:
                 "found_again": float(np.mean(own >= across.max(axis=1))) if several else None,
             },
             parts={},
-            judged=[],
-            decides=False,
         )
 
     def in_words(self, found: KindFigures) -> str:
         """Cosines, then neighbours.
 
         >>> figures = {"vectors": 9, "mean_cosine": 0.9999, "smallest_cosine": 0.999, "same_neighbour": 1.0}
-        >>> Embedding().in_words(KindFigures("embedding", {**figures, "found_again": 1.0}, {}, [], False))
+        >>> Embedding().in_words(KindFigures("embedding", {**figures, "found_again": 1.0}, {}))
         'cosine 0.999900, 0.999000 at least; 100 % of 9 vectors have the same neighbour, 100 % are nearest to their own'
         """
         figures = found.figures

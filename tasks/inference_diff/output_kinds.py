@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.errors import UsageError
-from evaltools.metrics.output_difference import BEST_CLASS, JudgedFigure, KindFigures
+from evaltools.metrics.output_difference import KindFigures, RunAnswers
 from evaltools.metrics.scores import looks_like_scores
 from evaltools.parameter import did_you_mean
 from evaltools.tasks.inference_diff.output_kind import (
@@ -27,7 +27,6 @@ CONFIDENT: Final = 0.3
 """From this confidence on, MoveNet's examples draw a keypoint."""
 DISPLACED: Final = 0.05
 """A move by more than this share of the picture puts a keypoint elsewhere."""
-_HALF_A_PIXEL: Final = 0.002
 _PEOPLE_OF_COCO: Final = (17, 3)
 _NOWHERE: Final = 1.0
 """What a place that is no number counts as: a move by the whole picture."""
@@ -37,8 +36,6 @@ _WHOLE: Final = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
 _MOST_CLASSES: Final = 1 << 16
 _LEAST_SHARE: Final = 0.001
 """A class with fewer of all pixels says little by its IoU."""
-_SCORE_MAKERS: Final = (MADE_AS_SCORES, ("LOGISTIC",))
-"""Operators that make scores, of several classes and of one."""
 VALUES: Final = "values"
 """Nothing is known of the output: its elements alone are compared."""
 SCORES: Final = "scores"
@@ -82,23 +79,23 @@ class Keypoints:
             "reference": second[..., 2] if width == 3 else sure,
         }
 
+    def answers(self, run: Values) -> RunAnswers:
+        """Of the points that are sure on a side those that are not on both, or elsewhere, and the mean move."""
+        moved, both, either = run["moved"], *_sure(run["test"], run["reference"])
+        changed = int(np.count_nonzero(either & ~both) + np.count_nonzero(both & (moved > DISPLACED)))
+        total = int(np.count_nonzero(either))
+        return RunAnswers(changed, total, float(moved[both].mean()) if both.any() else 0.0 if total else None)
+
     def summarise(self, runs: Sequence[Values]) -> KindFigures:
         """Moves as shares of the picture; ``parts`` has the largest move of each point that is sure on both sides."""
         moved, test, reference = (
             np.concatenate([run[name] for run in runs]) for name in ("moved", "test", "reference")
         )
         is_sure, was_sure = test >= CONFIDENT, reference >= CONFIDENT
-        both, either = is_sure & was_sure, is_sure | was_sure
+        both, either = _sure(test, reference)
         displaced = both & (moved > DISPLACED)
         lost, new = int(np.count_nonzero(was_sure & ~is_sure)), int(np.count_nonzero(is_sure & ~was_sure))
         sure, unsure = moved[both], moved[~either]
-        total = int(np.count_nonzero(either))
-        judged = []
-        if total:
-            wrong = (int(np.count_nonzero(displaced)) + lost + new) / total
-            judged.append(JudgedFigure("keypoints_lost_new_or_displaced", wrong, of=total))
-        if sure.size:
-            judged.append(JudgedFigure("mean_move_of_keypoints", float(sure.mean()), at_least=_HALF_A_PIXEL))
         return KindFigures(
             kind=self.name,
             figures={
@@ -116,8 +113,6 @@ class Keypoints:
                 for point in range(moved.shape[1])
                 if both[:, point].any()
             },
-            judged=judged,
-            decides=total > 0,
         )
 
     def in_words(self, found: KindFigures) -> str:
@@ -125,7 +120,7 @@ class Keypoints:
 
         >>> figures = {"points": 34, "confident": 20, "lost": 1, "new": 0, "displaced": 0}
         >>> moves = {"mean_move": 0.004, "largest_move": 0.04, "largest_move_of_others": 0.71}
-        >>> Keypoints().in_words(KindFigures("keypoints", {**figures, **moves}, {}, [], True))
+        >>> Keypoints().in_words(KindFigures("keypoints", {**figures, **moves}, {}))
         '20 of 34 are sure (0.3 or more): mean move 0.4 % of the picture, largest 4 %, 1 lost, 0 new; others up to 71 %'
         """
         figures = found.figures
@@ -138,6 +133,12 @@ class Keypoints:
         return text if others is None else f"{text}; others up to {100 * others:.2g} %"
 
 
+def _sure(test: npt.NDArray[Any], reference: npt.NDArray[Any]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Which points are sure on both sides, and which on either."""
+    is_sure, was_sure = test >= CONFIDENT, reference >= CONFIDENT
+    return is_sure & was_sure, is_sure | was_sure
+
+
 class Segmentation:
     """A class for each pixel: scores of classes, a mask (above 0.5), or the classes themselves."""
 
@@ -147,7 +148,7 @@ class Segmentation:
     def is_kind(self, output: Output) -> bool:
         """A map of the size of the picture that goes in.
 
-        One with as many channels as pictures have is a picture, unless SOFTMAX or LOGISTIC makes it a map of scores.
+        One with as many channels as pictures have is a picture or a depth map: :data:`VALUES`, unless stated.
         """
         if not output.is_map:
             return output.made_by == "ARG_MAX" and self._is_labels(output)
@@ -156,7 +157,7 @@ class Segmentation:
             return channels == 1 and self._is_labels(output)
         if len(output.shape) == 3:
             return False
-        return channels not in PICTURE_CHANNELS or output.made_by in _SCORE_MAKERS[channels == 1]
+        return channels not in PICTURE_CHANNELS
 
     def fits(self, output: Output) -> bool:
         """Three or four axes; whole numbers are classes, and have no fourth one."""
@@ -171,7 +172,9 @@ class Segmentation:
         first, second = _classes(test, output), _classes(reference, output)
         changed = first != second
         tied = 0
-        if output.is_real and test.shape[-1] > 1 and changed.any():
+        if output.is_real and test.shape[-1] == 1:
+            tied = int(np.count_nonzero(changed & np.any([side[..., 0] == 0.5 for side in (test, reference)], axis=0)))
+        elif output.is_real and changed.any():
             places = changed.ravel()
             sides = (test.reshape(-1, test.shape[-1])[places], reference.reshape(-1, test.shape[-1])[places])
             one, other = first.ravel()[places], second.ravel()[places]
@@ -184,6 +187,11 @@ class Segmentation:
         found = np.flatnonzero(either)
         pixels = np.array([first.size, int(np.count_nonzero(changed)), tied], np.int64)
         return {"classes": numbers[found], "common": common[found], "either": either[found], "pixels": pixels}
+
+    def answers(self, run: Values) -> RunAnswers:
+        """The pixels with another class, ties apart."""
+        pixels, changed, tied = run["pixels"].tolist()
+        return RunAnswers(changed - tied, pixels)
 
     def summarise(self, runs: Sequence[Values]) -> KindFigures:
         """``parts`` has the IoU of each class between the two sides, over all runs."""
@@ -198,9 +206,6 @@ class Segmentation:
         overlaps = {number: common[number] / either[number] for number in sorted(either)}
         large = {number: overlap for number, overlap in overlaps.items() if either[number] >= _LEAST_SHARE * pixels}
         worst = min(large, key=lambda number: large[number], default=None)
-        judged = [JudgedFigure(BEST_CLASS, (changed - tied) / pixels, of=pixels)] if pixels else []
-        if worst is not None:
-            judged.append(JudgedFigure("pixels_of_the_worst_class_not_in_both", 1 - overlaps[worst], of=either[worst]))
         return KindFigures(
             kind=self.name,
             figures={
@@ -213,15 +218,13 @@ class Segmentation:
                 "worst_iou": None if worst is None else overlaps[worst],
             },
             parts={str(number): overlap for number, overlap in overlaps.items()},
-            judged=judged,
-            decides=False,
         )
 
     def in_words(self, found: KindFigures) -> str:
         """The share that changes, the mean IoU and that of the worst class.
 
         >>> figures = {"changed_share": 0.002, "mean_iou": 0.99, "worst_class": 3, "worst_iou": 0.95}
-        >>> Segmentation().in_words(KindFigures("segmentation", figures, {"0": 1.0, "3": 0.95}, [], False))
+        >>> Segmentation().in_words(KindFigures("segmentation", figures, {"0": 1.0, "3": 0.95}))
         '0.2 % of the pixels change their class; mean IoU of 2 classes 0.9900, class 3 0.9500'
         """
         figures = found.figures
@@ -267,8 +270,11 @@ def kind_of(output: Output) -> str:
     for kind in KINDS.values():
         if kind.is_kind(output):
             return kind.name
-    is_scores = output.dtype not in _NO_SCORES and looks_like_scores(output.shape, output.made_by in MADE_AS_SCORES)
-    return SCORES if is_scores else VALUES
+    made_as_scores = output.made_by in MADE_AS_SCORES
+    is_picture = output.is_map and output.shape[-1] in PICTURE_CHANNELS
+    if output.dtype in _NO_SCORES or is_picture:
+        return VALUES
+    return SCORES if looks_like_scores(output.shape, made_as_scores) else VALUES
 
 
 def forced_kinds(texts: Sequence[str], outputs: Sequence[Output], names: Sequence[Sequence[str]]) -> dict[int, str]:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from evaltools.gates.verdict import size_of
 from evaltools.report.page.charts.figures import QUANTA, Apart, floor_chart
 from evaltools.report.page.charts.times import shares_chart
 from evaltools.report.page.content.page import first_few, sentences, some_of
@@ -47,7 +46,7 @@ def _outputs(compared: Sequence[tuple[int, DiffComparison]]) -> Table:
     total = 0
     for place, comparison in compared:
         judged = [(number, each) for number, each in enumerate(comparison.outputs) if not each.in_boxes]
-        worst = sorted(judged, key=lambda entry: -size_of(entry[1].difference))[:_MOST_OUTPUTS]
+        worst = sorted(judged, key=lambda entry: -entry[1].difference.size)[:_MOST_OUTPUTS]
         total += len(judged)
         rows += [
             [comparison.configuration, *_output(each, f"part/comparisons/{place}/outputs/{number}/difference")]
@@ -85,13 +84,13 @@ def _floor(diff: InferenceDiff, compared: Sequence[DiffComparison]) -> Chart | N
     outputs = [output.difference.output for output in (compared[0].outputs if compared else ())]
     shown = outputs[:_MOST_OUTPUTS]
     points = [
-        Apart(found.output, "CPU variants", size_of(found), is_floor=True)
+        Apart(found.output, "CPU variants", found.size, is_floor=True)
         for variant in diff.noise_floor
         for found in variant.outputs
         if found.output in shown
     ]
     points += [
-        Apart(judged.difference.output, comparison.configuration, size_of(judged.difference), is_floor=False)
+        Apart(judged.difference.output, comparison.configuration, judged.difference.size, is_floor=False)
         for comparison in compared
         for judged in comparison.outputs
         if judged.difference.output in shown and not judged.in_boxes

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rich.console import Console
 
-from evaltools.gates.verdict import GRADES, size_of
+from evaltools.gates.verdict import GRADES
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.report.tables.cells import Said, median, milliseconds, print_said, speed
 from evaltools.report.tables.columns import Column, print_columns, ranked
@@ -226,7 +226,7 @@ def _print_figures_of_kind(diff: InferenceDiff, compared: Sequence[DiffCompariso
             if entry.outputs and entry.name in counting
         ]
         if floor:
-            name, farthest = max(floor, key=lambda entry: size_of(entry[1]))
+            name, farthest = max(floor, key=lambda entry: entry[1].size)
             named.append((f"noise floor ({name})", farthest))
         for name, difference in named:
             found = difference.of_kind

@@ -11,11 +11,13 @@ from msgspec import Struct
 
 from evaltools.engine.task import Example, Prepared
 from evaltools.errors import ModelError
+from evaltools.gates.verdict import Seen
 from evaltools.metrics.boxes import BoxAgreement, compare_boxes, detections
 from evaltools.metrics.difference import Scale, TensorDifference, compare_tensors
 from evaltools.metrics.output_difference import (
     KindFigures,
     OutputDifference,
+    RunAnswers,
     RunDifference,
     differences_by_run,
     summarise_differences,
@@ -28,6 +30,8 @@ from evaltools.tasks.inference_diff.output_kinds import KINDS, SCORES, VALUES, S
 NATIVE_INPUT_TYPES: Final = ("float32", "int8", "uint8", "int32", "int64", "bool")
 NATIVE_OUTPUT_TYPES: Final = ("float32", "int8", "uint8", "int32", "bool")
 NATIVE_INVOCATIONS: Final = 3
+MATTERS: Final = 0.3
+"""From this score on a box is judged: below, those of a quantised detector on noise come and go with any rounding."""
 
 
 class InputSource(Protocol):
@@ -68,12 +72,21 @@ class DiffObservation(Struct, frozen=True, eq=False):
 class DiffSummary(Struct, frozen=True):
     """All runs of one configuration: one entry per output, and the boxes of a detector.
 
-    ``by_run`` has the runs of each output by their number.
+    ``by_run`` has the runs of each output by their number, ``boxes_by_run`` those of the boxes.
     """
 
     outputs: tuple[OutputDifference, ...]
-    boxes: BoxAgreement | None
+    boxes_by_run: Mapping[int, BoxAgreement]
     by_run: tuple[Mapping[int, RunDifference], ...]
+
+    @property
+    def boxes(self) -> BoxAgreement | None:
+        """The boxes of all runs together."""
+        return sum(self.boxes_by_run.values(), start=BoxAgreement.nothing()) if self.boxes_by_run else None
+
+    def seen(self, position: int) -> Seen:
+        """The difference of one output, as verdicts take it."""
+        return Seen(self.by_run[position], self.outputs[position])
 
 
 class OutputComparison:
@@ -113,29 +126,15 @@ class OutputComparison:
     def summarise(self, by_number: Mapping[int, Difference]) -> DiffSummary:
         """The summary of some runs by number, at least one."""
         differences = list(by_number.values())
-        outputs = tuple(
-            summarise_differences(
-                name,
-                info.dtype,
-                [difference.tensors[position] for difference in differences],
-                info.is_quantized or self.reference_outputs[position].is_quantized,
-                self._native,
-                self._kind_figures(position, differences),
-            )
-            for position, (info, name) in enumerate(zip(self._outputs, _shown_names(self._outputs), strict=True))
-        )
-        boxes = [difference.boxes for difference in differences if difference.boxes is not None]
-        by_run = tuple(
-            dict(
-                zip(
-                    by_number,
-                    differences_by_run([entry.tensors[position] for entry in differences], found),
-                    strict=True,
-                )
-            )
-            for position, found in enumerate(outputs)
-        )
-        return DiffSummary(outputs, sum(boxes[1:], start=boxes[0]) if boxes else None, by_run)
+        outputs, by_run = [], []
+        for position, (info, name) in enumerate(zip(self._outputs, _shown_names(self._outputs), strict=True)):
+            parts = [difference.tensors[position] for difference in differences]
+            is_real = info.is_quantized or self.reference_outputs[position].is_quantized
+            figures, answers = self._of_kind(position, differences)
+            outputs.append(summarise_differences(name, info.dtype, parts, is_real, self._native, figures, answers))
+            by_run.append(dict(zip(by_number, differences_by_run(info.dtype, parts, is_real, answers), strict=True)))
+        boxes = {run: entry.boxes for run, entry in by_number.items() if entry.boxes is not None}
+        return DiffSummary(tuple(outputs), boxes, tuple(by_run))
 
     def _kind(self, position: int, output: Output) -> str:
         """The kind of an output; those of a detector are plain values, since boxes are judged instead."""
@@ -162,8 +161,8 @@ class OutputComparison:
         )
         return KindValues(kind.name, dict(kind.compare(first, second, output)))
 
-    def _kind_figures(self, position: int, differences: Sequence[Difference]) -> KindFigures | None:
-        """The figures of an output's kind over some runs.
+    def _of_kind(self, position: int, differences: Sequence[Difference]) -> tuple[KindFigures | None, list[RunAnswers]]:
+        """The figures of an output's kind over some runs, and the answers of each.
 
         None where a run has none, for instance because its shape does not fit.
         """
@@ -171,8 +170,9 @@ class OutputComparison:
         known = [entry for entry in found if entry is not None]
         kinds = {entry.kind for entry in known}
         if len(known) < len(differences) or len(kinds) != 1:
-            return None
-        return KINDS[kinds.pop()].summarise([entry.values for entry in known])
+            return None, []
+        kind = KINDS[kinds.pop()]
+        return kind.summarise([entry.values for entry in known]), [kind.answers(entry.values) for entry in known]
 
     def _scales(self, position: int) -> tuple[Scale | None, Scale | None]:
         return _scale(self._outputs[position]), _scale(self.reference_outputs[position])
@@ -185,7 +185,7 @@ class OutputComparison:
             detections(side[found.boxes], side[found.classes], side[found.scores], side[found.count])
             for side in (outputs, reference)
         )
-        return compare_boxes(test, base)
+        return compare_boxes(test, base, MATTERS)
 
 
 class ReferenceOutputs(Protocol):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
+from evaltools.delegates import LITERT, TFLITE_RUNTIME
 from evaltools.engine.opening import NotMeasured, Opened, open_configuration
 from evaltools.errors import InferenceError
 from evaltools.model import ModelFile, TensorInfo
@@ -34,6 +36,8 @@ LOCAL_REFERENCE: Final = "reference"
 FLOAT32: Final = "float32"
 FEW_ROUNDINGS: Final = "a few float32 roundings"
 """The variant with float constants and inputs moved so: how far the model carries rounding, whatever the kernels."""
+KEPT_TENSORS: Final = "all tensors kept"
+"""The variant with builtin kernels in which no buffer is used twice: where a runtime reuses one too early, it shows."""
 _SEED: Final = 1
 _MOST_THREADS: Final = 4
 
@@ -61,25 +65,29 @@ class Rerun(Struct, frozen=True):
 
 
 class RerunOutcome(Struct, frozen=True):
-    """The outcome of a rerun; if it failed, ``summary`` is None and ``reason`` says why."""
+    """The outcome of a rerun; if it failed, ``summary`` is None and ``reason`` says why.
+
+    ``outputs`` are those of the variant that keeps all tensors, of which more is asked.
+    """
 
     rerun: Rerun
     summary: DiffSummary | None
     reason: str | None
+    outputs: Runs = ()
 
 
 class RerunOutcomes(Struct, frozen=True):
     """The outcomes of all reruns over ``runs``, or of those before it was ``interrupted``.
 
-    ``expected`` has the outputs of these runs that the CPU variants are compared with, as far as there are any.
-    ``problem`` says what else went wrong.
+    ``problem`` says what else went wrong. ``from_kept_tensors`` has, by configuration, the difference of a test from
+    the variant that keeps all tensors, where that differs from the reference.
     """
 
     seen: tuple[RerunOutcome, ...] = ()
     runs: tuple[int, ...] = ()
-    expected: Runs = ()
     interrupted: bool = False
     problem: str | None = None
+    from_kept_tensors: Mapping[str, DiffSummary] = MappingProxyType({})
 
     def of_kind(self, kind: RerunKind) -> list[RerunOutcome]:
         """The outcomes of one kind, in order."""
@@ -142,7 +150,8 @@ def _look(entry: Rerun, sample: Sample, expected: Runs, open_with: Open) -> Reru
         return RerunOutcome(entry, None, outputs)
     pairs = zip(sample.runs[: len(expected)], outputs, expected, strict=True)
     differences = {run: entry.comparison.compare(given, wanted) for run, given, wanted in pairs}
-    return RerunOutcome(entry, entry.comparison.summarise(differences), None)
+    kept = tuple(outputs) if entry.name == KEPT_TENSORS else ()
+    return RerunOutcome(entry, entry.comparison.summarise(differences), None, kept)
 
 
 def run_inputs(
@@ -236,6 +245,8 @@ def cpu_variants(runtime: str, leave_out: Configuration | None) -> list[Configur
         for name, kernels, count in kinds
         if (kernels, count) != own
     ]
+    interpreter = runtime if runtime in (LITERT, TFLITE_RUNTIME) else LITERT
+    variants.append(Configuration(KEPT_TENSORS, runtime=interpreter, kernels="builtin", keeps_tensors=True))
     others = [other for other in one_runtime_per_package() if other != runtime]
     return variants + [Configuration(f"{other}, default kernels", runtime=other) for other in others]
 

@@ -89,7 +89,7 @@ def test_a_delegate_that_did_not_run_is_not_equivalent(pytester: pytest.Pytester
     result.stdout.fnmatch_lines(
         [
             "E*Failed: float32.tflite, broken: not measured: *",
-            "E*Failed: within='diverged': no such grade. Use equivalent, fp16, bf16, int8",
+            "E*Failed: within='diverged': no such grade. Use identical, equivalent, fp16, bf16, int8",
             "SKIPPED*test_a_delegate*.py:2: float32.tflite, nnapi: not measured: the NNAPI delegate cannot be created*",
         ]
     )

@@ -64,7 +64,7 @@ def _with_verdict(
     if not isinstance(figures, DiffFigures):
         verdict = Verdict("not measured", METRIC, reference, reasons=[Reason.of_text(entry.reason or "")])
     elif figures.runs > 0 and all(error.avg_error == 0 for error in figures.differences):
-        verdict = Verdict("equivalent", METRIC, reference, reasons=[Reason("same_raw_numbers")])
+        verdict = Verdict("identical", METRIC, reference, reasons=[Reason("same_raw_numbers")])
     else:
         named = zip((shown[0] for shown in output_names(inputs.model)), figures.differences, strict=True)
         name, error = max(named, key=lambda pair: (math.isnan(pair[1].avg_error), pair[1].avg_error))

@@ -19,7 +19,7 @@ from evaltools.result.verdict import Reason, VerdictKind
 _NESTED: Final = ("flags", "delegates", "not_decided", "p50_interval", "speed_interval")
 """Fields of a row that are no single value."""
 _BAD: Final[tuple[VerdictKind, ...]] = ("worse", "diverged")
-_OPEN: Final[tuple[VerdictKind, ...]] = ("not decided", "not judged")
+_OPEN: Final[tuple[VerdictKind, ...]] = ("not decided", "not judged", "the reference is the odd one out")
 
 
 def csv_of_suite(result: SuiteResult) -> bytes:

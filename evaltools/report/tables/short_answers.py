@@ -11,7 +11,6 @@ from rich.console import Console
 
 from evaltools.report.tables.cells import NO_LATENCY, Said, device_text, print_said, print_steps, speed
 from evaltools.report.words.verdicts import (
-    BLIND_IN_WORDS,
     change_in_words,
     kind_in_words,
     reasons_in_words,
@@ -19,7 +18,7 @@ from evaltools.report.words.verdicts import (
 )
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
-from evaltools.result.verdict import BLIND, Verdict
+from evaltools.result.verdict import Verdict
 from evaltools.task_kind import kind_of, metric_named
 
 if TYPE_CHECKING:
@@ -30,7 +29,9 @@ _OF_OUTPUTS: Final = "outputs"
 _DOCTOR: Final = "evaltools doctor says what runs on this machine, and what is missing for the rest"
 SEARCH: Final = "evaltools locate "
 """How a step begins that looks for an operator."""
-_SETTLED: Final = ("equivalent", "better", "not measured")
+WITH_REASON: Final = ("not decided", "the reference is the odd one out")
+"""Verdicts on outputs whose first reason says what would decide, or what to do."""
+_SETTLED: Final = ("identical", "equivalent", "better", "not measured")
 
 
 class Answer(Struct, frozen=True):
@@ -119,11 +120,11 @@ def _unjudged(reference: ConfigurationResult | None) -> str:
 
 
 def judged_in_words(verdict: Verdict) -> str:
-    """The verdict in words, without its reasons, which stand with the figures."""
+    """The verdict in words; its reasons stand with the figures, but for the one that says why nothing is decided."""
     if verdict.metric == _OF_OUTPUTS:
-        if any(reason.kind == BLIND for reason in verdict.reasons):
-            return f"{kind_in_words(verdict.kind)}: {BLIND_IN_WORDS}"
-        return kind_in_words(verdict.kind)
+        kind = kind_in_words(verdict.kind)
+        why = reasons_in_words(verdict.reasons[:1]) if verdict.kind in WITH_REASON else ""
+        return f"{kind}: {why}" if why else kind
     metric = metric_named(verdict.metric)
     if metric is None or metric.is_of_own_task:
         return f"{verdict.metric} {score_change_in_words(verdict)}"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from evaltools.result.verdict import (
-    BLIND,
     IDENTICAL_ANSWERS,
     TEXT,
     TOO_FEW_PICTURES,
@@ -17,14 +16,9 @@ from evaltools.result.verdict import (
 from evaltools.stats.power import POWER
 from evaltools.task_kind import metric_named
 
-if TYPE_CHECKING:
-    from evaltools.metrics.output_difference import OutputDifference
-
 _PRECISIONS: Final = ("fp16", "bf16", "int8")
-BLIND_IN_WORDS: Final = (
-    "these inputs cannot show a fault: zeros would pass as well; try others (--input_images, --input_files)"
-)
-_NO_NOISE_FLOOR: Final = "no noise floor was measured"
+_OTHER_INPUTS: Final = "try others (--input_images, --input_files)"
+_REAL_DATA: Final = "accuracy on real data decides (imagenet, coco, a task of your own)"
 _UNCHANGED: Final = {
     IDENTICAL_ANSWERS: "identical: all {count} answers are bit for bit the reference's; "
     "at most {most} % of such examples can differ (95 %)",
@@ -148,21 +142,14 @@ def why_in_words(verdict: Verdict) -> str:
 def reasons_in_words(reasons: Sequence[Reason]) -> str:
     """All reasons in one line; one of a kind that is not known here with its numbers.
 
-    >>> reasons_in_words([Reason("identical"), Reason("sampled_runs", {"runs": 4})])
-    'identical in every element (over the 4 runs of the noise floor)'
+    >>> reasons_in_words([Reason("identical"), Reason("answers", {"changed": 3, "of": 20})])
+    'identical in every element; answers changed: 3 of 20'
     """
     text = ""
     for reason in reasons:
         found = _reason(reason)
-        text += found if not text or reason.kind == _SAMPLED else f"; {found}"
+        text += f"; {found}" if text else found
     return text
-
-
-def size_in_words(found: OutputDifference) -> str:
-    """The size of a difference, in quanta where the output has them."""
-    if found.quanta is not None:
-        return f"an RMS of {found.quanta.rms:.2g} quanta"
-    return f"a relative RMS of {found.relative_rms or 0.0:.2g}"
 
 
 def _reason(reason: Reason) -> str:
@@ -186,46 +173,6 @@ def _not_finite(reason: Reason) -> str:
     return f"{counts} of {reason.numbers['elements']} values"
 
 
-def _relative_rms(reason: Reason) -> str:
-    snr_db = reason.numbers["snr_db"]
-    snr = "" if snr_db is None else f" (SNR {snr_db:.1f} dB)"
-    return f"relative RMS {reason.numbers['value']:.2g}{snr}, {_held(reason)}"
-
-
-def _farthest(reason: Reason) -> str:
-    part, index = reason.names["part"], reason.numbers["index"]
-    place = "the largest difference" if part == "element" else f"{part} {index}"
-    size = "of its elements differ" if reason.names["kind"] == "exact" else "of the reference's size there"
-    if part == "element":
-        size = "of the reference's largest value"
-    return f"{place} is {_two_digits(reason.numbers['value'])} {size}, {_held(reason)}"
-
-
-def _systematic(reason: Reason) -> str:
-    numbers = reason.numbers
-    percent, tolerance = f"{100 * (numbers['value'] or 0):.2g} %", f"{100 * (numbers['tolerance'] or 0):.2g} %"
-    is_positive = (numbers["signed"] or 0) > 0
-    if reason.names["figure"] == "gain":
-        size = f"{percent} {'larger' if is_positive else 'smaller'} than the reference's"
-    else:
-        size = f"{'above' if is_positive else 'below'} the reference's by {percent} of their root mean square"
-    return f"all values together are {size}, {_compared(reason)} ({tolerance})"
-
-
-def _figure(reason: Reason) -> str:
-    """A share in percent, with the number that it is of."""
-    from evaltools.metrics.output_difference import BEST_CLASS, LARGEST
-
-    known = {
-        BEST_CLASS: "another best class (ties apart) in",
-        LARGEST: "another largest element (ties apart) in",
-    }
-    name, value, of = reason.names["figure"], reason.numbers["value"] or 0.0, reason.numbers["of"]
-    words = known.get(name, name.replace("_", " "))
-    size = f"{value:.2g}" if of is None else f"{100 * value:.3g} % of {of}"
-    return f"{words} {size}, {_held(reason)}"
-
-
 def _identical(reason: Reason) -> str:
     at_most = reason.numbers.get("at_most")
     if at_most is None:
@@ -234,31 +181,28 @@ def _identical(reason: Reason) -> str:
     return f"identical in every element of {runs} runs; at most {100 * at_most:.2g} % of such inputs can differ (95 %)"
 
 
-def _box_figure(reason: Reason) -> str:
-    return f"{reason.names['figure']} {reason.numbers['value']:.2g}, {_held(reason)}"
-
-
-def _held(reason: Reason) -> str:
-    """The limit that a size was compared with."""
-    return f"{_compared(reason)} ({_two_digits(reason.numbers['tolerance'])})"
-
-
-def _compared(reason: Reason) -> str:
+def _worst_run(reason: Reason) -> str:
+    """The run that decides, with the limit that its size was compared with."""
     value, tolerance = reason.numbers["value"], reason.numbers["tolerance"]
-    explanation = reason.names["explanation"]
+    explanation, kind = reason.names["explanation"], reason.names["kind"]
+    what = {
+        "exact": "of the less frequent elements differ",
+        "boxes": "is how far boxes move or scores change on average",
+    }.get(kind, "relative RMS")
     name = "CPU kernels explain" if explanation == "equivalent" else f"rounding to {explanation} explains"
     is_kept = value is not None and tolerance is not None and value <= tolerance
-    return f"{'no more' if is_kept else 'more'} than {name}"
+    size = f"run {reason.numbers['index']} is worst, {_two_digits(value)} {what}"
+    return f"{size}, {'no more' if is_kept else 'more'} than {name} ({_two_digits(tolerance)})"
+
+
+def _worst_channel(reason: Reason) -> str:
+    value, tolerance = (_two_digits(reason.numbers[name]) for name in ("value", "tolerance"))
+    return f"channel {reason.numbers['index']} alone is off by {value}, where {tolerance} is explained"
 
 
 def _noise_floor(reason: Reason) -> str:
-    times = reason.numbers.get("times")
-    granted = "" if times is None else f", and {_two_digits(times)} times that is granted to any kernels"
-    return f"CPU variants differ by {_two_digits(reason.numbers['relative_rms'])}{_of_variant(reason)}{granted}"
-
-
-def _of_variant(reason: Reason) -> str:
-    return f" ({reason.names['variant']})" if reason.names["variant"] else ""
+    variant = f" ({reason.names['variant']})" if reason.names["variant"] else ""
+    return f"worst run of the CPU variants: {_two_digits(reason.numbers['value'])}{variant}"
 
 
 def _quanta(reason: Reason) -> str:
@@ -266,19 +210,15 @@ def _quanta(reason: Reason) -> str:
     equal, one, two, more = (
         f"{100 * (numbers[name] or 0):.3g} %" for name in ("equal", "off_by_1", "off_by_2", "off_by_more")
     )
-    floor = _NO_NOISE_FLOOR
-    if numbers["floor_rms"] is not None:
-        floor = f"CPU variants: RMS {numbers['floor_rms']:.2g}, max {numbers['floor_largest']}{_of_variant(reason)}"
     return (
         f"{equal} of the elements are equal, {one} off by 1 quantum, {two} by 2, {more} by more; RMS "
-        f"{_two_digits(numbers['rms'])}, max {numbers['largest']} quanta; {floor}"
+        f"{_two_digits(numbers['rms'])}, max {numbers['largest']} quanta"
     )
 
 
-def _different_elements(reason: Reason) -> str:
-    share, floor = reason.numbers["share"], reason.numbers["floor_share"]
-    measured = _NO_NOISE_FLOOR if floor is None else f"among CPU variants {100 * floor:.3g} %{_of_variant(reason)}"
-    return f"{100 * (share or 0):.3g} % of the elements differ; {measured}"
+def _gain(reason: Reason) -> str:
+    value = reason.numbers["value"] or 0.0
+    return f"all values together are {100 * abs(value):.2g} % {'larger' if value > 0 else 'smaller'}"
 
 
 def _boxes(reason: Reason) -> str:
@@ -304,7 +244,6 @@ def _two_digits(value: float | None) -> str:
     return "no number" if value is None else f"{value:.2g}"
 
 
-_SAMPLED: Final = "sampled_runs"
 _SENTENCES: Final[Mapping[str, str]] = {
     TEXT: "{text}",
     "no_elements": "it has no elements, so nothing was compared",
@@ -316,36 +255,32 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "that was never written looks like this",
     "constant": "the {side}'s output is {value:g} everywhere, in every run",
     "same_in_every_run": "the {side}'s output is the same in every run, whatever the input",
-    "may_stand_still": "the test's output is the same in every run, the reference has {distinct} in {runs} runs: so "
-    "close together, these may be of a delegate that stands still; try other inputs (--input_images, --input_files)",
-    "no_relative_size": "no relative size: the reference is 0 everywhere, the test is not, or numbers are too large",
-    "blank": "in {blank} of {runs} runs one side has the same number everywhere, and the other has not",
-    "blank_block": "block {block} of 64 equal parts has the same number everywhere on one side whenever it differs, in "
-    "{blank} of {runs} runs where no yardstick has that",
-    "repeated": "the outputs of {repeated} of {runs} runs are those of another run, where the other side gives others",
-    "late_part": "a part of the output moves in {late} of {runs} runs, and is that of the run before on one side, "
-    "every time",
-    "displaced": "in {displaced} of {runs} runs the elements stand one place off, or mirrored",
-    "saturated": "the {side} is cut off: {elements} elements are just its {end} value, {value:.4g}, and the other side "
-    "goes beyond",
+    "repeated": "the outputs of {repeated} of {runs} runs are earlier ones, where the reference gives others",
     "not_repeatable": "not repeatable: a second time, the same inputs gave other outputs",
-    "amplifies_rounding": "this model amplifies rounding on these inputs",
-    BLIND: BLIND_IN_WORDS,
-    "no_noise_floor": _NO_NOISE_FLOOR,
-    _SAMPLED: " (over the {runs} runs of the noise floor)",
+    "amplifies_rounding": f"this model amplifies rounding on these inputs; {_REAL_DATA}",
+    "rounding_of_int8": f"rounding in another way explains it, but so may a fault; {_REAL_DATA}",
+    "other_answers": f"more answers changed than rounding explains, but few; {_REAL_DATA}",
+    "cancellation": "no difference is larger than one rounding of the largest value inside of the model "
+    f"({{largest:.3g}}), which the output is small beside; {_REAL_DATA}",
+    "few_outputs": "the reference gives {distinct} different outputs in {runs} runs, which show little; "
+    f"{_OTHER_INPUTS}",
+    "all_zero": f"all outputs are 0 everywhere, as they are where nothing is written; {_OTHER_INPUTS}",
+    "no_boxes": f"no box scores enough to matter on these inputs; {_OTHER_INPUTS}",
+    "interrupted": "interrupted before CPU variants and precisions were measured; run it again to the end",
+    "no_noise_floor": "no noise floor was measured (--noise_floor_runs)",
+    "odd_reference": "its own kernels with all tensors kept give what the test gives; compare with other kernels "
+    '(--reference="kernels=default")',
+    "answers": "answers changed: {changed} of {of}",
 }
 """With the numbers and names of the reason."""
 _OTHERS: Final[Mapping[str, Callable[[Reason], str]]] = {
     "identical": _identical,
     "avg_error": _avg_error,
     "not_finite": _not_finite,
-    "farthest": _farthest,
-    "systematic": _systematic,
-    "figure": _figure,
-    "relative_rms": _relative_rms,
+    "worst_run": _worst_run,
+    "worst_channel": _worst_channel,
+    "gain": _gain,
     "noise_floor": _noise_floor,
     "quanta": _quanta,
-    "different_elements": _different_elements,
     "boxes": _boxes,
-    "box_figure": _box_figure,
 }

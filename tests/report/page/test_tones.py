@@ -15,7 +15,8 @@ from tests import results
 
 @pytest.mark.parametrize("kind", get_args(VerdictKind))
 def test_every_kind_of_verdict_has_a_colour(kind: VerdictKind) -> None:
-    good, bad = ("equivalent", "better", "fp16", "bf16", "int8"), ("worse", "diverged", "not measured")
+    good = ("identical", "equivalent", "better", "fp16", "bf16", "int8")
+    bad = ("worse", "diverged", "not measured")
     expected: Tone = "good" if kind in good else "bad" if kind in bad else "open"
     assert tone_of_verdict(Verdict(kind, "outputs")) == expected
 

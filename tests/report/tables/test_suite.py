@@ -8,16 +8,16 @@ from rich.console import Console
 from evaltools.gates.suite_result import SuiteEntry, SuiteRow
 from evaltools.report.page.sections.suite import sections
 from evaltools.report.tables.suite import print_suite
-from evaltools.result.verdict import BLIND, Reason, Verdict
+from evaltools.result.verdict import Reason, Verdict
 from tests.report.page import samples
 
-BLIND_VERDICT = Verdict("not decided", "outputs", output="scores", reasons=[Reason(BLIND)])
-SAID = "fast (m): not decided: scores: these inputs cannot show a fault"
+OPEN_VERDICT = Verdict("not decided", "outputs", output="scores", reasons=[Reason("all_zero")])
+SAID = "fast (m): not decided: scores: all outputs are 0 everywhere"
 
 
 def test_what_is_not_decided_has_its_reason() -> None:
     row = SuiteRow(
-        "fast", "test", [], "measured", "bad.jpg", "not decided", not_decided=BLIND_VERDICT, failed_examples=3
+        "fast", "test", [], "measured", "bad.jpg", "not decided", not_decided=OPEN_VERDICT, failed_examples=3
     )
     entry = SuiteEntry("m", "m.tflite", "00", "diff", [], "done", result="r.json", rows=[row])
     result = replace(samples.suite("x"), entries=[entry], changes=None)

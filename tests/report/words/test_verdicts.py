@@ -8,24 +8,23 @@ import pytest
 from evaltools.report.words.verdicts import change_in_words, outputs_in_words, reasons_in_words
 from evaltools.result.verdict import Reason, Verdict
 
-HELD = {"value": 0.02, "snr_db": 34.0, "tolerance": 0.04}
+RUN = {"value": 0.02, "index": 7, "tolerance": 0.04}
 
 
 @pytest.mark.parametrize(
     ("reasons", "words"),
     [
         (
-            [Reason("relative_rms", HELD, {"explanation": "fp16"})],
-            "relative RMS 0.02 (SNR 34.0 dB), no more than rounding to fp16 explains (0.04)",
+            [Reason("worst_run", RUN, {"explanation": "fp16", "kind": "real"})],
+            "run 7 is worst, 0.02 relative RMS, no more than rounding to fp16 explains (0.04)",
         ),
         (
-            [Reason("box_figure", HELD | {"value": 0.5}, {"figure": "shift", "explanation": "equivalent"})],
-            "shift 0.5, more than CPU kernels explain (0.04)",
+            [Reason("worst_run", RUN | {"value": 0.5}, {"explanation": "equivalent", "kind": "exact"})],
+            "run 7 is worst, 0.5 of the less frequent elements differ, more than CPU kernels explain (0.04)",
         ),
         (
-            [Reason("constant", {"value": 0}), Reason("no_noise_floor"), Reason("sampled_runs", {"runs": 4})],
-            "the test's output is 0 everywhere, in every run; no noise floor was measured "
-            "(over the 4 runs of the noise floor)",
+            [Reason("constant", {"value": 0}, {"side": "test"}), Reason("answers", {"changed": 3, "of": 20})],
+            "the test's output is 0 everywhere, in every run; answers changed: 3 of 20",
         ),
         ([Reason("mean_iou", {"iou": 0.51234, "spread": None})], "mean iou iou 0.5123, spread no number"),
         ([Reason.of_text("no GPU here")], "no GPU here"),

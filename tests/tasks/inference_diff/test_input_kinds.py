@@ -109,7 +109,7 @@ def verdict_and_input(result: EvaluationResult) -> tuple[str, InputUsed]:
 def test_noise_that_overflows_gives_way_to_numbers_from_0_to_1(tmp_path: Path) -> None:
     saved = tmp_path / "saved"
     kind, used = verdict_and_input(compared(tmp_path, tiny_models.brighten(), save_outputs=saved))
-    assert kind == "equivalent"
+    assert kind == "identical"
     assert (used.low, used.high, used.range_from) == (0, 1, "probe")
     assert used.source == "Gaussian in 0..1, because outputs overflow with -1..1"
     inputs = [np.load(saved / "inputs" / f"{run:05d}.npz")["arr_0"] for run in range(4)]
@@ -130,13 +130,13 @@ def test_a_narrower_range_that_overflows_as_well_is_no_better(tmp_path: Path) ->
     large = graph.constant("large", np.array([1e30], np.float32))
     output = graph.node("MUL", [first, large], graph.tensor("scaled", (1, 4)), "MulOptions")
     kind, used = verdict_and_input(compared(tmp_path, graph.to_bytes([first], [output])))
-    assert (kind, used.low, used.high, used.range_from) == ("equivalent", -1, 1, "default")
+    assert (kind, used.low, used.high, used.range_from) == ("identical", -1, 1, "default")
 
 
 def test_pictures_get_the_narrower_range_too(tmp_path: Path) -> None:
     result = compared(tmp_path, tiny_models.brighten((1, 16, 16, 3)))
     kind, used = verdict_and_input(result)
-    assert (kind, used.range_from) == ("equivalent", "probe")
+    assert (kind, used.range_from) == ("identical", "probe")
     assert used.source.endswith("values 0..1 (normalization mean=0;std=255) (2 runs)")
     (comparison,) = result.part.comparisons
     for found in comparison.by_kind:

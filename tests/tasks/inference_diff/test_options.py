@@ -195,7 +195,7 @@ def test_ctrl_c_during_the_second_look_keeps_what_was_measured(tmp_path: Path) -
 
     result = evaluate(DiffEvaluation, asked(tmp_path), Silent(), interrupted)
     assert (result.stopped, result.complete, result.examples_done) == ("interrupted", False, 5)
-    assert verdict_of(result).kind == "equivalent"
+    assert verdict_of(result).kind == "identical"
     assert [variant.name for variant in result.part.noise_floor] == ["plain C++ kernels"]
 
 
@@ -245,7 +245,6 @@ def test_a_rare_difference_counts_unless_every_kernel_has_it(tmp_path: Path) -> 
     shared = evaluate(DiffEvaluation, asked(tmp_path, num_runs=30), Silent(), Opener(**wrong, **also))
     assert (alone.part.yardstick_runs, shared.part.yardstick_runs) == (10, 10)
     assert alone.part.comparisons[0].outputs[0].difference.different == 32, "one run of 30"
-    assert [reason.numbers for reason in verdict_of(alone).reasons if reason.kind == "sampled_runs"] == [{"runs": 10}]
     assert (verdict_of(alone).kind, verdict_of(shared).kind) == ("diverged", "not decided")
 
 
@@ -257,8 +256,6 @@ def test_of_many_configurations_each_has_its_farthest_runs_sampled(tmp_path: Pat
     result = evaluate(DiffEvaluation, asked(tmp_path, num_runs=60, tests=tests), Silent(), Opener(**makers))
     verdicts = [entry.verdicts[0] for entry in result.configurations if entry.role == "test"]
     assert {verdict.kind for verdict in verdicts} == {"diverged"}
-    sampled = {reason.numbers["runs"] for verdict in verdicts for reason in verdict.reasons if "sampled" in reason.kind}
-    assert sampled == {result.part.yardstick_runs}
     assert 10 < result.part.yardstick_runs < 60
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from benchmarks import verdicts
-from evaltools.metrics.output_difference import KindFigures
+from evaltools.metrics.output_difference import KindFigures, RunAnswers
 from evaltools.tasks.inference_diff.output_kind import Output
 from evaltools.tasks.inference_diff.output_kinds import KINDS, kind_of
 from tests import tiny_models
@@ -31,6 +31,10 @@ def figures(kind: str, tests: list[Array], references: list[Array], described: O
     return KINDS[kind].summarise([KINDS[kind].compare(test, reference, described) for test, reference in pairs])
 
 
+def answers(kind: str, test: Array, reference: Array, described: Output) -> RunAnswers:
+    return KINDS[kind].answers(KINDS[kind].compare(test, reference, described))
+
+
 @pytest.mark.parametrize(
     ("described", "kind"),
     [
@@ -41,9 +45,9 @@ def figures(kind: str, tests: list[Array], references: list[Array], described: O
         (output((1, 100, 200, 21)), "segmentation"),
         (output((1, 50, 100, 21)), "values"),
         (output((1, 100, 200, 3)), "values"),
-        (output((1, 100, 200, 3), made_by="SOFTMAX"), "segmentation"),
+        (output((1, 100, 200, 3), made_by="SOFTMAX"), "values"),
         (output((1, 100, 200, 1)), "values"),
-        (output((1, 100, 200, 1), made_by="LOGISTIC"), "segmentation"),
+        (output((1, 100, 200, 1), made_by="LOGISTIC"), "values"),
         (output((1, 100, 200)), "values"),
         (output((1, 100, 200), "int64"), "segmentation"),
         (output((1, 50, 50), "int64", "ARG_MAX"), "segmentation"),
@@ -77,9 +81,7 @@ def test_sure_keypoints_are_told_apart_from_others() -> None:
         "largest_move_of_others": pytest.approx(1.0),
     }
     assert found.parts == pytest.approx({"0": 0.04, "1": 0.0, "3": 0.0})
-    shares = {figure.name: figure.value for figure in found.judged}
-    assert shares == pytest.approx({"keypoints_lost_new_or_displaced": 2 / 7, "mean_move_of_keypoints": 0.008})
-    assert found.decides
+    assert answers("keypoints", test, reference, output((1, 5, 3))) == RunAnswers(2, 4, pytest.approx(0.02))
 
 
 def test_keypoints_in_pixels_move_by_shares_of_the_picture() -> None:
@@ -100,7 +102,8 @@ def test_a_place_that_is_no_number_is_far_away() -> None:
 def test_where_no_keypoint_is_sure_elements_decide() -> None:
     reference = np.full((1, 17, 3), 0.2)
     found = figures("keypoints", [reference + 0.05], [reference], output((1, 17, 3)))
-    assert (found.decides, found.judged, found.figures["mean_move"]) == (False, [], None)
+    assert found.figures["mean_move"] is None
+    assert answers("keypoints", reference + 0.05, reference, output((1, 17, 3))) == RunAnswers(0, 0)
 
 
 @pytest.mark.parametrize("form", ["labels", "scores", "far apart", "negative"])
@@ -129,6 +132,13 @@ def test_pixels_whose_two_classes_have_one_score_are_ties() -> None:
     reference[0, 1, :5, 4] = test[0, 1, :5, 5] = 1
     found = figures("segmentation", [test], [reference], output(test.shape))
     assert (found.figures["changed"], found.figures["tied"]) == (12, 7)
+    assert answers("segmentation", test, reference, output(test.shape)) == RunAnswers(5, 20_000)
+
+
+def test_pixels_of_a_mask_that_are_a_half_are_ties() -> None:
+    reference = np.full((1, 100, 200, 1), 0.5)
+    test = reference + 1e-6
+    assert answers("segmentation", test, reference, output(test.shape)) == RunAnswers(0, 20_000)
 
 
 def test_a_class_of_few_pixels_is_not_the_worst() -> None:
@@ -155,9 +165,9 @@ def test_vectors_by_the_place_of_their_largest_element() -> None:
     references = [np.array([[1.0, 2.0, 3.0]])] * 4
     tests = [np.array([row]) for row in ([1.0, 2.0, 2.5], [9.0, 2.0, 3.0], [3.0, 2.0, 3.0], [0.0, 0.0, 0.1])]
     found = figures("vector", tests, references, output((1, 3)))
-    assert found.figures == {"same_largest": 0.5}
-    assert [(figure.name, figure.value, figure.of) for figure in found.judged] == [("other_largest_element", 0.25, 4)]
-    assert not found.decides
+    assert found.figures == {"same_largest": 0.75}
+    changed = [answers("vector", *pair, output((1, 3))).changed for pair in zip(tests, references, strict=True)]
+    assert changed == [0, 1, 0, 0]
 
 
 def test_embeddings_by_angle_and_neighbours() -> None:
@@ -213,7 +223,7 @@ def test_a_verdict_on_keypoints_is_on_those_that_are_sure(tmp_path: Path) -> Non
     assert {name: verdict.kind for name, verdict in found.items()} == {
         "move_unsure_points": "equivalent",
         "move_sure_points": "diverged",
-        "move_all_by_a_pixel_in_ten": "equivalent",
+        "move_all_by_a_pixel_in_ten": "bf16",
         "forget_points_in_one_run": "diverged",
         "stale": "diverged",
         "one_nan": "diverged",

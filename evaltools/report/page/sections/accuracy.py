@@ -18,9 +18,9 @@ from evaltools.task_kind import all_metrics, kind_of, metric_named
 _MOST_FIGURES: Final = 24
 _MOST_INTERVALS: Final = 24
 _OF_KINDS: Final[Mapping[str, Tone]] = {
-    "equivalent": "good", "better": "good", "fp16": "good", "bf16": "good", "int8": "good",
+    "identical": "good", "equivalent": "good", "better": "good", "fp16": "good", "bf16": "good", "int8": "good",
     "worse": "bad", "diverged": "bad", "not measured": "bad",
-    "not decided": "open", "not judged": "open",
+    "not decided": "open", "not judged": "open", "the reference is the odd one out": "open",
 }  # fmt: skip
 
 

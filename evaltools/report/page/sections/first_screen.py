@@ -15,12 +15,11 @@ from evaltools.report.tables.cells import NO_LATENCY, figure_in_words, median, p
 from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.report.tables.execution import advice_in_words, shares_in_words
 from evaltools.report.tables.models import ModelRows
-from evaltools.report.tables.short_answers import SEARCH, Answer, answers_of
+from evaltools.report.tables.short_answers import SEARCH, WITH_REASON, Answer, answers_of
 from evaltools.report.words.verdicts import why_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
 from evaltools.result.section import Chart
-from evaltools.result.verdict import BLIND
 
 
 def sayings(result: EvaluationResult, is_located: bool = False) -> tuple[Saying, ...]:
@@ -78,7 +77,7 @@ def _how_sure(configuration: ConfigurationResult) -> str:
         return ""
     said = [f"{configuration.finished_examples} examples"]
     said += [] if found.p_value is None else [p_value(found.p_value)]
-    reasons = [reason for reason in found.reasons if reason.kind != BLIND]
+    reasons = found.reasons[1:] if found.kind in WITH_REASON else found.reasons
     said += [why_in_words(replace(found, reasons=reasons))] if reasons and found.change is None else []
     return "; ".join(said)
 

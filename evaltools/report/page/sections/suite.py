@@ -22,7 +22,7 @@ from evaltools.result.section import Block, Cell, Lines, Number, Section, Table,
 _RUN_DIR: Final = ("--run_dir=", "--run-dir=")
 _LONGEST_REASON: Final = 200
 _BAD: Final = ("worse", "diverged")
-_OPEN: Final = ("not decided", "not judged")
+_OPEN: Final = ("not decided", "not judged", "the reference is the odd one out")
 _TONES: Final[tuple[Tone, ...]] = ("bad", "open", "good")
 """The worst first."""
 
