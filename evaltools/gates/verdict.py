@@ -372,9 +372,10 @@ def _said(found: Seen, granted: _Granted, yardsticks: Yardsticks) -> list[Reason
         equal, one, two, more = difference.quanta.shares
         numbers = {"equal": equal, "off_by_1": one, "off_by_2": two, "off_by_more": more}
         reasons.append(Reason("quanta", {**numbers, "largest": difference.quanta.max, "rms": difference.quanta.rms}))
-    index = max(found.runs, key=lambda run: found.runs[run].size)
     names = {"explanation": granted.grade, "kind": "boxes" if difference is None else difference.kind}
-    reasons.append(Reason("worst_run", {"value": found.size, "index": index, "tolerance": granted.size}, names))
+    if difference is None or difference.quanta is None or difference.quanta.max > 1:
+        index = max(found.runs, key=lambda run: found.runs[run].size)
+        reasons.append(Reason("worst_run", {"value": found.size, "index": index, "tolerance": granted.size}, names))
     if found.channel > granted.channel and difference is not None and difference.farthest_channel is not None:
         numbers = {"value": found.channel, "index": difference.farthest_channel.index, "tolerance": granted.channel}
         reasons.append(Reason("worst_channel", numbers, names))

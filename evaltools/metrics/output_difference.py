@@ -195,6 +195,7 @@ def summarise_differences(
     step = quantum if quanta else 0.0
     is_real = _is_real(dtype, dequantised)
     runs = differences_by_run(dtype, parts, dequantised, answers)
+    by_elements = (is_real or quanta is not None) and all(entry.size is None for entry in answers)
     return OutputDifference(
         output=name,
         dtype=dtype,
@@ -221,7 +222,7 @@ def summarise_differences(
         reference=_values([part.reference for part in parts]),
         scores=_scores(parts),
         farthest_run=farthest_run([run.size for run in runs]),
-        farthest_channel=farthest_channel([part.channels for part in parts], step) if is_real or quanta else None,
+        farthest_channel=farthest_channel([part.channels for part in parts], step) if by_elements else None,
         gain=gain([part.sums.dot for part in parts], [part.sums.reference_squared for part in parts]),
         repeated=sum(run.repeats for run in runs),
         changed=sum(run.changed for run in runs),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
 from evaltools.report.words.verdicts import reasons_in_words
 from evaltools.runtime import open_session
-from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
 from evaltools.tasks.inference_diff.judgement import kernels_of
 from evaltools.tasks.inference_diff.yardsticks import FEW_ROUNDINGS
@@ -83,7 +83,7 @@ def test_real_kernels_leave_broken_variants_out(tmp_path: Path) -> None:
     assert result.configurations[-1].verdicts[0].kind == "identical"
 
 
-def five_times(values: Array) -> Array:
+def five_times(values: Any) -> Any:
     return np.asarray(values * np.float32(5), np.float32)
 
 

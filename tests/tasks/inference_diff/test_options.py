@@ -224,8 +224,8 @@ def test_as_many_runs_are_remembered_as_fit_into_memory(
 
 
 def wrong_on_rare_inputs(values: Any) -> Any:
-    """Off by 0.5 on one of the first 30 random inputs."""
-    return three_times(values) + np.float32(0.5 if abs(float(values.sum()) - RARE_SUM) < 1e-3 else 0)
+    """Off by 0.05 on one of the first 30 random inputs."""
+    return three_times(values) + np.float32(0.05 if abs(float(values.sum()) - RARE_SUM) < 1e-3 else 0)
 
 
 def rare_sum(runs: int = 30) -> float:
@@ -245,7 +245,7 @@ def test_a_rare_difference_counts_unless_every_kernel_has_it(tmp_path: Path) -> 
     shared = evaluate(DiffEvaluation, asked(tmp_path, num_runs=30), Silent(), Opener(**wrong, **also))
     assert (alone.part.yardstick_runs, shared.part.yardstick_runs) == (10, 10)
     assert alone.part.comparisons[0].outputs[0].difference.different == 32, "one run of 30"
-    assert (verdict_of(alone).kind, verdict_of(shared).kind) == ("diverged", "not decided")
+    assert (verdict_of(alone).kind, verdict_of(shared).kind) == ("diverged", "equivalent")
 
 
 def test_of_many_configurations_each_has_its_farthest_runs_sampled(tmp_path: Path) -> None:
