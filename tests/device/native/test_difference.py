@@ -54,7 +54,7 @@ def test_inference_diff_from_the_program_to_the_tables(tmp_path: Path) -> None:
     equal, different = result.part.comparisons
     verdicts = [entry.verdict for entry in result.configurations[1:]]
     assert [verdict and (verdict.kind, verdict.against) for verdict in verdicts] == [
-        ("equivalent", "reference"), ("not judged", "reference"),
+        ("identical", "reference"), ("not judged", "reference"),
     ]  # fmt: skip
     assert (equal.within_limits, different.within_limits) == (True, False)
     error = written[1].differences[0].avg_error
