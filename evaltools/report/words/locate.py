@@ -94,6 +94,8 @@ def _in_float(found: KeepInFloat) -> list[str]:
     others = f" and {len(found.measured_in) - _MOST_NAMED} more" if len(found.measured_in) > _MOST_NAMED else ""
     where = f"SQNR at {names}{others}: {found.sqnr_db:.1f} dB"
     how = f"{len(found.layers)} of {found.candidates} quantised layers tried, one at a time"
+    if not found.layers:
+        return [f"{where}; none of {found.candidates} quantised layers was tried in float"]
     if not found.operators:
         return [f"{where}; no single layer in float makes it clearly better ({how})"]
     lines = [f"{where}; keep these in float, best first ({how}):"]

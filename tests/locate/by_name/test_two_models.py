@@ -264,7 +264,8 @@ def test_of_many_layers_those_with_the_largest_error_alone_are_tried(
 
 
 def test_a_limit_leaves_what_is_known(images: list[Array], tmp_path: Path) -> None:
-    _, found = locate(tmp_path, locate_models.quantized_net(), locate_models.net(), "--max_compiles=4")
+    completed, found = locate(tmp_path, locate_models.quantized_net(), locate_models.net(), "--max_compiles=4")
+    assert "none of 8 quantised layers was tried in float" in completed.out
     assert found["stopped"] == "--max_compiles=4 was reached"
     assert [operator["local"] is not None for operator in found["operators"]] == [True] * 3 + [False] * 5
     assert found["keep_in_float"]["layers"] == []
