@@ -115,7 +115,7 @@ class OutputDifference(Struct, frozen=True):
 
     ``farthest_run`` and ``farthest_channel`` (of the last axis) are those that differ most; runs are counted from 0
     among those that are summed up. ``gain`` is the factor, less 1, that the test has in common. ``repeated`` counts
-    runs in which the test gives what one side gave before, although the reference now gives something else.
+    runs in which one side gives what a side gave before, although the other side now gives something else.
     ``changed`` of ``answers`` are others, ties apart: best classes, pixels, keypoints.
     ``same_not_finite`` elements are the same infinity, or NaN, on both sides. ``of_kind`` is null where elements,
     scores and boxes tell all.
@@ -235,8 +235,8 @@ class RunDifference(Struct, frozen=True):
     """One run of an output, or of a detector's boxes, as a verdict sees it.
 
     ``size`` is that of :class:`Farthest`, of keypoints and boxes how far they moved. ``changed`` of ``answers`` are
-    others. ``repeats``: the test gives what one side gave in an earlier run, although the reference gives something
-    else, and so many values are no chance.
+    others. ``repeats``: one side gives what a side gave in an earlier run, although the other gives something else, and
+    so many values are no chance.
     """
 
     size: float
@@ -284,14 +284,20 @@ def _of_scores(part: TensorDifference) -> RunAnswers:
 
 
 def _repeats(parts: Sequence[TensorDifference]) -> list[bool]:
-    """By run, whether the test gives what one side gave in an earlier one where the reference gave something else."""
+    """By run, whether one side gives what a side gave in an earlier one, where the other side gave something else."""
+    pairs = [(part.test, part.reference) for part in parts]
+    swapped = [(reference, test) for test, reference in pairs]
+    return [ours or theirs for ours, theirs in zip(_first_repeats(pairs), _first_repeats(swapped), strict=True)]
+
+
+def _first_repeats(pairs: Sequence[tuple[Side, Side]]) -> list[bool]:
     earlier: dict[int, set[int]] = {}
     found = []
-    for part in parts:
-        test, reference = part.test.digest, part.reference.digest
-        found.append(part.test.between >= _FEW_VALUES and bool(earlier.get(test, {reference}) - {reference}))
-        earlier.setdefault(test, set()).add(reference)
-        earlier.setdefault(reference, set()).add(reference)
+    for first, second in pairs:
+        known = earlier.get(first.digest, {second.digest})
+        found.append(first.between >= _FEW_VALUES and bool(known - {second.digest}))
+        earlier.setdefault(first.digest, set()).add(second.digest)
+        earlier.setdefault(second.digest, set()).add(second.digest)
     return found
 
 

@@ -95,7 +95,7 @@ class InterpreterRuntime(Struct, frozen=True):
             interpreter.allocate_tensors()
             laps.end("allocate")
             delegation = _delegation(interpreter, ends, configuration)
-            return InterpreterSession(interpreter, facts, delegation, laps.opening())
+            return InterpreterSession(interpreter, facts, delegation, laps.opening(), configuration.keeps_tensors)
         except (ValueError, RuntimeError, SystemError, TypeError, MemoryError) as error:
             message = _load_failure(facts, configuration, culprit, error)
             raise ConfigurationUnavailable(message, culprit.name if culprit else "") from error
@@ -121,7 +121,14 @@ class InterpreterRuntime(Struct, frozen=True):
 class InterpreterSession:
     """A session with one interpreter. One thread uses it at a time, and nobody after ``close``."""
 
-    def __init__(self, interpreter: Any, facts: RuntimeFacts, delegation: Delegation, opening: Opening) -> None:
+    def __init__(
+        self,
+        interpreter: Any,
+        facts: RuntimeFacts,
+        delegation: Delegation,
+        opening: Opening,
+        keeps_tensors: bool = False,
+    ) -> None:
         self._interpreter = interpreter
         self._reported = ""
         self.facts: Final = facts
@@ -132,6 +139,7 @@ class InterpreterSession:
         self._output_indices = [detail["index"] for detail in outputs]
         self.inputs: Final = _specs(inputs)
         self.outputs: Final = _specs(outputs)
+        self._inside = _floats_inside(interpreter) if keeps_tensors else []
 
     def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
         """Set the inputs, invoke, copy the outputs."""
@@ -142,9 +150,10 @@ class InterpreterSession:
             start = time.perf_counter_ns()
             outputs = tuple(self._interpreter.get_tensor(index) for index in self._output_indices)
             read_us = (time.perf_counter_ns() - start) / 1000
+            largest = max((_largest(self._interpreter.get_tensor(index)) for index in self._inside), default=0.0)
         except (ValueError, RuntimeError, MemoryError) as error:
             raise InferenceError(f"{self.facts.package} {self.facts.version}: {self._newly_reported(error)}") from error
-        return Inference(outputs, invokes_us, read_us)
+        return Inference(outputs, invokes_us, read_us, largest)
 
     def _timed_invoke(self) -> float:
         start = time.perf_counter_ns()
@@ -287,6 +296,17 @@ def _delegation(interpreter: Any, ends: Sequence[tuple[Delegate, int]], configur
         if delegate in requested or group:
             delegates.append(DelegateCoverage(delegate.name, delegate in requested, len(nodes), len(group)))
     return Delegation(len(originals), tuple(delegates), operators_left(originals, covered))
+
+
+def _floats_inside(interpreter: Any) -> list[int]:
+    """The tensors of floats that operators give."""
+    given = {int(tensor) for operator in interpreter._get_ops_details() for tensor in operator["outputs"]}
+    details = interpreter.get_tensor_details()
+    return [detail["index"] for detail in details if detail["index"] in given and detail["dtype"] is np.float32]
+
+
+def _largest(values: Array) -> float:
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
 
 
 def _specs(details: Sequence[dict[str, Any]]) -> tuple[TensorSpec, ...]:

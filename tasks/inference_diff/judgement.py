@@ -96,7 +96,9 @@ class OutputJudge(Struct, frozen=True):
         return floor, precisions
 
     def _yardsticks(self, floor: Mapping[str, Seen], precisions: Mapping[str, Seen]) -> Yardsticks:
-        return Yardsticks(floor, precisions, self.model.node_count, self.other_model, self.measured.interrupted)
+        measured = self.measured
+        largest = measured.kept_tensors.largest if measured.kept_tensors is not None else 0.0
+        return Yardsticks(floor, precisions, self.model.node_count, self.other_model, measured.interrupted, largest)
 
     def _measured(self) -> tuple[dict[str, DiffSummary], dict[str, DiffSummary]]:
         """The summaries of the CPU variants and of the precisions by name."""

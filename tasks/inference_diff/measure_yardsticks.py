@@ -16,9 +16,7 @@ from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest, spread
 from evaltools.tasks.inference_diff.task import Difference, DiffObservation, DiffSummary
 from evaltools.tasks.inference_diff.yardsticks import (
-    KEPT_TENSORS,
     LOCAL_REFERENCE,
-    NOISE_FLOOR,
     Rerun,
     RerunOutcomes,
     Runnable,
@@ -58,7 +56,7 @@ def measure_yardsticks(
                 material.model, base_configuration(opened, None), session_wrapper(material, is_reference=True)
             )
             local = run_inputs(base, inputs, request.warmup_runs, request.invocations, open_with)
-            outputs[LOCAL_REFERENCE] = [] if isinstance(local, str) else local
+            outputs[LOCAL_REFERENCE] = [] if isinstance(local, str) else [run.outputs for run in local]
             problem = f"no noise floor, the CPU fails here: {local}" if isinstance(local, str) else None
         of_sample = Sample(sample, inputs, outputs, request.warmup_runs, request.invocations)
         done = run_on_sample(reruns, of_sample, open_with, on_step)
@@ -79,7 +77,7 @@ def _of_kept_tensors(
 
     This is where the reference itself may be wrong.
     """
-    kept = next((entry for entry in done.of_kind(NOISE_FLOOR) if entry.rerun.name == KEPT_TENSORS), None)
+    kept = done.kept_tensors
     if kept is None or kept.summary is None or all(found.identical for found in kept.summary.outputs):
         return {}
     found = {}

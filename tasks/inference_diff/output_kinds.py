@@ -22,6 +22,7 @@ from evaltools.tasks.inference_diff.output_kind import (
     Values,
     Vector,
 )
+from evaltools.tasks.inference_diff.yolo_output import YoloHead
 
 CONFIDENT: Final = 0.3
 """From this confidence on, MoveNet's examples draw a keypoint."""
@@ -255,7 +256,9 @@ def _numbered(
     return found.astype(np.int64), ours, theirs
 
 
-KINDS: Final[dict[str, OutputKind]] = {kind.name: kind for kind in (Keypoints(), Segmentation(), Embedding(), Vector())}
+KINDS: Final[dict[str, OutputKind]] = {
+    kind.name: kind for kind in (Keypoints(), YoloHead(), Segmentation(), Embedding(), Vector())
+}
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from evaltools.engine.task import Example, Prepared
 from evaltools.errors import ModelError
-from evaltools.gates.verdict import Seen
+from evaltools.gates.verdict import MATTERS, Seen
 from evaltools.metrics.boxes import BoxAgreement, compare_boxes, detections
 from evaltools.metrics.difference import Scale, TensorDifference, compare_tensors
 from evaltools.metrics.output_difference import (
@@ -30,8 +30,6 @@ from evaltools.tasks.inference_diff.output_kinds import KINDS, SCORES, VALUES, S
 NATIVE_INPUT_TYPES: Final = ("float32", "int8", "uint8", "int32", "int64", "bool")
 NATIVE_OUTPUT_TYPES: Final = ("float32", "int8", "uint8", "int32", "bool")
 NATIVE_INVOCATIONS: Final = 3
-MATTERS: Final = 0.3
-"""From this score on a box is judged: below, those of a quantised detector on noise come and go with any rounding."""
 
 
 class InputSource(Protocol):

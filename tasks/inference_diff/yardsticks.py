@@ -67,13 +67,15 @@ class Rerun(Struct, frozen=True):
 class RerunOutcome(Struct, frozen=True):
     """The outcome of a rerun; if it failed, ``summary`` is None and ``reason`` says why.
 
-    ``outputs`` are those of the variant that keeps all tensors, of which more is asked.
+    ``outputs`` are those of the variant that keeps all tensors, and ``largest`` is the largest value inside of the
+    model there.
     """
 
     rerun: Rerun
     summary: DiffSummary | None
     reason: str | None
     outputs: Runs = ()
+    largest: float = 0.0
 
 
 class RerunOutcomes(Struct, frozen=True):
@@ -92,6 +94,11 @@ class RerunOutcomes(Struct, frozen=True):
     def of_kind(self, kind: RerunKind) -> list[RerunOutcome]:
         """The outcomes of one kind, in order."""
         return [entry for entry in self.seen if entry.rerun.kind == kind]
+
+    @property
+    def kept_tensors(self) -> RerunOutcome | None:
+        """The outcome of the variant that keeps all tensors."""
+        return next((entry for entry in self.of_kind(NOISE_FLOOR) if entry.rerun.name == KEPT_TENSORS), None)
 
     def repeated(self, name: str) -> RerunOutcome | None:
         """The outcome of running a configuration a second time."""
@@ -145,26 +152,29 @@ def run_on_sample(
 
 def _look(entry: Rerun, sample: Sample, expected: Runs, open_with: Open) -> RerunOutcome:
     inputs = entry.change_inputs(sample.inputs) if entry.change_inputs else sample.inputs
-    outputs = run_inputs(entry.runnable, inputs[: len(expected)], sample.warmup_runs, sample.invocations, open_with)
-    if isinstance(outputs, str):
-        return RerunOutcome(entry, None, outputs)
+    runs = run_inputs(entry.runnable, inputs[: len(expected)], sample.warmup_runs, sample.invocations, open_with)
+    if isinstance(runs, str):
+        return RerunOutcome(entry, None, runs)
+    outputs = [run.outputs for run in runs]
     pairs = zip(sample.runs[: len(expected)], outputs, expected, strict=True)
     differences = {run: entry.comparison.compare(given, wanted) for run, given, wanted in pairs}
-    kept = tuple(outputs) if entry.name == KEPT_TENSORS else ()
-    return RerunOutcome(entry, entry.comparison.summarise(differences), None, kept)
+    summary = entry.comparison.summarise(differences)
+    if entry.name != KEPT_TENSORS:
+        return RerunOutcome(entry, summary, None)
+    return RerunOutcome(entry, summary, None, tuple(outputs), max(run.largest for run in runs))
 
 
 def run_inputs(
     runnable: Runnable, inputs: Runs, warmup_runs: int, invocations: int, open_with: Open
-) -> list[tuple[Array, ...]] | str:
-    """Open, warm up, run all inputs; returns the outputs of each run, or why there are none."""
+) -> list[Inference] | str:
+    """Open, warm up, run all inputs; returns each run, or why there are none."""
     opened = open_configuration(runnable.model, runnable.configuration, open_with, allow_fallback=True)
     if isinstance(opened, NotMeasured):
         return opened.reason
     try:
         session = runnable.fit(opened.session)
         warm_up(session, inputs[0], warmup_runs, invocations)
-        return [session.run(values, invocations).outputs for values in inputs]
+        return [session.run(values, invocations) for values in inputs]
     except InferenceError as error:
         return str(error)
     finally:

@@ -255,15 +255,14 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "that was never written looks like this",
     "constant": "the {side}'s output is {value:g} everywhere, in every run",
     "same_in_every_run": "the {side}'s output is the same in every run, whatever the input",
-    "repeated": "the outputs of {repeated} of {runs} runs are earlier ones, where the reference gives others",
+    "repeated": "the outputs of {repeated} of {runs} runs are earlier ones, where the other side gives others",
     "not_repeatable": "not repeatable: a second time, the same inputs gave other outputs",
     "amplifies_rounding": f"this model amplifies rounding on these inputs; {_REAL_DATA}",
     "rounding_of_int8": f"rounding in another way explains it, but so may a fault; {_REAL_DATA}",
     "other_answers": f"more answers changed than rounding explains, but few; {_REAL_DATA}",
     "cancellation": "no difference is larger than one rounding of the largest value inside of the model "
     f"({{largest:.3g}}), which the output is small beside; {_REAL_DATA}",
-    "few_outputs": "the reference gives {distinct} different outputs in {runs} runs, which show little; "
-    f"{_OTHER_INPUTS}",
+    "few_outputs": f"there are {{distinct}} different outputs in {{runs}} runs, which show little; {_OTHER_INPUTS}",
     "all_zero": f"all outputs are 0 everywhere, as they are where nothing is written; {_OTHER_INPUTS}",
     "no_boxes": f"no box scores enough to matter on these inputs; {_OTHER_INPUTS}",
     "interrupted": "interrupted before CPU variants and precisions were measured; run it again to the end",

@@ -75,6 +75,7 @@ class _RunDone(Struct, frozen=True):
     read_us: float
     log_length: int
     peak_memory_kb: int
+    largest: float = 0.0
 
 
 def open_isolated(
@@ -192,7 +193,7 @@ class IsolatedSession:
             raise answer
         self._child.log_place = answer.log_length
         self.peak_memory_kb = answer.peak_memory_kb
-        return Inference(self._arrays.outputs(answer.outputs), answer.invokes_us, answer.read_us)
+        return Inference(self._arrays.outputs(answer.outputs), answer.invokes_us, answer.read_us, answer.largest)
 
     def _last_answer(self, ended: SessionEnded) -> Any:
         """An answer that a child sent before it ended; where there is none, the reason of its end is raised."""
@@ -373,7 +374,8 @@ def _run(
     except EvaltoolsError as error:
         return error
     outputs = memory.put_outputs(slot, inference.outputs)
-    return _RunDone(outputs, inference.invokes_us, inference.read_us, log_length(), peak_memory_kb())
+    times = (inference.invokes_us, inference.read_us)
+    return _RunDone(outputs, *times, log_length(), peak_memory_kb(), inference.largest)
 
 
 def peak_memory_kb() -> int:
