@@ -36,6 +36,7 @@ from evaltools.tasks.inference_diff.task import DiffObservation, InferenceDiffTa
 from evaltools.tasks.inference_diff.value_ranges import are_sane
 from evaltools.tasks.inference_diff.yardsticks import (
     LOCAL_REFERENCE,
+    RerunOutcomes,
     plan_reruns,
     session_wrapper,
     warm_up,
@@ -198,7 +199,10 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         with_repeats: bool = True,
     ) -> None:
         """Measure the yardsticks, if they were asked for and the pass was not stopped."""
-        if not self.request.yardstick_runs or measured.outcome.stopped is not None:
+        if not self.request.yardstick_runs:
+            return
+        if measured.outcome.stopped is not None:
+            self.notes = replace(self.notes, yardsticks=RerunOutcomes(interrupted=True))
             return
         reruns = plan_reruns(self.material, opened, self.request.reference, with_repeats)
         with counted(observer, _YARDSTICKS, len(reruns)) as step:

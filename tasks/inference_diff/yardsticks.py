@@ -255,10 +255,15 @@ def cpu_variants(runtime: str, leave_out: Configuration | None) -> list[Configur
         for name, kernels, count in kinds
         if (kernels, count) != own
     ]
-    interpreter = runtime if runtime in (LITERT, TFLITE_RUNTIME) else LITERT
-    variants.append(Configuration(KEPT_TENSORS, runtime=interpreter, kernels="builtin", keeps_tensors=True))
+    variants.append(kept_tensors(runtime))
     others = [other for other in one_runtime_per_package() if other != runtime]
     return variants + [Configuration(f"{other}, default kernels", runtime=other) for other in others]
+
+
+def kept_tensors(runtime: str) -> Configuration:
+    """Builtin kernels with all tensors kept, in the runtime or, where that has no interpreter, in litert."""
+    interpreter = runtime if runtime in (LITERT, TFLITE_RUNTIME) else LITERT
+    return Configuration(KEPT_TENSORS, runtime=interpreter, kernels="builtin", keeps_tensors=True)
 
 
 def lower_precisions(model: ModelFile, with_int8: bool) -> list[tuple[str, ModelFile]]:

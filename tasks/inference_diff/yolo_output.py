@@ -37,7 +37,7 @@ class YoloHead:
         """The agreement of the boxes that matter, as numbers."""
         decoder, head, coordinates = _reading(output, reference)
         sides = [_boxes(decoder, head, coordinates, side) for side in (test, reference)]
-        found = compare_boxes(*sides, MATTERS)
+        found = compare_boxes(sides[0], sides[1], MATTERS)
         counts = (found.matched, found.lost, found.new, found.class_changes)
         sums = (found.sum_iou, found.moved, found.score_shift, found.sum_score_shift)
         return {"counts": np.array(counts), "sums": np.array(sums)}

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from evaltools.gates import verdict
 from evaltools.gates.verdict import (
+    PASSES,
     Grade,
     OutputVerdict,
     Seen,
@@ -114,6 +115,29 @@ def test_where_variants_are_equal_a_few_roundings_are_granted() -> None:
     """Sixteen of 2^-24 for one node: 9.5e-7; of a precision two, 2^-10 and 2^-7."""
     yardsticks = measured([0.0], {"fp16": 0.0, "bf16": 0.0})
     assert grades(yardsticks, 5e-7, 9e-4, 7e-3, 9e-3) == ["equivalent", "fp16", "bf16", "diverged"]
+
+
+def test_a_drift_of_a_hundredth_per_run_is_judged_where_it_has_come_to() -> None:
+    """9 % in the last of ten runs, beside a precision of 2 %; over all runs together it is 5 %."""
+    drifting = [(run * np.float32(1 + 0.01 * place)).astype(np.float32) for place, run in enumerate(RUNS)]
+    assert judge_output(seen(drifting), measured([1e-5], {"bf16": 0.03})).grade == "diverged"
+
+
+def test_one_run_halved_is_no_pass_on_a_model_that_amplifies_rounding() -> None:
+    halved = [run * np.float32(0.5 if place == 3 else 1) for place, run in enumerate(RUNS)]
+    assert judge_output(seen(halved), measured([0.3])).grade == "not decided"
+    assert judge_output(seen(halved), measured([0.03])).grade == "diverged"
+
+
+def test_a_class_that_is_dead_changes_an_answer_and_is_within_no_precision() -> None:
+    """Of twenty pictures one has it as best, by little."""
+    reference = [np.eye(10, dtype=np.float32)[run % 9] * 0.5 + np.float32(0.05) for run in range(20)]
+    reference[7] = np.array([0.1] * 8 + [0.12, 0.13], np.float32)
+    dead = [np.where(np.arange(10) == 9, 0, run).astype(np.float32) for run in reference]
+    bf16 = seen([run * np.float32(1.1) for run in reference], reference, as_scores=True)
+    verdict_on_it = judge_output(seen(dead, reference, as_scores=True), Yardsticks({}, {"bf16": bf16}, 1))
+    assert verdict_on_it.grade not in PASSES
+    assert "answers changed: 1 of 20" in why(verdict_on_it)
 
 
 def test_a_channel_that_is_off_is_not_lost_in_the_others() -> None:

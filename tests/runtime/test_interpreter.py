@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
@@ -68,6 +69,14 @@ def test_run_gives_copies_of_the_outputs_and_refuses_a_wrong_input(additions: Mo
     assert np.array_equal(first.outputs[0].astype(np.float32) * 2, second.outputs[0])
     with pytest.raises(InferenceError, match=r"Dimension mismatch|Cannot set tensor"):
         session.run([np.ones((1, 2), np.float32)])
+
+
+def test_all_tensors_kept_show_the_largest_value_inside(additions: ModelFile, runtime: str) -> None:
+    """Three additions of an input to itself or to the sum so far; without them kept it is not known."""
+    kept = Configuration("kept", runtime=runtime, kernels="builtin", keeps_tensors=True)
+    values = np.full(additions.inputs[0].shape, 2, np.float32)
+    found = [open_session(additions, each).run([values]) for each in (kept, replace(kept, keeps_tensors=False))]
+    assert [inference.largest for inference in found] == [float(np.abs(found[0].outputs[0]).max()), 0.0]
 
 
 def test_the_example_delegate_takes_its_operators_and_xnnpack_the_rest(

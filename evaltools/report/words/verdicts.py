@@ -265,7 +265,7 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "few_outputs": f"there are {{distinct}} different outputs in {{runs}} runs, which show little; {_OTHER_INPUTS}",
     "all_zero": f"all outputs are 0 everywhere, as they are where nothing is written; {_OTHER_INPUTS}",
     "no_boxes": f"no box scores enough to matter on these inputs; {_OTHER_INPUTS}",
-    "interrupted": "interrupted before CPU variants and precisions were measured; run it again to the end",
+    "interrupted": "interrupted before all CPU variants and precisions were measured; run it again to the end",
     "no_noise_floor": "no noise floor was measured (--noise_floor_runs)",
     "odd_reference": "its own kernels with all tensors kept give what the test gives; compare with other kernels "
     '(--reference="kernels=default")',

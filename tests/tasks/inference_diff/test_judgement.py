@@ -114,6 +114,20 @@ def test_after_ctrl_c_in_the_noise_floor_nothing_is_decided(tmp_path: Path) -> N
     assert (verdict.kind, verdict.reasons[0].kind) == ("not decided", "interrupted")
 
 
+def test_after_ctrl_c_in_the_pass_nothing_is_decided(tmp_path: Path) -> None:
+    runs = []
+
+    def interrupted(values: Any) -> Any:
+        runs.append(1)
+        if len(runs) == 4:
+            raise KeyboardInterrupt
+        return three_times(values) * np.float32(1.001)
+
+    result = evaluate(DiffEvaluation, asked(tmp_path), Silent(), Opener(test=lambda: interrupted))
+    (verdict,) = result.configurations[-1].verdicts
+    assert (result.stopped, verdict.kind, verdict.reasons[0].kind) == ("interrupted", "not decided", "interrupted")
+
+
 @pytest.mark.once
 def test_faults_in_saved_outputs_are_seen_by_the_whole_command(tmp_path: Path) -> None:
     """A short form of ``python -m benchmarks verdicts``."""
