@@ -72,7 +72,7 @@ def test_run_gives_copies_of_the_outputs_and_refuses_a_wrong_input(additions: Mo
 
 
 def test_all_tensors_kept_show_the_largest_value_inside(additions: ModelFile, runtime: str) -> None:
-    """Three additions of an input to itself or to the sum so far; without them kept it is not known."""
+    """The last of three additions gives the largest; without tensors kept it is not known."""
     kept = Configuration("kept", runtime=runtime, kernels="builtin", keeps_tensors=True)
     values = np.full(additions.inputs[0].shape, 2, np.float32)
     found = [open_session(additions, each).run([values]) for each in (kept, replace(kept, keeps_tensors=False))]
