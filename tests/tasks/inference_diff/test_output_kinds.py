@@ -225,7 +225,7 @@ def test_a_verdict_on_keypoints_is_on_those_that_are_sure(tmp_path: Path) -> Non
     assert {name: verdict.kind for name, verdict in found.items()} == {
         "move_unsure_points": "equivalent",
         "move_sure_points": "diverged",
-        "move_all_by_a_pixel_in_ten": "bf16",
+        "move_all_by_a_pixel_in_ten": "fp16",
         "forget_points_in_one_run": "diverged",
         "stale": "diverged",
         "one_nan": "diverged",
@@ -258,7 +258,7 @@ def test_the_kind_that_a_flag_states_stands_in_table_and_result(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("keypoint", "--output_kind=keypoint: use values, scores, keypoints, segmentation, embedding"),
+        ("keypoint", "--output_kind=keypoint: use values, scores, keypoints, yolo, segmentation, embedding"),
         ("unit=", "--output_kind=unit=: use values"),
         ("other=values", "--output_kind=other=values: no output is called 'other', there is unit"),
         (
