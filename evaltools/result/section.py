@@ -31,7 +31,14 @@ class Number(Struct, frozen=True):
     path: str = ""
 
 
-Cell = str | Number
+class Word(Struct, frozen=True):
+    """A word in a cell, in the colour of what it says."""
+
+    text: str
+    tone: Tone
+
+
+Cell = str | Number | Word
 
 
 def number_cell(value: float | None, show: Callable[[Any], str] = str, path: str = "", absent: str = "-") -> Cell:

@@ -15,10 +15,19 @@ from msgspec.structs import replace
 from evaltools.errors import UsageError
 from evaltools.gates.outcome import GateOutcome
 from evaltools.gates.suite_result import SuiteResult
-from evaltools.report.page.content.page import Download, Page, Part, bounded, bounded_section, each_step_once
+from evaltools.report.page.content.page import (
+    Download,
+    Page,
+    Part,
+    bounded,
+    bounded_section,
+    bounded_table,
+    each_step_once,
+)
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.sections import benchmarks, first_screen, gates, layers, suite
 from evaltools.report.page.sections.accuracy import accuracy
+from evaltools.report.page.sections.in_short import answer_of, summary_of
 from evaltools.report.page.sections.proof import proof
 from evaltools.report.page.sections.run import capture, devices, origin, pipeline
 from evaltools.report.page.sections.several_results import together
@@ -31,7 +40,7 @@ from evaltools.result.evaluation import EvaluationResult, models_in_words, other
 from evaltools.result.json_file import encode_json
 from evaltools.result.locate import LocateResult
 from evaltools.result.places import machine_of
-from evaltools.result.section import Block, Cell, Number, Place, Section, Table
+from evaltools.result.section import Block, Cell, Number, Place, Section, Table, Word
 from evaltools.task_kind import TaskKind, kind_of, tree_kinds
 
 _LARGEST_DOWNLOAD: Final = 1_000_000
@@ -48,7 +57,15 @@ def page_of(sources: Sources) -> Page:
     parts += [_of_capture(name, captured, sources) for name, captured in sources.captures.items()]
     sections = together(sources.evaluations, sources.benchmarks)
     shown = tuple(map(bounded_section, sections))
-    return Page(_title(parts, sources), tuple(map(bounded, parts)), shown, _below(sources))
+    summary = summary_of(sources.evaluations)
+    return Page(
+        _title(parts, sources),
+        tuple(map(bounded, parts)),
+        shown,
+        _below(sources),
+        answer_of(sources.evaluations),
+        None if summary is None else bounded_table(summary),
+    )
 
 
 def _below(sources: Sources) -> str:
@@ -309,4 +326,4 @@ def _padded(cells: Sequence[Any], width: int) -> list[Any]:
 
 
 def _cell(cell: Any) -> Cell:
-    return replace(cell, text=str(cell.text)) if isinstance(cell, Number) else str(cell)
+    return replace(cell, text=str(cell.text)) if isinstance(cell, Number | Word) else str(cell)

@@ -46,7 +46,7 @@ def test_a_page_in_markdown_says_what_was_measured(wild: Path, tmp_path: Path) -
     assert "<h1>a|b*c*.tflite: inference-diff</h1>" in html
     headings = [line.strip("# ") for line in text.splitlines() if line.startswith("## ")]
     assert headings == ["Figures", "Outputs"]
-    assert html.count("<table>") == 2
+    assert html.count("<table>") == 3
     assert "<strong>gone</strong>: not measured" in html
     assert "<li>why: the NNAPI delegate cannot be created" in html
     (verdict,) = [line for line in told.err.splitlines() if line.startswith("test: ") and " quanta" in line]

@@ -108,6 +108,8 @@ def test_the_keyboard_reaches_links_and_sorts_tables(browser: Any, pages: dict[s
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "To the answers"
     page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "All configurations"
+    page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.closest('nav') !== null")
     head = page.locator("table.sorts thead button", has_text="top-1").first
     column = "b => [...b.closest('table').tBodies[0].rows].map(r => r.cells[b.closest('th').cellIndex].textContent)"

@@ -71,12 +71,18 @@ class Part(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True):
-    """Plain texts, not yet escaped; ``together`` are sections over several results, ``below`` the last line."""
+    """Plain texts, not yet escaped; ``together`` are sections over several results, ``below`` the last line.
+
+    ``answer`` is a sentence that answers, ``summary`` a table of all configurations; without evaluations of one task
+    there is neither.
+    """
 
     title: str
     parts: tuple[Part, ...]
     together: tuple[Section, ...] = ()
     below: str = ""
+    answer: str = ""
+    summary: Table | None = None
 
     @property
     def warnings(self) -> list[str]:
@@ -175,7 +181,7 @@ def _block(block: Block) -> Block:
         return Lines(_lines(block.lines, MOST_LINES, "lines"))
     if isinstance(block, Gallery):
         return replace(block, pictures=list(map(_picture, block.pictures)))
-    return _table(block) if isinstance(block, Table) else block
+    return bounded_table(block) if isinstance(block, Table) else block
 
 
 def _picture(picture: Picture) -> Picture:
@@ -193,7 +199,8 @@ def _lines(lines: Sequence[str], most: int, what: str) -> list[str]:
     return [*(shortened(line, LONGEST_TEXT) for line in lines[:most]), *([left] if left else [])]
 
 
-def _table(table: Table) -> Table:
+def bounded_table(table: Table) -> Table:
+    """The table with as many rows and columns as a page has room for."""
     rows = [[_cell(cell) for cell in row[:MOST_COLUMNS]] if table.columns else row for row in table.rows[:MOST_ROWS]]
     left = (
         some_of(len(rows), len(table.rows), "rows"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evaltools.errors import UsageError
 from evaltools.report.page.content.page import Download, Page, compact
 from evaltools.report.page.rendering.other_files import Pictures, linked
-from evaltools.result.section import Cell, Chart, Number
+from evaltools.result.section import Cell, Chart, Number, Word
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -64,6 +64,7 @@ def _templates() -> Environment:
         "address": _address,
         "shown": _shown,
         "number": _as_number,
+        "word": _as_word,
         "compact": compact,
         "kept": _kept,
     }
@@ -99,7 +100,11 @@ def _address(download: Download) -> str:
 
 
 def _shown(cell: Cell) -> str:
-    return cell.text if isinstance(cell, Number) else cell
+    return cell if isinstance(cell, str) else cell.text
+
+
+def _as_word(cell: Cell) -> Word | None:
+    return cell if isinstance(cell, Word) else None
 
 
 def _as_number(cell: Cell) -> Number | None:

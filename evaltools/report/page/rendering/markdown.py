@@ -7,7 +7,7 @@ from typing import Final
 
 from evaltools.report.page.content.page import Page, Part, Saying, compact
 from evaltools.report.words.markdown import escape, escape_line, table
-from evaltools.result.section import Block, Cell, Gallery, Lines, Number, Section, Table
+from evaltools.result.section import Block, Cell, Gallery, Lines, Section, Table
 
 _MOST_PICTURES: Final = 20
 _PLACES: Final = ("accuracy", "numerics", "changes")
@@ -17,6 +17,8 @@ def markdown_of(page: Page) -> bytes:
     """UTF-8. The answers, what is said of several results together, then the tables of each; all else is in HTML."""
     several = len(page.parts) > 1 or bool(page.together)
     lines = [f"# {escape(page.title)}"]
+    lines += [escape_line(page.answer)] if page.answer else []
+    lines += _block(page.summary) if page.summary is not None else []
     for part in page.parts:
         lines += [f"## {escape(part.about)} ({escape(part.source)})"] if several else []
         lines += _part(part)
@@ -75,4 +77,4 @@ def _block(block: Block) -> Iterator[str]:
 
 
 def _cell(cell: Cell) -> str:
-    return escape(cell.text if isinstance(cell, Number) else cell)
+    return escape(cell if isinstance(cell, str) else cell.text)

@@ -79,7 +79,7 @@ def _verdicts(judged: Iterable[tuple[int, int, ConfigurationResult, Verdict]]) -
     rows = []
     for place, number, entry, verdict in judged:
         path = f"configurations/{place}/verdicts/{number}"
-        show = _points if _is_share(verdict) else "{:+.3g}".format
+        show = _points if is_share(verdict) else "{:+.3g}".format
         rows.append(
             [
                 entry.name,
@@ -96,7 +96,8 @@ def _verdicts(judged: Iterable[tuple[int, int, ConfigurationResult, Verdict]]) -
     return Table("Paired changes with their 95 % intervals", columns, rows)
 
 
-def _is_share(verdict: Verdict) -> bool:
+def is_share(verdict: Verdict) -> bool:
+    """Whether a verdict is about a share, whose changes are told in points."""
     metric = metric_named(verdict.metric)
     return metric is not None and metric.is_share
 
@@ -110,7 +111,7 @@ def _changes(judged: Sequence[tuple[ConfigurationResult, Verdict]]) -> Chart | N
     main = judged[0][1].metric
     known = all_metrics().get(main)
     heading = (known.heading if known is not None else "") or main
-    factor, unit = (100, "points") if _is_share(judged[0][1]) else (1, "")
+    factor, unit = (100, "points") if is_share(judged[0][1]) else (1, "")
     every = [(entry, verdict) for entry, verdict in judged if verdict is entry.verdict and verdict.metric == main]
     shown = every[:_MOST_INTERVALS]
     spreads = [
@@ -128,7 +129,7 @@ def _changes(judged: Sequence[tuple[ConfigurationResult, Verdict]]) -> Chart | N
     margin = shown[0][1].margin
     axis = f"change of {heading} in {unit}" if unit else f"change of {heading}"
     spec = intervals_chart(spreads, axis, 0.0, factor * (margin or 0.0))
-    told = first_few([f"{entry.name} {change_with_interval(verdict, _is_share(verdict))}" for entry, verdict in shown])
+    told = first_few([f"{entry.name} {change_with_interval(verdict, is_share(verdict))}" for entry, verdict in shown])
     band = "" if margin is None else f"The band is what counts as no change: ±{factor * margin:g} {unit}".rstrip()
     said = sentences(told, band, some_of(len(shown), len(every), "configurations"))
     return Chart(f"Change of {heading} against {shown[0][1].against}", spec, said)

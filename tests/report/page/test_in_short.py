@@ -1,0 +1,74 @@
+"""The first screen: a sentence that answers, and the table below it."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from evaltools.report.page.sections.in_short import answer_of, in_times, summary_of
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.section import Word
+from evaltools.result.verdict import IDENTICAL_ANSWERS, Reason, Verdict, VerdictKind
+from tests.results import configuration, result
+
+
+def judged(name: str, kind: VerdictKind, change: float = 0.0, **others: object) -> ConfigurationResult:
+    verdict = Verdict(kind, "top1", "reference", change=change)
+    return replace(configuration(name), verdicts=[verdict], **others)
+
+
+def of(*tests: ConfigurationResult) -> dict[str, EvaluationResult]:
+    reference = replace(configuration("reference", "reference"), delegates=[])
+    return {"m": result(reference, *tests)}
+
+
+SAME, WORSE = judged("a", "equivalent"), judged("b", "worse", -0.021)
+LOST = replace(judged("c", "equivalent"), status="not measured")
+FELL_BACK = judged("d", "equivalent", fallback="no GPU")
+
+
+@pytest.mark.parametrize(
+    ("tests", "sentence"),
+    [
+        ([SAME], "a gives the same answers as the CPU."),
+        ([WORSE], "b is worse by 2.10 points."),
+        ([SAME, WORSE], "1 of 2 configurations gives the same answers as the CPU; b is worse by 2.10 points."),
+        (
+            [WORSE, LOST],
+            "None of 2 configurations give the same answers as the CPU; b is worse by 2.10 points; c was not measured.",
+        ),
+        ([FELL_BACK], "d ran on the CPU instead of its delegate."),
+        (
+            [SAME, WORSE, LOST, FELL_BACK],
+            "1 of 4 configurations gives the same answers as the CPU; 1 worse, 1 not measured, 1 on the CPU instead.",
+        ),
+        ([], ""),
+    ],
+)
+def test_the_sentence_says_who_does_the_same_job_and_what_the_others_do(
+    tests: list[ConfigurationResult], sentence: str
+) -> None:
+    assert answer_of(of(*tests)) == sentence
+
+
+def test_answers_of_which_none_changed_are_the_same_as_far_as_was_seen() -> None:
+    verdict = Verdict("not decided", "top1", "reference", change=0.0, reasons=[Reason(IDENTICAL_ANSWERS)])
+    found = of(replace(configuration("a"), verdicts=[verdict], finished_examples=20))
+    assert answer_of(found) == "a gives the same answers as the CPU on 20 examples."
+    table = summary_of(found)
+    assert table is not None
+    assert table.rows[1][list(table.columns).index("verdict")] == Word("identical", "good")
+
+
+def test_a_delegate_that_did_not_run_is_never_a_good_word() -> None:
+    for entry in (FELL_BACK, replace(SAME, not_clean="crashed once")):
+        table = summary_of(of(entry))
+        assert table is not None
+        word = table.rows[1][list(table.columns).index("verdict")]
+        assert isinstance(word, Word)
+        assert word.tone == "bad"
+
+
+@pytest.mark.parametrize(("ratio", "words"), [(14.0, "14 times slower"), (0.3, "3.3 times faster"), (1.04, "as fast")])
+def test_times_are_told_as_people_say_them(ratio: float, words: str) -> None:
+    assert in_times(ratio) == words
