@@ -10,6 +10,7 @@ whose limit is the truth itself, so that each side may err in 5 %.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -21,6 +22,7 @@ from evaltools.request.flags import parse_flags
 from evaltools.stats.coco_bootstrap import resample_weights
 from evaltools.stats.interval import confidence_of_each
 from evaltools.stats.latency import LatencyRatio, latency_ratio, median_interval
+from evaltools.stats.means import MeanChange, mean_change
 from evaltools.stats.power import examples_to_decide, examples_to_judge
 from evaltools.stats.proportions import PairedCounts, change_bound, change_interval, mcnemar_p, share_bound
 from evaltools.stats.resampled import ResampledChange, differing_examples
@@ -47,7 +49,8 @@ def main(arguments: list[str]) -> int:
     """Simulate and print a table."""
     trials = parse_flags("intervals", "", "", {"flags": PARAMETERS}, arguments).number("trials")
     print("| what | noise | given | coverage | wrong pass | wrong fail |\n|---|---|---|---|---|---|")
-    for simulate in (shares, gates_of_several, paired_shares, few_differing, latency_ratios, medians):
+    kinds = (shares, gates_of_several, paired_shares, few_differing, own_means, latency_ratios, unquiet_ratios, medians)
+    for simulate in kinds:
         for row in simulate(trials):
             cells = [_percent(value) for value in (row.given, row.coverage, row.wrong_pass, row.wrong_fail)]
             print(f"| {row.what} | {row.noise} | {' | '.join(cells)} |", flush=True)
@@ -132,9 +135,59 @@ def few_differing(trials: int, numbers: tuple[int, ...] = (3, 6, 8, 12, 20, 40, 
             yield Row("mAP drop", noise, 1.0, held / trials, passes / trials, fails / trials)
 
 
+def own_means(trials: int) -> Iterator[Row]:
+    """The change of a metric of one's own, better higher and within 0 and 1, of which some examples lose much.
+
+    With ``bounds`` stated, and without: then it is given only where 20 examples differ. Noise of 0.002 in every example
+    makes all of them differ, though few lose anything; a metric without bounds has no defence against that.
+    """
+    for count, kind, share, loses in (
+        (94, "all", 0.02, 1.0),
+        (94, "all", 0.05, 1.0),
+        (200, "all", 0.02, 1.0),
+        (400, "all", 0.02, 1.0),
+        (800, "all", 0.02, 1.0),
+        (94, "all, noise in each", 0.01, 1.0),
+        (200, "all, noise in each", 0.02, 1.0),
+        (800, "all, noise in each", 0.005, 1.0),
+        (94, "parts of all sizes", 0.2, 0.2),
+        (200, "parts of all sizes", 0.05, 0.2),
+        (800, "parts of all sizes", 0.05, 0.2),
+        (40, "parts of all sizes", 1.0, 0.2),
+    ):
+        chance = np.random.default_rng(10)
+        losses = chance.random((trials, count)) < share
+        sizes = np.minimum(1.0, chance.exponential(loses, losses.shape)) if loses < 1 else np.ones(losses.shape)
+        mean_size = loses * (1 - np.exp(-1 / loses)) if loses < 1 else 1.0
+        noise = chance.normal(0, 0.002, losses.shape) if "noise" in kind else np.zeros(losses.shape)
+        truth = -share * mean_size
+        for bounds in ((0.0, 1.0), None):
+            if bounds is None and "noise" in kind:
+                continue
+            changes = [mean_change(np.full(count, 0.9), 0.9 + change, bounds) for change in noise - sizes * losses]
+            yield _row_of_changes(
+                changes, f"{count} examples, {100 * share:g} % lose {kind}", truth, bounds is not None
+            )
+
+
+def _row_of_changes(changes: list[MeanChange], noise: str, truth: float, is_bounded: bool) -> Row:
+    given = [change for change in changes if change.says_enough]
+    held = [change.bound(0.975, upper=False) <= truth <= change.bound(0.975, upper=True) for change in given]
+    passes = sum(change.bound(0.95, upper=False) > truth for change in given)
+    fails = sum(change.bound(0.95, upper=True) < truth for change in given)
+    return Row(
+        f"own metric drop, {'bounds stated' if is_bounded else 'no bounds'}",
+        noise,
+        len(given) / len(changes),
+        sum(held) / len(given) if given else None,
+        passes / len(changes),
+        fails / len(changes),
+    )
+
+
 def latency_ratios(trials: int) -> Iterator[Row]:
     """The ratio of two configurations whose pairs of times have autocorrelated noise, and of processes that differ."""
-    for count, memory in ((200, 0.0), (50, 0.5), (200, 0.5), (1000, 0.9)):
+    for count, memory in ((200, 0.0), (50, 0.5), (200, 0.5), (200, 0.9), (1000, 0.9)):
         chance = np.random.default_rng(4)
         bounds = []
         for _ in range(trials):
@@ -146,6 +199,82 @@ def latency_ratios(trials: int) -> Iterator[Row]:
         bounds = [_ratio_of_processes(chance, workers) for _ in range(trials)]
         noise = f"{workers} processes of each, speeds differ by 1 %, 96 examples, AR(1) 0.5"
         yield _two_sided("latency ratio, of such processes", noise, bounds, 1.2)
+
+
+def unquiet_ratios(trials: int) -> Iterator[Row]:
+    """The same where some runs of one side are slow, and where the clock steps by 30 % for a while.
+
+    A step that happens in none of the pairs that were measured cannot be seen. So the truth of clock steps is that of
+    the time measured: the ratio of the medians of what the clock did in it. ``wrong of all time`` says how often an
+    interval is given that misses the ratio over all time.
+    """
+    what = "latency ratio, of these processes"
+    for count, share, factor in ((20, 0.4, 3.0), (50, 0.3, 3.0), (50, 0.4, 3.0), (200, 0.3, 3.0), (200, 0.4, 1.3)):
+        chance = np.random.default_rng(11)
+        truth = _ratio_of_mixtures(
+            np.zeros(1), np.repeat([0.0, 1.0], [round(10 - 10 * share), round(10 * share)]), factor
+        )
+        bounds = []
+        for _ in range(trials):
+            slow = chance.random(count) < share
+            bounds.append(_ratio_bounds(chance, np.zeros(count), slow.astype(np.float64), factor))
+        yield _two_sided(
+            what, f"{count} examples, {100 * share:g} % of one side {factor:g} times as slow", bounds, truth
+        )
+    for count, life, is_shared in ((50, 10, False), (50, 25, False), (50, 50, False), (200, 50, False), (50, 25, True)):
+        chance = np.random.default_rng(12)
+        bounds, missed, held = [], 0, 0
+        for _ in range(trials):
+            own = _clock(chance, count, life)
+            other = own if is_shared else _clock(chance, count, life)
+            found = _ratio_bounds(chance, own, other, _CLOCK_STEP)
+            bounds.append(found)
+            if found is not None:
+                held += found[0] <= _ratio_of_mixtures(own, other, _CLOCK_STEP) <= found[1]
+                missed += not found[0] <= _RATIO <= found[1]
+        given = sum(each is not None for each in bounds)
+        sides = "both sides" if is_shared else "each side by itself"
+        noise = f"{count} examples, steps of the clock after {life} pairs, {sides}"
+        noise += f"; wrong of all time {_percent(missed / trials)}"
+        yield Row(what, noise, given / trials, held / given if given else None)
+
+
+_RATIO: Final = 1.2
+_CLOCK_STEP: Final = 1.3
+_SPREAD: Final = 0.03
+"""The deviation of the logarithms of times at one speed."""
+
+
+def _ratio_bounds(
+    chance: Chance, own: npt.NDArray[np.float64], other: npt.NDArray[np.float64], factor: float
+) -> Bounds | None:
+    """The interval of times of which some (1) are so many times as slow as the others (0)."""
+    first, second = (factor**slow * np.exp(_SPREAD * chance.normal(0, 1, len(slow))) for slow in (own, other))
+    return _bounds_of(latency_ratio((1e5 * first).tolist(), (_RATIO * 1e5 * second).tolist()))
+
+
+def _ratio_of_mixtures(own: npt.NDArray[np.float64], other: npt.NDArray[np.float64], factor: float) -> float:
+    """The true ratio of the medians of times of which such shares are slow."""
+    return _RATIO * _median_of_mixture(float(other.mean()), factor) / _median_of_mixture(float(own.mean()), factor)
+
+
+def _median_of_mixture(share: float, factor: float) -> float:
+    """That of times around 1, of which a share is so many times as slow, by bisection."""
+    normal = NormalDist(0, _SPREAD)
+    low, high = -1.0, 1.0 + float(np.log(factor))
+    for _ in range(60):
+        middle = (low + high) / 2
+        below = (1 - share) * normal.cdf(middle) + share * normal.cdf(middle - float(np.log(factor)))
+        low, high = (low, middle) if below >= 0.5 else (middle, high)
+    return float(np.exp(high))
+
+
+def _clock(chance: Chance, count: int, life: int) -> npt.NDArray[np.float64]:
+    """Which of two speeds a clock has at each pair: it changes after so many of them, on average."""
+    changes = chance.random(count) < 1 / life
+    start = chance.integers(0, 2)
+    found: npt.NDArray[np.float64] = ((start + np.cumsum(changes)) % 2).astype(np.float64)
+    return found
 
 
 def _ratio_of_processes(chance: Chance, workers: int) -> Bounds | None:

@@ -197,8 +197,8 @@ def _change(figure: str, sides: _Sides) -> Change | None:
 
 def _change_of_means(then: ScoreMean, now: ScoreMean, paired: bool) -> MeanChange | IndependentMeans:
     if paired and now.scores and len(then.scores) == len(now.scores):
-        return mean_change(then.scores, now.scores)
-    return IndependentMeans((then.mean, then.deviation, then.count), (now.mean, now.deviation, now.count))
+        return mean_change(then.scores, now.scores, now.bounds)
+    return IndependentMeans(then.of_scores, now.of_scores)
 
 
 def _flips(then: Sequence[int | None], now: Sequence[int | None], k: int) -> PairedCounts:

@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.evidence import Evidence
 from evaltools.parameter import did_you_mean
-from evaltools.result.verdict import Reason
+from evaltools.result.verdict import FEW_UNEQUAL, Reason
 from evaltools.stats.between_runs import IndependentMeans, IndependentShares
 from evaltools.stats.interval import Interval, confidence_of_each
-from evaltools.stats.latency import at_confidence
-from evaltools.stats.means import mean_bound
+from evaltools.stats.latency import LatencyRatio, at_confidence
+from evaltools.stats.means import FEWEST_DIFFERING, FEWEST_UNEQUAL, MeanChange, MeanOfScores
 from evaltools.stats.power import Change, examples_to_place
 from evaltools.stats.proportions import share_bound
 
@@ -120,10 +120,10 @@ def _decide_value(criterion: Criterion, evidence: Evidence, limits_together: int
         return _compared(criterion, evidence, found)
     mean = evidence.means.get(criterion.figure)
     if mean is not None:
-        counted = (mean.mean, mean.deviation, mean.count)
-        if mean_bound(*counted, criterion.confidence, upper=True) is None:
-            return Decision(evidence.configuration, criterion.text, "inconclusive", found, Reason("all_equal"))
-        return _bounded(criterion, evidence, found, partial(_mean_bounds, *counted), limits_together)
+        of_scores = mean.of_scores
+        if not of_scores.says_enough:
+            return _few_unequal(criterion, evidence, found)
+        return _bounded(criterion, evidence, found, partial(_mean_bounds, of_scores), limits_together)
     if share is None or share.count == 0:
         return _missing(criterion, evidence, _no_interval(criterion))
     counts = (share.successes, share.count)
@@ -136,9 +136,13 @@ def _no_interval(criterion: Criterion) -> Reason:
     return Reason("no_interval", names={"figure": criterion.figure})
 
 
-def _mean_bounds(mean: float, deviation: float, count: int, confidence: float) -> Interval:
-    low, high = (mean_bound(mean, deviation, count, confidence, upper) for upper in (False, True))
-    return Interval(math.nan if low is None else low, math.nan if high is None else high)
+def _few_unequal(criterion: Criterion, evidence: Evidence, found: Found) -> Decision:
+    reason = Reason(FEW_UNEQUAL, {"fewest": FEWEST_UNEQUAL})
+    return Decision(evidence.configuration, criterion.text, "inconclusive", found, reason)
+
+
+def _mean_bounds(mean: MeanOfScores, confidence: float) -> Interval:
+    return Interval(*(mean.bound(confidence, upper) for upper in (False, True)))
 
 
 def _share_bounds(successes: int, count: int, confidence: float) -> Interval:
@@ -174,7 +178,11 @@ def _decide_change(criterion: Criterion, evidence: Evidence, limits_together: in
     found = Found(figure, 0.0 - change.change, unit=criterion.unit)
     if criterion.confidence is None:
         return _compared(criterion, evidence, found)
+    if isinstance(change, MeanChange | IndependentMeans) and not change.says_enough:
+        return _few_unequal(criterion, evidence, found)
     is_planned = not isinstance(change, IndependentShares | IndependentMeans)
+    if isinstance(change, MeanChange):
+        is_planned = change.differing >= FEWEST_DIFFERING
     decisive = partial(change.examples_to_decide, criterion.value, criterion.confidence, limits_together)
     bounds = partial(_drop_bounds, change)
     return _bounded(criterion, evidence, found, bounds, limits_together, decisive if is_planned else None)
@@ -190,11 +198,17 @@ def _decide_ratio(criterion: Criterion, evidence: Evidence, limits_together: int
         found = Found(figure, ratio, unit=criterion.unit, of_medians=not evidence.ratio.pairs)
         return _compared(criterion, evidence, found)
     if interval is None:
-        return _missing(criterion, evidence, Reason("no_ratio_interval" if evidence.ratio.pairs else "medians_only"))
+        return _missing(criterion, evidence, _no_ratio_interval(evidence.ratio))
     processes = None if criterion.of_old else evidence.ratio.processes
     found = Found(figure, ratio, processes=processes, unit=criterion.unit)
     asked = replace(criterion, confidence=criterion.confidence or _OF_OLD_TIMES)
     return _bounded(asked, evidence, found, partial(at_confidence, ratio, interval), limits_together)
+
+
+def _no_ratio_interval(ratio: LatencyRatio) -> Reason:
+    if not ratio.pairs:
+        return Reason("medians_only")
+    return Reason("times_jumped" if ratio.withheld == "jumped" else "no_ratio_interval")
 
 
 def _decide_outputs(criterion: Criterion, evidence: Evidence) -> Decision:

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from evaltools.metrics.metric import present
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.result.evidence import OutputFigures, ScoreMean
 from evaltools.result.metrics import METRICS
 from evaltools.result.places import against_reference, reference_of
@@ -75,9 +75,15 @@ def evidence_of(
         means=judged.means,
         changes=judged.changes,
         is_emulated=configuration.is_emulated,
-        ratio=None if ratio is None else LatencyRatio(ratio.pairs, ratio.ratio, ratio.interval, ratio.processes),
+        ratio=_ratio(ratio),
         examples=examples,
     )
+
+
+def _ratio(found: LatencyComparison | None) -> LatencyRatio | None:
+    if found is None:
+        return None
+    return LatencyRatio(found.pairs, found.ratio, found.interval, found.processes, found.withheld)
 
 
 def why_not_measured(

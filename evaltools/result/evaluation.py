@@ -18,6 +18,7 @@ from evaltools.result.model import Model
 from evaltools.result.verdict import Verdict
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency import Drift
+from evaltools.stats.series import Withheld
 
 SCHEMA_VERSION: Final = "3"
 
@@ -171,11 +172,11 @@ def models_in_words(result: EvaluationResult) -> str:
 
 
 class LatencyComparison(Struct, frozen=True):
-    """How many times as long as ``baseline`` the ``other`` takes: the median of the ratios of ``pairs`` examples.
+    """How many times as long as ``baseline`` the ``other`` takes: the ratio of their medians over ``pairs`` examples.
 
-    ``interval`` is the 95 % interval, null for fewer than four pairs, and where neighbouring ones resemble each other
-    too much. With several ``processes`` of each it allows for what such processes differ by; with one it is about the
-    two that ran, and others of the same configurations can be faster or slower.
+    ``interval`` is the 95 % interval, null for the reason ``withheld``: ``few`` pairs, or times that ``jumped`` or
+    drifted while they were measured. With several ``processes`` of each it allows for what such processes differ by;
+    with one it is about the two that ran, and others of the same configurations can be faster or slower.
     """
 
     baseline: str
@@ -184,6 +185,7 @@ class LatencyComparison(Struct, frozen=True):
     ratio: float
     interval: Interval | None
     processes: int = 1
+    withheld: Withheld | None = None
 
 
 class FailedExample(Struct, frozen=True):

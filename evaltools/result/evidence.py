@@ -7,14 +7,16 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from evaltools.stats.means import MeanOfScores
 from evaltools.stats.power import Change, Share
 
 
 class ScoreMean(Struct, frozen=True):
     """The mean of ``count`` scores with their standard deviation; ``better`` is the direction that is wished for.
 
-    ``scores`` are those of each example in order, where all were recorded. ``margin`` is the change that counts as none
-    where the metric has one of its own.
+    ``unequal``, ``low``, ``high`` and ``is_bounded`` are as in :class:`~evaltools.stats.means.MeanOfScores`. ``scores``
+    are those of each example in order, where all were recorded. ``margin`` is the change that counts as none where the
+    metric has one of its own, ``bounds`` are those that it states.
     """
 
     mean: float
@@ -23,6 +25,16 @@ class ScoreMean(Struct, frozen=True):
     better: Literal["higher", "lower"]
     scores: list[float] = field(default_factory=list)
     margin: float | None = None
+    unequal: int = 0
+    low: float = 0.0
+    high: float = 0.0
+    is_bounded: bool = False
+    bounds: tuple[float, float] | None = None
+
+    @property
+    def of_scores(self) -> MeanOfScores:
+        """The mean with its bounds."""
+        return MeanOfScores(self.mean, self.deviation, self.count, self.unequal, self.low, self.high, self.is_bounded)
 
 
 OutputFigures = tuple[Sequence[str], Mapping[str, float | None]]

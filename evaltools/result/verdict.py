@@ -33,6 +33,12 @@ UNCHANGED_ANSWERS: Final = "unchanged_answers"
 TOO_FEW_PICTURES: Final = "too_few_pictures"
 """The reason where nothing can be decided: there are so many ``pictures``, and ``fewest`` would be needed."""
 
+FEW_UNEQUAL: Final = "few_unequal"
+"""The reason where a metric states no bounds and only ``differing`` examples differ; ``fewest`` would be needed."""
+
+FEW_DIFFERING: Final = "few_differing"
+"""The reason why no number of examples is told: only ``differing`` examples differ; ``fewest`` would tell one."""
+
 
 class Reason(Struct, frozen=True):
     """One thing that a verdict rests on: its ``kind``, the ``numbers`` and ``names`` that belong to it.

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency import LatencyRatio, median_interval
+from evaltools.stats.means import MeanOfScores
 from evaltools.stats.power import Share
 from evaltools.stats.proportions import wilson_interval
 
@@ -59,29 +60,31 @@ class IndependentShares(Struct, frozen=True):
 
 
 class IndependentMeans(Struct, frozen=True):
-    """The change of a mean from one sample of scores to another; each is its mean, deviation and count."""
+    """The change of a mean from one sample of scores to another."""
 
-    before: tuple[float, float, int]
-    after: tuple[float, float, int]
+    before: MeanOfScores
+    after: MeanOfScores
     sign: float = 1.0
+
+    @property
+    def says_enough(self) -> bool:
+        """Whether there are bounds of the change: both means have some."""
+        return self.before.says_enough and self.after.says_enough
 
     @property
     def change(self) -> float:
         """The later mean minus the earlier one; of what is better when lower with the other sign."""
-        return self.sign * (self.after[0] - self.before[0])
+        return self.sign * (self.after.mean - self.before.mean)
 
     def bound(self, confidence: float, upper: bool) -> float:
-        """One-sided bound by Welch's t (B. L. Welch 1947); NaN below 2 scores, and where all of a side are equal."""
-        if min(self.before[2], self.after[2]) < 2 or not (self.before[1] and self.after[1]):
+        """One-sided bound: the root of the squares of how far those of both means reach; NaN where one has none."""
+        if not self.says_enough:
             return math.nan
-        from scipy import special
-
-        variances = [deviation**2 / count for _, deviation, count in (self.before, self.after)]
-        counts = (self.before[2], self.after[2])
-        freedom = sum(variances) ** 2 / sum(
-            each**2 / (count - 1) for each, count in zip(variances, counts, strict=True)
+        is_up = upper if self.sign > 0 else not upper
+        reach = math.hypot(
+            self.after.bound(confidence, is_up) - self.after.mean,
+            self.before.bound(confidence, not is_up) - self.before.mean,
         )
-        reach = float(special.stdtrit(freedom, confidence)) * math.sqrt(sum(variances))
         return self.change + reach if upper else self.change - reach
 
     def examples_to_decide(self, limit: float, confidence: float, tests: int = 1) -> None:  # noqa: ARG002

@@ -12,14 +12,10 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from evaltools.stats.interval import Interval
+from evaltools.stats.series import FEWEST_INDEPENDENT, Withheld, has_jumped, independent_values, ranks
 
-_FEWEST_VALUES: Final = 4
-_MOST_BATCHES: Final = 40
-_SMALLEST_BATCH: Final = 3
-_FEWEST_INDEPENDENT: Final = 2.5
 FEWEST_PROCESSES: Final = 3
 """With two, Student's t is 12.7 deviations wide."""
-_MOST_CORRELATION: Final = 0.999
 _NANOSECOND: Final = 0.001
 CLEAR_TREND: Final = 0.001
 """The p-value below which a trend is no chance."""
@@ -29,38 +25,13 @@ _MOST_LOGARITHM: Final = 700.0
 """Of a number that a float can hold."""
 _FEWEST_FOR_TREND: Final = 10
 _MOST_FOR_TREND: Final = 5000
-_FEWEST_TIMES: Final = 20
+FEWEST_TIMES: Final = 20
+"""Of one process, for the interval of their median."""
 _SHORTEST_US: Final = 0.5
-
-
-def series_bounds(values: Sequence[float] | npt.NDArray[np.float64], confidence: float) -> tuple[float, float] | None:
-    """Lower and upper bound of the middle of what the series was drawn from.
-
-    Up to 40 batches of neighbours each give their median, so that a few outliers do not matter. With the correlation
-    ``r`` of neighbouring medians, ``b`` of them are worth ``e = b (1 - r) / (1 + r)`` independent ones, and the bounds
-    are ``mean -+ t((1 + confidence) / 2, e - 1) s / sqrt(e)``. ``r`` is corrected for its bias, ``r + (1 + 3 r) / b``,
-    and never below 0. Sources: method of batch means, Law and Kelton, "Simulation Modeling and Analysis", chapter 9;
-    Kendall 1954 for the bias; Zwiers and von Storch 1995 for ``e``.
-
-    None for fewer than 4 values, and for a series that is worth fewer than 2.5 independent values.
-
-    >>> low, high = series_bounds([1.0, 3.0, 2.0, 1.0, 3.0, 2.0, 2.0, 2.0, 3.0, 1.0], 0.95)
-    >>> round(low, 3), round(high, 3)
-    (2.0, 2.0)
-    """
-    from scipy import special
-
-    numbers = np.asarray(values, np.float64)
-    if numbers.size < _FEWEST_VALUES:
-        return None
-    count = min(_MOST_BATCHES, max(_FEWEST_VALUES, numbers.size // _SMALLEST_BATCH))
-    medians = np.array([np.median(batch) for batch in np.array_split(numbers, count)])
-    middle, deviation = float(medians.mean()), float(medians.std(ddof=1))
-    independent = _independent_values(medians)
-    if deviation > 0 and independent < _FEWEST_INDEPENDENT:
-        return None
-    reach = float(special.stdtrit(independent - 1, 0.5 + confidence / 2)) * deviation / math.sqrt(independent)
-    return (middle - reach, middle + reach) if deviation > 0 else (middle, middle)
+_DRAWS: Final = 1000
+_MOST_DRAWN: Final = 2000
+"""Of more values so many are drawn, and the bounds come closer by the root of what is left out."""
+_SEED: Final = 17
 
 
 def processes_bounds(values: npt.NDArray[np.float64], confidence: float) -> tuple[float, float]:
@@ -88,34 +59,21 @@ def clock_step(times_us: npt.NDArray[np.float64]) -> float:
     return float(np.clip(steps.min(initial=1.0), _NANOSECOND, 1.0))
 
 
-def _independent_values(values: npt.NDArray[np.float64]) -> float:
-    """How many independent values the neighbours are worth, by their correlation: ``b (1 - r) / (1 + r)``."""
-    correlation = _correlation(values)
-    return len(values) * (1 - correlation) / (1 + correlation)
-
-
-def _correlation(values: npt.NDArray[np.float64]) -> float:
-    """Of neighbours; 0 where it is negative or nothing varies."""
-    centred = values - values.mean()
-    squares = float((centred * centred).sum())
-    if squares == 0:
-        return 0.0
-    found = float((centred[1:] * centred[:-1]).sum()) / squares
-    return min(max(0.0, found + (1 + 3 * found) / len(values)), _MOST_CORRELATION)
-
-
 class LatencyRatio(Struct, frozen=True):
-    """How many times as long as the first the second takes: the median of the ratios of ``pairs`` examples.
+    """How many times as long as the first the second takes: its median divided by that of the first.
 
-    Below 1 the second is faster. ``interval`` is null where there are fewer than four pairs, and where neighbouring
-    times resemble each other so much that all of them say no more than one or two would. With several ``processes`` of
-    each it allows for what such processes differ by; with one it is about the two that ran.
+    Below 1 the second is faster. Of several rounds, the geometric mean of the ratios of the ``pairs`` of rounds; else
+    both medians are of the same ``pairs`` of examples. ``interval`` is null for the reason ``withheld``: ``few`` pairs,
+    or times that ``jumped`` or drifted while they were measured, so that all of them say no more than a few would. With
+    several ``processes`` of each it allows for what such processes differ by; with one it is about the two that ran, in
+    the time in which they did.
     """
 
     pairs: int
     ratio: float
     interval: Interval | None
     processes: int = 1
+    withheld: Withheld | None = None
 
 
 class Drift(Struct, frozen=True):
@@ -157,15 +115,22 @@ def latency_ratio(
     processes: Sequence[tuple[int, int]] = (),
     confidence: float = 0.95,
 ) -> LatencyRatio | None:
-    """The median ratio and its interval; ``first_us[i]`` and ``second_us[i]`` are of one example, in their order.
+    """The ratio of the medians and its interval; ``first_us[i]`` and ``second_us[i]`` are of one example, in order.
 
-    Both feel the same slow moments of the machine, which the ratio of a pair does not show. The interval is that of the
-    logarithms of the ratios as a series (see :func:`series_bounds`), and at least as wide as
-    half a step of the clock is of both medians. It is about these two processes on this machine, not about other
-    processes, whose speeds differ. Where ``processes`` tells of three or more of each, every pair of them counts as one
-    value, and the interval is about such processes. Times of 0 count as half a step; None without a pair.
+    As many pairs are drawn, a thousand times, as they are worth independent ones, and the ratio of the medians of each
+    draw is taken: the interval are the quantiles of these (B. Efron 1979; of fewer than all, P. J. Bickel and others
+    1997), and holds the ratio itself. So it follows the order statistics, whatever part of the runs is slower, and slow
+    moments that both feel show in neither. What the pairs are worth is the least of what they are for the runs above
+    the medians, and for the ranks of their own ratios (:func:`~evaltools.stats.series.independent_values`); fewer are
+    drawn by what Student's t for so many is wider than the normal distribution. It is at least as wide as half a step
+    of the clock is of both medians.
 
-    >>> found = latency_ratio([100] * 5, [200] * 5)
+    Withheld for pairs that are worth fewer than 6, and where their ratios jumped
+    (:func:`~evaltools.stats.series.has_jumped`). It is about these two processes on this machine in this time, not
+    about other processes, whose speeds differ. Where ``processes`` tells of three or more of each, every pair of them
+    counts as one value, and the interval is about such processes. Times of 0 count as half a step; None without a pair.
+
+    >>> found = latency_ratio([100] * 20, [200] * 20)
     >>> found.ratio, round(found.interval.low, 3), round(found.interval.high, 3)
     (2.0, 1.985, 2.015)
     """
@@ -173,21 +138,84 @@ def latency_ratio(
     if not times.size:
         return None
     half_a_step = clock_step(times) / 2
-    first, second = np.maximum(times, half_a_step)
-    logarithms = np.log(second / first)
-    ratio = float(np.median(second / first))
+    times = np.maximum(times, half_a_step)
+    pairs = times.shape[1]
+    ratio = _ratio_of_medians(times)
     count = min(len({pair[side] for pair in processes}) for side in (0, 1))
     if count < FEWEST_PROCESSES:
-        count, bounds = 1, series_bounds(logarithms, confidence)
+        count = 1
+        bounds = _ratio_bounds(times, confidence)
     else:
         places = [[place for place, each in enumerate(processes) if each == pair] for pair in set(processes)]
-        bounds = processes_bounds(np.array([np.median(logarithms[own]) for own in places]), confidence)
-    if bounds is None:
-        return LatencyRatio(len(first), ratio, None)
-    resolution = half_a_step / float(np.median(first)) + half_a_step / float(np.median(second))
+        ratios = np.array([_ratio_of_medians(times[:, own]) for own in places])
+        bounds = processes_bounds(np.log(ratios), confidence)
+    if isinstance(bounds, str):
+        return LatencyRatio(pairs, ratio, None, withheld=bounds)
+    medians = np.median(times, axis=1)
+    resolution = half_a_step / float(medians[0]) + half_a_step / float(medians[1])
     low, high = min(bounds[0], math.log(ratio)) - resolution, max(bounds[1], math.log(ratio)) + resolution
     interval = Interval(math.exp(low), math.exp(min(high, _MOST_LOGARITHM)), confidence)
-    return LatencyRatio(len(first), ratio, interval, count)
+    return LatencyRatio(pairs, ratio, interval, count)
+
+
+def _ratio_of_medians(times_us: npt.NDArray[np.float64]) -> float:
+    first, second = np.median(times_us, axis=1)
+    return float(second / first)
+
+
+def _ratio_bounds(times_us: npt.NDArray[np.float64], confidence: float) -> tuple[float, float] | Withheld:
+    """Bounds of the logarithm of the ratio of the medians (2, n), or why there are none."""
+    logarithms = np.log(times_us[1] / times_us[0])
+    if len(logarithms) < FEWEST_INDEPENDENT:
+        return "few"
+    first_above, second_above = (_above_the_median(ranks(times)) for times in times_us)
+    worth = min(independent_values(second_above - first_above), independent_values(ranks(logarithms)))
+    if worth < FEWEST_INDEPENDENT or has_jumped(logarithms):
+        return "jumped" if len(logarithms) >= FEWEST_TIMES else "few"
+    first, second = _drawn_medians(times_us, worth, confidence)
+    return _bounds_of_draws(second - first, math.log(_ratio_of_medians(times_us)), worth, confidence)
+
+
+def _median_bounds(times_us: npt.NDArray[np.float64], confidence: float) -> tuple[float, float] | None:
+    """Bounds of the logarithm of the median (n,), as those of a ratio of medians; None where there are none."""
+    places = ranks(times_us)
+    worth = min(independent_values(_above_the_median(places)), independent_values(places))
+    if worth < FEWEST_INDEPENDENT or has_jumped(np.log(times_us)):
+        return None
+    (drawn,) = _drawn_medians(times_us[None], worth, confidence)
+    return _bounds_of_draws(drawn, math.log(float(np.median(times_us))), worth, confidence)
+
+
+def _above_the_median(places: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """1 for the upper half of the ranks, -1 for the lower one."""
+    found: npt.NDArray[np.float64] = np.sign(places - (len(places) - 1) / 2)
+    return found
+
+
+def _number_drawn(worth: float, confidence: float) -> int:
+    """As many as the values are worth, fewer by what Student's t is wider than the normal distribution."""
+    from scipy import special
+
+    wider = float(special.stdtrit(worth - 1, 0.5 + confidence / 2)) / NormalDist().inv_cdf(0.5 + confidence / 2)
+    return max(3, round(worth / wider**2))
+
+
+def _drawn_medians(times_us: npt.NDArray[np.float64], worth: float, confidence: float) -> npt.NDArray[np.float64]:
+    """The logarithms of the medians of draws of the columns of (k, n) times: (k, draws), the same for every row."""
+    chance = np.random.default_rng(_SEED)
+    number = min(_number_drawn(worth, confidence), _MOST_DRAWN)
+    places = chance.integers(0, times_us.shape[1], (_DRAWS, number))
+    found: npt.NDArray[np.float64] = np.log([np.median(row[places], axis=1) for row in times_us])
+    return found
+
+
+def _bounds_of_draws(
+    draws: npt.NDArray[np.float64], middle: float, worth: float, confidence: float
+) -> tuple[float, float]:
+    """Their quantiles, on both sides of the value itself."""
+    low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
+    closer = math.sqrt(min(1.0, _MOST_DRAWN / _number_drawn(worth, confidence)))
+    return middle + closer * min(0.0, float(low) - middle), middle + closer * max(0.0, float(high) - middle)
 
 
 def drift(times_us: Sequence[float]) -> Drift | None:
@@ -221,13 +249,13 @@ def _trend_p(values: npt.NDArray[np.float64]) -> float:
 def median_interval(series: Sequence[Sequence[float]], confidence: float = 0.95) -> Interval | None:
     """The interval of the median of times in microseconds; each series is of one process, in the order measured.
 
-    One series: neighbouring times resemble each other, so their logarithms are taken for as few independent ones as
-    they are worth (see :func:`series_bounds`), **for this process**. Several series: each
+    One series: neighbouring times resemble each other, so as many are drawn as they are worth independent ones, as in
+    :func:`latency_ratio`, and the interval are quantiles of the medians, **for this process**. Several series: each
     process has a speed of its own, so that one counts as one value, however many runs it made: Student's t on the
     logarithms of the medians.
 
-    None for one series of fewer than 20 times, or of times that resemble their neighbours so much that all of them are
-    worth too few; and for two series, whose interval would say nothing.
+    None for one series of fewer than 20 times, of times that are worth fewer than 6, or that jumped; and for two
+    series, whose interval would say nothing.
 
     >>> found = median_interval([[5] * 20])
     >>> round(found.low, 3), round(found.high, 3)
@@ -235,15 +263,13 @@ def median_interval(series: Sequence[Sequence[float]], confidence: float = 0.95)
     """
     arrays = [np.asarray(values, np.float64) for values in series if len(values)]
     bounds: tuple[float, float] | None = None
-    if len(arrays) == 1 and len(arrays[0]) >= _FEWEST_TIMES:
-        bounds = series_bounds(np.log(np.maximum(arrays[0], _SHORTEST_US)), confidence)
+    if len(arrays) == 1 and len(arrays[0]) >= FEWEST_TIMES:
+        bounds = _median_bounds(np.maximum(arrays[0], _SHORTEST_US), confidence)
     elif len(arrays) >= FEWEST_PROCESSES:
         bounds = processes_bounds(np.log([_median(values) for values in arrays]), confidence)
     if bounds is None:
         return None
     low, high = math.exp(bounds[0]), math.exp(min(bounds[1], _MOST_LOGARITHM))
-    if len(arrays) == 1:
-        low, high = min(low, _median(arrays[0])), max(high, _median(arrays[0]))
     half_a_step = clock_step(np.concatenate(arrays)) / 2
     return Interval(max(0.0, low - half_a_step), high + half_a_step, confidence)
 
@@ -266,7 +292,7 @@ def rounds_ratio(
     logarithms = np.array([math.log(_median(other) / _median(one)) for one, other in rounds])
     ratio = math.exp(float(logarithms.mean()))
     if len(rounds) < FEWEST_PROCESSES:
-        return LatencyRatio(len(rounds), ratio, None)
+        return LatencyRatio(len(rounds), ratio, None, withheld="few")
     low, high = processes_bounds(logarithms, confidence)
     interval = Interval(math.exp(low), math.exp(min(high, _MOST_LOGARITHM)), confidence)
     return LatencyRatio(len(rounds), ratio, interval, len(rounds))

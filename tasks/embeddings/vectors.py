@@ -14,7 +14,7 @@ import numpy.typing as npt
 from evaltools.datasets.labels import read_labels
 from evaltools.datasets.order import Order
 from evaltools.errors import DataError, TaskError
-from evaltools.tasks.own.definition import Example, Mean, mean, pooled
+from evaltools.tasks.own.definition import SHARE, Example, Mean, mean, pooled
 from evaltools.tasks.own.pictures import pairs
 from evaltools.tasks.own.tensors import Outputs
 
@@ -45,8 +45,11 @@ def labelled(
 
 def metrics(has_truth: bool) -> list[Mean]:
     """Those of embeddings, in the order of their columns."""
-    cosine = mean("cosine")
-    recalls = [pooled("recall_at_1", partial(recall, 1)), pooled("recall_at_5", partial(recall, 5))]
+    cosine = mean("cosine", bounds=(-1.0, 1.0))
+    recalls = [
+        pooled("recall_at_1", partial(recall, 1), bounds=SHARE),
+        pooled("recall_at_5", partial(recall, 5), bounds=SHARE),
+    ]
     return [*recalls, cosine] if has_truth else [cosine]
 
 

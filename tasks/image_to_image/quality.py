@@ -18,6 +18,7 @@ Floats = npt.NDArray[np.float64]
 _PIXELS: Final = {"unit": (255.0, 0.0), "native": (127.5, 127.5), "none": (1.0, 0.0)}
 """Factor and offset to 0..255."""
 _IDENTICAL_DB: Final = 100.0
+_SSIM: Final = (-1.0, 1.0)
 _GREY: Final = np.array([0.299, 0.587, 0.114])
 _DEVIATION, _RADIUS = 1.5, 5
 _STABLE: Final = ((0.01 * 255) ** 2, (0.03 * 255) ** 2)
@@ -25,8 +26,8 @@ _STABLE: Final = ((0.01 * 255) ** 2, (0.03 * 255) ** 2)
 
 def metrics(has_truth: bool) -> list[Mean]:
     """Those of pictures of pictures, in the order of their columns."""
-    agreement = [mean("error_to_reference", better="lower"), mean("ssim_to_reference")]
-    return [mean("psnr", margin=0.1), mean("ssim"), *agreement] if has_truth else agreement
+    agreement = [mean("error_to_reference", better="lower"), mean("ssim_to_reference", bounds=_SSIM)]
+    return [mean("psnr", margin=0.1), mean("ssim", bounds=_SSIM), *agreement] if has_truth else agreement
 
 
 def score(values: str, outputs: Outputs, target: Path) -> dict[str, float]:

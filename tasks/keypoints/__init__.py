@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 
 from evaltools.task_kind import Accuracy
 from evaltools.tasks.own import comes_with_evaltools
-from evaltools.tasks.own.definition import Mean, Task, pooled, share_of, task
+from evaltools.tasks.own.definition import SHARE, Mean, Task, pooled, share_of, task
 from evaltools.tasks.shared.options import ExampleOrder, Images, Normalized, NumImages, Seed
 
 
@@ -38,11 +38,11 @@ def keypoints(
     from evaltools.tasks.keypoints import examples, scoring
 
     truth: list[Mean] = [
-        pooled("oks_ap", scoring.oks_ap),
-        pooled("oks_ap50", scoring.oks_ap50),
-        pooled("pck", share_of),
+        pooled("oks_ap", scoring.oks_ap, bounds=SHARE),
+        pooled("oks_ap50", scoring.oks_ap50, bounds=SHARE),
+        pooled("pck", share_of, bounds=SHARE),
     ]
-    agreement = [pooled("same_keypoints", share_of), pooled("keypoint_shift", share_of, better="lower")]
+    agreement = [pooled("same_keypoints", share_of, bounds=SHARE), pooled("keypoint_shift", share_of, better="lower")]
     return Task(
         examples=examples.listed(images, annotations, people == "boxes", num_images, order, seed),
         prepare=partial(examples.model_input, normalization=normalization),

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Parameters = ParamSpec("Parameters")
 Better = Literal["higher", "lower"]
+SHARE: Final = (0.0, 1.0)
+"""The bounds of a metric that is a share."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,14 @@ class Mean:
     """A metric of a task: the mean of what ``score`` gives under ``name``, over the examples.
 
     ``margin`` is the change, in the metric's own unit, that counts as none in verdicts; None: that of ``--margin``.
+    ``bounds`` are the smallest and the largest score that there can be, None where none is known: without them few
+    unequal examples say nothing of others.
     """
 
     name: str
     better: Better = "higher"
     margin: float | None = None
+    bounds: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,13 +71,18 @@ def share_of(rows: Sequence[npt.NDArray[Any]]) -> float:
     return part / whole if whole else float("nan")
 
 
-def mean(name: str, better: Better = "higher", margin: float | None = None) -> Mean:
+def mean(
+    name: str,
+    better: Better = "higher",
+    margin: float | None = None,
+    bounds: tuple[float, float] | None = None,
+) -> Mean:
     """The mean over the examples of what ``score`` gives under this name.
 
     >>> mean("error", better="lower", margin=0.5).margin
     0.5
     """
-    return Mean(name, better, margin)
+    return Mean(name, better, margin, bounds)
 
 
 def pooled(
@@ -80,13 +90,14 @@ def pooled(
     figure: Callable[[Sequence[npt.NDArray[Any]]], float | npt.NDArray[Any]],
     better: Better = "higher",
     margin: float | None = None,
+    bounds: tuple[float, float] | None = None,
 ) -> Pooled:
     """A metric that is no mean over examples, such as a ratio of sums over all of them.
 
     >>> pooled("pixel_accuracy", lambda rows: sum(row[0] for row in rows) / sum(row[1] for row in rows)).name
     'pixel_accuracy'
     """
-    return Pooled(name=name, better=better, margin=margin, figure=figure)
+    return Pooled(name=name, better=better, margin=margin, bounds=bounds, figure=figure)
 
 
 @dataclass(frozen=True, kw_only=True)

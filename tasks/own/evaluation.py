@@ -208,7 +208,7 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             example_count=self.example_count,
             examples_sha256=digest(example.id for example in self.task.examples),
             preprocessing_latency=summarise_latency(outcome.preprocessing_us),
-            metrics=[Mean(metric.name, metric.better, metric.margin) for metric in task.metrics],
+            metrics=[Mean(metric.name, metric.better, metric.margin, metric.bounds) for metric in task.metrics],
             means=[mean for name, each in seen.items() for mean in table.means(name, each.certain)],
             comparisons=compared,
             scores=self._scores(table) if options.record_examples else None,

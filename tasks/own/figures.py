@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from statistics import stdev
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +15,15 @@ from msgspec.structs import replace
 from evaltools.engine.task import Example
 from evaltools.gates.mean_verdict import mean_verdict
 from evaltools.result.verdict import Verdict
-from evaltools.stats.means import GROUPS, MOST_ALONE, MeanChange, contributions, mean_change, mean_interval
+from evaltools.stats.means import (
+    GROUPS,
+    MOST_ALONE,
+    MeanChange,
+    ScoreBounds,
+    contributions,
+    mean_change,
+    mean_of_scores,
+)
 from evaltools.tasks.own.definition import Mean, Pooled
 from evaltools.tasks.own.result import DrawnExample, MetricComparison, MetricMean
 from evaltools.tasks.own.task import ObservedScores
@@ -101,10 +108,22 @@ class FigureTable:
         for place, metric in enumerate(self.metrics):
             scores = self.scores(configuration, place, self.examples(configuration, place))
             if scores is not None:
-                count = len(scores.values)
-                deviation = stdev(scores.values.tolist()) if count > 1 else 0.0
-                interval = None if metric.name in certain else mean_interval(scores.figure, deviation, count)
-                found.append(MetricMean(configuration, metric.name, count, scores.figure, deviation, interval))
+                mean = mean_of_scores(scores.figure, scores.values, metric.bounds)
+                interval = None if metric.name in certain else mean.interval()
+                found.append(
+                    MetricMean(
+                        configuration,
+                        metric.name,
+                        mean.count,
+                        mean.mean,
+                        mean.deviation,
+                        interval,
+                        mean.unequal,
+                        mean.low,
+                        mean.high,
+                        mean.is_bounded,
+                    )
+                )
         return found
 
     def comparisons(self, baseline: str, other: str) -> list[MetricComparison]:
@@ -114,7 +133,7 @@ class FigureTable:
             common = sorted(set(self.examples(baseline, place)).intersection(self.examples(other, place)))
             before, after = (self.scores(name, place, common) for name in (baseline, other))
             if before is not None and after is not None:
-                change = _change(before, after)
+                change = _change(before, after, metric.bounds)
                 found.append(MetricComparison(baseline, other, metric.name, change, change.interval()))
         return found
 
@@ -128,9 +147,9 @@ class FigureTable:
         return {index: [column.get(index) for column in columns] for index in self.rows[configuration]}
 
 
-def _change(before: Scores, after: Scores) -> MeanChange:
+def _change(before: Scores, after: Scores, bounds: ScoreBounds | None) -> MeanChange:
     """The change of a figure, in which as many examples differ as would each change it alone."""
-    change = mean_change(before.values, after.values)
+    change = mean_change(before.values, after.values, bounds)
     if before.figure_of is None:
         return change
     others = [

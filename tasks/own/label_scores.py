@@ -9,14 +9,17 @@ import numpy.typing as npt
 
 from evaltools.errors import TaskError
 from evaltools.metrics.classification import mean_average_precision
-from evaltools.tasks.own.definition import Mean, mean, pooled
+from evaltools.tasks.own.definition import SHARE, Mean, mean, pooled
 from evaltools.tasks.own.tensors import Outputs
 
 
 def metrics(has_truth: bool) -> list[Mean]:
     """Those of tasks with scores of labels, in the order of their columns."""
-    agreement = [mean("same_answer"), mean("score_shift", better="lower")]
-    truth: list[Mean] = [mean("accuracy"), pooled("label_map", mean_average_precision)]
+    agreement = [mean("same_answer", bounds=SHARE), mean("score_shift", better="lower")]
+    truth: list[Mean] = [
+        mean("accuracy", bounds=SHARE),
+        pooled("label_map", mean_average_precision, bounds=SHARE),
+    ]
     return [*truth, *agreement] if has_truth else agreement
 
 

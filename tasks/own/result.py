@@ -21,9 +21,11 @@ class MetricMean(Struct, frozen=True):
     A metric of all examples together stands here as well: it is the mean of what the examples contribute (the
     jackknife's pseudo-values; of more than 2000 examples those of 200 groups).
 
-    The interval is Student's t, Wilson's where every score is 0 or 1. It is null for fewer than 2 examples, where all
-    scores are equal and neither 0 nor 1, and for the agreement of the reference with itself. ``deviation`` is the
-    standard deviation of the scores.
+    The interval is Student's t with what examples that were not seen may add, Wilson's where every score is 0 or 1. It
+    is null for fewer than 2 examples, for fewer than 20 unequal scores of a metric without bounds, and for the
+    agreement of the reference with itself. ``deviation`` is the standard deviation of the scores, of which ``unequal``
+    are not the most frequent one; ``low`` and ``high`` are the metric's bounds where it states some, or where every
+    score is 0 or 1 (``is_bounded``), else the smallest and the largest score, 0 included.
     """
 
     configuration: str
@@ -32,6 +34,10 @@ class MetricMean(Struct, frozen=True):
     mean: float
     deviation: float
     interval: Interval | None
+    unequal: int = 0
+    low: float = 0.0
+    high: float = 0.0
+    is_bounded: bool = False
 
 
 class MetricComparison(Struct, frozen=True):
@@ -146,6 +152,16 @@ def _means(result: EvaluationResult, configuration: ConfigurationResult) -> dict
         for entry in part.means:
             if (entry.configuration, entry.metric) == (configuration.name, metric.name):
                 found[metric.name] = ScoreMean(
-                    entry.mean, entry.deviation, entry.examples, metric.better, scores, metric.margin
+                    mean=entry.mean,
+                    deviation=entry.deviation,
+                    count=entry.examples,
+                    better=metric.better,
+                    scores=scores,
+                    margin=metric.margin,
+                    unequal=entry.unequal,
+                    low=entry.low,
+                    high=entry.high,
+                    is_bounded=entry.is_bounded,
+                    bounds=metric.bounds,
                 )
     return found

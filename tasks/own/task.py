@@ -33,6 +33,7 @@ from evaltools.tasks.shared.sound_reference import are_sound
 
 _MOST_NAMED: Final = 3
 _LARGEST_SCORE: Final = 1e100
+_ROUNDING: Final = 1e-6
 """Squares of scores and their sums are numbers, too."""
 _TAKEN_NAMES: Final = frozenset(
     {*(metric.name for metric in METRICS), "latency_ratio", "name", "reason", "delegation", "facts", "verdict", "entry",
@@ -220,10 +221,23 @@ def _require_metrics(metrics: Any, place: str) -> None:
             raise UsageError(f"{place}: two metrics are named {metric.name!r}; give each a name of its own")
         if metric.better not in ("higher", "lower"):
             raise UsageError(f"{place}: better={shown(metric.better)} of {metric.name}: write 'higher' or 'lower'")
+        if metric.bounds is not None and not _are_bounds(metric.bounds):
+            raise UsageError(
+                f"{place}: bounds={shown(metric.bounds)} of {metric.name}: give the lowest and the highest score, such "
+                "as (0, 1), or leave it out"
+            )
         if metric.margin is not None and not 0 < metric.margin < math.inf:
             raise UsageError(
                 f"{place}: margin={shown(metric.margin)} of {metric.name}: give a number above 0, or leave it out"
             )
+
+
+def _are_bounds(given: Any) -> bool:
+    """Whether it is a pair of finite numbers, the lower one first."""
+    if not isinstance(given, tuple) or len(given) != 2:
+        return False
+    are_numbers = all(isinstance(each, int | float) and math.isfinite(each) for each in given)
+    return are_numbers and given[0] < given[1]
 
 
 def tensors_of(model: ModelFile, tensors: Sequence[TensorInfo]) -> tuple[TaskTensor, ...]:
@@ -369,14 +383,30 @@ def _given(
             if not isinstance(given, Mapping):
                 such = f'{{"{task.metrics[0].name}": 0.8}}'
                 raise _Unfit(f"{name} gave {_kind(given)} for {example.id!r}; return a mapping such as {such}")
-            return {
+            numbers = {
                 str(each): _numbers(f"{name} gave {each}", value, example, str(each) in of_all)
                 for each, value in given.items()
             }
+            _require_within_bounds(task, name, numbers, example)
+            return numbers
     except (EvaltoolsError, _Unfit) as error:
         raise TaskError(told(error, place)) from error
     except FAULTS as error:
         raise TaskError(sentence(error, f"{name} failed for {example.id!r}", place)) from error
+
+
+def _require_within_bounds(task: Task, name: str, numbers: Mapping[str, Array], example: Example) -> None:
+    """Raise :class:`_Unfit` for a score beyond the bounds that its metric states; rounding is let pass."""
+    for metric in task.metrics:
+        value = None if isinstance(metric, Pooled) else numbers.get(metric.name)
+        if value is None or metric.bounds is None:
+            continue
+        low, high = metric.bounds
+        if not low - _ROUNDING <= float(value) <= high + _ROUNDING:
+            raise _Unfit(
+                f"{name} gave {metric.name}={float(value):g} for {example.id!r}, whose metric states "
+                f"bounds=({low:g}, {high:g}); state those that hold"
+            )
 
 
 def _numbers(given: str, value: Any, example: Example, of_all: bool) -> Array:

@@ -13,7 +13,7 @@ from PIL import Image
 
 from evaltools.errors import TaskError
 from evaltools.result.small_pictures import Drawing
-from evaltools.tasks.own.definition import Example, Mean, mean, pooled, share_of
+from evaltools.tasks.own.definition import SHARE, Example, Mean, mean, pooled, share_of
 from evaltools.tasks.own.pictures import panel, small_size
 from evaltools.tasks.own.tensors import Outputs
 
@@ -30,8 +30,11 @@ _RED: Final = (255, 70, 70)
 
 def metrics(has_truth: bool) -> list[Mean]:
     """Those of segmentation, in the order of their columns."""
-    agreement = [mean("same_pixels"), pooled("miou_to_reference", mean_iou)]
-    truth: list[Mean] = [pooled("miou", mean_iou), pooled("pixel_accuracy", share_of)]
+    agreement = [mean("same_pixels", bounds=SHARE), pooled("miou_to_reference", mean_iou, bounds=SHARE)]
+    truth: list[Mean] = [
+        pooled("miou", mean_iou, bounds=SHARE),
+        pooled("pixel_accuracy", share_of, bounds=SHARE),
+    ]
     return [*truth, *agreement] if has_truth else agreement
 
 

@@ -237,7 +237,11 @@ def latency_comparisons(sums: RunSums) -> list[LatencyComparison]:
     for baseline, other in sums.pairs:
         ratio = sums.latency_ratio((baseline, other))
         if ratio is not None:
-            found.append(LatencyComparison(baseline, other, ratio.pairs, ratio.ratio, ratio.interval, ratio.processes))
+            found.append(
+                LatencyComparison(
+                    baseline, other, ratio.pairs, ratio.ratio, ratio.interval, ratio.processes, ratio.withheld
+                )
+            )
     return found
 
 

@@ -8,7 +8,7 @@ from evaltools.metrics.metric import Metric, present
 from evaltools.report.tables.short_answers import diff_command
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, other_models
 from evaltools.result.evidence import Judged
-from evaltools.result.verdict import TEXT, TOO_FEW_PICTURES, Verdict
+from evaltools.result.verdict import FEW_DIFFERING, FEW_UNEQUAL, TEXT, TOO_FEW_PICTURES, Verdict
 from evaltools.stats.power import POWER
 from evaltools.task_kind import kind_of
 
@@ -61,4 +61,9 @@ def _to_a_decision(result: EvaluationResult, configuration: ConfigurationResult,
     fewest = [reason.numbers["fewest"] for reason in verdict.reasons if reason.kind == TOO_FEW_PICTURES]
     if fewest:
         return f"give it {more}: {fewest[0]} are the fewest, {finished}"
+    kinds = {reason.kind for reason in verdict.reasons}
+    if FEW_UNEQUAL in kinds:
+        return f"state the bounds of {verdict.metric} in its task, or give it {more}, {finished}"
+    if FEW_DIFFERING in kinds:
+        return f"give it {more}, {finished}; too few of them differ to tell how many decide"
     return "no number of such examples is known to decide it; a wider --margin may, and so may a limit (evaltools gate)"

@@ -7,12 +7,14 @@ import pytest
 from scipy import stats
 
 from evaltools.stats.latency import drift, latency_ratio, median_interval, rounds_ratio
+from evaltools.stats.series import has_jumped
 
 
-def test_the_ratio_is_the_median_of_those_of_the_examples() -> None:
+def test_the_ratio_is_that_of_the_medians() -> None:
     found = latency_ratio([10, 20, 1000], [5, 11, 30])
     assert found is not None
-    assert (found.pairs, found.ratio) == (3, 0.5)
+    assert (found.pairs, found.ratio) == (3, 0.55)
+    assert (found.interval, found.withheld) == (None, "few")
 
 
 def test_few_and_short_times() -> None:
@@ -51,6 +53,37 @@ def test_pairs_that_share_slow_moments_make_a_narrow_interval() -> None:
     assert paired.interval.high - paired.interval.low < 0.01 * (unpaired.interval.high - unpaired.interval.low)
 
 
+def test_the_interval_holds_the_ratio_where_half_of_one_side_is_slow() -> None:
+    """Nearly as many runs are slow as not, and all slow ones are more than ten times as slow."""
+    chance = np.random.default_rng(5)
+    for share in (0.3, 0.4, 0.45):
+        slow = np.where(chance.random(60) < share, chance.uniform(10, 15, 60), 1.0)
+        found = latency_ratio((1000 * slow).tolist(), chance.uniform(99, 101, 60).tolist())
+        assert found is not None
+        assert found.interval is not None
+        assert found.interval.low <= found.ratio <= found.interval.high
+
+
+def test_a_clock_that_stepped_under_one_side_gives_no_interval_and_says_why() -> None:
+    chance = np.random.default_rng(9)
+    steady, other = chance.normal(1000, 5, 50), chance.normal(900, 5, 50)
+    stepped = np.where(np.arange(50) < 30, steady, 1.3 * steady)
+    found = latency_ratio(stepped.tolist(), other.tolist())
+    assert found is not None
+    assert (found.interval, found.withheld) == (None, "jumped")
+    under_both = latency_ratio(stepped.tolist(), np.where(np.arange(50) < 30, other, 1.3 * other).tolist())
+    assert under_both is not None
+    assert under_both.interval is not None
+    assert under_both.withheld is None
+
+
+def test_slow_moments_at_random_are_no_jump() -> None:
+    chance = np.random.default_rng(10)
+    times = chance.normal(0, 0.01, 100) + 0.5 * (chance.random(100) < 0.4)
+    assert not has_jumped(times)
+    assert has_jumped(np.sort(times))
+
+
 def test_drift_as_kendall_and_as_thirds() -> None:
     times = [100 + place // 10 + place % 7 for place in range(120)]
     found = drift(times)
@@ -86,14 +119,15 @@ def test_of_three_processes_of_each_every_pair_counts_once() -> None:
     assert alone.processes == 1
 
 
-def test_of_one_process_by_hand() -> None:
-    """Ten batches of three in an order without correlation, and the logarithms of their medians by Student's t."""
-    medians = [9.0, 2.0, 6.0, 1.0, 8.0, 3.0, 10.0, 4.0, 7.0, 5.0]
-    found = median_interval([[time for middle in medians for time in (middle, 0.5, 99.0)]])
+def test_of_one_process_it_lies_between_the_order_statistics_of_the_binomial_interval() -> None:
+    """Of independent times the exact interval of a median has its ends in the order; ours is a little wider."""
+    times = np.sort(np.random.default_rng(3).lognormal(7, 0.5, 200))
+    found = median_interval([np.random.default_rng(4).permutation(times).tolist()])
     assert found is not None
-    logarithms = np.log(medians)
-    low, high = stats.t.interval(0.95, 9, logarithms.mean(), stats.sem(logarithms))
-    assert (found.low, found.high) == pytest.approx((np.exp(low) - 0.25, np.exp(high) + 0.25))
+    place = int(stats.binom.ppf(0.025, 200, 0.5))
+    low, high = times[place - 1], times[200 - place]
+    assert times[place - 10] < found.low < low
+    assert high < found.high < times[209 - place]
 
 
 def test_times_that_only_rise_have_none() -> None:

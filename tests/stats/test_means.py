@@ -11,40 +11,78 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from evaltools.stats.means import GROUPS, MeanChange, contributions, groups_of, mean_change, mean_interval
+from evaltools.stats.means import GROUPS, MeanChange, contributions, groups_of, mean_change, mean_of_scores
 
 
-def test_the_interval_of_a_change_is_that_of_the_paired_t_test() -> None:
+def unseen(count: int, confidence: float = 0.975) -> float:
+    """The largest share of which none is among ``count`` with the rest of this confidence."""
+    return float(1 - (1 - confidence) ** (1 / count))
+
+
+def test_a_change_reaches_as_far_as_the_paired_t_test_and_what_was_not_seen() -> None:
     chance = np.random.default_rng(1)
     before, after = chance.random(40), chance.random(40)
-    found = mean_change(before.tolist(), after.tolist()).interval()
+    found = mean_change(before, after, bounds=(0.0, 1.0)).interval()
     expected = stats.ttest_rel(after, before).confidence_interval(0.95)
     assert found is not None
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
+    assert (found.low, found.high) == pytest.approx((expected.low - unseen(40), expected.high + unseen(40)), rel=1e-9)
 
 
-def test_the_interval_of_a_mean_is_students() -> None:
-    values = np.random.default_rng(2).random(9)
-    found = mean_interval(float(values.mean()), float(values.std(ddof=1)), 9)
+def test_a_mean_reaches_as_far_as_students_t_and_the_bounds_of_scores_that_were_not_seen() -> None:
+    values = np.random.default_rng(2).random(30)
+    found = mean_of_scores(float(values.mean()), values, (0.0, 1.0)).interval()
     assert found is not None
-    expected = stats.t.interval(0.95, 8, values.mean(), stats.sem(values))
-    assert (found.low, found.high) == pytest.approx(expected, rel=1e-12)
+    low, high = stats.t.interval(0.95, 29, values.mean(), stats.sem(values))
+    assert found.low == pytest.approx(low - values.mean() * unseen(30))
+    assert found.high == pytest.approx(high + (1 - values.mean()) * unseen(30))
+
+
+def test_without_bounds_the_scores_that_were_seen_are_the_bounds() -> None:
+    chance = np.random.default_rng(4)
+    before = chance.uniform(2.0, 5.0, 50)
+    found = mean_change(before, before + 0.1)
+    assert not found.is_bounded
+    assert found.span == before.max() + 0.1
+    assert found.bound(0.975, upper=True) == pytest.approx(0.1 + found.span * unseen(50), rel=1e-6)
 
 
 def test_without_a_difference_the_interval_still_has_a_width() -> None:
     scores = [0.5, 0.75, 1.0] * 40
-    found = mean_change(scores, scores)
+    found = mean_change(scores, scores, bounds=(0.0, 1.0))
     interval = found.interval()
     assert (found.change, found.differing, found.span) == (0.0, 0, 1.0)
     assert interval is not None
-    assert -0.05 < interval.low < -0.02
-    assert 0.02 < interval.high < 0.05
+    assert interval.high == -interval.low == pytest.approx(unseen(120))
 
 
 def test_one_example_has_no_interval() -> None:
     assert mean_change([0.5], [0.25]).interval() is None
     assert math.isnan(mean_change([0.5], [0.25]).bound(0.95, upper=True))
-    assert mean_interval(0.5, 0.0, 1) is None
+    assert mean_of_scores(0.5, [0.5], (0.0, 1.0)).interval() is None
+
+
+@pytest.mark.parametrize("differing", [0, 5, 19])
+def test_few_unequal_examples_of_a_metric_without_bounds_have_no_interval(differing: int) -> None:
+    before = np.linspace(1.0, 9.0, 200)
+    after = np.where(np.arange(200) < differing, before + 0.5, before)
+    found = mean_change(before, after)
+    assert found.interval() is None
+    assert math.isnan(found.bound(0.95, upper=False))
+    assert mean_change(before, after, (0.0, 10.0)).interval() is not None
+    equal = np.where(np.arange(200) < differing, 2.0, 5.0)
+    assert mean_of_scores(float(equal.mean()), equal).interval() is None
+    more = np.where(np.arange(200) < 20, before + 0.5, before)
+    assert mean_change(before, more).interval() is not None
+
+
+def test_a_handful_of_unequal_examples_names_no_number_of_examples() -> None:
+    before = np.full(300, 0.5)
+    few, some = (np.where(np.arange(300) < count, 0.48, 0.5) for count in (9, 10))
+    bounds = (0.0, 1.0)
+    assert mean_change(before, few, bounds).examples_to_decide(0.01, 0.95) is None
+    assert mean_change(before, few, bounds).examples_to_judge(0.005) is None
+    assert mean_change(before, some, bounds).examples_to_decide(0.01, 0.95) is not None
+    assert mean_change(before, some, bounds).examples_to_judge(0.005) is not None
 
 
 @pytest.mark.parametrize("flips", [0.002, 0.02, 0.3])
@@ -56,8 +94,8 @@ def test_the_bound_holds_the_truth_as_often_as_it_says(flips: float) -> None:
         changed = chance.random(300) < flips
         before = np.full(300, 0.8)
         after = np.where(changed, before - 0.5 * chance.random(300), before)
-        held += mean_change(before.tolist(), after.tolist()).bound(0.95, upper=False) <= -0.25 * flips
-    assert held / 400 >= 0.92
+        held += mean_change(before, after, (0.0, 1.0)).bound(0.95, upper=False) <= -0.25 * flips
+    assert held / 400 >= 0.94
 
 
 def test_as_many_examples_as_are_needed_decide() -> None:
@@ -74,7 +112,7 @@ def test_a_mean_of_scores_that_are_0_or_1_has_the_interval_of_a_share() -> None:
     from statsmodels.stats.proportion import proportion_confint
 
     scores = np.array([1.0] * 13 + [0.0] * 7)
-    found = mean_interval(float(scores.mean()), float(scores.std(ddof=1)), 20)
+    found = mean_of_scores(float(scores.mean()), scores).interval()
     expected = proportion_confint(13, 20, method="wilson")
     assert found is not None
     assert (found.low, found.high) == pytest.approx(expected)
@@ -82,7 +120,7 @@ def test_a_mean_of_scores_that_are_0_or_1_has_the_interval_of_a_share() -> None:
 
 @pytest.mark.parametrize("score", [0.0, 1.0])
 def test_three_equal_scores_prove_little(score: float) -> None:
-    interval = mean_interval(score, 0.0, 3)
+    interval = mean_of_scores(score, [score] * 3).interval()
     assert interval is not None
     assert interval.high - interval.low > 0.5
     unchanged = mean_change([score] * 3, [score] * 3).interval()
@@ -91,7 +129,7 @@ def test_three_equal_scores_prove_little(score: float) -> None:
 
 
 def test_equal_scores_of_an_unknown_range_have_no_interval() -> None:
-    assert mean_interval(5.0, 0.0, 60) is None
+    assert mean_of_scores(5.0, [5.0] * 60).interval() is None
 
 
 Floats = npt.NDArray[np.float64]

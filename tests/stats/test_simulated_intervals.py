@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.intervals import few_differing, gates_of_several, latency_ratios, medians, planned, shares
+from benchmarks.intervals import (
+    few_differing,
+    gates_of_several,
+    latency_ratios,
+    medians,
+    own_means,
+    planned,
+    shares,
+    unquiet_ratios,
+)
 from evaltools.stats.proportions import PairedCounts, change_bound
 
 TRIALS = 600
@@ -54,17 +65,44 @@ def test_a_change_that_few_pictures_make_has_intervals_that_hold_it() -> None:
 def test_a_latency_ratio_allows_for_neighbours_and_for_processes() -> None:
     for row in latency_ratios(TRIALS):
         assert row.coverage is not None
-        assert row.given >= 0.95, row
-        assert 0.93 <= row.coverage <= 0.975, row
+        assert row.given >= 0.6, row
+        assert row.coverage >= 0.93, row
+
+
+@pytest.mark.once
+def test_a_latency_ratio_of_an_unquiet_machine_holds_the_truth_or_is_withheld() -> None:
+    for row in unquiet_ratios(TRIALS):
+        assert row.coverage is not None
+        assert row.coverage >= 0.93, row
+
+
+def test_where_a_third_of_one_side_is_slow_the_interval_of_a_ratio_holds_it() -> None:
+    """Of 60 evaluations of each kind, the same every time: 93 % of them, where 98 % are expected."""
+    for row in islice(unquiet_ratios(60), 5):
+        assert "of one side" in row.noise
+        assert row.coverage is not None
+        assert row.given >= 0.9, row
+        assert row.coverage >= 0.93, row
+
+
+def test_a_change_of_an_own_metric_is_passed_wrongly_in_at_most_6_of_100_cases() -> None:
+    for row in own_means(300):
+        assert row.wrong_pass is not None
+        assert row.wrong_fail is not None
+        assert max(row.wrong_pass, row.wrong_fail) <= 0.06, row
+        assert row.given == 1 or "no bounds" in row.what, row
 
 
 @pytest.mark.once
 def test_a_median_allows_for_neighbours_and_for_processes() -> None:
+    """Where most are withheld, as of times that resemble each other for long, few of all are wrong."""
     given = [row for row in medians(TRIALS) if row.given]
     assert len(given) == 6
     for row in given:
         assert row.coverage is not None
-        assert 0.925 <= row.coverage <= 0.975, row
+        if row.given > 0.5:
+            assert row.coverage >= 0.925, row
+        assert row.given * (1 - row.coverage) <= 0.07, row
 
 
 @pytest.mark.once

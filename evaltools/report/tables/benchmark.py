@@ -27,7 +27,7 @@ from evaltools.report.tables.columns import Column, print_columns
 from evaltools.report.tables.short_answers import diff_command, where_it_did_not_run
 from evaltools.report.tables.shown_figures import Shown, shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
-from evaltools.stats.latency import FEWEST_PROCESSES
+from evaltools.stats.latency import FEWEST_PROCESSES, FEWEST_TIMES
 from evaltools.text import printable
 
 _MOST_OPERATORS: Final = 5
@@ -154,12 +154,19 @@ def _median(shown: Shown) -> str:
     """The median time; the average where a log has no median."""
     if shown.median_us is None:
         return "-" if shown.average_us is None else f"{milliseconds(shown.average_us)} (average)"
-    few = "rounds" if 1 < shown.rounds < FEWEST_PROCESSES else "runs"
-    span, note = shown.interval, "" if shown.is_logged and shown.rounds < 2 else f" [too few {few}]"
+    span, note = shown.interval, f" [{_why_without_interval(shown)}]"
+    if shown.is_logged and shown.rounds < 2:
+        note = ""
     if span and not says_something(span):
         span, note = None, " [too uneven]"
     interval = f" [{three_digits(span.low / 1000)}, {three_digits(span.high / 1000)}]" if span else note
     return milliseconds(shown.median_us) + interval
+
+
+def _why_without_interval(shown: Shown) -> str:
+    if 1 < shown.rounds < FEWEST_PROCESSES:
+        return "too few rounds"
+    return "too few runs" if shown.runs < FEWEST_TIMES else "times jumped"
 
 
 def versus_first(row: BenchmarkRow) -> str:

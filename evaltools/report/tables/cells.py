@@ -157,8 +157,14 @@ def _factor(factor: float) -> str:
 
 
 def paired_speed(found: LatencyComparison | LatencyRatio) -> str:
-    """How many times as fast, of how many times as long."""
+    """How many times as fast, of how many times as long, with its interval or the word for why it has none.
+
+    >>> paired_speed(LatencyRatio(50, 0.5, None, withheld="jumped"))
+    '2.00x [times jumped]'
+    """
     interval = found.interval
+    if interval is None and found.withheld == "jumped":
+        return f"{times_as_fast(1 / found.ratio)} [times jumped]"
     if interval is None or not says_something(interval):
         return times_as_fast(1 / found.ratio)
     return times_as_fast(1 / found.ratio, Interval(1 / interval.high, 1 / interval.low))

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.outcome import GateOutcome
-from evaltools.result.verdict import TEXT, Reason
+from evaltools.result.verdict import FEW_UNEQUAL, TEXT, Reason
 from evaltools.stats.power import POWER
 from evaltools.text import printable
 
@@ -196,11 +196,13 @@ _REASONS: Final = {
     "no_reference_times": "there is no reference whose times belong to the same examples",
     "emulated": "emulated: no latency; measure it on the device",
     "no_old_times": "one of the two results has no times",
-    "no_ratio_interval": "so few examples, or times that resemble their neighbours so much, give no interval; "
-    "measure more",
+    "no_ratio_interval": "so few pairs of times give no interval; measure more",
+    "times_jumped": "the times jumped or drifted while they were measured, so the ratio has no interval; measure where "
+    "nothing else runs and the clock is steady",
     "medians_only": "only the medians of both are known, no single times on the same examples, so there is no "
     "interval; leave 'at ...' out",
-    "all_equal": "all scores are equal, or there is only one, so nothing tells how others would be; measure more",
+    FEW_UNEQUAL: "fewer than {fewest} examples are unequal and the metric states no bounds, so nothing tells how "
+    "others would be; state its bounds=(LOWEST, HIGHEST), or measure more",
     "at_the_limit": "what was found is so close to the limit that no number of examples would tell; move the limit",
     "too_few": "too few examples to tell",
     "beyond_for_one": "beyond it, but not clearly enough for one of {limits} limits",

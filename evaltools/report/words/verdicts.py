@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from evaltools.result.verdict import (
+    FEW_DIFFERING,
+    FEW_UNEQUAL,
     IDENTICAL_ANSWERS,
     TEXT,
     TOO_FEW_PICTURES,
@@ -88,6 +90,9 @@ def score_change_in_words(verdict: Verdict) -> str:
     within = "" if verdict.margin is None else f" within {verdict.margin:g}"
     words = {"worse": "WORSE", "equivalent": f"equivalent{within}"}
     needed = _needed(verdict, within) if within else ""
+    for reason in verdict.reasons:
+        if reason.kind in (FEW_UNEQUAL, FEW_DIFFERING):
+            needed = f"; {_reason(reason)}"
     return f"{words.get(verdict.kind, verdict.kind)}: {change_with_interval(verdict, is_share=False)}{needed}"
 
 
@@ -248,6 +253,8 @@ _SENTENCES: Final[Mapping[str, str]] = {
     TEXT: "{text}",
     "no_elements": "it has no elements, so nothing was compared",
     "same_raw_numbers": "the raw numbers are the same in every element of every run",
+    FEW_UNEQUAL: "only {differing} examples differ and the metric states no bounds, so others may decide",
+    FEW_DIFFERING: "only {differing} examples differ, so nothing tells how many would decide",
     TOO_FEW_PICTURES: "{pictures} pictures, {fewest} are the fewest for an interval",
     "other_shape": "the shapes of the outputs differ",
     "no_counterpart": "{missing} of {elements} elements have no counterpart of their type",

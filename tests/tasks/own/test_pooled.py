@@ -58,7 +58,7 @@ def task_of(figure: Any = ratio) -> Task:
         prepare=lambda value, tensors: [np.full(tensors[0].shape, value, np.float32)],
         score=score,
         agree=agreement,
-        metrics=[pooled("part", figure), mean("same")],
+        metrics=[pooled("part", figure, bounds=(0.0, 1.0)), mean("same")],
     )
 
 
@@ -114,7 +114,8 @@ def test_a_pooled_metric_has_the_figure_of_all_examples_and_the_interval_of_the_
     ]
     error = math.sqrt(4 / 5 * sum((value - np.mean(without)) ** 2 for value in without))
     assert found.interval is not None
-    assert found.interval.high - found.mean == pytest.approx(stats.t.ppf(0.975, 4) * error, rel=1e-5)
+    unseen = (1 - found.mean) * (1 - 0.025 ** (1 / 5))
+    assert found.interval.high == pytest.approx(min(1.0, found.mean + stats.t.ppf(0.975, 4) * error + unseen), rel=1e-5)
 
 
 def test_examples_that_differ_are_those_whose_numbers_differ(tmp_path: Path) -> None:
