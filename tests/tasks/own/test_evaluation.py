@@ -142,7 +142,7 @@ SAME = """
 AGREEMENT = (
     task_files.BRIGHTNESS.replace("    return et.Task(", SAME)
     .replace("score=score,", "agree=same,")
-    .replace('et.mean("distance", better="lower"), et.mean("near")', 'et.mean("same")')
+    .replace('et.mean("distance", better="lower"), et.mean("near")', 'et.mean("same", bounds=(0, 1))')
 )
 
 
@@ -153,7 +153,8 @@ def test_a_delegate_may_agree_as_little_as_twice_what_other_cpu_kernels_do(
     asked: TaskRequest, tmp_path: Path, shift: float, other_kernels: float, verdict: str
 ) -> None:
     task = load_task(f"{write_task(tmp_path, AGREEMENT, 'agreeing.py')}:brightness")
-    request = replace(asked, options=replace(asked.options, loaded=task))
+    values = {"values": write_values(tmp_path, 400), "times": 1.0}
+    request = replace(asked, options=replace(asked.options, loaded=task, values=values))
     shifts = {"reference": float, "a": lambda value: value + shift, OTHER_KERNELS: lambda value: value + other_kernels}
     result = evaluate(OwnEvaluation, request, Silent(), sessions(**shifts))
     assert [entry.kind for entry in result.configurations[1].verdicts] == [verdict]
