@@ -16,7 +16,7 @@ test's own kernels), and the **precisions**: copies of the model with constants 
    of them, or one (beside another model, half of them), that is `not decided`.
 5. **Beyond all of these**: `diverged`. But `not decided` where more than 0.1 is granted and the difference is above
    0.02, where all differences lie within one rounding of the largest value inside of the model, where both sides
-   give fewer than 4 different outputs of at most two numbers, or 0 alone, and where it was interrupted, or nothing
+   give fewer than 4 different outputs of at most two numbers, or 0 alone, and where it was ended early, or nothing
    measured to compare with.
 6. **The reference is the odd one out** where its kernels with all tensors kept are far from it (above 0.1, and above
    three times what the precisions move), and the test agrees with these.
@@ -119,15 +119,16 @@ class Yardsticks(Struct, frozen=True):
     """What an output, or boxes, are compared with.
 
     ``floor`` has the CPU variants by name, ``precisions`` the copies in fp16, bf16 and int8.
-    ``other_model``: the two sides run different models, one of which may be quantised. ``interrupted``: not all of
-    these were measured. ``largest`` is the largest value inside of the model, 0 where it is not known.
+    ``other_model``: the two sides run different models, one of which may be quantised. ``missing`` is the kind of the
+    reason why not all of these were measured, empty where they were. ``largest`` is the largest value inside of the
+    model, 0 where it is not known.
     """
 
     floor: Mapping[str, Seen]
     precisions: Mapping[str, Seen]
     node_count: int
     other_model: bool = False
-    interrupted: bool = False
+    missing: str = ""
     largest: float = 0.0
 
     def runs_of(self, found: Seen) -> set[int]:
@@ -220,8 +221,8 @@ def _why_not_decided(accepting: _Granted | None, keeps_answers: bool, yardsticks
     """Why neither a pass nor ``diverged`` is shown, None where one is."""
     if accepting is not None and accepting.grade == EQUIVALENT:
         return None
-    if yardsticks.interrupted:
-        return Reason("interrupted")
+    if yardsticks.missing:
+        return Reason(yardsticks.missing)
     if accepting is not None:
         kind = "rounding_of_int8" if keeps_answers else "other_answers"
         return Reason(kind) if accepting.grade == NOT_DECIDED else None
@@ -388,7 +389,7 @@ def _said(found: Seen, granted: _Granted, yardsticks: Yardsticks) -> list[Reason
         variant = max(yardsticks.floor, key=lambda name: yardsticks.floor[name].size)
         floor = yardsticks.floor[variant].size
         reasons.append(Reason("noise_floor", {"value": floor}, {"variant": variant if floor else ""}))
-    elif not yardsticks.interrupted:
+    elif not yardsticks.missing:
         reasons.append(Reason("no_noise_floor"))
     total = sum(run.answers for run in found.runs.values())
     if total:

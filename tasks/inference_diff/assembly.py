@@ -265,6 +265,9 @@ def _open_order(material: DiffMaterial) -> list[str]:
 
 def _warnings(comparisons: Sequence[DiffComparison], yardsticks: RerunOutcomes) -> list[str]:
     found = [yardsticks.problem] if yardsticks.problem else []
+    if yardsticks.left_out:
+        listed = ", ".join(yardsticks.left_out)
+        found.append(f"the time after the runs was over (--max_secs) before all was measured: {listed}")
     found += [
         f"{kind}: {entry.rerun.name} not measured: {entry.reason}"
         for kind in (NOISE_FLOOR, PRECISION)

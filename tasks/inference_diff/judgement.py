@@ -98,7 +98,7 @@ class OutputJudge(Struct, frozen=True):
     def _yardsticks(self, floor: Mapping[str, Seen], precisions: Mapping[str, Seen]) -> Yardsticks:
         measured = self.measured
         largest = measured.kept_tensors.largest if measured.kept_tensors is not None else 0.0
-        return Yardsticks(floor, precisions, self.model.node_count, self.other_model, measured.interrupted, largest)
+        return Yardsticks(floor, precisions, self.model.node_count, self.other_model, measured.missing, largest)
 
     def _measured(self) -> tuple[dict[str, DiffSummary], dict[str, DiffSummary]]:
         """The summaries of the CPU variants and of the precisions by name."""

@@ -59,11 +59,11 @@ def measure_yardsticks(
             outputs[LOCAL_REFERENCE] = [] if isinstance(local, str) else [run.outputs for run in local]
             problem = f"no noise floor, the CPU fails here: {local}" if isinstance(local, str) else None
         of_sample = Sample(sample, inputs, outputs, request.warmup_runs, request.invocations)
-        done = run_on_sample(reruns, of_sample, open_with, on_step)
+        done = run_on_sample(reruns, of_sample, open_with, on_step, request.max_secs)
     except KeyboardInterrupt:
         done = RerunOutcomes(interrupted=True)
     kept = _of_kept_tensors(request, material, sample, outputs, done)
-    return RerunOutcomes(done.seen, tuple(sample), done.interrupted, problem, kept)
+    return RerunOutcomes(done.seen, tuple(sample), done.interrupted, done.left_out, problem, kept)
 
 
 def _of_kept_tensors(

@@ -134,6 +134,13 @@ _JUDGEMENT: Final = (
         not_native=NotNative("the native tool compares the test with one reference alone", (0,)),
     ),
     Parameter(
+        "max_secs",
+        "Seconds for what is measured after the runs; what is not done then is named. 0: no limit.",
+        default=60.0,
+        in_parts=60.0,
+        not_native=NotNative("the native tool measures nothing after the runs"),
+    ),
+    Parameter(
         "output_kind",
         "What an output is, for all or as OUTPUT=KIND: values, scores, vector, keypoints, segmentation or "
         "embedding; else told by shape and operators. Repeatable.",

@@ -56,8 +56,8 @@ class DiffRequest(TaskRequest, frozen=True):
     """What to compare.
 
     ``reference_model_file`` None: the same model. ``reference`` None only with ``load_reference``. ``input_shapes`` are
-    texts ``NAME:1,224,224,3``. ``yardstick_runs`` 0: no noise floor, no precisions, no repeatability. ``native`` does
-    what the native tool does.
+    texts ``NAME:1,224,224,3``. ``yardstick_runs`` 0: no noise floor, no precisions, no repeatability;
+    ``max_secs`` is how long these may take, 0: as long as they do. ``native`` does what the native tool does.
     """
 
     inputs: InputOptions = field(default_factory=InputOptions)
@@ -66,6 +66,7 @@ class DiffRequest(TaskRequest, frozen=True):
     input_shapes: tuple[str, ...] = ()
     yardstick_runs: int = YARDSTICK_RUNS
     warmup_runs: int = 1
+    max_secs: float = 0.0
     output_kinds: tuple[str, ...] = ()
     limits: tuple[Criterion, ...] = ()
     save_outputs: Path | None = None
@@ -96,6 +97,7 @@ def read_request(request: Request) -> DiffRequest:
         input_shapes=tuple(options.texts("input_shape")),
         yardstick_runs=_count(options, "noise_floor_runs", 0, 0 if native else None),
         warmup_runs=_count(options, "warmup_runs", 0, 0 if native else None),
+        max_secs=_seconds(options),
         output_kinds=tuple(options.texts("output_kind")),
         limits=tuple(parse_limit(limit, text) for limit in LIMITS for text in options.texts(limit.name)),
         save_outputs=options.path("save_outputs"),
@@ -134,6 +136,13 @@ def _count(flags: Options, name: str, lowest: int, unless_given: int | None = No
     if not lowest <= number <= _MOST_RUNS:
         raise UsageError(f"--{name}={number}: use {lowest} to {_MOST_RUNS}")
     return number
+
+
+def _seconds(flags: Options) -> float:
+    seconds = flags.real("max_secs")
+    if not 0 <= seconds < math.inf:
+        raise UsageError(f"--max_secs={seconds:g}: use a number of seconds, or 0 for no limit")
+    return seconds
 
 
 class DiffMaterial(Struct, frozen=True):

@@ -5,7 +5,9 @@ They are planned here, and run again on some inputs of a pass.
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Literal
@@ -38,6 +40,7 @@ FEW_ROUNDINGS: Final = "a few float32 roundings"
 """The variant with float constants and inputs moved so: how far the model carries rounding, whatever the kernels."""
 KEPT_TENSORS: Final = "all tensors kept"
 """The variant with builtin kernels in which no buffer is used twice: where a runtime reuses one too early, it shows."""
+PLAIN_KERNELS: Final = "plain C++ kernels"
 _SEED: Final = 1
 _MOST_THREADS: Final = 4
 
@@ -65,7 +68,7 @@ class Rerun(Struct, frozen=True):
 
 
 class RerunOutcome(Struct, frozen=True):
-    """The outcome of a rerun; if it failed, ``summary`` is None and ``reason`` says why.
+    """The outcome of a rerun over the first ``runs``; if it failed, ``summary`` is None and ``reason`` says why.
 
     ``outputs`` are those of the variant that keeps all tensors, and ``largest`` is the largest value inside of the
     model there.
@@ -74,6 +77,7 @@ class RerunOutcome(Struct, frozen=True):
     rerun: Rerun
     summary: DiffSummary | None
     reason: str | None
+    runs: int = 0
     outputs: Runs = ()
     largest: float = 0.0
 
@@ -81,19 +85,26 @@ class RerunOutcome(Struct, frozen=True):
 class RerunOutcomes(Struct, frozen=True):
     """The outcomes of all reruns over ``runs``, or of those before it was ``interrupted``.
 
-    ``problem`` says what else went wrong. ``from_kept_tensors`` has, by configuration, the difference of a test from
-    the variant that keeps all tensors, where that differs from the reference.
+    ``left_out`` are the names of those that were not done, or not on all runs, as the time was over. ``problem`` says
+    what else went wrong. ``from_kept_tensors`` has, by configuration, the difference of a test from the variant that
+    keeps all tensors, where that differs from the reference.
     """
 
     seen: tuple[RerunOutcome, ...] = ()
     runs: tuple[int, ...] = ()
     interrupted: bool = False
+    left_out: tuple[str, ...] = ()
     problem: str | None = None
     from_kept_tensors: Mapping[str, DiffSummary] = MappingProxyType({})
 
     def of_kind(self, kind: RerunKind) -> list[RerunOutcome]:
         """The outcomes of one kind, in order."""
         return [entry for entry in self.seen if entry.rerun.kind == kind]
+
+    @property
+    def missing(self) -> str:
+        """The kind of the reason why not all of them were done, empty where they were."""
+        return "interrupted" if self.interrupted else "out_of_time" if self.left_out else ""
 
     @property
     def kept_tensors(self) -> RerunOutcome | None:
@@ -135,46 +146,70 @@ def warm_up(session: Session, inputs: Sequence[Array], runs: int, invocations: i
 
 
 def run_on_sample(
-    reruns: Sequence[Rerun], sample: Sample, open_with: Open, on_step: Callable[[], None] = lambda: None
+    reruns: Sequence[Rerun],
+    sample: Sample,
+    open_with: Open,
+    on_step: Callable[[], None] = lambda: None,
+    seconds: float = 0.0,
 ) -> RerunOutcomes:
-    """Do the reruns one after the other; those without expected outputs are left out, and those after Ctrl-C."""
-    seen = []
+    """Do the reruns, for so many seconds, 0: all; plain C++ kernels last, which may take a hundred times as long.
+
+    Those without expected outputs are left out, and those after Ctrl-C.
+    """
+    until = time.monotonic() + seconds if seconds else math.inf
+    seen: dict[int, RerunOutcome] = {}
+    left_out = []
+    is_interrupted = False
     try:
-        for entry in reruns:
+        for place, entry in sorted(enumerate(reruns), key=lambda found: found[1].name == PLAIN_KERNELS):
             expected = sample.outputs.get(entry.expected_from, ())
-            if expected:
-                seen.append(_look(entry, sample, expected, open_with))
+            if expected and time.monotonic() < until:
+                seen[place] = _look(entry, sample, expected, open_with, until)
+                is_whole = seen[place].summary is None or seen[place].runs == len(expected)
+                left_out += [] if is_whole else [entry.name]
+            elif expected:
+                left_out.append(entry.name)
             on_step()
     except KeyboardInterrupt:
-        return RerunOutcomes(tuple(seen), interrupted=True)
-    return RerunOutcomes(tuple(seen))
+        is_interrupted = True
+    in_order = tuple(seen[place] for place in sorted(seen))
+    return RerunOutcomes(in_order, interrupted=is_interrupted, left_out=tuple(left_out))
 
 
-def _look(entry: Rerun, sample: Sample, expected: Runs, open_with: Open) -> RerunOutcome:
+def _look(entry: Rerun, sample: Sample, expected: Runs, open_with: Open, until: float) -> RerunOutcome:
     inputs = entry.change_inputs(sample.inputs) if entry.change_inputs else sample.inputs
-    runs = run_inputs(entry.runnable, inputs[: len(expected)], sample.warmup_runs, sample.invocations, open_with)
+    how = sample.warmup_runs, sample.invocations, open_with, until
+    runs = run_inputs(entry.runnable, inputs[: len(expected)], *how)
     if isinstance(runs, str):
         return RerunOutcome(entry, None, runs)
     outputs = [run.outputs for run in runs]
-    pairs = zip(sample.runs[: len(expected)], outputs, expected, strict=True)
+    pairs = zip(sample.runs[: len(runs)], outputs, expected, strict=False)
     differences = {run: entry.comparison.compare(given, wanted) for run, given, wanted in pairs}
     summary = entry.comparison.summarise(differences)
     if entry.name != KEPT_TENSORS:
-        return RerunOutcome(entry, summary, None)
-    return RerunOutcome(entry, summary, None, tuple(outputs), max(run.largest for run in runs))
+        return RerunOutcome(entry, summary, None, len(runs))
+    return RerunOutcome(entry, summary, None, len(runs), tuple(outputs), max(run.largest for run in runs))
 
 
 def run_inputs(
-    runnable: Runnable, inputs: Runs, warmup_runs: int, invocations: int, open_with: Open
+    runnable: Runnable, inputs: Runs, warmup_runs: int, invocations: int, open_with: Open, until: float = math.inf
 ) -> list[Inference] | str:
-    """Open, warm up, run all inputs; returns each run, or why there are none."""
+    """Open, warm up, run all inputs; returns each run, or why there are none.
+
+    After the moment ``until`` of the monotonic clock no further run begins, but there is one.
+    """
     opened = open_configuration(runnable.model, runnable.configuration, open_with, allow_fallback=True)
     if isinstance(opened, NotMeasured):
         return opened.reason
     try:
         session = runnable.fit(opened.session)
         warm_up(session, inputs[0], warmup_runs, invocations)
-        return [session.run(values, invocations) for values in inputs]
+        found = [session.run(inputs[0], invocations)]
+        for values in inputs[1:]:
+            if time.monotonic() >= until:
+                break
+            found.append(session.run(values, invocations))
+        return found
     except InferenceError as error:
         return str(error)
     finally:
@@ -241,7 +276,7 @@ def cpu_variants(runtime: str, leave_out: Configuration | None) -> list[Configur
     """
     threads = max(2, min(_MOST_THREADS, os.cpu_count() or 1))
     kinds = [
-        ("plain C++ kernels", "reference", 1),
+        (PLAIN_KERNELS, "reference", 1),
         ("builtin kernels", "builtin", 1),
         ("XNNPACK", "default", 1),
         (f"builtin kernels, {threads} threads", "builtin", threads),

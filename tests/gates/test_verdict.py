@@ -261,7 +261,8 @@ def test_a_reference_with_few_outputs_shows_little() -> None:
 
 def test_interrupted_or_unmeasured_nothing_is_decided_but_what_needs_nothing() -> None:
     for yardsticks, said in (
-        (measured([1e-5], interrupted=True), "interrupted"),
+        (measured([1e-5], missing="interrupted"), "interrupted"),
+        (measured([1e-5], missing="out_of_time"), "not all CPU variants and precisions were measured in time"),
         (measured(), "no noise floor was measured (--noise_floor_runs)"),
     ):
         assert grades(yardsticks, 5e-7, 1e-2) == ["equivalent", "not decided"]

@@ -273,6 +273,7 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "all_zero": f"all outputs are 0 everywhere, as they are where nothing is written; {_OTHER_INPUTS}",
     "no_boxes": f"no box scores enough to matter on these inputs; {_OTHER_INPUTS}",
     "interrupted": "interrupted before all CPU variants and precisions were measured; run it again to the end",
+    "out_of_time": "not all CPU variants and precisions were measured in time; --max_secs=0 measures all",
     "no_noise_floor": "no noise floor was measured (--noise_floor_runs)",
     "odd_reference": "its own kernels with all tensors kept give what the test gives; compare with other kernels "
     '(--reference="kernels=default")',

@@ -22,10 +22,11 @@ from evaltools.runtime import Inference, Session, open_session
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
 from evaltools.tasks.inference_diff.inputs import InputOptions
-from evaltools.tasks.inference_diff.request import DiffRequest, prepare, runs_to_keep
+from evaltools.tasks.inference_diff.request import DiffRequest, prepare, read_request, runs_to_keep
 from evaltools.tasks.shared.run import evaluate
 from tests import tiny_models
 from tests.limits import limit_of
+from tests.requests import request_of
 from tests.tasks.inference_diff.fakes import Function, Opener, asked, three_times
 from tests.tasks.observers import Silent
 
@@ -179,7 +180,7 @@ def test_the_second_look_opens_one_session_at_a_time_after_those_of_the_pass(tmp
     assert {name: count for name, count in open_at_once.items() if count} == {}
     names = [name for name, _ in opener.opened]
     assert names[:2] == ["reference", "test"]
-    assert names[-2:] == ["reference", "test"], "repeated"
+    assert names[-3:] == ["reference", "test", "plain C++ kernels"], "repeated, and what takes longest"
     assert {"plain C++ kernels", "XNNPACK"} <= set(names)
     assert "builtin kernels" not in names, "the reference itself"
     assert observer.steps == observer.total == 5 + len(names) - 2
@@ -189,14 +190,28 @@ def test_ctrl_c_during_the_second_look_keeps_what_was_measured(tmp_path: Path) -
     opener = Opener()
 
     def interrupted(model: ModelFile, configuration: Configuration) -> Session:
-        if configuration.name == "XNNPACK":
+        if configuration.name == "plain C++ kernels":
             raise KeyboardInterrupt
         return opener(model, configuration)
 
     result = evaluate(DiffEvaluation, asked(tmp_path), Silent(), interrupted)
     assert (result.stopped, result.complete, result.examples_done) == ("interrupted", False, 5)
     assert verdict_of(result).kind == "identical"
-    assert [variant.name for variant in result.part.noise_floor] == ["plain C++ kernels"]
+    measured = [variant.name for variant in result.part.noise_floor]
+    assert measured[0] == "XNNPACK"
+    assert "plain C++ kernels" not in measured
+
+
+def test_what_is_not_measured_in_time_is_named_and_decides_nothing(tmp_path: Path) -> None:
+    opener = Opener(test=lambda: lambda values: three_times(values) + np.float32(0.25))
+    result = evaluate(DiffEvaluation, asked(tmp_path, max_secs=1e-9), Silent(), opener)
+    assert (result.stopped, verdict_of(result).kind) == (None, "not decided")
+    assert [reason.kind for reason in verdict_of(result).reasons][:1] == ["out_of_time"]
+    [warning] = [text for text in result.warnings if "--max_secs" in text]
+    assert "XNNPACK" in warning
+    assert "plain C++ kernels" in warning
+    with pytest.raises(UsageError, match="--max_secs=-1: use a number of seconds, or 0 for no limit"):
+        read_request(request_of("inference_diff", "--max_secs=-1"))
 
 
 HUGE = 1 << 40
