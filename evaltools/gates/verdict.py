@@ -4,8 +4,8 @@ A test is compared with the reference. So are, on the same inputs, the **noise f
 (other kernels, other threads, all tensors kept, constants and inputs moved by a few float32 roundings; none with the
 test's own kernels), and the **precisions**: copies of the model with constants and inputs in fp16, bf16 and int8.
 
-1. **Broken**: NaN or infinity on one side, another shape, memory that was never written, one number everywhere or an
-   earlier output again while the other side moves, other outputs a second time: `diverged`.
+1. **Broken**: NaN or infinity on one side, another shape, memory that was never written, one number everywhere (in
+   a run is enough) or an earlier output again while the other side moves, other outputs a second time: `diverged`.
 2. **Identical** in every element of every run: `identical`.
 3. **Size** of the worst run: root mean square of the difference over that of the reference; of whole numbers the
    share that differs; of keypoints and boxes how far they move. Up to twice the worst run of the noise floor, or one
@@ -176,8 +176,8 @@ def judge_output(found: Seen, yardsticks: Yardsticks) -> OutputVerdict:
     if difference.identical:
         return OutputVerdict(IDENTICAL, [_identical(difference)], "", {})
     verdict = judge_runs(found, yardsticks)
-    broken = _stands_still(difference) or _repeats(found, yardsticks)
-    if broken is not None and found.size > ROUNDOFF["bf16"]:
+    broken = _stands_still(difference) or _not_computed(found, yardsticks)
+    if broken is not None and found.size > ROUNDOFF["fp16"]:
         return replace(verdict, grade=DIVERGED, reasons=[broken, *verdict.reasons])
     distinct = max(difference.test.distinct_outputs, difference.reference.distinct_outputs)
     if distinct < min(FEW_OUTPUTS, difference.runs) and not difference.reference.between:
@@ -323,12 +323,16 @@ def _stands_still(found: OutputDifference) -> Reason | None:
     return None
 
 
-def _repeats(found: Seen, yardsticks: Yardsticks) -> Reason | None:
-    """Runs that give an earlier output, where no variant does so as often."""
-    others = (*yardsticks.floor.values(), *yardsticks.precisions.values())
-    usual = max((sum(run.repeats for run in other.runs.values()) for other in others), default=0)
-    repeated = sum(run.repeats for run in found.runs.values())
-    return Reason("repeated", {"repeated": repeated, "runs": len(found.runs)}) if repeated > usual else None
+def _not_computed(found: Seen, yardsticks: Yardsticks) -> Reason | None:
+    """Runs that give an earlier output, or one number everywhere, where no variant does so as often."""
+    others = [other.runs.values() for other in (*yardsticks.floor.values(), *yardsticks.precisions.values())]
+    runs = found.runs.values()
+    repeated, level = sum(run.repeats for run in runs), sum(run.is_level for run in runs)
+    if repeated > max((sum(run.repeats for run in other) for other in others), default=0):
+        return Reason("repeated", {"repeated": repeated, "runs": len(runs)})
+    if level > max((sum(run.is_level for run in other) for other in others), default=0):
+        return Reason("level", {"level": level, "runs": len(runs)})
+    return None
 
 
 def seen_boxes(boxes: Mapping[int, BoxAgreement]) -> Seen:

@@ -236,13 +236,14 @@ class RunDifference(Struct, frozen=True):
 
     ``size`` is that of :class:`Farthest`, of keypoints and boxes how far they moved. ``changed`` of ``answers`` are
     others. ``repeats``: one side gives what a side gave in an earlier run, although the other gives something else, and
-    so many values are no chance.
+    so many values are no chance. ``is_level``: one side alone has the same number everywhere.
     """
 
     size: float
     changed: int = 0
     answers: int = 0
     repeats: bool = False
+    is_level: bool = False
 
 
 def differences_by_run(
@@ -261,9 +262,15 @@ def differences_by_run(
     if any(entry.size is not None for entry in answers):
         sizes = [entry.size or 0.0 for entry in answers]
     return [
-        RunDifference(size, entry.changed, entry.of, repeats)
-        for size, entry, repeats in zip(sizes, answers, _repeats(parts), strict=True)
+        RunDifference(size, entry.changed, entry.of, repeats, _is_level(part))
+        for size, entry, repeats, part in zip(sizes, answers, _repeats(parts), parts, strict=True)
     ]
+
+
+def _is_level(part: TensorDifference) -> bool:
+    """Of numbers that have a size, and of several elements."""
+    sides = [side.low == side.high for side in (part.test, part.reference)]
+    return sides[0] != sides[1] and not part.common and part.elements > _FEW_VALUES
 
 
 def _is_real(dtype: str, dequantised: bool) -> bool:

@@ -142,8 +142,8 @@ _JUDGEMENT: Final = (
     ),
     Parameter(
         "output_kind",
-        "What an output is, for all or as OUTPUT=KIND: values, scores, vector, keypoints, segmentation or "
-        "embedding; else told by shape and operators. Repeatable.",
+        "What an output is, for all or as OUTPUT=KIND: values, scores, vector, keypoints, yolo, "
+        "segmentation or embedding; else told by shape and operators. Repeatable.",
         repeatable=True,
         not_native=NotNative("the native tool knows numbers alone"),
     ),

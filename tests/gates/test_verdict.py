@@ -221,6 +221,7 @@ FAULTS: Mapping[str, Callable[[], list[Array]]] = {
     "constant": lambda: [np.full(64, 7, np.float32)] * 10,
     "same_in_every_run": lambda: [RUNS[0]] * 10,
     "repeated": lambda: [RUNS[0], *RUNS[:-1]],
+    "level": lambda: [np.zeros(64, np.float32), *RUNS[1:]],
     "not_finite": lambda: [*RUNS[:-1], np.where(np.arange(64) == 3, np.nan, RUNS[-1]).astype(np.float32)],
     "never_written": lambda: [np.where(np.arange(64) == 3, 1e-40, run).astype(np.float32) for run in RUNS],
     "other_shape": lambda: [run[:63] for run in RUNS],
