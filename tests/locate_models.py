@@ -315,6 +315,67 @@ def same_conv(shape: Shape = (1, 8, 8, 3)) -> bytes:
     return graph.to_bytes([image], [output])
 
 
+def hybrid(steps: int = 0, size: int = 32) -> bytes:
+    """FULLY_CONNECTED of floats with 8-bit weights and TANH, once, or in a WHILE that runs them so many times."""
+    graph = Graph()
+    if not steps:
+        state = graph.tensor("state", (1, size))
+        return graph.to_bytes([state], [_add_hybrid(graph, state, size)])
+    state = graph.tensor("state", (1, size))
+    start = graph.constant("start", np.zeros((), np.float32))
+    made = [graph.tensor("steps", ()), graph.tensor("turned", (1, size))]
+    graph.node("WHILE", [start, state], made, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
+    two = graph.constant("two", np.full(1, 2, np.float32))
+    doubled = graph.node("MUL", [made[1], two], graph.tensor("doubled", (1, size)), "MulOptions")
+    graph.next_graph([state], [doubled])
+    count, state = graph.tensor("count", ()), graph.tensor("state", (1, size))
+    limit = graph.constant("limit", np.array(steps, np.float32))
+    graph.next_graph(
+        [count, state], [graph.node("LESS", [count, limit], graph.tensor("less", (), "bool"), "LessOptions")]
+    )
+    count, state = graph.tensor("count", ()), graph.tensor("state", (1, size))
+    one = graph.constant("one", np.ones((), np.float32))
+    more = graph.node("ADD", [count, one], graph.tensor("more", ()), "AddOptions")
+    return graph.to_bytes([count, state], [more, _add_hybrid(graph, state, size)])
+
+
+def _add_hybrid(graph: Graph, state: int, size: int) -> int:
+    weights = np.random.default_rng(8).integers(-127, 128, (size, size)).astype(np.int8)
+    stored = graph.constant("weights in 8 bits", weights, Quantization(0.002, 0))
+    bias = graph.constant("bias", np.full(size, 0.1, np.float32))
+    dense = graph.node(
+        "FULLY_CONNECTED", [state, stored, bias], graph.tensor("dense", (1, size)), "FullyConnectedOptions"
+    )
+    return graph.node("TANH", [dense], graph.tensor("given", (1, size)))
+
+
+def of_seven_dimensions() -> bytes:
+    """RESHAPE, and a FULLY_CONNECTED of seven dimensions, which XNNPACK accepts and then refuses."""
+    graph, shape = Graph(), (1, 1, 1, 1, 1, 1, 6)
+    fed = graph.tensor("fed", (1, 1, 1, 6))
+    wanted = graph.constant("shape", np.array(shape, np.int32))
+    many = graph.node("RESHAPE", [fed, wanted], graph.tensor("many", shape), "ReshapeOptions")
+    weights = graph.constant("weights", np.ones((1, 6), np.float32))
+    given = graph.tensor("given", (*shape[:-1], 1))
+    node = graph.node("FULLY_CONNECTED", [many, weights, -1], given, "FullyConnectedOptions", KeepNumDims=True)
+    return graph.to_bytes([fed], [node])
+
+
+def int16_tanh() -> bytes:
+    """TANH of int16 with a scale that is no power of two, for which no kernel is."""
+    graph = Graph()
+    fed = graph.tensor("fed", (1, 4), "int16", Quantization(0.001, 0))
+    given = graph.tensor("given", (1, 4), "int16", Quantization(0.0001, 0))
+    return graph.to_bytes([fed], [graph.node("TANH", [fed], given)])
+
+
+def where_set() -> bytes:
+    """WHERE, whose output is as long as there are such values: no delegate takes it."""
+    graph = Graph()
+    fed = graph.tensor("fed", (8,), "bool")
+    return graph.to_bytes([fed], [graph.node("WHERE", [fed], graph.tensor("given", (8, 1), "int64"))])
+
+
 def all_models() -> dict[str, bytes]:
     """Each of these by name."""
     return {

@@ -14,7 +14,7 @@ from evaltools.locate.causes.table import find_causes
 from evaltools.locate.parts.bench import Bench, GivenUp
 from evaltools.locate.parts.part import Case, Outcome, Part, TensorRuns
 from evaltools.locate.search.findings import Findings, Found
-from evaltools.locate.search.judge import Limit, least_limit
+from evaltools.locate.search.judge import Limit, least_limit, stated_precision
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import Cause, LocateResult, SweptOption
 
@@ -148,6 +148,7 @@ class Explainer:
             arrays=arrays,
             configuration=self._whole.configuration,
             on_average=on_average,
+            precision=stated_precision(self._whole.configuration),
         )
 
     def neighbour(self) -> Case | None:

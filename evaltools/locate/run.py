@@ -50,6 +50,7 @@ from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.registry import installed_version, runtime_name
 from evaltools.tasks.shared.merging import libraries_of
 
+_INSPECT: Final = "(evaltools inspect says what is in it, and what runs it)"
 _OTHER_SIDE: Final = "the other side"
 """What only the identity of a search has."""
 OnPart = Callable[[int, int], object]
@@ -188,11 +189,11 @@ def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle:
     try:
         bench.capture(request.drawn(), request.parts.graph_inputs)
     except (ConfigurationUnavailable, InferenceError) as error:
-        return assembly.result(Findings(), 0, f"the reference cannot run the model: {error}")
+        return assembly.result(Findings(), 0, f"the reference cannot run the model: {error} {_INSPECT}")
     part = Part(WHOLE, WHOLE, request.tested, runs=request.options.number("num_runs"))
     part = replace(part, seconds=request.options.real("part_secs"))
-    graph = read_contents(request.model).main
-    findings = search(bench, request.parts, part, request.places, graph)
+    graphs = read_contents(request.model).graphs
+    findings = search(bench, request.parts, part, request.places, graphs)
     if assembly.described.status != "measured":
         findings.does_not_run = assembly.described.reason or "the configuration could not be measured"
     explainer = Explainer(bench, request.parts, part, findings)

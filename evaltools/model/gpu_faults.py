@@ -25,6 +25,7 @@ MESSAGES: Final = "messages of the native GPU delegate"
 SLOW_OPERATORS: Final = ("BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND", "SPACE_TO_DEPTH")
 _MANY_RESHAPES: Final = 4
 _SLICE: Final = 4
+_DIMENSIONS_MOVED: Final = 3
 
 
 class Operands(Struct, frozen=True):
@@ -147,6 +148,12 @@ def _has_batches_of_constants(operands: Operands) -> bool:
     return False
 
 
+def _moves_rows(operands: Operands) -> bool:
+    """Of three dimensions, whatever is padded. Four were right, a first size of 1, and two stay on the CPU."""
+    fed = operands.first
+    return fed.dtype in _FLOATS and len(fed.shape) == _DIMENSIONS_MOVED and fed.shape[0] > 1
+
+
 GPU_FAULTS: Final[Sequence[GpuFault]] = (
     GpuFault(
         "a FULLY_CONNECTED that flattens its input itself gives wrong values",
@@ -195,6 +202,13 @@ GPU_FAULTS: Final[Sequence[GpuFault]] = (
         "give both operands a dimension of 1 in front",
         _ELEMENTWISE,
         _has_batches_of_constants,
+        IN_SOFTWARE,
+    ),
+    GpuFault(
+        "a PAD of three dimensions whose first size is not 1 moves all rows of the first dimension by one",
+        "give it a dimension of 1 in front (RESHAPE)",
+        ("PAD", "PADV2", "MIRROR_PAD"),
+        _moves_rows,
         IN_SOFTWARE,
     ),
 )

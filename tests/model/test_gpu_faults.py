@@ -113,6 +113,22 @@ def with_constant(
     return graph.to_bytes([fed], [graph.node(operator, operands, output, f"{operator.title()}Options")])
 
 
+def padded(shape: Sequence[int], dtype: str = "float32", reshaped: bool = False) -> bytes:
+    """PAD of the last dimension but one; ``reshaped`` has a dimension of 1 in front."""
+    graph = Graph()
+    fed = tensor = graph.tensor("input", shape, dtype, quantization=quanta(dtype, "input"))
+    if reshaped:
+        shape = (1, *shape)
+        target = graph.constant("shape", np.array(shape, np.int32))
+        more = graph.tensor("more", shape, dtype, quantization=quanta(dtype, "input"))
+        tensor = graph.node("RESHAPE", [fed, target], more, "ReshapeOptions")
+    edges = np.zeros((len(shape), 2), np.int32)
+    edges[-2] = (1, 2)
+    made = tuple(np.add(shape, edges.sum(axis=1)).tolist())
+    output = graph.tensor("given", made, dtype, quantization=quanta(dtype, "input"))
+    return graph.to_bytes([fed], [graph.node("PAD", [tensor, graph.constant("edges", edges)], output, "PadOptions")])
+
+
 FAULTY: Final = {
     "flattens float32": dense((1, 4, 4, 8), "float32"),
     "flattens int8": dense((1, 4, 4, 8)),
@@ -130,8 +146,13 @@ FAULTY: Final = {
     "one dimension of int8": with_constant("MUL", "int8", (5,), (5,), comes_first=True),
     "rows of a constant": with_constant("ADD", "float32", (3, 4), (3, 4)),
     "batches of a constant": with_constant("ADD", "float32", (1, 3, 4, 5), (2, 3, 4, 5)),
+    "moves rows": padded((4, 5, 3)),
+    "moves rows of int8": padded((4, 5, 3), "int8"),
 }
 FAULTLESS: Final = {
+    "pads a first size of 1": padded((1, 5, 3)),
+    "pads four dimensions": padded((2, 4, 5, 3)),
+    "pads with a dimension of 1 in front": padded((4, 5, 3), reshaped=True),
     "flat": dense((1, 8), "float32"),
     "one pixel": dense((1, 1, 1, 8)),
     "reshaped float32": dense((1, 4, 4, 8), "float32", reshaped=True),

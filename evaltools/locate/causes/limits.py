@@ -22,12 +22,29 @@ _IN_FP32: Final = (
 )
 _LITERT: Final = "https://github.com/google-ai-edge/LiteRT/issues/"
 _FEWEST_PINNED: Final = 4
+_MOST_WORDS: Final = 3
 _MOST: Final = 0.95
+
+
+def division_by_zero(view: View) -> Cause | None:
+    """Every wrong value is one that a divisor of 0 gave: infinity on one side, on the other the largest number."""
+    if view.operator != "DIV" or view.is_whole or len(view.operands) < 2 or not view.wrong.any():
+        return None
+    divisor = view.real_operand(1)
+    if divisor is None or np.broadcast_to(divisor, view.wrong.shape)[view.wrong].any():
+        return None
+    return Cause(
+        "division by zero",
+        f"{count(int(view.wrong.sum()), view.wrong.size)} values are others, each where the divisor is 0: "
+        f"{_words(view.numbers, view.wrong)} on the CPU, whose kernel keeps to numbers, and "
+        f"{_words(view.given_numbers, view.wrong)} here",
+        "neither is a result to go on with: keep the divisor away from 0, as by MAXIMUM or by adding a small number",
+    )
 
 
 def fp16_overflow(view: View) -> Cause | None:
     """The result, or the sum that a mean is made of, is beyond 65504, and infinity or that bound came instead."""
-    if view.is_whole:
+    if view.is_whole or view.case.precision == "fp32":
         return None
     terms = _terms(view)
     sums = view.numbers * terms
@@ -128,7 +145,7 @@ def not_a_number(view: View) -> Cause | None:
     bad = ~np.isfinite(view.given_numbers) & np.isfinite(view.numbers)
     if view.is_whole or not bad.any():
         return None
-    shown = f"{count(int(bad.sum()), bad.size)} values are {_words(view, bad)}, where the CPU has numbers"
+    shown = f"{count(int(bad.sum()), bad.size)} values are {_words(view.given_numbers, bad)}, where the CPU has numbers"
     for tensor, values in zip(view.operand_tensors, view.operands, strict=True):
         if tensor is not None and values is not None and not np.isfinite(values.astype(np.float64)).all():
             return Cause(
@@ -136,7 +153,10 @@ def not_a_number(view: View) -> Cause | None:
                 f"{shown}; the operand {tensor.name!r} holds NaN or infinity already, which the CPU copes with",
                 "keep such values out of the input, or look at what makes them",
             )
+    in_fp32 = view.case.precision == "fp32"
     for place, is_dangerous, why in _ORIGINS.get(view.operator, ()):
+        if in_fp32 and "fp16" in why:
+            continue
         operand = view.real_operand(place) if place < len(view.operands) else None
         if operand is None:
             continue
@@ -150,7 +170,7 @@ def not_a_number(view: View) -> Cause | None:
             return Cause(
                 "NaN or infinity from rare operands",
                 f"{shown}; at {count(inside, int(bad.sum()))} of them {why}",
-                f"{_IN_FP32}; or keep the operand away from there, as by adding a small number or MAXIMUM",
+                f"{_remedy(view)}; or keep the operand away from there, as by adding a small number or MAXIMUM",
             )
     return None
 
@@ -163,9 +183,9 @@ def some_not_finite(view: View) -> Cause | None:
         first = np.unravel_index(int(np.argmax(bad)), bad.shape)
         return Cause(
             "NaN or infinity",
-            f"{count(int(bad.sum()), bad.size)} values are {_words(view, bad)}, where the CPU has numbers up to "
-            f"{view.largest:.6g}; the first is at {[int(place) for place in first]}",
-            _IN_FP32,
+            f"{count(int(bad.sum()), bad.size)} values are {_words(view.given_numbers, bad)}, where the CPU has "
+            f"numbers up to {view.largest:.6g}; the first is at {[int(place) for place in first]}",
+            _remedy(view),
             "https://github.com/tensorflow/tensorflow/issues/48523",
         )
     if kept.any():
@@ -198,5 +218,10 @@ def _word(value: float) -> str:
     )
 
 
-def _words(view: View, places: npt.NDArray[np.bool_]) -> str:
-    return " or ".join(sorted({_word(value) for value in view.given_numbers[places][:1000]}))
+def _words(values: Numbers, places: npt.NDArray[np.bool_]) -> str:
+    return " or ".join(sorted({_word(value) for value in values[places][:1000]})[:_MOST_WORDS])
+
+
+def _remedy(view: View) -> str:
+    """What to do where a value is beyond a range."""
+    return "keep the operator on the CPU, or scale the values" if view.case.precision == "fp32" else _IN_FP32

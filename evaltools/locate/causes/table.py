@@ -39,6 +39,7 @@ def fault_of_gpu(view: View) -> Cause | None:
 
 TABLE: Final[Sequence[Signature]] = (
     places.another_shape,
+    limits.division_by_zero,
     limits.fp16_overflow,
     limits.not_a_number,
     places.operand_returned,

@@ -173,7 +173,8 @@ class Case(Struct, frozen=True, dict=True):
     in the user's model, in the part's order; ``expected`` and ``given``, what the CPU and the delegate had in the
     tensor ``tensor``; ``before``, what the CPU has there for the inputs of the run before. ``operator`` made that
     tensor; ``unit`` is "steps" for quantised whole numbers, else "absolute". ``tolerance`` is what it may be off: each
-    element, or with ``on_average`` all of them to one side, where no element alone is too far off.
+    element, or with ``on_average`` all of them to one side, where no element alone is too far off. ``precision`` is
+    that of the configuration's flags, empty where they do not say.
     """
 
     index: int
@@ -185,6 +186,7 @@ class Case(Struct, frozen=True, dict=True):
     arrays: Path
     configuration: Configuration
     on_average: bool = False
+    precision: str = ""
 
     @cached_property
     def loaded(self) -> Mapping[str, Array]:

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from evaltools.locate.parts.difference import HALVES
 from evaltools.model.contents import Graph, GraphTensor, Operation
@@ -22,11 +23,61 @@ _WEIGHTED: Final = frozenset(
 _REDUCTIONS: Final = frozenset({"SUM", "MEAN", "AVERAGE_POOL_2D", "L2_NORMALIZATION", "CUMSUM", "REDUCE_PROD"})
 _HYBRID: Final = _WEIGHTED | {"DEPTHWISE_CONV_2D", "BATCH_MATMUL"}
 _PRODUCTS: Final = _HYBRID | {"MUL", "PRELU", "SQUARED_DIFFERENCE"}
+_APPROXIMATED: Final = frozenset(
+    {
+        "LOGISTIC", "TANH", "EXP", "SOFTMAX", "LOG_SOFTMAX", "LOG", "POW", "RSQRT", "SQRT", "GELU", "ELU", "DIV",
+        "L2_NORMALIZATION", "SIN", "COS", "ATAN2", "HARD_SWISH",
+    }
+)  # fmt: skip
+"""Operators that hardware computes by tables or polynomials, so that more than rounding is no fault."""
 _AVERAGES: Final = frozenset({"AVERAGE_POOL_2D", "MEAN"})
+_GRAPHS_OF: Final = {"WHILE": 2, "IF": 2, "CALL": 1}
+"""How many numbers of graphs these have, which are the first of their options."""
 _BYTES: Final = ("int8", "uint8")
 _STEPS: Final = 255
 _SMALL_MULTIPLIER: Final = 1 / 8
 """Up to this one, rules for rounding differ by no more than :data:`HALVES`."""
+
+
+class Arithmetic(Struct, frozen=True):
+    """What matters of how an operator computes.
+
+    ``sums``: how many numbers it adds up, ``bias``: by how many steps right kernels may differ to one side, each the
+    most of what a loop or a branch runs. ``approximated``: hardware computes it by tables or polynomials. ``hybrid``:
+    floats with constants in 8 bits or fewer.
+    """
+
+    approximated: bool = False
+    sums: int = 1
+    hybrid: bool = False
+    bias: float = HALVES
+
+
+def arithmetic_of(graphs: Sequence[Graph], place: int) -> Arithmetic:
+    """That of an operator of the first graph, of WHILE, IF and CALL that of what they run."""
+    inside = _computed_by(graphs, graphs[0].nodes[place])
+    return Arithmetic(
+        approximated=any(node.operator in _APPROXIMATED for _, node in inside),
+        sums=max((sum_length(graph, node) for graph, node in inside), default=1),
+        hybrid=any(is_hybrid(graph, node) for graph, node in inside),
+        bias=max((usual_bias(graph, node) for graph, node in inside), default=HALVES),
+    )
+
+
+def _computed_by(graphs: Sequence[Graph], node: Operation) -> list[tuple[Graph, Operation]]:
+    """The operators of the graphs that a WHILE, IF or CALL of the first graph runs; of any other operator itself."""
+    found: list[tuple[Graph, Operation]] = []
+    waiting, seen = [(0, node)], {0}
+    while waiting:
+        number, each = waiting.pop()
+        fields = _GRAPHS_OF.get(each.operator, ())
+        inside = {each.options.integer(field, "i") for field in range(fields)} if fields and each.options else set()
+        for index in inside - seen:
+            seen.add(index)
+            waiting += [(index, other) for other in graphs[index].nodes]
+        if not inside:
+            found.append((graphs[number], each))
+    return found
 
 
 def sum_length(graph: Graph, node: Operation) -> int:
@@ -57,7 +108,7 @@ def usual_bias(graph: Graph, node: Operation) -> float:
     """
     least = rules_differ(1 / 2) if node.operator in _AVERAGES else HALVES
     fed = [tensor for tensor in map(graph.tensor, node.inputs) if tensor is not None and tensor.dtype in _BYTES]
-    given = graph.tensor(node.outputs[0])
+    given = graph.tensor((*node.outputs, -1)[0])
     if given is None or not given.step or not fed:
         return least
     scales = [np.unique(tensor.scales or 1.0) for tensor in fed]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from msgspec.structs import replace
 
 from evaltools.locate.parts.part import Outcome, TensorRuns
 from evaltools.locate.search.findings import Findings, Found, to_one_side
-from evaltools.locate.search.judge import FP32, Limit, errors, floor, furthest, least_limit
+from evaltools.locate.search.judge import BF16, FP16, FP32, INT8, Limit, errors, floor, furthest, least_limit
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import Culprit, Operator, OperatorStatus, OutputErrors, Unit, Verdict
+
+_LOWER: Final = (FP32, INT8, FP16, BF16)
+"""From what a delegate of floats may do, with 8-bit weights, to the lowest precision."""
 
 
 def operators(findings: Findings, model: CuttableModel, places: Iterable[int]) -> tuple[Operator, ...]:
@@ -93,10 +97,17 @@ def _status(place: int, findings: Findings, model: CuttableModel) -> OperatorSta
     limits = findings.limits.get(place, {})
     if any(limits[runs.tensor].beyond(runs) for runs in outcome.outputs if runs.tensor in limits):
         return "wrong"
-    if not outcome.delegated:
-        return "stays on the CPU"
-    exact = all(runs.worst <= least_limit(runs, FP32).largest for runs in outcome.outputs)
-    return "right" if findings.precision == FP32 or exact else "precision"
+    shown = _precision_shown(place, findings)
+    if shown == INT8 or (shown != FP32 and outcome.delegated):  # what a loop runs may be delegated, and it is not
+        return "precision"
+    return "right" if outcome.delegated else "stays on the CPU"
+
+
+def _precision_shown(place: int, findings: Findings) -> str:
+    """The lower precision that an operator needs to be right alone; fp32 where it is exact."""
+    limits, outputs = findings.limits.get(place, {}), findings.singles[place].outputs
+    off = [runs.tensor for runs in outputs if runs.worst > least_limit(runs, FP32).largest]
+    return max((limits[tensor].precision for tensor in off if tensor in limits), key=_LOWER.index, default=FP32)
 
 
 def culprits(findings: Findings, model: CuttableModel) -> tuple[Culprit, ...]:
@@ -159,11 +170,11 @@ def verdict(findings: Findings, model: CuttableModel) -> Verdict:
 
 
 def _does_not_run(findings: Findings) -> Verdict:
-    """The operators that the delegate refuses, where it takes others."""
+    """The operators that the delegate refuses, where it takes others, or leaves them to the CPU."""
     reason = findings.does_not_run or findings.whole.died or findings.whole.refused or findings.stopped
     refused = tuple(place for place, outcome in findings.singles.items() if outcome.refused)
-    taken = any(outcome.ran and outcome.delegated for outcome in findings.singles.values())
-    return Verdict("refused", refused, reason) if refused and taken else Verdict("not decided", (), reason)
+    others = any(outcome.ran for outcome in findings.singles.values())
+    return Verdict("refused", refused, reason) if refused and others else Verdict("not decided", (), reason)
 
 
 def _why_unexplained(findings: Findings) -> str:
@@ -175,6 +186,11 @@ def _why_unexplained(findings: Findings) -> str:
 
 def _without_culprit(findings: Findings, model: CuttableModel) -> Verdict:
     off = any(entry.errors.worst > entry.tolerance for entry in outputs(findings, model))
-    if any(_status(place, findings, model) == "precision" for place in findings.singles):
-        return Verdict("precision", (), findings.precision)
+    shown = [
+        _precision_shown(place, findings)
+        for place in findings.singles
+        if _status(place, findings, model) == "precision"
+    ]
+    if shown:
+        return Verdict("precision", (), max(shown, key=_LOWER.index))
     return Verdict("small differences add up") if off else Verdict("no difference")

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.locate.parts.bench import Bench
 from evaltools.locate.parts.part import Outcome, Part, TensorRuns, other_kernels
-from evaltools.locate.search.arithmetic import sum_length
+from evaltools.locate.search.arithmetic import Arithmetic, arithmetic_of
 from evaltools.locate.search.judge import FP32, JUMPS, Limit, beyond_noise, least_limit
 from evaltools.model.contents import Graph
 from evaltools.model.cut import CuttableModel
@@ -96,15 +96,16 @@ class Subject(Struct, frozen=True):
     """One model with one configuration.
 
     ``whole`` is the model as it is, with the configuration that is tested and how often and how long parts are run.
-    ``places`` are the operators that are looked at. ``graph`` is the model's main one. ``stated`` is the precision that
-    the configuration's flags ask for, empty where they do not say. ``found`` is filled as the search goes on.
+    ``places`` are the operators that are looked at. ``graphs`` are the model's, the main one first. ``stated`` is the
+    precision that the configuration's flags ask for, empty where they do not say. ``found`` is filled as the search
+    goes on.
     """
 
     bench: Bench
     model: CuttableModel
     whole: Part
     places: tuple[int, ...]
-    graph: Graph
+    graphs: tuple[Graph, ...]
     stated: str
     found: Findings
 
@@ -118,6 +119,10 @@ class Subject(Struct, frozen=True):
         """The number of the model's last operator."""
         return len(self.model.operators) - 1
 
+    def arithmetic(self, place: int) -> Arithmetic:
+        """How an operator computes."""
+        return arithmetic_of(self.graphs, place)
+
     def part(self, first: int, last: int) -> Part:
         """Operators in a row, run as often as the whole model."""
         return replace(self.whole, first=first, last=last)
@@ -125,7 +130,7 @@ class Subject(Struct, frozen=True):
     def least(self, runs: TensorRuns) -> Limit:
         """The tolerance of a tensor of which no floor was measured."""
         maker = self.model.makers.get(runs.tensor)
-        sums = 1 if maker is None else sum_length(self.graph, self.graph.nodes[maker])
+        sums = 1 if maker is None else self.arithmetic(maker).sums
         return least_limit(runs, self.found.precision, sums)
 
     def fails(self, first: int, last: int) -> TensorRuns | None:

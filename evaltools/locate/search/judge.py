@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.locate.parts.difference import HALVES, ONE_SIDED
 from evaltools.locate.parts.part import TensorRuns
+from evaltools.locate.search.arithmetic import Arithmetic
 from evaltools.result.locate import Errors
 
-FP32, FP16, BF16 = "fp32", "fp16", "bf16"
+FP32, FP16, BF16, INT8 = "fp32", "fp16", "bf16", "int8"
 UNKNOWN: Final = ""
 _UNIT_ROUNDOFF: Final = {FP32: 2.0**-24, FP16: 2.0**-11, BF16: 2.0**-8}
 _TIMES_FLOOR: Final = 3.0
@@ -26,13 +27,6 @@ _STEPS: Final = 256
 """What a whole number of 8 bits can be: in a lower precision, sums of so many steps are not exact."""
 _CANCELLED: Final = 32.0
 """How many times larger than their sum products may be that cancel each other, as far as that is allowed for."""
-_APPROXIMATED: Final = frozenset(
-    {
-        "LOGISTIC", "TANH", "EXP", "SOFTMAX", "LOG_SOFTMAX", "LOG", "POW", "RSQRT", "SQRT", "GELU", "ELU", "DIV",
-        "L2_NORMALIZATION", "SIN", "COS", "ATAN2", "HARD_SWISH",
-    }
-)  # fmt: skip
-"""Operators that hardware computes by tables or polynomials, so that more than rounding is no fault."""
 _APPROXIMATION: Final = 1e-4
 JUMPS: Final = frozenset(
     {
@@ -44,10 +38,14 @@ JUMPS: Final = frozenset(
 
 
 class Limit(Struct, frozen=True):
-    """How far a tensor may be off: ``largest`` in each element, ``one_sided`` to one side on average, in steps."""
+    """How far a tensor may be off: ``largest`` in each element, ``one_sided`` to one side on average, in steps.
+
+    ``precision`` is the one that this allows for: that of the delegate, or int8 of what 8-bit weights multiply.
+    """
 
     largest: float
     one_sided: float = math.inf
+    precision: str = FP32
 
     def times(self, factor: float) -> Limit:
         """So many times as much in each element."""
@@ -94,30 +92,28 @@ def stated_precision(configuration: Configuration) -> str:
     return UNKNOWN
 
 
-def limit_of(
-    runs: TensorRuns, operator: str, precision: str, sums: int = 1, hybrid: bool = False, bias: float = HALVES
-) -> Limit:
+def limit_of(runs: TensorRuns, arithmetic: Arithmetic, precision: str) -> Limit:
     """How far an operator may be off alone: :func:`tolerance` in each element, and to one side.
 
     A step in each element is no rounding. The CPU's kernels (builtin, reference, XNNPACK) differ in up to 24 % of the
     elements of 19 int8 and uint8 models, each operator alone, mostly to the same side, since their rules for rounding
     do; but by 5 steps in LSTMs, where kernels are many steps apart. Results that are cut off are half a step too
-    small. So what rules explain is allowed with a margin: ``bias`` (``arithmetic.usual_bias``), which says 0.25
-    of most operators, or what kernels do on the inputs at hand, if that is more. With some scales rules differ by half
+    small. So what rules explain is allowed with a margin: ``bias`` of the arithmetic, which says 0.25 of
+    most operators, or what kernels do on the inputs at hand, if that is more. With some scales rules differ by half
     a step and more; there, results that are cut off cannot be told from right ones. A lower precision rounds otherwise,
     and has no such limit.
 
-    >>> limit_of(TensorRuns(0, "x", "steps", floors={"kernels": 1.0}), "ADD", "fp32")
-    Limit(largest=1.0, one_sided=0.4)
+    >>> limit_of(TensorRuns(0, "x", "steps", floors={"kernels": 1.0}), Arithmetic(), "fp32")
+    Limit(largest=1.0, one_sided=0.4, precision='fp32')
     """
-    largest = tolerance(runs, operator, precision, sums, hybrid)
+    largest = tolerance(runs, arithmetic, precision)
     if runs.unit != "steps" or precision != FP32:
-        return Limit(largest)
-    usual = max(bias, _finite(runs, "kernels, one side"))
-    return Limit(largest, usual + ONE_SIDED - HALVES + (operator in _APPROXIMATED))
+        return Limit(largest, precision=INT8 if arithmetic.hybrid and precision == FP32 else precision)
+    usual = max(arithmetic.bias, _finite(runs, "kernels, one side"))
+    return Limit(largest, usual + ONE_SIDED - HALVES + arithmetic.approximated)
 
 
-def tolerance(runs: TensorRuns, operator: str, precision: str, sums: int = 1, hybrid: bool = False) -> float:
+def tolerance(runs: TensorRuns, arithmetic: Arithmetic, precision: str) -> float:
     """How far an operator may be off alone, in the unit of its output.
 
     Whole numbers of a quantised tensor: one step, or what the CPU's kernels differ by. Floats: three times what the
@@ -126,15 +122,15 @@ def tolerance(runs: TensorRuns, operator: str, precision: str, sums: int = 1, hy
     square root of that number, of which all is allowed, in a lower precision a third. ``hybrid`` operators, float
     with weights in 8 bits, quantise what is fed. Half of the largest value is never right.
 
-    >>> tolerance(TensorRuns(0, "x", "absolute", magnitude=2.0, floors={"kernels": 1e-5}), "ADD", "fp32")
+    >>> tolerance(TensorRuns(0, "x", "absolute", magnitude=2.0, floors={"kernels": 1e-5}), Arithmetic(), "fp32")
     3.0000000000000004e-05
     """
-    approximated = operator in _APPROXIMATED
+    sums, approximated = arithmetic.sums, arithmetic.approximated
     if runs.unit == "steps":
         root = math.sqrt(max(1, sums))
         inexact = 0.0 if precision == FP32 else (_CANCELLED + root) * _STEPS * _UNIT_ROUNDOFF[precision]
         return max(1.0, _finite(runs, "kernels")) + approximated + inexact
-    names = ["kernels"] + (["xnnpack fp16"] if precision == FP16 else []) + (["int8"] if hybrid else [])
+    names = ["kernels"] + (["xnnpack fp16"] if precision == FP16 else []) + (["int8"] if arithmetic.hybrid else [])
     floors = [_TIMES_FLOOR * _finite(runs, name) for name in names]
     floors.append(_TIMES_FLOOR * math.sqrt(max(1, sums)) * _finite(runs, "float32"))
     if precision != FP32:
@@ -168,30 +164,30 @@ def _finite(runs: TensorRuns, name: str) -> float:
     return found if math.isfinite(found) else 0.0
 
 
-def found_precision(singles: Sequence[tuple[Sequence[TensorRuns], str, int]]) -> str:
+def found_precision(singles: Sequence[tuple[Sequence[TensorRuns], Arithmetic]]) -> str:
     """The precision in which a delegate computes that does not state it, by what its operators give alone.
 
-    ``singles`` are the operators that it ran, each with its float outputs, its name and the length of its sums. A lower
+    ``singles`` are the operators that it ran, each with its float outputs, and its arithmetic. A lower
     precision needs most of them to be off as far as that explains, and at least two; or every one that is off to have
     no more digits than it: one operator that is off among others that are exact is no precision, but a fault.
 
     >>> exact = TensorRuns(0, "x", "absolute", (0.0,), magnitude=1.0, floors={"fp16": 5e-4})
     >>> half = TensorRuns(0, "x", "absolute", (4e-4,), magnitude=1.0, floors={"fp16": 5e-4})
-    >>> found_precision([([half], "ADD", 1), ([half], "MUL", 1), ([exact], "ADD", 1)])
+    >>> found_precision([([half], Arithmetic()), ([half], Arithmetic()), ([exact], Arithmetic())])
     'fp16'
-    >>> found_precision([([half], "ADD", 1), ([exact], "ADD", 1)])
+    >>> found_precision([([half], Arithmetic()), ([exact], Arithmetic())])
     'fp32'
     """
 
-    def within(outputs: Sequence[TensorRuns], name: str, sums: int, precision: str) -> bool:
-        return all(runs.worst <= tolerance(runs, name, precision, sums) for runs in outputs)
+    def within(outputs: Sequence[TensorRuns], arithmetic: Arithmetic, precision: str) -> bool:
+        return all(runs.worst <= tolerance(runs, arithmetic, precision) for runs in outputs)
 
-    off = [(outputs, name, sums) for outputs, name, sums in singles if not within(outputs, name, sums, FP32)]
+    off = [each for each in singles if not within(*each, FP32)]
     if not off:
         return FP32
     explained = {precision: [each for each in off if within(*each, precision)] for precision in (BF16, FP16)}
     for precision in (BF16, FP16):  # what has the digits of bf16 has those of fp16, too
-        rounded = all(precision in runs.rounded for outputs, _, _ in off for runs in outputs)
+        rounded = all(precision in runs.rounded for outputs, _ in off for runs in outputs)
         if rounded and len(explained[precision]) == len(off):
             return precision
     for precision in (FP16, BF16):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from evaltools.locate.parts.bench import Bench, GivenUp
 from evaltools.locate.parts.part import Part, TensorRuns
-from evaltools.locate.search.arithmetic import is_hybrid, sum_length, usual_bias
+from evaltools.locate.search.arithmetic import Arithmetic
 from evaltools.locate.search.context import look_in_context
 from evaltools.locate.search.findings import Findings, Found, Subject, evidence_of, repeatability, status, times_to_see
 from evaltools.locate.search.judge import (
@@ -31,15 +31,17 @@ _ISLAND: Final = 3
 _SECONDS_FOR_RARE: Final = 10.0
 
 
-def search(bench: Bench, model: CuttableModel, whole: Part, places: Sequence[int], graph: Graph) -> Findings:
+def search(
+    bench: Bench, model: CuttableModel, whole: Part, places: Sequence[int], graphs: tuple[Graph, ...]
+) -> Findings:
     """Look for the operators at fault; what was found until a limit was reached.
 
     ``whole`` is the model as it is, with the configuration that is tested and how often and how long parts are run.
-    ``places`` are the operators that are looked at. ``graph`` is the model's main one.
+    ``places`` are the operators that are looked at. ``graphs`` are the model's, the main one first.
     """
     stated = stated_precision(whole.configuration)
     computed = tuple(place for place in places if place not in model.folded)
-    subject = Subject(bench, model, whole, computed, graph, stated, Findings(precision=stated or FP32))
+    subject = Subject(bench, model, whole, computed, graphs, stated, Findings(precision=stated or FP32))
     try:
         subject.found.whole = bench.measure(whole)
         measure_alone(subject)
@@ -101,15 +103,12 @@ def _shares(subject: Subject, unit: str) -> Iterable[float]:
             yield runs.worst / limit
 
 
-def _floats(subject: Subject) -> list[tuple[list[TensorRuns], str, int]]:
-    """What found_precision needs: float outputs by operator, its name and the length of its sums."""
+def _floats(subject: Subject) -> list[tuple[list[TensorRuns], Arithmetic]]:
+    """What found_precision needs: float outputs by operator, and its arithmetic."""
     outputs: dict[int, list[TensorRuns]] = {}
     for runs, place in _asked_for(subject, "absolute"):
         outputs.setdefault(place, []).append(runs)
-    graph = subject.graph
-    return [
-        (found, graph.nodes[place].operator, sum_length(graph, graph.nodes[place])) for place, found in outputs.items()
-    ]
+    return [(found, subject.arithmetic(place)) for place, found in outputs.items()]
 
 
 def _asked_for(subject: Subject, unit: str) -> Iterable[tuple[TensorRuns, int]]:
@@ -126,10 +125,7 @@ def _asked_for(subject: Subject, unit: str) -> Iterable[tuple[TensorRuns, int]]:
 
 
 def _limit(subject: Subject, runs: TensorRuns, place: int) -> Limit:
-    graph = subject.graph
-    node = graph.nodes[place]
-    sums, hybrid, bias = sum_length(graph, node), is_hybrid(graph, node), usual_bias(graph, node)
-    return limit_of(runs, node.operator, subject.found.precision, sums, hybrid, bias)
+    return limit_of(runs, subject.arithmetic(place), subject.found.precision)
 
 
 def confirm_suspects(subject: Subject) -> None:

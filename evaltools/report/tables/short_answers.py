@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 _BAD: Final = ("worse", "diverged", "not measured")
 _OF_OUTPUTS: Final = "outputs"
 _DOCTOR: Final = "evaltools doctor says what runs on this machine, and what is missing for the rest"
+_REFUSED: Final = ("failed to delegate", "Delegate) failed to prepare")
+"""What the runtime reports where a delegate accepts an operator, and then refuses it."""
+_OF_THE_MODEL: Final = ("failed to prepare", "took none of the", "unresolved custom op")
+"""What is reported where the model is the reason, and not this machine."""
 SEARCH: Final = "evaltools locate "
 """How a step begins that looks for an operator."""
 WITH_REASON: Final = ("not decided", "the reference is the odd one out")
@@ -162,7 +166,12 @@ def diff_command(model_file: str, flags: Sequence[str]) -> str:
 
 def where_it_did_not_run(entry: ConfigurationResult | BenchmarkRow, model_file: str) -> Iterator[str]:
     """What says why it did not run, or not all of it."""
-    if entry.status != "measured" and entry.runtime is None:
+    inspect = f"{shlex.join(['evaltools', 'inspect', model_file])} says what delegates take of the model, and what not"
+    reason = (entry.reason or "") if entry.status != "measured" and entry.runtime is None else ""
+    if any(text in reason for text in _REFUSED):
+        flags = shlex.join(["evaltools", "locate", model_file, *entry.flags])
+        yield f"{flags} says which operator it refuses"
+    elif entry.fallback or any(text in reason for text in _OF_THE_MODEL):
+        yield inspect
+    elif entry.status != "measured" and entry.runtime is None:
         yield _DOCTOR
-    elif entry.fallback:
-        yield f"{shlex.join(['evaltools', 'inspect', model_file])} says what delegates take of the model, and what not"

@@ -12,7 +12,12 @@ from evaltools.text import steps
 _MOST_NAMED: Final = 4
 _MOST_EXPLAINED: Final = 4
 _MOST_IN_FLOAT: Final = 5
-_PRECISIONS: Final = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+_PRECISIONS: Final = {
+    "fp32": "float32",
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "int8": "int8 what 8-bit weights multiply",
+}
 _STATUS: Final = {
     "confirmed": "confirmed: wrong alone and in the model",
     "confirmed in context": "confirmed: its operators are right alone and wrong together (fusion or memory)",

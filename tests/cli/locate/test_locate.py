@@ -163,6 +163,17 @@ def test_xnnpack_in_fp16_is_precision(net: Path) -> None:
     assert "computes in float16" in completed.out
 
 
+@pytest.mark.parametrize("steps", [0, 24])
+def test_8_bit_weights_are_a_precision_also_in_a_loop(steps: int, tmp_path: Path) -> None:
+    path = tmp_path / "hybrid.tflite"
+    path.write_bytes(locate_models.hybrid(steps))
+    completed, found = locate(path, "--use_xnnpack")
+    assert found["verdict"] == {"kind": "precision", "operators": [], "reason": "int8"}, completed.out
+    assert found["operators"][0]["local"]["worst"] > 1e-3
+    assert (found["operators"][0]["status"], found["culprits"]) == ("precision", [])
+    assert "computes in int8 what 8-bit weights multiply" in completed.out
+
+
 def test_a_sum_beyond_fp16_is_a_fault_of_that_operator_with_its_cause(tmp_path: Path) -> None:
     model = written(tmp_path, "sum beyond fp16")
     _, found = locate(model, "--use_xnnpack", "--xnnpack_force_fp16", "--input_range=image:0:20")
@@ -222,6 +233,25 @@ def test_what_is_wrong_is_said(net: Path, flags: list[str], message: str) -> Non
     assert completed.code == 2
     assert message in completed.err
     assert "Traceback" not in completed.err
+
+
+def test_the_operator_that_a_delegate_refuses_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "seven.tflite"
+    path.write_bytes(locate_models.of_seven_dimensions())
+    completed, found = locate(path, "--use_xnnpack")
+    assert (found["verdict"]["kind"], found["verdict"]["operators"]) == ("refused", [1]), completed.err
+    assert completed.out.startswith("the delegate refuses #1 FULLY_CONNECTED, and therefore the model: ")
+    compared = evaltools_here("diff", str(path), "--use_xnnpack", "--progress=none")
+    assert f"next: evaltools locate {path} --use_xnnpack=true says which operator it refuses" in compared.err
+
+
+@pytest.mark.parametrize("model", [locate_models.int16_tanh, locate_models.where_set])
+def test_where_the_model_is_the_reason_the_next_step_is_to_look_into_it(model: Any, tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(model())
+    compared = evaltools_here("diff", str(path), "--use_xnnpack", "--progress=none")
+    assert f"next: evaltools inspect {path} says" in compared.err
+    assert "evaltools doctor" not in compared.err
 
 
 def test_a_delegate_that_takes_nothing_is_no_answer(tmp_path: Path, rounding_delegate: Path) -> None:

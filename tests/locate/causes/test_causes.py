@@ -409,3 +409,29 @@ def test_a_known_fault_of_the_gpu_is_named_where_the_gpu_was_asked_for_and_nothi
     assert [cause.name for cause in find_causes(replace(doubled, configuration=GPU))] == ["multiplied by a constant"]
     other = found(Fault("DEPTHWISE_CONV_2D", lambda: models.depthwise(1), noise(1.0)), tmp_path)
     assert not [cause for cause in find_causes(replace(other, configuration=GPU)) if "known" in cause.name]
+
+
+def divided_by_zero(_expected: Array, inputs: list[Array]) -> Array:
+    with np.errstate(divide="ignore"):
+        return np.asarray(inputs[0] / inputs[1], np.float32)
+
+
+def divisors_of_zero() -> Model:
+    inputs: list[Array] = [np.ones((1, 16), np.float32), np.maximum(random((1, 16), 4), 0)]
+    return models.model("DIV", inputs, (1, 16), options="DivOptions"), inputs
+
+
+@pytest.mark.parametrize("flags", ["use_xnnpack=true", "use_xnnpack=true xnnpack_force_fp16=true"])
+def test_a_division_by_zero_is_no_overflow_of_fp16(flags: str, tmp_path: Path) -> None:
+    wrong = found(Fault("DIV", divisors_of_zero, divided_by_zero), tmp_path)
+    (cause,) = find_causes(replace(wrong, configuration=Configuration.from_text("tested", flags)))
+    assert cause.name == "division by zero"
+    assert "3.40282e+38 on the CPU, whose kernel keeps to numbers, and +infinity here" in cause.shown_by
+
+
+def test_nothing_overflows_fp16_where_the_flags_say_float32(tmp_path: Path) -> None:
+    wrong = found(Fault("SUM", lambda: models.sum_of_an_image(largest=20.0), put(..., np.inf)), tmp_path)
+    (cause,) = find_causes(wrong)
+    assert cause.name == "fp16 overflow"
+    (cause,) = find_causes(replace(wrong, precision="fp32"))
+    assert (cause.name, "fp32" in cause.remedy) == ("NaN or infinity", False)

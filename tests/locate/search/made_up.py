@@ -52,5 +52,5 @@ def searched(
     tested = Configuration.from_text("tested", "external_delegate_path=npu.so")
     bench = MadeUpBench(model, spoil, dies)
     part = Part(WHOLE, WHOLE, tested, runs=RUNS)
-    graph = read_contents(file).main
-    return search(bench, model, part, range(8), graph), model  # type: ignore[arg-type]
+    graphs = read_contents(file).graphs
+    return search(bench, model, part, range(8), graphs), model  # type: ignore[arg-type]

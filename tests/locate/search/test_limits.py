@@ -9,6 +9,7 @@ import pytest
 
 from evaltools.locate.parts.difference import one_sided
 from evaltools.locate.parts.part import TensorRuns
+from evaltools.locate.search.arithmetic import Arithmetic
 from evaltools.locate.search.findings import evidence_of, to_one_side
 from evaltools.locate.search.judge import Limit, limit_of
 
@@ -27,28 +28,30 @@ def test_a_run_is_beyond_by_its_largest_error_or_to_one_side() -> None:
 def test_floats_have_no_side() -> None:
     runs = TensorRuns(0, "x", "absolute", (0.5, 2.0))
     assert Limit(1.0, 0.4).beyond(runs) == 1
-    assert limit_of(runs, "ADD", "fp32").one_sided == math.inf
+    assert limit_of(runs, Arithmetic(), "fp32").one_sided == math.inf
 
 
 @pytest.mark.parametrize(
-    ("operator", "of_kernels", "allowed"),
+    ("approximated", "of_kernels", "allowed"),
     [
-        ("CONV_2D", 0.0, 0.4),
-        ("CONV_2D", 0.25, 0.4),
-        ("CONV_2D", 0.35, 0.5),
-        ("SOFTMAX", 0.0, 1.4),
+        (False, 0.0, 0.4),
+        (False, 0.25, 0.4),
+        (False, 0.35, 0.5),
+        (True, 0.0, 1.4),
     ],
 )
-def test_what_kernels_do_themselves_is_allowed_with_a_margin(operator: str, of_kernels: float, allowed: float) -> None:
+def test_what_kernels_do_themselves_is_allowed_with_a_margin(
+    approximated: bool, of_kernels: float, allowed: float
+) -> None:
     runs = TensorRuns(0, "x", "steps", (1.0,), floors={"kernels": 1.0, "kernels, one side": of_kernels})
-    assert limit_of(runs, operator, "fp32").one_sided == pytest.approx(allowed)
+    assert limit_of(runs, Arithmetic(approximated=approximated), "fp32").one_sided == pytest.approx(allowed)
 
 
 def test_averages_of_one_sign_may_differ_in_all_halves_and_a_step_everywhere_is_seen() -> None:
     sums = np.add.outer(np.arange(-128, -19), np.arange(-128, -19))
     up = np.floor(sums / 2 + 0.5).astype(np.int8)
     away = np.trunc(sums / 2 - 0.5).astype(np.int8)
-    limit = limit_of(steps((1.0,), (0.0,)), "AVERAGE_POOL_2D", "fp32", bias=0.5)
+    limit = limit_of(steps((1.0,), (0.0,)), Arithmetic(bias=0.5), "fp32")
     assert limit.one_sided == pytest.approx(0.65)
     side = one_sided(away, up)
     assert -0.5 < side < -0.4
@@ -57,7 +60,7 @@ def test_averages_of_one_sign_may_differ_in_all_halves_and_a_step_everywhere_is_
 
 
 def test_a_lower_precision_has_no_limit_to_one_side() -> None:
-    assert limit_of(steps((1.0,), (0.9,)), "CONV_2D", "fp16").one_sided == math.inf
+    assert limit_of(steps((1.0,), (0.9,)), Arithmetic(), "fp16").one_sided == math.inf
 
 
 def test_evidence_says_where_no_single_element_is_too_far_off() -> None:
