@@ -18,7 +18,7 @@ from evaltools.locate.causes.table import find_causes
 from evaltools.locate.causes.view import View
 from evaltools.model.rounding import round_to
 from tests.locate.causes import models
-from tests.locate.causes.cases import CPU, Array, case, random, run
+from tests.locate.causes.cases import CPU, Array, case, model, random, run
 from tests.locate.causes.models import Model
 
 Spoil = Callable[[Array, list[Array]], Array]
@@ -418,7 +418,7 @@ def divided_by_zero(_expected: Array, inputs: list[Array]) -> Array:
 
 def divisors_of_zero() -> Model:
     inputs: list[Array] = [np.ones((1, 16), np.float32), np.maximum(random((1, 16), 4), 0)]
-    return models.model("DIV", inputs, (1, 16), options="DivOptions"), inputs
+    return model("DIV", inputs, (1, 16), options="DivOptions"), inputs
 
 
 @pytest.mark.parametrize("flags", ["use_xnnpack=true", "use_xnnpack=true xnnpack_force_fp16=true"])
