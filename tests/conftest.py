@@ -20,6 +20,8 @@ from evaltools.runtime.process.isolated import IsolatedSession
 from tests.example_delegate import SOURCE_DIR, CompilerMissing, build_delegate
 
 pytest_plugins = "pytester"
+QUIET_SYSTEM: Final = Path(__file__).resolve().parent / "quiet_system"
+"""Has the files of ``/proc`` of a machine on which nothing else runs."""
 _SECONDS_TO_OPEN: Final = 60.0
 _SLOW_FOLDERS: Final = tuple(f"{Path(__file__).parent / name}{os.sep}" for name in ("device", "realdata"))
 
@@ -70,6 +72,23 @@ def interrupts_are_heard() -> Iterator[None]:
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, previous)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def the_machine_seems_quiet() -> Iterator[None]:
+    """How busy the machine of the tests is says nothing: every process that is started here sees a quiet one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVALTOOLS_SYSTEM", str(QUIET_SYSTEM))
+        yield
+
+
+@pytest.fixture
+def busy_machine(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which a hundred thousand other processes run, too many for any."""
+    proc = tmp_path_factory.mktemp("busy") / "proc"
+    proc.mkdir()
+    (proc / "loadavg").write_text("9.00 9.00 9.00 100001/200000 7\n")
+    monkeypatch.setenv("EVALTOOLS_SYSTEM", str(proc.parent))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -23,6 +23,7 @@ from evaltools.benchmark.self_measuring import (
 )
 from evaltools.configuration import Configuration
 from evaltools.engine.describe import describe_entry
+from evaltools.engine.machine_load import LoadOverTime
 from evaltools.engine.opening import NotMeasured, Opened, open_configuration
 from evaltools.errors import EvaltoolsError, InferenceError, ModelError
 from evaltools.metrics.op_profile import Opening, OpProfile
@@ -159,7 +160,8 @@ def _round(
     warm_up = session.call(run_warm_up, inputs, warm_limits, options.pace, timeout_s=warm_limits.max_secs + rest_s)
     watcher.warmed_up(warm_up)
     _require_success(warm_up, "warm-up runs")
-    regular = session.call(run_regular, inputs, limits, options.pace, timeout_s=limits.max_secs + rest_s)
+    with LoadOverTime(lambda: _own_processes(session)) as others:
+        regular = session.call(run_regular, inputs, limits, options.pace, timeout_s=limits.max_secs + rest_s)
     trend = drift(regular.phase.invokes_us)
     found = Round(
         turn=turn,
@@ -173,9 +175,15 @@ def _round(
             regular.before, regular.after, trend, os.cpu_count(), threads=max(1, row.num_threads)
         ),
         process_start_us=max(0, process_us - opening.import_us - opening.total_us),
+        load=others.load,
     )
     watcher.measured(found)
     return found
+
+
+def _own_processes(session: IsolatedSession) -> list[int]:
+    child = session.process_id
+    return [os.getpid()] if child is None else [os.getpid(), child]
 
 
 def _require_success(phase: Phase, what: str) -> None:

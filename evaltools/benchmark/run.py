@@ -21,6 +21,7 @@ from evaltools.engine.opening import NotMeasured
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_numbers import native_percentile
 from evaltools.parameter import Value
+from evaltools.report.words.load import load_in_words
 from evaltools.request import Options, Request
 from evaltools.result.benchmark import (
     BENCHMARK_SCHEMA_VERSION,
@@ -31,6 +32,7 @@ from evaltools.result.benchmark import (
     Round,
 )
 from evaltools.result.environment import describe_environment
+from evaltools.result.load import load_of_parts
 from evaltools.stats.latency import drift, median_interval, rounds_ratio
 
 PERCENTILES: Final = (1, 5, 10, 25, 50, 75, 90, 95, 99)
@@ -140,15 +142,20 @@ def measure_benchmark(asked: Request, request: BenchmarkRequest, watcher: Watche
     accuracies = accuracies_of(asked.options, request)
     started, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     measured = run_benchmark(request.candidates, request.options, request.inputs, watcher)
+    load = load_of_parts([found.load for row in measured.rows for found in row.rounds if found.load is not None])
     result = BenchmarkResult(
         schema_version=BENCHMARK_SCHEMA_VERSION,
         environment=describe_environment(
-            list(asked.command), started, time.perf_counter() - clock, asked.options.path("trace")
+            list(asked.command), started, time.perf_counter() - clock, asked.options.path("trace"), load
         ),
         options=options_in_force(asked.options, request),
         models=[describe_model(model) for model in request.models],
         rows=with_accuracies(measured.rows, accuracies),
-        warnings=[*request.warnings, *(note for notes in request.notes for note in notes)],
+        warnings=[
+            *request.warnings,
+            *(note for notes in request.notes for note in notes),
+            *filter(None, [load_in_words(load)]),
+        ],
         stopped="interrupted" if measured.interrupted else None,
     )
     return MeasuredBenchmark(result, measured.outputs)

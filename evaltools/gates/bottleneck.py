@@ -38,8 +38,8 @@ class Bottleneck(Struct, frozen=True):
     itself. ``shares`` are those of every stage, with inference as one.
 
     ``configuration`` is the one with most of the inference, and ``configuration_share`` its part of that; null where
-    the result does not say. ``idle_cores`` of the ``cores`` were left over by workers and their threads. ``helps`` are
-    flags that would use them; none where no such flag would help.
+    the result does not say. ``unused_cores`` of the ``cores`` were left over by workers and their threads; whether
+    others used them is not known here. ``helps`` are flags that would use them; none where no such flag would help.
     """
 
     bound: Kind
@@ -49,7 +49,7 @@ class Bottleneck(Struct, frozen=True):
     configuration: str | None
     configuration_share: float | None
     cores: int
-    idle_cores: int
+    unused_cores: int
     helps: tuple[Help, ...]
 
 
@@ -92,7 +92,7 @@ def bottleneck(execution: ExecutionUsed, cores: int, threads: int) -> Bottleneck
     kinds = _INPUT_STAGES if execution.bound == "input" else (execution.bound,)
     spent = {name: each.copy + each.run + each.read_back for name, each in execution.inference_seconds.items()}
     slowest = max(spent, key=lambda name: spent[name], default=None)
-    idle = max(0, cores - execution.workers * threads)
+    unused = max(0, cores - execution.workers * threads)
     return Bottleneck(
         bound=execution.bound,
         share=sum(shares.get(stage, 0.0) for stage in kinds),
@@ -101,7 +101,7 @@ def bottleneck(execution: ExecutionUsed, cores: int, threads: int) -> Bottleneck
         configuration=slowest,
         configuration_share=spent[slowest] / sum(spent.values()) if slowest and spent[slowest] else None,
         cores=cores,
-        idle_cores=idle,
+        unused_cores=unused,
         helps=_helps(execution, execution.bound, cores, threads),
     )
 

@@ -20,6 +20,7 @@ from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Evidence, of_anot
 from evaltools.gates.verdict import GRADES, NOT_DECIDED, ODD_REFERENCE
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged, ScoreMean
+from evaltools.result.load import Load
 from evaltools.result.model import Tensor
 from evaltools.result.verdict import Reason
 from evaltools.stats.between_runs import (
@@ -216,8 +217,14 @@ def _timed(result: EvaluationResult, entry: ConfigurationResult, judged: Judged)
     latency, environment = entry.inference_latency, result.environment
     if latency is None or not latency.count or latency.p50_us is None:
         return None
-    others = None if result.device_run is not None else environment.others_cores
-    return timed(latency.p50_us, judged.times_us, crowding_of(environment.cpu_count, others, entry.num_threads))
+    load = None if result.device_run is not None else environment.load
+    return timed(latency.p50_us, judged.times_us, crowding(load, environment.cpu_count, entry.num_threads))
+
+
+def crowding(load: Load | None, cpu_count: int, threads: int) -> float:
+    """How many times longer work on so many threads may have taken beside such a load."""
+    known = load or Load(cpu_count)
+    return crowding_of(cpu_count, known.others_running, known.others_cores, threads)
 
 
 def limits_since(old: Old, entry: ConfigurationResult, own: Evidence) -> list[Criterion]:

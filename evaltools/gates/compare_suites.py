@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from evaltools.errors import DataError
 from evaltools.gates.check import GateDecisions, hold_against_old
-from evaltools.gates.compare import DEFAULT_MARGIN, Old, latency_decision, nodes_decision
+from evaltools.gates.compare import DEFAULT_MARGIN, Old, crowding, latency_decision, nodes_decision
 from evaltools.gates.decide import Decision
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.gates.suite_result import SUITE_VERSION, SuiteEntry, SuiteResult, SuiteRow
@@ -19,7 +19,7 @@ from evaltools.gates.suite_rows import rows_of_benchmark
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import Environment, EvaluationResult
 from evaltools.result.verdict import Reason
-from evaltools.stats.between_runs import Timed, crowding_of, ratio_between_runs
+from evaltools.stats.between_runs import Timed, ratio_between_runs
 from evaltools.stats.latency import LatencyRatio
 from evaltools.task_kind import kind_of
 
@@ -174,7 +174,7 @@ def _ratio(then: SuiteRow, row: SuiteRow, before: Environment, now: Environment)
     if not then.p50_us or not row.p50_us:
         return None
     sides = [
-        Timed(each.p50_us or 0.0, each.p50_interval, crowding_of(machine.cpu_count, machine.others_cores, 1))
+        Timed(each.p50_us or 0.0, each.p50_interval, crowding(each.load, machine.cpu_count, 1))
         for each, machine in ((then, before), (row, now))
     ]
     return ratio_between_runs(*sides)

@@ -99,6 +99,8 @@ def _decided(criterion: Criterion, evidence: Evidence, limits_together: int) -> 
         return _missing(criterion, evidence, evidence.reference_not_measured)
     if evidence.is_emulated and criterion.figure.startswith("latency"):
         return _missing(criterion, evidence, Reason("emulated"))
+    if evidence.busy is not None and criterion.figure.startswith("latency"):
+        return _missing(criterion, evidence, evidence.busy)
     if criterion.kind in ("drop", "rise"):
         return _decide_change(criterion, evidence, limits_together)
     if criterion.kind == "ratio":

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from evaltools.metrics.metric import present
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.result.evidence import OutputFigures, ScoreMean
+from evaltools.result.load import Load
 from evaltools.result.metrics import METRICS
 from evaltools.result.places import against_reference, reference_of
 from evaltools.result.verdict import Reason
@@ -17,13 +18,22 @@ from evaltools.stats.latency import LatencyRatio
 from evaltools.stats.power import Change, Share
 from evaltools.task_kind import kind_of
 
+MOST_LOAD: Final = 1.0
+"""Other processes for each core, on average, beside which latencies still count where a gate allows no other load."""
+MOST_STEAL: Final = 0.1
+"""The share of the time of all cores that a hypervisor may take from latencies that count."""
+
 
 class Allowed(Struct, frozen=True):
-    """How much of what makes a result no clean one a gate allows by name, for each configuration."""
+    """How much of what makes a result no clean one a gate allows by name, for each configuration.
+
+    ``load`` is how many other processes may run for each core, on average, while latencies are measured.
+    """
 
     failed_examples: int = 0
     nan_outputs: int = 0
     crashes: int = 0
+    load: float = MOST_LOAD
 
 
 NOTHING_ALLOWED: Final = Allowed()
@@ -37,7 +47,8 @@ class Evidence(Struct, frozen=True):
     ``reference_not_measured`` says why there is nothing to hold it against. ``figures`` has single numbers by name,
     None where there is none; ``outputs`` those of each output, with the names that it goes by. ``shares`` are the
     counts behind figures that are shares, ``means`` the figures that are means of scores. ``ratio`` is the latency
-    ratio. ``old`` has the same with an earlier result in the place of the reference, None where there is none.
+    ratio. ``load`` is what else the machine did while it was timed, ``most_load`` how many other processes may run for
+    each core. ``old`` has the same with an earlier result in the place of the reference, None where there is none.
     """
 
     configuration: str
@@ -51,8 +62,15 @@ class Evidence(Struct, frozen=True):
     changes: Mapping[str, Change] = field(default_factory=dict)
     ratio: LatencyRatio | None = None
     is_emulated: bool = False
+    load: Load | None = None
+    most_load: float = MOST_LOAD
     examples: int = 0
     old: Evidence | None = None
+
+    @property
+    def busy(self) -> Reason | None:
+        """Why no latency counts; None where the machine was quiet enough, or nobody looked."""
+        return why_too_busy(self.load, self.most_load)
 
 
 def evidence_of(
@@ -75,9 +93,26 @@ def evidence_of(
         means=judged.means,
         changes=judged.changes,
         is_emulated=configuration.is_emulated,
+        load=result.environment.load,
+        most_load=allowed.load,
         ratio=_ratio(ratio),
         examples=examples,
     )
+
+
+def why_too_busy(load: Load | None, most: float) -> Reason | None:
+    """Why latencies do not count: more than ``most`` other processes for each core, or much time stolen.
+
+    >>> why_too_busy(Load(2, 11.0), 1.0).kind, why_too_busy(Load(8, 2.0), 1.0), why_too_busy(None, 1.0)
+    ('busy', None, None)
+    """
+    if load is None:
+        return None
+    if load.others > most * load.cpu_count:
+        return Reason("busy", {"others": round(load.others), "cores": load.cpu_count, "most": most})
+    if load.steal is not None and load.steal > MOST_STEAL:
+        return Reason("stolen", {"steal": round(100 * load.steal), "most": round(100 * MOST_STEAL)})
+    return None
 
 
 def _ratio(found: LatencyComparison | None) -> LatencyRatio | None:

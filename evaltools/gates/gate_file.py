@@ -30,7 +30,7 @@ from msgspec import Struct
 from evaltools.documents import toml_values
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.criteria import Criterion, parse_criterion
-from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed
+from evaltools.gates.evidence import MOST_LOAD, NOTHING_ALLOWED, Allowed
 from evaltools.parameter import did_you_mean
 from evaltools.task_kind import OWN, kind_names, name_in_limits, tree_kinds
 
@@ -147,6 +147,7 @@ class _Gate(msgspec.Struct, forbid_unknown_fields=True):
     allow_failed_examples: _Count = 0
     allow_nan_outputs: _Count = 0
     allow_crashes: _Count = 0
+    allow_load: Annotated[float, msgspec.Meta(ge=0)] = MOST_LOAD
 
 
 class _Document(msgspec.Struct, forbid_unknown_fields=True):
@@ -313,5 +314,5 @@ def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> 
         criteria = tuple(parse_criterion(text, of_own_task) for text in gate.limits)
     except UsageError as error:
         raise UsageError(f"{place}: {error}") from None
-    allowed = Allowed(gate.allow_failed_examples, gate.allow_nan_outputs, gate.allow_crashes)
+    allowed = Allowed(gate.allow_failed_examples, gate.allow_nan_outputs, gate.allow_crashes, gate.allow_load)
     return Gate(gate.run, gate.task, gate.model, gate.configuration, criteria, allowed)

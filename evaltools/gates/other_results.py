@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.gates.check import NO_OLD, GateDecisions, decide_together, hold_gate, nothing_shown
 from evaltools.gates.compare import Old
@@ -68,7 +69,7 @@ def parts_of_benchmark(run: str, result: BenchmarkResult) -> dict[str, OtherResu
             BENCHMARK,
             BENCHMARK,
             Path(files[number]).name,
-            tuple(_of_benchmark(row, result.stopped) for row in result.rows if row.model == number),
+            tuple(_of_benchmark(row, result) for row in result.rows if row.model == number),
             elapsed_s=result.environment.elapsed_s,
             warnings=result.warnings,
         )
@@ -151,7 +152,11 @@ def _described(run: str, result: AnyResult) -> str:
 
 
 def _held(gate: Gate, run: str, result: OtherResult) -> GateDecisions:
-    named = [evidence for evidence in result.found if gate.names(evidence.configuration)]
+    named = [
+        replace(evidence, most_load=gate.allowed.load)
+        for evidence in result.found
+        if gate.names(evidence.configuration)
+    ]
     held = [(criterion, evidence) for evidence in named for criterion in gate.criteria]
     if held:
         decisions = tuple(decide_together(held))
@@ -164,8 +169,8 @@ def _held(gate: Gate, run: str, result: OtherResult) -> GateDecisions:
     return GateDecisions(run, result.model, decisions, result.elapsed_s)
 
 
-def _of_benchmark(row: BenchmarkRow, stopped: str | None) -> Evidence:
-    obstacle = _obstacle(row.status == "measured", row.reason, row.fallback, stopped)
+def _of_benchmark(row: BenchmarkRow, result: BenchmarkResult) -> Evidence:
+    obstacle = _obstacle(row.status == "measured", row.reason, row.fallback, result.stopped)
     if obstacle is not None:
         return Evidence(row.name, obstacle, row.cannot_exist)
     figures: dict[str, Figure] = {
@@ -191,7 +196,13 @@ def _of_benchmark(row: BenchmarkRow, stopped: str | None) -> Evidence:
     if peaks_mb:
         figures["peak_memory_mb"] = max(peaks_mb)
     no_first = None if row.versus_first else Reason("no_reference")
-    return Evidence(row.name, reference_not_measured=no_first, figures=present(figures), ratio=row.versus_first)
+    return Evidence(
+        row.name,
+        reference_not_measured=no_first,
+        figures=present(figures),
+        ratio=row.versus_first,
+        load=result.environment.load,
+    )
 
 
 def _of_row(row: SuiteRow) -> Evidence:
@@ -203,7 +214,7 @@ def _of_row(row: SuiteRow) -> Evidence:
         figures["latency_ms"] = row.p50_us / 1000
     if row.total_nodes:
         figures["delegated_nodes"] = (row.delegated_nodes or 0) / row.total_nodes
-    return Evidence(row.configuration, figures=figures)
+    return Evidence(row.configuration, figures=figures, load=row.load)
 
 
 def _obstacle(is_measured: bool, reason: str | None, fallback: str | None, stopped: str | None) -> Reason | None:

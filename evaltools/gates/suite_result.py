@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from evaltools.gates.outcome import GateOutcome
 from evaltools.result.evaluation import Environment, EvaluationResult
 from evaltools.result.json_file import json_in, read_content
+from evaltools.result.load import Load
 from evaltools.result.verdict import Verdict, VerdictKind
 from evaltools.result_file import with_typed_part
 from evaltools.stats.interval import Interval
@@ -26,8 +27,8 @@ class SuiteRow(Struct, frozen=True):
     it is none. ``accuracy`` is the figure of a task with a ground truth, 0..1. ``p50_us`` is the median time with its
     interval where there is one, in microseconds; null where nothing was timed, and where several entries ran at a
     time. ``speed`` is how many times as fast it is as the reference, of a benchmark as the first configuration.
-    ``runtime`` is the package and its version. ``not_clean`` says why
-    measured figures are no clean pass, as in the result.
+    ``runtime`` is the package and its version. ``not_clean`` says why measured figures are no clean pass, as in the
+    result; ``load`` is what else the machine did while it was timed, null where it was not or nobody looked.
     """
 
     configuration: str
@@ -49,6 +50,7 @@ class SuiteRow(Struct, frozen=True):
     failed_examples: int = 0
     runtime: str = ""
     not_clean: str = ""
+    load: Load | None = None
 
 
 class SuiteEntry(Struct, frozen=True):

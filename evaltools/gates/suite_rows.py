@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from evaltools.gates.suite_result import SuiteRow
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, EvaluationResult, RuntimeUsed
+from evaltools.result.load import Load
 from evaltools.result.places import against_reference
 from evaltools.stats.interval import Interval
 from evaltools.task_kind import kind_of
@@ -19,7 +20,7 @@ def rows_of_evaluation(result: EvaluationResult) -> list[SuiteRow]:
 
 def rows_of_benchmark(result: BenchmarkResult) -> list[SuiteRow]:
     """A row per configuration."""
-    return [_of_benchmark(row) for row in result.rows]
+    return [_of_benchmark(row, result.environment.load) for row in result.rows]
 
 
 def _of_configuration(result: EvaluationResult, entry: ConfigurationResult) -> SuiteRow:
@@ -46,6 +47,7 @@ def _of_configuration(result: EvaluationResult, entry: ConfigurationResult) -> S
         failed_examples=entry.failed_examples,
         runtime=_runtime(entry.runtime),
         not_clean=entry.not_clean,
+        load=None if latency is None else result.environment.load,
     )
 
 
@@ -60,7 +62,7 @@ def _speed(result: EvaluationResult, entry: ConfigurationResult) -> tuple[float 
     return (None, None) if found is None else (1 / found.ratio, _inverse(found.interval))
 
 
-def _of_benchmark(row: BenchmarkRow) -> SuiteRow:
+def _of_benchmark(row: BenchmarkRow, load: Load | None) -> SuiteRow:
     figures, versus = row.figures, row.versus_first
     return SuiteRow(
         configuration=row.name,
@@ -77,6 +79,7 @@ def _of_benchmark(row: BenchmarkRow) -> SuiteRow:
         total_nodes=row.delegation.total_nodes if row.delegation else None,
         fallback=row.fallback,
         runtime=_runtime(row.runtime),
+        load=load,
     )
 
 

@@ -10,6 +10,7 @@ from evaltools.metrics.latency import Latency
 from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import DelegateUsed, DelegationProof, Environment, RuntimeUsed
+from evaltools.result.load import Load
 from evaltools.result.model import Model
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency import Drift, LatencyRatio
@@ -104,6 +105,7 @@ class Round(Struct, frozen=True):
 
     ``turn`` is its place among all rounds of the benchmark, from 0. ``disturbances`` says in words what was not quiet.
     ``process_start_us`` is what starting the process took, and where delegates were left out, what was tried with them.
+    ``load`` is what else the machine did during the regular runs, null where nobody looked.
     """
 
     opening: Opening
@@ -115,6 +117,7 @@ class Round(Struct, frozen=True):
     disturbances: list[str]
     process_start_us: int
     turn: int = 0
+    load: Load | None = None
 
 
 class AccuracyGiven(Struct, frozen=True):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.result.evaluation import Environment
+from evaltools.result.load import Load
 
 _PACKAGES: Final = ("ai-edge-litert", "tflite-runtime", "numpy", "pillow", "scipy", "pycocotools", "protobuf")
 
@@ -19,11 +20,11 @@ def describe_environment(
     started_at: str,
     elapsed_s: float,
     trace: Path | None = None,
-    others_cores: float | None = None,
+    load: Load | None = None,
 ) -> Environment:
     """Facts about this machine; ``command`` is the command line as typed, ``trace`` a file that was written.
 
-    ``others_cores`` is how many cores other programs used meanwhile, None where nobody measured it.
+    ``load`` is what else the machine did while latencies were measured, None where nobody looked.
     """
     return Environment(
         evaltools=importlib.metadata.version("evaltools"),
@@ -38,7 +39,7 @@ def describe_environment(
         command=command,
         folder=_folder(),
         trace="" if trace is None else str(trace),
-        others_cores=None if others_cores is None else round(others_cores, 2),
+        load=load,
     )
 
 

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from evaltools.metrics.latency import Latency
 from evaltools.parameter import Value
 from evaltools.result.device_run import DeviceRun
+from evaltools.result.load import Load
 from evaltools.result.model import Model
 from evaltools.result.verdict import Verdict
 from evaltools.stats.interval import Interval
@@ -27,8 +28,8 @@ class Environment(Struct, frozen=True):
     """The machine and the software that measured.
 
     ``packages`` maps installed packages to versions. ``folder`` is where the command was given, from which relative
-    names of files are meant, and ``trace`` the file that ``--trace`` wrote; empty where there is none. ``others_cores``
-    is how many cores other programs used meanwhile, on average; null where that was not measured.
+    names of files are meant, and ``trace`` the file that ``--trace`` wrote; empty where there is none. ``load`` is
+    what else the machine did while latencies were measured; null where that was not measured.
     """
 
     evaltools: str
@@ -43,7 +44,7 @@ class Environment(Struct, frozen=True):
     command: list[str]
     folder: str = ""
     trace: str = ""
-    others_cores: float | None = None
+    load: Load | None = None
 
 
 class RuntimeUsed(Struct, frozen=True):

@@ -127,18 +127,20 @@ def timed(median_us: float, times_us: Sequence[float], crowding: float) -> Timed
     return Timed(median_us, median_interval([times_us]), crowding)
 
 
-def crowding_of(cpu_count: int, others: float | None, threads: int) -> float:
-    """How many times longer work on so many ``threads`` may take, where others use ``others`` cores; 1 is quiet.
+def crowding_of(cpu_count: int, running: float | None, used: float | None, threads: int) -> float:
+    """How many times longer work on so many ``threads`` may take, where others are ``running`` and ``used`` cores.
 
-    ``others`` is None where it was not measured, and ``threads`` -1 for all cores.
+    The larger one of what either says, 1 where the machine is quiet: all that run share the cores, or what others used
+    was not free. Both are None where nobody measured, and ``threads`` is -1 for all cores.
 
-    >>> crowding_of(2, 0.2, 1), round(crowding_of(2, 1.5, 1), 3), crowding_of(8, None, 4)
-    (1.0, 2.0, 2.0)
+    >>> crowding_of(2, 0.2, 0.1, 1), crowding_of(2, 19.0, 1.5, 1), crowding_of(8, None, None, 4)
+    (1.0, 10.0, 2.0)
     """
-    if others is None:
+    if running is None and used is None:
         return UNKNOWN_LOAD
     wanted = min(cpu_count, threads) if threads > 0 else cpu_count
-    return max(1.0, wanted / max(_LEAST_FREE, cpu_count - others))
+    shared = (wanted + (running or 0.0)) / cpu_count
+    return max(1.0, shared, wanted / max(_LEAST_FREE, cpu_count - (used or 0.0)))
 
 
 def ratio_between_runs(before: Timed, now: Timed) -> LatencyRatio | None:

@@ -14,7 +14,6 @@ from typing import Final
 from evaltools.benchmark.kind import KIND as BENCHMARK
 from evaltools.configuration import Configuration
 from evaltools.engine.journal import Journal
-from evaltools.engine.other_programs import OtherPrograms
 from evaltools.engine.run_folder import (
     RunIdentity,
     request_facts,
@@ -54,7 +53,7 @@ def run_suite(suite: Request, on_entry: OnEntry = lambda _done, _total: None) ->
     workers = suite.options.number("workers")
     if not 1 <= workers <= _MOST_WORKERS:
         raise UsageError(f"--workers={workers}: use 1 to {_MOST_WORKERS}")
-    started_at, start, others = _now(), time.monotonic(), OtherPrograms()
+    started_at, start = _now(), time.monotonic()
     entries = entries_of(suite)
     checksums = {path: _checksum(path) for path in dict.fromkeys(entry.path for entry in entries)}
     stated = suite.options.path("run_dir")
@@ -66,7 +65,7 @@ def run_suite(suite: Request, on_entry: OnEntry = lambda _done, _total: None) ->
         stopped = _counted(ended, len(entries) - len(waiting), len(entries), on_entry)
         found = [runs.told(entry, checksums[entry.path]) for entry in entries]
     elapsed_s = time.monotonic() - start
-    environment = describe_environment(list(suite.command), started_at, elapsed_s, others_cores=others.cores())
+    environment = describe_environment(list(suite.command), started_at, elapsed_s)
     return SuiteResult(SUITE_VERSION, environment, workers, stopped, found)
 
 

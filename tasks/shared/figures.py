@@ -21,6 +21,7 @@ from evaltools.result.evaluation import (
     LatencyComparison,
     ProcessMemory,
 )
+from evaltools.result.load import Load
 from evaltools.runtime.session import Crashes
 from evaltools.stats.latency import LatencyRatio, drift, latency_ratio
 
@@ -35,6 +36,7 @@ class MeasuredPass(Struct, frozen=True):
     ``merged_shards`` is the number of run folders that the records come from, 0 if the pass was run here.
     ``startup_seconds`` are the phases before the pass. ``not_traced`` says why the trace could not be written, None if
     it was or none was wanted. ``memory`` is that of the processes during the pass. ``one_worker``: more are refused.
+    ``load`` is what else the machine did while the latencies were measured, None where nobody looked.
     ``unsound`` counts the examples in which the reference's outputs are NaN, infinite or nearly so.
     """
 
@@ -50,6 +52,7 @@ class MeasuredPass(Struct, frozen=True):
     memory: Sequence[ProcessMemory] = ()
     not_clean: Mapping[str, str] = field(default_factory=dict)
     unsound: int = 0
+    load: Load | None = None
 
 
 def nothing_measured(configurations: Mapping[str, object]) -> MeasuredPass:

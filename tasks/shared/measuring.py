@@ -17,6 +17,7 @@ from evaltools.engine.capture_answer import CaptureAnswers
 from evaltools.engine.execution import sessions_of_workers, worker_count
 from evaltools.engine.journal import Journal
 from evaltools.engine.ledger import Tally
+from evaltools.engine.machine_load import LoadOverTime
 from evaltools.engine.preparation import InOtherProcess, Preparer, preparers
 from evaltools.engine.process_memory import MemoryOverTime, NamedProcess
 from evaltools.engine.quiet_latency import QuietTimes, Taken, examples_for_latency, measure_in_quiet, pooled, scattered
@@ -25,6 +26,7 @@ from evaltools.engine.run_folder import encode
 from evaltools.engine.stages import Span
 from evaltools.engine.task import Example
 from evaltools.engine.trace import Trace
+from evaltools.result.load import load_of_parts
 from evaltools.runtime import Open, Session, WatchedSession
 from evaltools.runtime.session import Crashes
 from evaltools.stats.latency import FEWEST_PROCESSES, latency_ratio
@@ -71,10 +73,15 @@ def carry_out(
         startup.mark(PROBING)
         with preparers(task, specs, count, execution.example_timeout_s, len(examples)) as makers:
             processes = partial(_processes, by_worker, makers)
+
+            def own() -> list[int]:
+                return [process.process_id for process in processes()]
+
             with (
                 Trace(execution.trace) as trace,
                 CaptureAnswers(journal.folder, processes) as answers,
                 MemoryOverTime(processes) as memory,
+                LoadOverTime(own) as load_of_pass,
             ):
                 done = 0
 
@@ -93,6 +100,7 @@ def carry_out(
                 with observer.progress("", len(examples)) as on_progress:
                     outcome = run_pass(watched, workers, journal, reference, options, examples, tell, write, makers)
             quiet = None
+            loads = [load_of_pass] if outcome.examples_run else []
             if outcome.stopped is None and (most > 1 or execution.latency_examples):
                 usable = [
                     {
@@ -105,10 +113,10 @@ def carry_out(
                 chosen = examples_for_latency(examples, execution.latency_examples)
                 may_end = execution.latency_examples is None and not task.in_order
                 is_enough = partial(are_known, reference) if may_end else None
-                quiet = pooled(
-                    _measure_in_quiet(makers[0], usable, chosen, options.invocations, observer, is_enough),
-                    lambda name, number: by_worker[number][name] is by_worker[0][name],
-                )
+                with LoadOverTime(own) as load_in_quiet:
+                    parts = _measure_in_quiet(makers[0], usable, chosen, options.invocations, observer, is_enough)
+                quiet = pooled(parts, lambda name, number: by_worker[number][name] is by_worker[0][name])
+                loads = [load_in_quiet] if load_in_quiet.has_seen_enough else [*loads, load_in_quiet]
                 outcome = outcome.interrupted() if quiet.interrupted else outcome
                 quiet = quiet if quiet.examples else None
                 journal.state({QUIET: encode(quiet)})
@@ -122,6 +130,7 @@ def carry_out(
             peak_memory_kb=_peak_memory_kb(by_worker),
             memory=memory.by_process,
             unsound=watched.count(journal),
+            load=load_of_parts([each.load for each in loads]),
         )
     finally:
         for sessions in by_worker:

@@ -15,8 +15,8 @@ from evaltools import exit_codes
 from evaltools.engine.describe import describe_model
 from evaltools.engine.journal import Journal
 from evaltools.engine.opening import open_all
-from evaltools.engine.other_programs import OtherPrograms
 from evaltools.engine.run_folder import RunIdentity, digest_of_files, run_journal
+from evaltools.report.words.load import load_in_words
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
 from evaltools.runtime import Open
@@ -57,9 +57,9 @@ def evaluate(
     Configurations that cannot run are ``not measured`` in the result. If no test configuration can run, the pass is not
     run. ``open_with`` opens a session; None opens each in a process of its own.
     """
-    started_at, others = _now(), OtherPrograms()
+    started_at = _now()
     with _run(prepare, asked, observer, open_with) as run:
-        result = _assemble(run.evaluation, run.opened.described, run.measured, started_at, observer, others)
+        result = _assemble(run.evaluation, run.opened.described, run.measured, started_at, observer)
         changed = changed_meanwhile(run.journal, run.identity, run.evaluation.identity())
         return replace(result, warnings=[*run.opened.warnings, *result.warnings, *changed])
 
@@ -150,9 +150,7 @@ def _assemble(
     measured: MeasuredPass,
     started_at: str,
     observer: Observer,
-    others: OtherPrograms | None = None,
 ) -> EvaluationResult:
-    others_cores = None if others is None else others.cores()
     observer.measured()
     outcome = measured.outcome.interrupted() if evaluation.interrupted else measured.outcome
     findings = evaluation.findings(described, measured)
@@ -174,7 +172,7 @@ def _assemble(
             started_at,
             outcome.elapsed_s,
             evaluation.request.execution.trace if is_traced else None,
-            others_cores,
+            measured.load,
         ),
         model=describe_model(evaluation.model),
         configurations=configurations,
@@ -184,6 +182,7 @@ def _assemble(
             *_unsound_reference(evaluation, measured),
             *findings.warnings,
             *(f"{entry.name}: not clean: {entry.not_clean}" for entry in configurations if entry.not_clean),
+            *_busy(configurations, measured),
         ],
         execution=describe_execution(evaluation.request.execution, measured),
         latency_comparisons=[
@@ -192,6 +191,12 @@ def _assemble(
         pictures_digest=digest_of_files(pictures) if pictures else "",
     )
     return with_task_figures(result)
+
+
+def _busy(configurations: Sequence[ConfigurationResult], measured: MeasuredPass) -> list[str]:
+    """That the machine was busy, where there are latencies."""
+    is_timed = any(entry.inference_latency is not None and entry.inference_latency.count for entry in configurations)
+    return list(filter(None, [load_in_words(measured.load)])) if is_timed else []
 
 
 def _unsound_reference(evaluation: Evaluation[Any], measured: MeasuredPass) -> list[str]:

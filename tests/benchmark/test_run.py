@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+import evaltools as et
 from evaltools.benchmark.fresh_process import Watcher
 from evaltools.benchmark.inputs import BenchmarkInputOptions, make_inputs
 from evaltools.benchmark.loop import PhaseLimits
@@ -96,6 +97,15 @@ def test_configurations_take_turns_in_fresh_processes() -> None:
     assert found.rows[0].delegation.delegated_nodes > 0
     assert found.rows[1].delegates == []
     assert not found.interrupted
+
+
+@pytest.mark.usefixtures("busy_machine")
+def test_a_busy_machine_is_a_warning_of_a_benchmark() -> None:
+    found = et.benchmark(sample.model_file("int8"), tests={"cpu": et.Configuration()}, num_runs=2, min_secs=0.0)
+    assert found.result.environment.load is not None
+    assert found.result.environment.load.others_running == 100_000
+    assert [text for text in found.warnings if text.startswith("the machine was busy: 100000 other processes on ")]
+    assert found.result.rows[0].rounds[0].load is not None
 
 
 def test_one_that_fails_costs_only_itself_and_is_not_tried_again() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
+from tests.conftest import QUIET_SYSTEM
 from tests.contract.cases import CASES, REAL_DATA
 from tests.contract.recording import RECORDINGS, recording_of
 
@@ -19,6 +20,7 @@ def main(names: list[str]) -> int:
         print(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(known)}", file=sys.stderr)
         return 2
     os.environ["COLUMNS"] = "120"
+    os.environ["EVALTOOLS_SYSTEM"] = str(QUIET_SYSTEM)
     for name in names or known:
         if known[name].needs_real_data and not REAL_DATA.is_dir():
             print(f"{name}: left as it was, as EVALTOOLS_REALDATA names no real data", file=sys.stderr)

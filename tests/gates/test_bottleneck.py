@@ -58,7 +58,7 @@ def test_flags_help_where_cores_are_idle_and_work_can_be_spread(
 ) -> None:
     found = bottleneck(used(bound, workers, **{bound if bound != "input" else "decode": 1.0}), cores, threads)
     assert found is not None
-    assert (found.helps, found.idle_cores) == (helps, max(0, cores - workers * threads))
+    assert (found.helps, found.unused_cores) == (helps, max(0, cores - workers * threads))
 
 
 def test_no_more_workers_than_examples_and_one_where_more_are_refused() -> None:

@@ -17,6 +17,7 @@ from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.words.gates import reason_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed
+from evaltools.result.load import Load
 from evaltools.result.model import Model, Tensor
 from evaltools.task_kind import with_task_figures
 from evaltools.tasks.imagenet.result import Classified, ExampleAnswer, ExampleRecord
@@ -45,7 +46,9 @@ def measured(
         made,
         examples_done=len(ranks),
         pictures_digest="pictures",
-        environment=replace(made.environment, others_cores=others),
+        environment=replace(
+            made.environment, load=None if others is None else Load(made.environment.cpu_count, others, others)
+        ),
         configurations=[replace(each, finished_examples=len(ranks)) for each in made.configurations],
         failed=[],
     )

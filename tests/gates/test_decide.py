@@ -14,6 +14,7 @@ from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import GATE_VERDICTS, Decision, Found, GateVerdict, decide, worst_verdict
 from evaltools.gates.evidence import Evidence
 from evaltools.report.words.gates import found_in_words, reason_in_words
+from evaltools.result.load import Load
 from evaltools.result.verdict import Reason
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency import LatencyRatio
@@ -51,6 +52,33 @@ def shown_interval(found: Decision) -> tuple[float, float]:
     assert found.found.low is not None
     assert found.found.high is not None
     return found.found.low, found.found.high
+
+
+@pytest.mark.parametrize(
+    ("load", "found"),
+    [
+        (None, "pass"),
+        (Load(2, 2.0, 1.1), "pass"),
+        (Load(2, 2.1, 1.1), "not measured"),
+        (Load(64, 20.0, 18.0), "pass"),
+        (Load(2, None, 1.9), "pass"),
+        (Load(2, 0.1, 0.1, steal=0.2), "not measured"),
+    ],
+)
+def test_a_latency_of_a_busy_machine_is_not_measured(load: Load | None, found: GateVerdict) -> None:
+    evidence = Evidence("x", figures={"latency_ms": 5.0, "top1": 0.9}, ratio=LatencyRatio(30, 0.5, None), load=load)
+    assert verdict("latency_ms <= 9", evidence) == verdict("latency ratio <= 1", evidence) == found
+    assert verdict("top1 >= 0.5", evidence) == "pass"
+    allowing = replace(evidence, most_load=4.0)
+    assert verdict("latency_ms <= 9", allowing) == ("not measured" if load and load.steal else "pass")
+
+
+def test_a_busy_machine_is_told_with_what_is_allowed_and_how_to_allow_more() -> None:
+    evidence = Evidence("x", figures={"latency_ms": 5.0}, load=Load(2, 11.2, 1.3))
+    assert reason_in_words(decided("latency_ms <= 9", evidence)) == (
+        "the machine was busy, 11 other processes on 2 cores, and latencies count up to 1 for each core; measure where "
+        "less runs, or allow_load = NUMBER in the gate"
+    )
 
 
 def test_a_figure_at_the_limit_keeps_it() -> None:

@@ -52,6 +52,11 @@ def test_runs_and_gates_are_read(tmp_path: Path) -> None:
     )
 
 
+def test_a_load_is_allowed_by_number(tmp_path: Path) -> None:
+    gates = read_gate_file(written(tmp_path, GOOD + LOAD)).gates
+    assert [gate.allowed.load for gate in gates] == [1.0, 1.0, 4.5]
+
+
 def test_paths_are_those_of_the_files_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ci").mkdir()
@@ -77,6 +82,12 @@ limits = ["top1 >= 0.7"]
     assert [gate.criteria for gate in file.gates] == [(parse_criterion("top1 >= 0.7"),)]
 
 
+LOAD = """
+[[gates]]
+run = "mobilenet"
+limits = ["latency_ms <= 9"]
+allow_load = 4.5
+"""
 SHARED = """\
 [variables]
 data = "--images=a --labels='b c.txt'"

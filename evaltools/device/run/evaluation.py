@@ -405,5 +405,5 @@ def _result_of_device(path: Path, request: Request) -> EvaluationResult:
     return replace(
         result,
         model=replace(result.model, file=request.options.text("model_file")),
-        environment=describe_environment(own.command, own.started_at, own.elapsed_s),
+        environment=describe_environment(own.command, own.started_at, own.elapsed_s, load=own.load),
     )

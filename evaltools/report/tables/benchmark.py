@@ -26,6 +26,7 @@ from evaltools.report.tables.cells import (
 from evaltools.report.tables.columns import Column, print_columns
 from evaltools.report.tables.short_answers import diff_command, where_it_did_not_run
 from evaltools.report.tables.shown_figures import Shown, shown_figures
+from evaltools.report.words.load import load_in_words
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.stats.latency import FEWEST_PROCESSES, FEWEST_TIMES
 from evaltools.text import printable
@@ -59,6 +60,8 @@ def print_benchmark(result: BenchmarkResult, console: Console, is_quiet: bool = 
         _print_disturbances(label(result, measured[0]), measured[0], console)
     else:
         _print_disturbances_of_several(result, measured, console)
+    if measured and (busy := load_in_words(result.environment.load)):
+        console.print(busy, style="yellow")
     for row in measured:
         _print_operators(label(result, row), row, console)
     print_steps((step for row in result.rows for step in after_benchmark(result, row)), console)

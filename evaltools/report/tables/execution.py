@@ -8,6 +8,7 @@ from typing import Final
 from rich.console import Console
 
 from evaltools.gates.bottleneck import bottleneck_of
+from evaltools.report.words.load import load_in_words
 from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
 from evaltools.task_kind import Detail
 
@@ -81,10 +82,11 @@ def advice_in_words(result: EvaluationResult, execution: ExecutionUsed) -> str:
 
 
 def _flags_in_words(result: EvaluationResult) -> Iterator[str]:
-    """Flags that would use idle cores."""
+    """Flags that would use more cores, unless others used them."""
     found = bottleneck_of(result)
-    if found is not None and found.helps:
-        yield f"{found.idle_cores} of {found.cores} cores were idle: {' or '.join(each.typed for each in found.helps)}"
+    if found is not None and found.helps and not load_in_words(result.environment.load):
+        flags = " or ".join(each.typed for each in found.helps)
+        yield f"it asked for {found.cores - found.unused_cores} of {found.cores} cores: {flags} asks for more"
 
 
 def conditions_in_words(result: EvaluationResult, execution: ExecutionUsed) -> str:
@@ -112,7 +114,7 @@ def _processes(result: EvaluationResult) -> str:
 
 def _latency(execution: ExecutionUsed) -> str:
     if execution.quiet_latency_examples is not None:
-        return f"latency was taken apart, in quiet, over {execution.quiet_latency_examples} examples"
+        return f"latency was taken apart from the pass, over {execution.quiet_latency_examples} examples"
     if execution.workers > 1:
         return "latency is that of the pass, with all workers at once: no quiet phase was reached"
     return "latency is that of all examples, one at a time"

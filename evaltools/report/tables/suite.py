@@ -12,6 +12,7 @@ from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
 from evaltools.report.tables.cells import milliseconds, percent, times_as_fast
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.tables.gates import print_gates
+from evaltools.report.words.load import load_in_words
 from evaltools.report.words.verdicts import kind_in_words, verdict_in_words
 from evaltools.text import printable
 
@@ -96,6 +97,17 @@ def _of_entry(entry: SuiteEntry) -> list[SuiteLine]:
     ]
 
 
+def busiest_in_words(result: SuiteResult) -> str:
+    """That the machine was busy, of the entry that was timed beside most others; empty where none was."""
+    timed = [
+        (entry, row.load) for entry in result.entries for row in entry.rows if row.load and load_in_words(row.load)
+    ]
+    if not timed:
+        return ""
+    entry, load = max(timed, key=lambda each: each[1].others)
+    return printable(f"{entry.model}, {entry.job}: {load_in_words(load)}")
+
+
 def print_suite(result: SuiteResult, console: Console) -> None:
     """The table, then each reason once, then how many of what there are."""
     lines = lines_of(result)
@@ -117,6 +129,8 @@ def print_suite(result: SuiteResult, console: Console) -> None:
         for reason, of in reasons.items():
             console.print(f"{', '.join(of)}: {reason}")
     console.print(f"\n{summary_of(result)}")
+    if busy := busiest_in_words(result):
+        console.print(busy, style="yellow")
     if result.changes is not None:
         console.print(f"\nsince {printable(result.changes.gates)}:")
         print_gates(result.changes, console)

@@ -195,6 +195,10 @@ _REASONS: Final = {
     "no_change": "there is no change of {figure} against a reference; run with a reference on the same examples",
     "no_reference_times": "there is no reference whose times belong to the same examples",
     "emulated": "emulated: no latency; measure it on the device",
+    "busy": "the machine was busy, {others} other processes on {cores} cores, and latencies count up to {most:g} for "
+    "each core; measure where less runs, or allow_load = NUMBER in the gate",
+    "stolen": "the hypervisor gave {steal} % of the time to others, and latencies count up to {most} %; measure where "
+    "its host is less busy",
     "no_old_times": "one of the two results has no times",
     "no_ratio_interval": "so few pairs of times give no interval; measure more",
     "times_jumped": "the times jumped or drifted while they were measured, so the ratio has no interval; measure where "

@@ -126,6 +126,14 @@ def test_scores_without_a_metric_are_a_warning(asked: TaskRequest, tmp_path: Pat
     assert "score also gives 'near'; add evaltools.mean(\"near\") to the metrics to see it" in warning
 
 
+@pytest.mark.usefixtures("busy_machine")
+def test_a_busy_machine_is_a_warning_beside_the_latencies(asked: TaskRequest) -> None:
+    result = evaluate(OwnEvaluation, asked, Silent(), sessions(reference=float, a=float))
+    assert result.environment.load is not None
+    assert result.environment.load.others_running == 100_000
+    assert [text for text in result.warnings if text.startswith("the machine was busy: 100000 other processes on ")]
+
+
 def test_a_run_that_is_to_be_resumed_needs_a_task_in_a_file(asked: TaskRequest, tmp_path: Path) -> None:
     function: TaskFunction[[]] = TaskFunction(lambda: Task(examples=[], prepare=str, score=dict))  # type: ignore[arg-type]
     options = OwnOptions(Loaded(function, None))
