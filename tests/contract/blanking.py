@@ -34,7 +34,7 @@ _UNSTEADY_LINES: Final = re.compile(
 _MANY: Final = 16
 _UNSTEADY_KEYS: Final = re.compile(
     r"(?:environment|execution|memory|latency|_us|_ms|_s|_mb|seconds|drift|folder|file|images|digest|version"
-    r"|messages|processes|packages|command|speed|source|startup|timing|sha256|started_at|peak|trace)"
+    r"|^load$|messages|processes|packages|command|speed|source|startup|timing|sha256|started_at|peak|trace)"
 )
 
 

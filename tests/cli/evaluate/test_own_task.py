@@ -169,7 +169,7 @@ def surest(images: Path) -> et.Task:
         examples=et.pairs(images, None, 24),
         prepare=et.image_input,
         score=lambda outputs, target: {"sure": float(outputs.real(0).max())},
-        metrics=[et.mean("sure")],
+        metrics=[et.mean("sure", bounds=(0, 1))],
     )
 """
 
