@@ -361,6 +361,45 @@ def of_seven_dimensions() -> bytes:
     return graph.to_bytes([fed], [node])
 
 
+def reused_buffer() -> bytes:
+    """Views of one buffer, of which the builtin kernels reuse that of "total" for "negated" while it is still read."""
+    graph = Graph()
+    fed = graph.tensor("fed", (4, 6))
+    made = graph.node("MUL", [fed, fed], graph.tensor("squared", (4, 6)), "MulOptions")
+    views = []
+    for name, shape in (("flat", (24,)), ("wide", (2, 12)), ("turned", (6, 4))):
+        wanted = graph.constant(f"{name} shape", np.array(shape, np.int32))
+        made = graph.node("RESHAPE", [made, wanted], graph.tensor(name, shape), "ReshapeOptions")
+        views.append(made)
+    one = graph.constant("one", np.ones(1, np.float32))
+    total = graph.node("ADD", [views[2], one], graph.tensor("total", (6, 4)), "AddOptions")
+    negated = graph.node("NEG", [views[1]], graph.tensor("negated", (2, 12)), "NegOptions")
+    cosine = graph.node("COS", [total], graph.tensor("cosine", (6, 4)))
+    return graph.to_bytes([fed], [cosine, negated])
+
+
+def halves() -> bytes:
+    """SUB of int8 whose operands have other scales: a number less 127.5, which is a half everywhere."""
+    graph = Graph()
+    fed = graph.tensor("fed", (1, 16, 16, 3), "int8", Quantization(1.0, -128))
+    middle = graph.constant("middle", np.full((1,), 127, np.int8), Quantization(0.5, -128))
+    given = graph.tensor("given", (1, 16, 16, 3), "int8", Quantization(1.0, 0))
+    return graph.to_bytes([fed], [graph.node("SUB", [fed, middle], given, "SubOptions")])
+
+
+def divided(hidden: bool) -> bytes:
+    """1 / RELU(x), which divides by 0; ``hidden``: 1 / (1 + that), to which that makes no difference."""
+    graph, shape = Graph(), (1, 16)
+    fed = graph.tensor("fed", shape)
+    ones = graph.constant("ones", np.ones(shape, np.float32))
+    positive = graph.node("RELU", [fed], graph.tensor("positive", shape))
+    quotient = graph.node("DIV", [ones, positive], graph.tensor("quotient", shape), "DivOptions")
+    if not hidden:
+        return graph.to_bytes([fed], [quotient])
+    more = graph.node("ADD", [quotient, ones], graph.tensor("more", shape), "AddOptions")
+    return graph.to_bytes([fed], [graph.node("DIV", [ones, more], graph.tensor("share", shape), "DivOptions")])
+
+
 def int16_tanh() -> bytes:
     """TANH of int16 with a scale that is no power of two, for which no kernel is."""
     graph = Graph()

@@ -14,7 +14,7 @@ from evaltools.locate.causes.table import find_causes
 from evaltools.locate.parts.bench import Bench, GivenUp
 from evaltools.locate.parts.part import Case, Outcome, Part, TensorRuns
 from evaltools.locate.search.findings import Findings, Found
-from evaltools.locate.search.judge import Limit, least_limit, stated_precision
+from evaltools.locate.search.judge import Limit, least_limit
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import Cause, LocateResult, SweptOption
 
@@ -96,7 +96,7 @@ class Explainer:
         )
         try:
             for found in surest[:_MOST_EXPLAINED]:
-                if not found.status.startswith("crashes"):
+                if not found.status.startswith("crashes") and found.evidence[0].method != "taps":
                     self._explain(found)
         except GivenUp as error:
             self._findings.stopped = self._findings.stopped or str(error)
@@ -148,7 +148,7 @@ class Explainer:
             arrays=arrays,
             configuration=self._whole.configuration,
             on_average=on_average,
-            precision=stated_precision(self._whole.configuration),
+            precision=self._findings.stated,
         )
 
     def neighbour(self) -> Case | None:

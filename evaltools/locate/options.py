@@ -40,6 +40,13 @@ _SEARCH: Final = (
     Parameter("num_runs", "Runs of each part at least, for faults that come now and then.", default=60),
     Parameter("part_secs", "Seconds after which the runs of a part end, once each input was run.", default=2.0),
     Parameter(
+        "delegate_precision",
+        "The precision in which the delegate computes floats; auto: what the flags state, else what each operator's "
+        "values show.",
+        default="auto",
+        choices=("auto", "fp32", "fp16", "bf16"),
+    ),
+    Parameter(
         "max_compiles",
         "Stop after so many compiles, with what is known by then; 0: no limit.",
         default=0,

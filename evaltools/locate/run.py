@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -33,9 +34,10 @@ from evaltools.locate.by_name.side import OtherModel, Side
 from evaltools.locate.compare import compare
 from evaltools.locate.explain import Explainer
 from evaltools.locate.parts.bench import Bench
+from evaltools.locate.parts.in_process import UNSEEN
 from evaltools.locate.parts.part import WHOLE, Part
 from evaltools.locate.request import LocateRequest
-from evaltools.locate.search.assemble import culprits, operators, outputs, verdict
+from evaltools.locate.search.assemble import assumed, culprits, operators, outputs, verdict
 from evaltools.locate.search.findings import Findings
 from evaltools.locate.search.search import search
 from evaltools.locate.two_models import copy_in_float
@@ -48,6 +50,8 @@ from evaltools.result.locate import SCHEMA_VERSION, Inputs, LocateResult, Verdic
 from evaltools.runtime.did_not_run import require_delegates_ran
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.registry import installed_version, runtime_name
+from evaltools.runtime.session import Array
+from evaltools.tasks.inference_diff.value_ranges import are_sane
 from evaltools.tasks.shared.merging import libraries_of
 
 _INSPECT: Final = "(evaltools inspect says what is in it, and what runs it)"
@@ -104,6 +108,7 @@ class _Assembly(Struct, frozen=True):
             model=describe_model(request.model),
             configuration=self.described,
             precision=findings.precision,
+            assumed=assumed(findings),
             inputs=Inputs(request.num_inputs, request.inputs.kinds[: request.num_inputs], request.inputs.described),
             verdict=answer,
             culprits=culprits(findings, request.parts),
@@ -187,13 +192,14 @@ def _compared(
 
 def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle: Path | None) -> LocateResult:
     try:
-        bench.capture(request.drawn(), request.parts.graph_inputs)
+        _capture(request, bench)
     except (ConfigurationUnavailable, InferenceError) as error:
         return assembly.result(Findings(), 0, f"the reference cannot run the model: {error} {_INSPECT}")
     part = Part(WHOLE, WHOLE, request.tested, runs=request.options.number("num_runs"))
     part = replace(part, seconds=request.options.real("part_secs"))
     graphs = read_contents(request.model).graphs
-    findings = search(bench, request.parts, part, request.places, graphs)
+    stated = request.options.text("delegate_precision")
+    findings = search(bench, request.parts, part, request.places, graphs, "" if stated == "auto" else stated)
     if assembly.described.status != "measured":
         findings.does_not_run = assembly.described.reason or "the configuration could not be measured"
     explainer = Explainer(bench, request.parts, part, findings)
@@ -203,6 +209,30 @@ def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle:
     if bundle is None:
         return result
     return replace(result, bundle=write_bundle(bundle, result, explainer.case, explainer.neighbour()))
+
+
+def _capture(request: LocateRequest, bench: Bench) -> None:
+    """Run the reference on the inputs of diff, which are of a narrower range where the model overflows with the first.
+
+    Raises what the reference raises.
+    """
+    plan, tensors = request.inputs, request.parts.graph_inputs
+    bench.capture(request.drawn(), tensors)
+    narrowed = {} if request.model.stateful or are_sane(_first_outputs(request, bench)) else plan.narrowed()
+    if not narrowed:
+        return
+    ranges = plan.ranges
+    for tried in (narrowed, ranges):
+        plan.source.draw_from(tried)
+        bench.close()  # its process may hold the files that are written again
+        bench.capture(request.drawn(), tensors)
+        if are_sane(_first_outputs(request, bench)):
+            return
+
+
+def _first_outputs(request: LocateRequest, bench: Bench) -> list[Array]:
+    folder = bench.folder / UNSEEN / "0"
+    return [np.load(folder / f"{tensor}.npy", allow_pickle=False) for tensor in request.parts.graph_outputs]
 
 
 @contextmanager

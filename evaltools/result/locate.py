@@ -69,6 +69,7 @@ VerdictKind = Literal[
     "precision",
     "no difference",
     "not reproduced",
+    "the reference is the odd one out",
     "compared by name",
     "not decided",
 ]
@@ -278,7 +279,11 @@ class Bundle(Struct, frozen=True):
 
 
 class LocateResult(Struct, frozen=True):
-    """Everything that was found. ``stopped`` says why not everything was tried, empty where it was."""
+    """Everything that was found. ``stopped`` says why not everything was tried, empty where it was.
+
+    ``precision`` is the lowest in which an operator computes, ``assumed`` says of how many operators which was taken
+    from their values; it is empty where flags state it.
+    """
 
     schema_version: str
     model: Model
@@ -296,6 +301,7 @@ class LocateResult(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     bundle: Bundle | None = None
     keep_in_float: KeepInFloat | None = None
+    assumed: str = ""
 
 
 def located_in(content: bytes, path: Path) -> LocateResult:

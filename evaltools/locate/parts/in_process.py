@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError
-from evaltools.locate.parts.difference import difference, is_rounded, one_sided
+from evaltools.locate.parts.difference import difference, exact_steps, is_rounded, one_sided
 from evaltools.locate.parts.part import Outcome, Part, TensorRuns, is_xnnpack, other_kernels
 from evaltools.model import ModelFile, read_model
 from evaltools.model.contents import Graph, read_contents
@@ -34,6 +35,8 @@ _PRECISIONS: Final = ("fp16", "bf16")
 _QUANTIZED: Final = ("int8", "uint8", "int16")
 _SEED: Final = 7
 _KEPT_TENSORS: Final = 64
+UNSEEN: Final = "unseen"
+"""The kind of values that the reference gives where nobody looks at its tensors, in real numbers: its outputs."""
 AsFed = Callable[[int, Sequence[Array]], Mapping[int, Array]]
 
 
@@ -85,6 +88,10 @@ class PartsSession:
         """What somebody else has in a tensor, as the tensor stores it; of the model's inputs what the reference had."""
         values = self.other(kind, run, tensor)
         return self.read(run, tensor) if values is None else self._graph.tensors[tensor].stored(values)
+
+    def exact(self, place: int, fed: Mapping[int, Array]) -> npt.NDArray[np.float64] | None:
+        """What an operator gives, in steps of its output, before it is rounded; None for most operators."""
+        return exact_steps(self._graph, self._graph.nodes[place], fed)
 
     @cached_property
     def _graph(self) -> Graph:
@@ -158,6 +165,7 @@ def capture(session: PartsSession, run: int) -> Captured:
     known = values | inputs
     changed = False
     for tensor, array in zip(model.graph_outputs, direct, strict=True):
+        session.write(UNSEEN, run, tensor, session.real(tensor, array))
         if tensor not in known:
             session.write("values", run, tensor, array)
             session.forms[tensor] = Form(array.shape, str(array.dtype))
@@ -279,14 +287,21 @@ class _Measurement:
                     inference = anew.run(self._values(run))
             else:
                 inference = opened.run(self._values(run))
-            expected = as_fed(run, inference.outputs)
+            expected, exact = as_fed(run, inference.outputs), self._exact(run)
             for each, values in zip(watched, inference.outputs, strict=True):
-                each.see(run, values, expected.get(each.tensor))
+                each.see(run, values, expected.get(each.tensor), exact)
             earlier = first.setdefault(run, inference.outputs)
             if any(one.tobytes() != other.tobytes() for one, other in zip(earlier, inference.outputs, strict=True)):
                 unlike.add(run)
             done += 1
         return done, len(unlike)
+
+    def _exact(self, run: int) -> npt.NDArray[np.float64] | None:
+        """What a sum or difference of bytes is before it is rounded, where the part is that operator alone."""
+        if self._part.is_whole or self._part.first != self._part.last:
+            return None
+        fed = dict(zip(self._cut.inputs, self._values(run), strict=True))
+        return self._session.exact(self._part.last, fed)
 
     def _chained(self, opened: Session) -> dict[int, list[float]]:
         """Run on what the parts before gave, and keep that for the parts behind; errors by output."""
@@ -374,8 +389,17 @@ class _Watched:
         self.kept_run = 0
         self.kept: Array = np.zeros(0)
 
-    def see(self, run: int, values: Array, expected: Array | None = None) -> None:
-        """One more run with that input; ``expected`` stands for what the tensor is held against."""
+    def see(
+        self,
+        run: int,
+        values: Array,
+        expected: Array | None = None,
+        exact: npt.NDArray[np.float64] | None = None,
+    ) -> None:
+        """One more run with that input; ``expected`` stands for what the tensor is held against.
+
+        ``exact`` is what it is before it is rounded, where that is known: of halves, either neighbour is right.
+        """
         pair = self._pair(run, values) if expected is None else (values, expected)
         if pair is None:
             return
@@ -386,7 +410,7 @@ class _Watched:
         self._largest.append(found.largest)
         self._rms.append((found.error_rms, found.reference_rms))
         if self._unit == "steps":
-            self._one_sided.append(one_sided(values, reference) if found.largest else 0.0)
+            self._one_sided.append(one_sided(values, reference, exact) if found.largest else 0.0)
         self._relative = max(self._relative, found.error_rms / found.reference_rms if found.reference_rms else 0.0)
         self._magnitude = max(self._magnitude, found.magnitude)
         self._rounded = {each for each in self._rounded if is_rounded(values, each) and not is_rounded(reference, each)}

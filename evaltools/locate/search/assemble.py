@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from typing import Final
 
 from msgspec.structs import replace
 
+from evaltools.gates.verdict import ODD_REFERENCE
 from evaltools.locate.parts.part import Outcome, TensorRuns
 from evaltools.locate.search.findings import Findings, Found, to_one_side
-from evaltools.locate.search.judge import BF16, FP16, FP32, INT8, Limit, errors, floor, furthest, least_limit
+from evaltools.locate.search.judge import FP32, INT8, LOWER, Limit, errors, floor, furthest, least_limit
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import Culprit, Operator, OperatorStatus, OutputErrors, Unit, Verdict
-
-_LOWER: Final = (FP32, INT8, FP16, BF16)
-"""From what a delegate of floats may do, with 8-bit weights, to the lowest precision."""
 
 
 def operators(findings: Findings, model: CuttableModel, places: Iterable[int]) -> tuple[Operator, ...]:
@@ -36,14 +34,15 @@ def _operator(place: int, findings: Findings, model: CuttableModel, accumulated:
     }
     runs = furthest(outcome.outputs, limits)
     limit = limits[runs.tensor]
-    same = runs.floors.get("xnnpack fp16" if findings.precision != FP32 else "kernels")
+    precision = findings.precision if limit.precision == INT8 else limit.precision
+    same = runs.floors.get("xnnpack fp16" if precision != FP32 else "kernels")
     found = replace(
         base,
         tensor=runs.name,
         unit=_unit(runs),
         ran_on=", ".join(outcome.delegates) or "CPU",
         local=errors(runs, limit),
-        floor=floor(runs, findings.precision),
+        floor=floor(runs, precision),
         tolerance=limit.largest,
         same_precision=same,
         reason=base.reason or to_one_side(runs, limit),
@@ -107,7 +106,7 @@ def _precision_shown(place: int, findings: Findings) -> str:
     """The lower precision that an operator needs to be right alone; fp32 where it is exact."""
     limits, outputs = findings.limits.get(place, {}), findings.singles[place].outputs
     off = [runs.tensor for runs in outputs if runs.worst > least_limit(runs, FP32).largest]
-    return max((limits[tensor].precision for tensor in off if tensor in limits), key=_LOWER.index, default=FP32)
+    return max((limits[tensor].precision for tensor in off if tensor in limits), key=LOWER.index, default=FP32)
 
 
 def culprits(findings: Findings, model: CuttableModel) -> tuple[Culprit, ...]:
@@ -144,11 +143,28 @@ def outputs(findings: Findings, model: CuttableModel) -> tuple[OutputErrors, ...
     return tuple(entries)
 
 
+def assumed(findings: Findings) -> str:
+    """In which precision the delegate was taken to compute; empty where flags state that, and where nothing ran."""
+    if findings.stated or not findings.limits:
+        return ""
+    places = [place for place in findings.limits if findings.singles[place].delegated]
+    found = Counter(
+        max((limit.precision for limit in findings.limits[place].values()), key=LOWER.index, default=FP32)
+        for place in places
+    )
+    texts = [f"{found[name]} of {len(places)} operators in {name}" for name in LOWER if found[name]]
+    return ", ".join(texts)
+
+
 def verdict(findings: Findings, model: CuttableModel) -> Verdict:
     """The answer that the findings allow."""
     by_status: dict[str, list[int]] = {}
     for found in sorted(findings.culprits, key=lambda each: each.place):
         by_status.setdefault(found.status, []).append(found.place)
+    if findings.dies_at_once:
+        return Verdict("crash", (), findings.whole.died)
+    if findings.odd_reference:
+        return Verdict(ODD_REFERENCE, (), findings.odd_reference)
     if "confirmed" in by_status:
         return Verdict("operator at fault", tuple(by_status["confirmed"]))
     crashing = [place for name in ("crashes alone", "crashes in context") for place in by_status.get(name, ())]
@@ -185,12 +201,16 @@ def _why_unexplained(findings: Findings) -> str:
 
 
 def _without_culprit(findings: Findings, model: CuttableModel) -> Verdict:
-    off = any(entry.errors.worst > entry.tolerance for entry in outputs(findings, model))
+    off = [entry for entry in outputs(findings, model) if entry.errors.worst > entry.tolerance]
+    only_together = [entry.name for entry in off if entry.explained == 0]
+    if only_together:
+        reason = f"output {only_together[0]!r} is off, though its operators one by one give 0, and no part shows where"
+        return Verdict("not decided", (), reason)
     shown = [
         _precision_shown(place, findings)
         for place in findings.singles
         if _status(place, findings, model) == "precision"
     ]
     if shown:
-        return Verdict("precision", (), max(shown, key=_LOWER.index))
+        return Verdict("precision", (), max(shown, key=LOWER.index))
     return Verdict("small differences add up") if off else Verdict("no difference")

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from msgspec.structs import replace
 
 from evaltools.locate.parts.part import TensorRuns
 from evaltools.locate.search.findings import Found, Subject, evidence_of
-from evaltools.locate.search.judge import beyond_noise
+from evaltools.locate.search.judge import Limit, beyond_noise
 from evaltools.result.locate import CulpritStatus, Evidence
+
+_MANY_TIMES: Final = 2.0
+"""The tolerance, in the model on exact inputs: so much no rounding makes that is within it alone."""
+_WINDOWS: Final = ((1, 0), (0, 1), (2, 0), (1, 1), (0, 2))
+"""How many operators before and behind one make a part with it."""
 
 
 def look_in_context(subject: Subject) -> None:
@@ -18,14 +24,55 @@ def look_in_context(subject: Subject) -> None:
     if found.whole.died and not any(outcome.died for outcome in found.singles.values()):
         _find_death(subject)
         return
-    if not found.whole.ran or not subject.unexplained(found.whole, 0, last):
+    if not found.whole.ran:
         return
-    found.unexplained = True
-    if subject.fails(0, last) is None:
-        return
-    culprit = _shrunk(subject)
+    culprit = None
+    if subject.unexplained(found.whole, 0, last):
+        found.unexplained = True
+        culprit = _shrunk(subject) if subject.fails(0, last) is not None else None
+    if culprit is None:
+        culprit = _wrong_on_exact_inputs(subject)
     if culprit is not None and not _is_known(culprit, found.culprits):
         found.culprits.append(culprit)
+
+
+def _wrong_on_exact_inputs(subject: Subject) -> Found | None:
+    """The first operator that is right alone, and in the model far off on inputs that are exact there.
+
+    A part of two or three operators may show it as well.
+    """
+    found, model = subject.found, subject.model
+    looked_at = [outcome for outcome in (found.taps, found.whole) if outcome is not None and outcome.ran]
+    seen = {runs.tensor: runs for outcome in looked_at for runs in outcome.outputs}
+    for place in subject.places:
+        alone = found.singles.get(place)
+        fed = [tensor for tensor in model.fed_to(place) if tensor not in model.graph_inputs]
+        if alone is None or not alone.ran or not alone.is_evidence:
+            continue
+        if any(tensor not in seen or seen[tensor].worst for tensor in fed):
+            continue
+        for runs in alone.outputs:
+            limit = found.limits[place][runs.tensor]
+            copy = seen.get(runs.tensor)
+            if copy is not None and not limit.beyond(runs) and copy.worst > _MANY_TIMES * limit.largest:
+                return _around(subject, place, copy, limit)
+    return None
+
+
+def _around(subject: Subject, place: int, copy: TensorRuns, limit: Limit) -> Found:
+    """The smallest part around an operator that shows what its copy in the whole model does, else that alone."""
+    in_model = replace(evidence_of("taps", (0, subject.last), copy, limit), note="what it is fed is exact there")
+    for before, behind in _WINDOWS:
+        first, last = place - before, place + behind
+        if first < 0 or last > subject.last:
+            continue
+        outcome = subject.bench.measure(replace(subject.part(first, last), exposed=(copy.tensor,)))
+        if not outcome.ran or not outcome.is_evidence:
+            continue
+        seen = evidence_of("range", (first, last), outcome.of(copy.tensor), limit)
+        if seen.agrees:
+            return Found(place, first, last, copy.tensor, "only in context", (seen, in_model))
+    return Found(place, place, place, copy.tensor, "not confirmed", (in_model,))
 
 
 def _is_known(found: Found, culprits: list[Found]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -15,6 +16,8 @@ from evaltools.locate.search.judge import FP32, JUMPS, Limit, beyond_noise, leas
 from evaltools.model.contents import Graph
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import CulpritStatus, Evidence
+
+_FEWEST_DEATHS: Final = 3
 
 
 class Found(Struct, frozen=True):
@@ -32,10 +35,13 @@ class Found(Struct, frozen=True):
 class Findings(Struct):
     """What was measured and found so far.
 
-    ``singles`` has the outcome of each operator alone, ``limits`` its tolerances by output tensor. ``stopped`` says why
-    the search ended early, ``does_not_run`` why the delegate does not run the whole model.
+    ``stated`` is the precision that was asked for, empty where nothing says, and ``precision`` the lowest one that any
+    operator computes in. ``singles`` has the outcome of each operator alone, ``limits`` its tolerances by output
+    tensor. ``stopped`` says why the search ended early, ``does_not_run`` why the delegate does not run the whole model,
+    ``odd_reference`` in which output the reference alone differs.
     """
 
+    stated: str = ""
     precision: str = FP32
     whole: Outcome = field(default_factory=Outcome)
     taps: Outcome | None = None
@@ -46,6 +52,13 @@ class Findings(Struct):
     neighbour: Part | None = None
     stopped: str = ""
     does_not_run: str = ""
+    odd_reference: str = ""
+
+    @property
+    def dies_at_once(self) -> bool:
+        """Whether the delegate's process dies of everything: before it takes any node, so that none is to blame."""
+        tried = [outcome for outcome in self.singles.values() if not outcome.resists]
+        return bool(self.whole.died) and len(tried) >= _FEWEST_DEATHS and all(outcome.died for outcome in tried)
 
 
 def evidence_of(method: str, part: tuple[int, int], runs: TensorRuns, limit: Limit) -> Evidence:
@@ -96,9 +109,8 @@ class Subject(Struct, frozen=True):
     """One model with one configuration.
 
     ``whole`` is the model as it is, with the configuration that is tested and how often and how long parts are run.
-    ``places`` are the operators that are looked at. ``graphs`` are the model's, the main one first. ``stated`` is the
-    precision that the configuration's flags ask for, empty where they do not say. ``found`` is filled as the search
-    goes on.
+    ``places`` are the operators that are looked at. ``graphs`` are the model's, the main one first. ``found`` is filled
+    as the search goes on.
     """
 
     bench: Bench
@@ -106,7 +118,6 @@ class Subject(Struct, frozen=True):
     whole: Part
     places: tuple[int, ...]
     graphs: tuple[Graph, ...]
-    stated: str
     found: Findings
 
     @property
@@ -152,8 +163,18 @@ class Subject(Struct, frozen=True):
         return None
 
     def _noise(self, tensor: int, first: int, last: int) -> float:
-        """What small errors before a tensor add up to there: of the operators one by one, and of CPU kernels."""
+        """What small errors before a tensor add up to there: of the operators one by one, and of CPU kernels.
+
+        Nothing where each operator of the part is exact alone: then it is exact on what exact ones give.
+        """
+        if self._is_exact(first, last) and not self.chain_noise(tensor):
+            return 0.0
         return max(self.chain_noise(tensor), self.cpu_noise(first, last, tensor))
+
+    def _is_exact(self, first: int, last: int) -> bool:
+        """Whether the delegate gives, of each operator alone, what the CPU gives."""
+        singles = [self.found.singles.get(place) for place in range(first, last + 1) if place not in self.model.folded]
+        return all(each is not None and each.is_evidence and each.delegated and not each.worst for each in singles)
 
     def chain_noise(self, tensor: int) -> float:
         """How far off the operators one by one are there, each fed with what those before it gave."""

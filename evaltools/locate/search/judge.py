@@ -18,6 +18,8 @@ from evaltools.result.locate import Errors
 
 FP32, FP16, BF16, INT8 = "fp32", "fp16", "bf16", "int8"
 UNKNOWN: Final = ""
+LOWER: Final = (FP32, INT8, FP16, BF16)
+"""From all digits of float32 over int8, of what 8-bit weights multiply, to the lowest precision."""
 _UNIT_ROUNDOFF: Final = {FP32: 2.0**-24, FP16: 2.0**-11, BF16: 2.0**-8}
 _TIMES_FLOOR: Final = 3.0
 _TIMES_NOISE: Final = 5.0
@@ -194,6 +196,18 @@ def found_precision(singles: Sequence[tuple[Sequence[TensorRuns], Arithmetic]]) 
         if 2 * len(off) > len(singles) and 5 * len(explained[precision]) >= 4 * len(off) and len(off) > 1:
             return precision
     return FP32
+
+
+def own_digits(outputs: Sequence[TensorRuns], arithmetic: Arithmetic) -> str:
+    """The lower precision that all floats given could be written in, where an operator is off; empty for none.
+
+    >>> half = TensorRuns(0, "x", "absolute", (4e-4,), magnitude=1.0, rounded=("fp16",))
+    >>> own_digits([half], Arithmetic())
+    'fp16'
+    """
+    if all(runs.worst <= tolerance(runs, arithmetic, FP32) for runs in outputs):
+        return UNKNOWN
+    return next((each for each in (BF16, FP16) if all(each in runs.rounded for runs in outputs)), UNKNOWN)
 
 
 def beyond_noise(runs: TensorRuns, limit: Limit, noise: float) -> bool:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
+from evaltools.gates.verdict import AMPLIFIED, FAR
 from evaltools.locate.parts.bench import Bench, GivenUp
+from evaltools.locate.parts.in_process import UNSEEN
 from evaltools.locate.parts.part import Part, TensorRuns
 from evaltools.locate.search.arithmetic import Arithmetic
 from evaltools.locate.search.context import look_in_context
 from evaltools.locate.search.findings import Findings, Found, Subject, evidence_of, repeatability, status, times_to_see
 from evaltools.locate.search.judge import (
+    BF16,
+    FP16,
     FP32,
+    LOWER,
     Limit,
     beyond_noise,
     found_precision,
     furthest,
     limit_of,
     ordinary,
+    own_digits,
     stated_precision,
 )
 from evaltools.model.contents import Graph
@@ -32,18 +38,25 @@ _SECONDS_FOR_RARE: Final = 10.0
 
 
 def search(
-    bench: Bench, model: CuttableModel, whole: Part, places: Sequence[int], graphs: tuple[Graph, ...]
+    bench: Bench,
+    model: CuttableModel,
+    whole: Part,
+    places: Sequence[int],
+    graphs: tuple[Graph, ...],
+    stated: str = "",
 ) -> Findings:
     """Look for the operators at fault; what was found until a limit was reached.
 
     ``whole`` is the model as it is, with the configuration that is tested and how often and how long parts are run.
     ``places`` are the operators that are looked at. ``graphs`` are the model's, the main one first.
+    ``stated`` is the precision of floats where the user states it, empty where the configuration's flags may say.
     """
-    stated = stated_precision(whole.configuration)
+    stated = stated or stated_precision(whole.configuration)
     computed = tuple(place for place in places if place not in model.folded)
-    subject = Subject(bench, model, whole, computed, graphs, stated, Findings(precision=stated or FP32))
+    subject = Subject(bench, model, whole, computed, graphs, Findings(stated, stated or FP32))
     try:
         subject.found.whole = bench.measure(whole)
+        _suspect_reference(subject)
         measure_alone(subject)
         _copy_all_tensors(subject)
         confirm_suspects(subject)
@@ -51,6 +64,19 @@ def search(
     except GivenUp as error:
         subject.found.stopped = str(error)
     return subject.found
+
+
+def _suspect_reference(subject: Subject) -> None:
+    """Where looking at its tensors changes what the CPU gives, and the test agrees with what it gives then."""
+    found = subject.found
+    if not subject.bench.changes_outputs or not found.whole.ran:
+        return
+    plain = subject.bench.measure(replace(subject.whole, against=UNSEEN))
+    far = [runs for runs in plain.outputs if runs.relative > AMPLIFIED]
+    agrees = all(runs.relative <= AMPLIFIED / FAR for runs in found.whole.outputs)
+    if far and agrees:
+        worst = max(far, key=lambda runs: runs.relative)
+        found.odd_reference = f"output {worst.name!r} differs by up to {worst.worst:.3g}"
 
 
 def _copy_all_tensors(subject: Subject) -> None:
@@ -71,18 +97,33 @@ def _copy_all_tensors(subject: Subject) -> None:
 def measure_alone(subject: Subject) -> None:
     """Every operator on the reference's tensors, and on what the operators before it gave; then their tolerances."""
     found = subject.found
-    floors = "cpu" if subject.stated == FP32 else "cpu and fp16"
+    floors = "cpu" if found.stated == FP32 else "cpu and fp16"
     for place in subject.places:
         part = replace(subject.part(place, place), floors=floors, chain=True)
         found.singles[place] = subject.bench.measure(part)
-    if not subject.stated:
-        found.precision = found_precision(_floats(subject))
-    is_low = found.precision != FP32
-    wider = {unit: ordinary(list(_shares(subject, unit))) if is_low else 1.0 for unit in ("absolute", "steps")}
+    precisions = _precisions(subject)
+    found.precision = max([FP32, *precisions.values()], key=LOWER.index)
+    limits = {
+        place: {runs.tensor: limit_of(runs, subject.arithmetic(place), precisions[place]) for runs in outcome.outputs}
+        for place, outcome in found.singles.items()
+    }
+    wider = {unit: ordinary(list(_shares(subject, unit, limits))) for unit in ("absolute", "steps")}
     for place, outcome in found.singles.items():
+        is_low = precisions[place] != FP32
         found.limits[place] = {
-            runs.tensor: _limit(subject, runs, place).times(wider[runs.unit]) for runs in outcome.outputs
+            runs.tensor: limits[place][runs.tensor].times(wider[runs.unit] if is_low else 1.0)
+            for runs in outcome.outputs
         }
+
+
+def _precisions(subject: Subject) -> dict[int, str]:
+    """The precision of each operator: the one stated, that of its own digits, or the one that explains most of them."""
+    stated, floats = subject.found.stated, _floats(subject)
+    if stated:
+        return dict.fromkeys(subject.found.singles, stated)
+    usual = found_precision(list(floats.values()))
+    own = {place: own_digits(*each) for place, each in floats.items()}
+    return {place: own.get(place) or usual for place in subject.found.singles}
 
 
 def suspects(subject: Subject) -> list[int]:
@@ -95,20 +136,20 @@ def suspects(subject: Subject) -> list[int]:
     return sorted((place for place, share in shares.items() if share > 1), key=lambda place: -shares[place])
 
 
-def _shares(subject: Subject, unit: str) -> Iterable[float]:
-    """The errors of outputs of a delegate that was asked for, each divided by its tolerance."""
+def _shares(subject: Subject, unit: str, limits: Mapping[int, Mapping[int, Limit]]) -> Iterable[float]:
+    """What a delegate gave that was asked for, in a lower precision: errors divided by their tolerances."""
     for runs, place in _asked_for(subject, unit):
-        limit = _limit(subject, runs, place).largest
-        if limit:
-            yield runs.worst / limit
+        limit = limits[place][runs.tensor]
+        if limit.largest and limit.precision in (FP16, BF16):
+            yield runs.worst / limit.largest
 
 
-def _floats(subject: Subject) -> list[tuple[list[TensorRuns], Arithmetic]]:
-    """What found_precision needs: float outputs by operator, and its arithmetic."""
+def _floats(subject: Subject) -> dict[int, tuple[list[TensorRuns], Arithmetic]]:
+    """The float outputs of each operator that a delegate ran which was asked for, and its arithmetic."""
     outputs: dict[int, list[TensorRuns]] = {}
     for runs, place in _asked_for(subject, "absolute"):
         outputs.setdefault(place, []).append(runs)
-    return [(found, subject.arithmetic(place)) for place, found in outputs.items()]
+    return {place: (found, subject.arithmetic(place)) for place, found in outputs.items()}
 
 
 def _asked_for(subject: Subject, unit: str) -> Iterable[tuple[TensorRuns, int]]:
@@ -124,12 +165,10 @@ def _asked_for(subject: Subject, unit: str) -> Iterable[tuple[TensorRuns, int]]:
                     yield runs, place
 
 
-def _limit(subject: Subject, runs: TensorRuns, place: int) -> Limit:
-    return limit_of(runs, subject.arithmetic(place), subject.found.precision)
-
-
 def confirm_suspects(subject: Subject) -> None:
     """What crashes alone is a culprit; each operator that is wrong alone is looked at in a short part around it."""
+    if subject.found.dies_at_once:
+        return
     for place, outcome in subject.found.singles.items():
         if outcome.died:
             evidence = Evidence("single", str(place), True, 1, 1, outcome.died)
@@ -160,7 +199,7 @@ def _confirmed(subject: Subject, place: int, others: Sequence[int], look_further
         evidence.append(evidence_of("whole model", (place, place), subject.found.whole.of(tensor), limit))
     if status(evidence) == "not confirmed":
         evidence += _as_fed(subject, often, place, runs, limit)
-    reaches = _reaches_output(subject, place, others)
+    reaches = _reaches_output(subject, place, others, alone.beyond == alone.runs)
     return Found(place, place, place, tensor, status(evidence), tuple(evidence), reaches)
 
 
@@ -221,10 +260,11 @@ def _is_alone(subject: Subject) -> bool:
     return len(subject.model.operators) - len(subject.model.folded) == 1
 
 
-def _reaches_output(subject: Subject, place: int, others: Sequence[int]) -> bool | None:
+def _reaches_output(subject: Subject, place: int, others: Sequence[int], always: bool) -> bool | None:
     """Whether the model from that operator on is off at its outputs, and from the next one on less.
 
-    Where one behind it is wrong as well, that one may hide it: then it is not known.
+    It does not reach them where they are right, though it was there in every run. Else it is not known: where one
+    behind it is wrong as well, or errors of others are as large, these may hide it.
     """
     if place == subject.last:
         return True
@@ -232,5 +272,7 @@ def _reaches_output(subject: Subject, place: int, others: Sequence[int]) -> bool
     rest = subject.bench.measure(subject.part(place + 1, subject.last))
     if not (own.ran and rest.ran):
         return None
-    reaches = own.worst > 2 * rest.worst and own.worst > max(subject.least(runs).largest for runs in own.outputs)
-    return None if not reaches and max(others) > place else reaches
+    off = own.worst > max(subject.least(runs).largest for runs in own.outputs)
+    if off and own.worst > 2 * rest.worst:
+        return True
+    return False if always and not off and max(others) <= place else None

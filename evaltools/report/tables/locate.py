@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -33,10 +34,14 @@ def print_operators(result: LocateResult, console: Console) -> None:
     shown = shown_operators(result)
     rows = [_cells(operator, result.verdict.reason) for operator in shown]
     _print_table(("#", "operator", "tensor", "ran on"), ("alone", "tolerance", "in the model", "gain"), rows, console)
-    left = len(result.operators) - len(shown)
+    places = {operator.index for operator in shown}
+    left = Counter(operator.status for operator in result.operators if operator.index not in places)
     if left:
-        console.print(f"and {left} more operators, right and less far off; --output_file_path=FILE.json has them all")
+        kinds = ", ".join(f"{count} {status}" for status, count in left.items())
+        console.print(f"and {sum(left.values())} more operators: {kinds}; --output_file_path=FILE.json has them all")
     console.print("alone: largest error with the CPU's inputs; in the model: with all errors before it")
+    for text in dict.fromkeys(result.inputs.described):
+        console.print(printable(f"inputs: the first {result.inputs.count} of evaltools diff: {text}"))
 
 
 def _print_compared(result: LocateResult, console: Console) -> None:

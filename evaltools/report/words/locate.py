@@ -35,7 +35,15 @@ def answer_lines(result: LocateResult) -> list[str]:
     named = _some_names(result, verdict.operators)
     sayings: dict[str, Callable[[], str]] = {
         "operator at fault": lambda: f"operator at fault: {named}",
-        "crash": lambda: f"the delegate fails on {named}",
+        "crash": lambda: (
+            f"the delegate fails on {named}"
+            if named
+            else f"the delegate crashes before it takes any node: {verdict.reason}"
+        ),
+        "the reference is the odd one out": lambda: (
+            f"the reference is the odd one out: {verdict.reason}; with all tensors kept its own kernels give what the "
+            "test gives"
+        ),
         "refused": lambda: f"the delegate refuses {named}, and therefore the model: {verdict.reason}",
         "fault in context": lambda: f"wrong in the model, right alone: {named}",
         "suspected": lambda: f"suspected, not confirmed: {named}",
@@ -81,6 +89,8 @@ def _context(result: LocateResult) -> list[str]:
         lines += [] if result.keep_in_float is None else _in_float(result.keep_in_float)
         lines += _copy_in_float(result)
     lines += [_of_output(result)] if result.outputs else []
+    if result.assumed:
+        lines.append(f"precision assumed: {result.assumed}; --delegate_precision states it")
     lines += [f"stopped early: {result.stopped}"] if result.stopped else []
     return lines + list(result.warnings)
 

@@ -157,6 +157,24 @@ def test_a_lower_precision_is_no_fault(net: Path, rounding_delegate: Path, flags
     assert found["verdict"]["operators"] == []
 
 
+def test_the_precision_is_found_by_operator_or_stated(
+    net: Path, rounding_delegate: Path, faulty_delegate: Path
+) -> None:
+    """Two delegates: one in fp16, and one that is wrong in the last layers."""
+    flags = (
+        *planted(rounding_delegate, "ops:conv,depthwise;precision:fp16")[:2],
+        *planted(faulty_delegate, "tensor:pooled|logits;fault:scale;amount:1.5"),
+    )
+    completed, found = locate(net, *flags)
+    assert found["verdict"]["operators"] == [4, 6], completed.out
+    assert [operator["status"] for operator in found["operators"][:3]] == ["precision"] * 3
+    assert "3 of 8 operators in fp16" in found["assumed"]
+    assert f"precision assumed: {found['assumed']}; --delegate_precision states it" in completed.out
+    _, found = locate(net, *flags, "--delegate_precision=fp32")
+    assert found["assumed"] == ""
+    assert {0, 4, 6} <= set(found["verdict"]["operators"])
+
+
 def test_xnnpack_in_fp16_is_precision(net: Path) -> None:
     completed, found = locate(net, "--use_xnnpack", "--xnnpack_force_fp16")
     assert found["verdict"]["kind"] == "precision"
@@ -233,6 +251,46 @@ def test_what_is_wrong_is_said(net: Path, flags: list[str], message: str) -> Non
     assert completed.code == 2
     assert message in completed.err
     assert "Traceback" not in completed.err
+
+
+def test_a_reference_that_alone_differs_is_the_odd_one_out(tmp_path: Path) -> None:
+    path = tmp_path / "reused.tflite"
+    path.write_bytes(locate_models.reused_buffer())
+    completed, found = locate(path, "--use_xnnpack")
+    assert completed.code == 0
+    assert found["verdict"]["kind"] == "the reference is the odd one out", completed.out
+    assert completed.out.startswith("the reference is the odd one out: output 'negated' differs")
+    assert found["culprits"] == []
+
+
+def test_halves_that_are_rounded_to_either_side_are_no_fault(tmp_path: Path, faulty_delegate: Path) -> None:
+    """XNNPACK rounds them up, the plain kernels away from 0; whole numbers that are a step off are another matter."""
+    path = tmp_path / "halves.tflite"
+    path.write_bytes(locate_models.halves())
+    completed, found = locate(path, "--use_xnnpack")
+    assert found["outputs"][0]["errors"]["worst"] == 1
+    assert found["operators"][0]["status"] == "right", completed.out
+    _, found = locate(path, *planted(faulty_delegate, "tensor:given;fault:step;amount:2"))
+    assert found["verdict"]["operators"] == [0]
+
+
+def test_a_division_by_zero_that_no_output_shows(tmp_path: Path) -> None:
+    path = tmp_path / "divided.tflite"
+    path.write_bytes(locate_models.divided(hidden=True))
+    completed, found = locate(path, "--use_xnnpack")
+    (culprit,) = found["culprits"]
+    assert (culprit["first"], culprit["reaches_output"]) == (1, False), completed.out
+    assert [cause["name"] for cause in culprit["causes"]] == ["division by zero"]
+    assert "float16" not in completed.out
+    assert "inputs: the first 2 of evaltools diff: Gaussian in -1..1" in completed.err
+
+
+def test_inputs_are_those_of_diff_also_where_the_model_overflows(tmp_path: Path) -> None:
+    path = tmp_path / "divided.tflite"
+    path.write_bytes(locate_models.divided(hidden=False))
+    _, found = locate(path, "--use_xnnpack")
+    compared = evaltools_here("diff", str(path), "--use_xnnpack", "--num_runs=4", "--progress=none")
+    assert found["inputs"]["described"][0] in compared.err + compared.out
 
 
 def test_the_operator_that_a_delegate_refuses_is_named(tmp_path: Path) -> None:
