@@ -7,8 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from evaltools.locate.causes.view import View, count
+from evaltools.locate.causes.view import View, count, quantization
 from evaltools.result.locate import Cause
+from evaltools.runtime.session import Array
 
 _LITERT: Final = "https://github.com/google-ai-edge/LiteRT/issues/"
 _TENSORFLOW: Final = "https://github.com/tensorflow/tensorflow/issues/"
@@ -25,6 +26,8 @@ _LANES: Final = (16, 8, 4)
 _LONGEST_TAIL: Final = 7
 _LEAST_ELEMENTS: Final = 16
 _FURTHEST: Final = 2
+_FEWEST_PIXELS: Final = 4
+_NEIGHBOURS: Final = tuple((rows, columns) for rows in (1, 0, -1) for columns in (1, 0, -1) if rows or columns)
 _FEW_CHANNELS: Final = 0.25
 _NAMED: Final = 6
 
@@ -129,6 +132,43 @@ def moved(view: View) -> Cause | None:
         "let the operator pad nothing (VALID): put a PAD before it, or cut off what it gives more (STRIDED_SLICE), so "
         "that nothing is left to the delegate",
     )
+
+
+def padded_otherwise(view: View) -> Cause | None:
+    """What was given is what the CPU gives where zeros stand on other sides of [N,H,W,C], but for the border."""
+    fed = view.fed_to(0) if view.operator in _PADDED and view.operand_tensors else None
+    tensor = view.operand_tensors[0] if fed is not None else None
+    if fed is None or tensor is None or view.case.inputs[fed].ndim != 4 or not view.repeats:
+        return None
+    zero = quantization(tensor)[1]
+    for rows, columns in _NEIGHBOURS:
+        inputs = list(view.case.inputs)
+        inputs[fed] = _shifted(inputs[fed], rows, columns, zero)
+        made = view.run_on(inputs)
+        if made is None or made.shape != view.given.shape or min(made.shape[1:3]) < _FEWEST_PIXELS:
+            continue
+        # What was moved out of the picture is missing at the opposite border.
+        for axis, places in ((1, rows), (2, columns)):
+            edge = [slice(None)] * 4
+            edge[axis] = slice(-1, None) if places > 0 else slice(0, 1 if places else 0)
+            made[tuple(edge)] = view.given[tuple(edge)]
+        if view.explained_by(made):
+            further = [_places(rows, "row", "down", "up"), _places(columns, "column", "to the right", "to the left")]
+            return Cause(
+                "padded otherwise",
+                "but for the border all values are those that the CPU gives for a picture that stands "
+                f"{' and '.join(filter(None, further))}; {view.share_wrong} are wrong",
+                "put a PAD before the operator and let it be VALID, so that nothing is left to the delegate",
+            )
+    return None
+
+
+def _shifted(values: Array, rows: int, columns: int, zero: float) -> Array:
+    """A picture moved by at most one row and column, with ``zero`` where nothing comes in."""
+    edges = [(0, 0), (max(rows, 0), max(-rows, 0)), (max(columns, 0), max(-columns, 0)), (0, 0)]
+    filled = np.pad(values, edges, constant_values=zero)
+    top, left = max(-rows, 0), max(-columns, 0)
+    return filled[:, top : top + values.shape[1], left : left + values.shape[2]]
 
 
 def _places(number: int, name: str, forward: str, backward: str) -> str:

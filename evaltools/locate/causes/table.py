@@ -46,6 +46,7 @@ TABLE: Final[Sequence[Signature]] = (
     places.stale,
     places.not_written,
     places.moved,
+    places.padded_otherwise,
     scale.bias_left_out,
     limits.wrapped_around,
     limits.pinned_at_a_bound,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from evaltools.errors import UsageError
 from tests import locate_models
 from tests.command import Completed, evaltools_here
+from tests.example_delegate import SOURCE_DIR, build_delegate
 from tests.tflite_writer import Graph, Quantization
 
 MODELS = locate_models.all_models()
@@ -173,6 +175,22 @@ def test_the_precision_is_found_by_operator_or_stated(
     _, found = locate(net, *flags, "--delegate_precision=fp32")
     assert found["assumed"] == ""
     assert {0, 4, 6} <= set(found["verdict"]["operators"])
+
+
+@pytest.mark.parametrize("precision", ["fp16", "fp32"])
+def test_padding_that_is_wrong_everywhere_accuses_no_rounding(precision: str, net: Path, tmp_path: Path) -> None:
+    """A delegate that pads SAME with the larger half in front: of this net, that is the first layer alone."""
+    sources = tmp_path / "sources"
+    shutil.copytree(SOURCE_DIR, sources)
+    header = sources / "operation.h"
+    text = header.read_text()
+    assert "(covered - image) / 2 : 0" in text
+    header.write_text(text.replace("(covered - image) / 2 : 0", "(covered - image + 1) / 2 : 0"))
+    delegate = build_delegate("rounding_delegate", tmp_path, sources)
+    completed, found = locate(net, *planted(delegate, f"precision:{precision}"))
+    assert found["verdict"]["operators"] == [0], completed.out
+    (culprit,) = found["culprits"]
+    assert [cause["name"] for cause in culprit["causes"]] == ["padded otherwise"]
 
 
 def test_xnnpack_in_fp16_is_precision(net: Path) -> None:

@@ -40,7 +40,10 @@ class MadeUpBench:
     def _runs(self, part: Part, tensor: int, is_tested: bool) -> TensorRuns:
         error = self._spoil(part, tensor) if is_tested else 0.0
         name = self._model.name(tensor)
-        return TensorRuns(tensor, name, "absolute", (error,) * RUNS, error, 1.0, floors={"float32": 1e-7})
+        chained = (0.0,) if part.chain else ()
+        return TensorRuns(
+            tensor, name, "absolute", (error,) * RUNS, error, 1.0, floors={"float32": 1e-7}, chained=chained
+        )
 
 
 def searched(
