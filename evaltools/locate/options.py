@@ -63,7 +63,8 @@ _FILES: Final = (
     Parameter(
         "bundle",
         "New folder for a reproduction: smallest model that fails, one that passes, inputs, a script that needs the "
-        "runtime alone, data for Model Explorer. Of two models: that data, and a copy with the best layer in float.",
+        "runtime alone, a README for an issue, data for Model Explorer. Of two models: that data, and a copy with the "
+        "best layer in float.",
         role="output_folder",
         about="result",
     ),

@@ -22,6 +22,7 @@ from evaltools.locate.parts.part import Case
 from evaltools.model import read_model
 from evaltools.model.contents import Graph, read_contents
 from evaltools.report.files.output_file import require_new_folder
+from evaltools.report.words.locate import of_culprit
 from evaltools.result.json_file import encode_json
 from evaltools.result.locate import FLOAT_LAYER, Bundle, Culprit, LocateResult, Operator
 from evaltools.runtime.registry import find_runtime
@@ -35,9 +36,7 @@ _GREEN, _YELLOW, _RED = "#c8e6c9", "#ffe082", "#ef9a9a"
 _COLOURS: Final = ((1.0, _GREEN), (10.0, _YELLOW), (_MOST, _RED))
 _SQNR_COLOURS: Final = ((15.0, _RED), (25.0, _YELLOW), (_MOST, _GREEN))
 _GAIN_COLOURS: Final = ((0.5, _GREEN), (3.0, _YELLOW), (_MOST, _RED))
-SCRIPT, INPUTS, NODE_DATA, RESULT = "reproduce.py", "inputs.npz", "node_data.json", "result.json"
-BUNDLE_FILES: Final = (FAILING, PASSING, SCRIPT, INPUTS, NODE_DATA, RESULT)
-"""What may be in a bundle."""
+SCRIPT, INPUTS, NODE_DATA, RESULT, README = "reproduce.py", "inputs.npz", "node_data.json", "result.json", "README.md"
 _RUNS: Final = 3
 _RUNS_FOR_INTERMITTENT: Final = 50
 _TIMEOUT_S: Final = 600.0
@@ -150,6 +149,8 @@ class _Writer:
             (self._folder / PASSING).write_bytes(self._neighbour.model.read_bytes())
         self._write_inputs()
         trial = self._write_script(timeout_s)
+        if self._culprit is not None:
+            (self._folder / README).write_text(self._readme(self._culprit, trial), encoding="utf-8")
         return _finished(self._folder, self._result, self._graph(FAILING).name, trial)
 
     def _write_inputs(self) -> None:
@@ -179,6 +180,19 @@ class _Writer:
         self._write_text(facts)
         trial = try_script(self._folder / SCRIPT, timeout_s)
         return replace(trial, reproduced=trial.crashed) if self._crashes else trial
+
+    def _readme(self, culprit: Culprit, trial: Trial) -> str:
+        """What can be pasted into an issue: what is wrong, where it was seen, how to see it."""
+        used, environment = self._result.configuration.runtime, self._result.environment
+        seen = f"{used.package} {used.version}, " if used is not None else ""
+        lines = ["```text", *of_culprit(culprit), "```", ""]
+        lines += [f"Seen with {seen}Python {environment.python}, {environment.machine}.", ""]
+        lines += [
+            f"`python {SCRIPT}` runs `{FAILING}`, the smallest model that shows it, on `{INPUTS}`. It printed:",
+            "",
+        ]
+        title = headline(self._case, culprit, self._crashes)
+        return "\n".join([f"# {title}", "", *lines, "```text", trial.printed, "```", ""])
 
     def _write_text(self, facts: ScriptFacts) -> None:
         (self._folder / SCRIPT).write_text(script(facts), encoding="utf-8")

@@ -62,7 +62,7 @@ def answer_lines(result: LocateResult) -> list[str]:
 
 def culprit_lines(result: LocateResult) -> list[str]:
     """How far off, how sure, why and what to do, for the first culprits; of others how sure."""
-    lines = [line for culprit in result.culprits[:_MOST_EXPLAINED] for line in _of_culprit(culprit)]
+    lines = [line for culprit in result.culprits[:_MOST_EXPLAINED] for line in of_culprit(culprit)]
     return lines + [_head(culprit) for culprit in result.culprits[_MOST_EXPLAINED:]]
 
 
@@ -155,7 +155,8 @@ def _head(culprit: Culprit) -> str:
     return f"#{place} {culprit.name} -> {culprit.tensor!r}: {_STATUS[culprit.status]}"
 
 
-def _of_culprit(culprit: Culprit) -> list[str]:
+def of_culprit(culprit: Culprit) -> list[str]:
+    """Everything that is said of one culprit, below an empty line."""
     lines = ["", _head(culprit), *(f"  {_of_evidence(each)}" for each in culprit.evidence)]
     if culprit.reaches_output is not None:
         reaches = "reaches" if culprit.reaches_output else "does not reach"

@@ -26,7 +26,7 @@ from tests.locate.bundle.cases import SmallModel, addition, case_of, large_sum, 
 from tests.runtime.openers import gpu_or_skip
 from tests.tflite_writer import Graph
 
-EVERY_FILE = ("failing.tflite", "inputs.npz", "node_data.json", "reproduce.py", "result.json")
+EVERY_FILE = ("README.md", "failing.tflite", "inputs.npz", "node_data.json", "reproduce.py", "result.json")
 FP16 = "runtime=compiled use_xnnpack=true xnnpack_force_fp16=true"
 
 
@@ -61,6 +61,9 @@ def test_a_fault_of_an_external_delegate_is_reproduced(
     assert f"failing.tflite: wrong in 3 of 3 runs (tolerance {tolerance:g})" in bundle.printed
     assert words in bundle.printed
     assert bundle.printed.splitlines()[-1] == "reproduced"
+    readme = (tmp_path / "bundle" / "README.md").read_text()
+    assert readme.startswith(f"# {case.operator} gives wrong values with ")
+    assert bundle.printed in readme
     again = run_script(tmp_path / "bundle", "--runs=1")
     assert (again.returncode, "wrong in 1 of 1 runs" in again.stdout) == (1, True)
 
