@@ -18,8 +18,17 @@ OTHERS = [name for name in zoo_models() if name not in REFUSED and name != DAMAG
 
 """Who tells the range of the first input, the range, and which kinds of inputs there are by default."""
 
-AMPLIFYING = ("mobilenet_v1_0.25_128_quant", "mobilenet_v1_0.5_160_quant", "pretrainedResnet_quant")
-"""Rounding to the eight bits of these models moves their output by more than a tenth of its size."""
+AMPLIFYING = (
+    "automl_labeler_model",
+    "coco_ssd_mobilenet_v1_1.0_quant_2018_06_29",
+    "kws_ref_model",
+    "mobilenet_v1_0.25_128_quant",
+    "mobilenet_v1_0.5_160_quant",
+    "pretrainedResnet_quant",
+    "tf2_mobilenet_v2_1.0_224_ptq",
+    "vww_96_int8",
+)
+"""In these models of eight bits kernels and rounding make so much of a difference that a fault could hide there."""
 SEEING_NOTHING = ("deeplabv3_mnv2_dm05_pascal_quant",)
 """In noise and in one picture of the sample these find no object: all of their output is 0."""
 
@@ -54,7 +63,7 @@ def test_kernels_nobody_doubts_are_equivalent_or_within_precision(zoo: Path, tmp
     shape = [OPEN[model]] if model in OPEN else []
     completed = run_diff(zoo, model, output, f"--num_runs={runs}", "--noise_floor_runs=1", *both, *shape)
     assert completed.code == 0, completed.err
-    expected = {"equivalent", "fp16", "bf16", "int8"}
+    expected = {"identical", "equivalent", "fp16", "bf16", "int8"}
     if model in AMPLIFYING + SEEING_NOTHING:
         expected.add("not decided")
     for name in ("litert", "tflite"):
@@ -107,7 +116,7 @@ def test_detectors_are_compared_by_their_boxes(shared: Path, zoo: Path, tmp_path
     assert run_diff(zoo, model, output, f"--input_images={pictures}", "--num_runs=8", "--noise_floor_runs=4").code == 0
     found = comparison(output, "test")
     assert found.boxes is not None
-    assert found.boxes.matched + found.boxes.lost == 80
-    assert found.boxes.matched >= 70
+    assert found.boxes.matched >= 70, "of those that score enough to matter"
+    assert found.boxes.lost <= 2
     assert found.boxes_verdict is not None
     assert all(judged.in_boxes for judged in found.outputs)

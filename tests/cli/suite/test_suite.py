@@ -24,8 +24,8 @@ QUICK = "--job=diff: diff --num_runs=2 --noise_floor_runs=1"
 TESTS = ("--config=xnnpack: use_xnnpack=true", "--config=builtin: kernels=builtin")
 FOUND = {
     "broken all": "failed",
-    "float32 xnnpack": "equivalent", "float32 builtin": "equivalent",
-    "int8 xnnpack": "within expected precision of int8", "int8 builtin": "equivalent",
+    "float32 xnnpack": "equivalent", "float32 builtin": "identical",
+    "int8 xnnpack": "equivalent", "int8 builtin": "identical",
 }  # fmt: skip
 """The verdicts on :func:`models` of an undisturbed suite."""
 
@@ -231,7 +231,7 @@ def test_from_python(models: Path, tmp_path: Path) -> None:
     )
     assert counts == [(0, 2), (1, 2), (2, 2)]
     assert [entry.state for entry in suite.entries] == ["failed", "done"]
-    assert "int8, diff, builtin: equivalent" in repr(suite)
+    assert "int8, diff, builtin: identical" in repr(suite)
     suite.save(tmp_path / "s.json")
     loaded = et.load(tmp_path / "s.json")
     assert isinstance(loaded, et.Suite)
