@@ -68,7 +68,6 @@ VerdictKind = Literal[
     "small differences add up",
     "precision",
     "no difference",
-    "not reproduced",
     "the reference is the odd one out",
     "compared by name",
     "not decided",

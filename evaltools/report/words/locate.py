@@ -53,7 +53,6 @@ def answer_lines(result: LocateResult) -> list[str]:
             "and its errors are those of that precision"
         ),
         "no difference": lambda: "no difference: every operator and every output is within its tolerance",
-        "not reproduced": lambda: "not reproduced: the model is right with these inputs",
         "compared by name": lambda: f"compared by name: {verdict.reason}",
         "not decided": lambda: f"not decided: {verdict.reason}",
     }

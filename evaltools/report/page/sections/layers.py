@@ -44,7 +44,7 @@ _LEAD_OF_TWO: Final = (
     "computed in float."
 )
 _GOOD: Final = ("no difference", "precision", "small differences add up")
-_OPEN: Final = ("suspected", "not reproduced", "not decided", "the reference is the odd one out", BY_NAME)
+_OPEN: Final = ("suspected", "not decided", "the reference is the odd one out", BY_NAME)
 
 
 def saying(result: LocateResult) -> Saying:
