@@ -125,7 +125,7 @@ def latency_ratio(
     drawn by what Student's t for so many is wider than the normal distribution. It is at least as wide as half a step
     of the clock is of both medians.
 
-    Withheld for pairs that are worth fewer than 6, and where their ratios jumped
+    Withheld for pairs that are worth fewer than 4, and where their ratios jumped
     (:func:`~evaltools.stats.series.has_jumped`). It is about these two processes on this machine in this time, not
     about other processes, whose speeds differ. Where ``processes`` tells of three or more of each, every pair of them
     counts as one value, and the interval is about such processes. Times of 0 count as half a step; None without a pair.
@@ -254,7 +254,7 @@ def median_interval(series: Sequence[Sequence[float]], confidence: float = 0.95)
     process has a speed of its own, so that one counts as one value, however many runs it made: Student's t on the
     logarithms of the medians.
 
-    None for one series of fewer than 20 times, of times that are worth fewer than 6, or that jumped; and for two
+    None for one series of fewer than 20 times, of times that are worth fewer than 4, or that jumped; and for two
     series, whose interval would say nothing.
 
     >>> found = median_interval([[5] * 20])

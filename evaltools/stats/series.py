@@ -12,8 +12,8 @@ Numbers = npt.NDArray[np.float64]
 Withheld = Literal["few", "jumped"]
 """Why there is no interval: too few values, or values that jumped or drifted while they were measured."""
 
-FEWEST_INDEPENDENT: Final = 6.0
-"""With fewer the middle half of them says nothing of the median at 95 %: no order statistic bounds it."""
+FEWEST_INDEPENDENT: Final = 4.0
+"""Values that are worth fewer independent ones say nothing of how far off their median may be."""
 _BATCHES: Final = (1, 3, 10, 30, 100, 300, 1000)
 _FEWEST_BATCHES: Final = 8
 _MOST_CORRELATION: Final = 0.999
