@@ -9,17 +9,18 @@ test's own kernels), and the **precisions**: copies of the model with constants 
 2. **Identical** in every element of every run: `identical`.
 3. **Size** of the worst run: root mean square of the difference over that of the reference; of whole numbers the
    share that differs; of keypoints and boxes how far they move. Up to twice the worst run of the noise floor, or one
-   quantum: `equivalent`. Up to twice the worst run of a precision: `within` it. So it is with the worst channel of
-   the last axis, of floats. What only int8 explains is `not decided` where the model is int8 already.
-4. **Answers** that are others, ties apart: best classes, pixels, keypoints, boxes from a score of 0.3 on. A verdict
-   is not given where a larger share changed than in what explains it; up to twice the largest share and a twentieth
-   of them, or one (beside another model, half of them), that is `not decided`.
-5. **Beyond all of these**: `diverged`. But `not decided` where more than 0.1 is granted and the difference is above
-   0.02, where all differences lie within one rounding of the largest value inside of the model, where both sides
-   give fewer than 4 different outputs of at most two numbers, or 0 alone, and where it was ended early, or nothing
-   measured to compare with.
-6. **The reference is the odd one out** where its kernels with all tensors kept are far from it (above 0.1, and above
-   three times what the precisions move), and the test agrees with these.
+   quantum: `equivalent`. Up to twice the worst run of a precision: `within` it. Of floats, the worst channel of the
+   last axis must keep the same limits. What only int8 explains is `not decided` where the model is int8 already. A
+   limit above 0.1 shows nothing for a difference above 0.02: that is `not decided`, too.
+4. **Answers** that are others, ties apart: best classes, pixels, keypoints, boxes from a score of 0.3 on. What explains
+   the size must explain them as well: a larger share that changed needs the next precision. Beyond the last one it
+   is `not decided` up to twice the largest share in any of them and a twentieth, or one answer, on top (beside
+   another model: half of all).
+5. **Beyond all of these**: `diverged`. But `not decided` where all differences lie within one rounding of the largest
+   value inside of the model, where both sides give fewer than 4 different outputs of at most two numbers, or 0 alone,
+   and where it was ended early, or nothing measured to compare with.
+6. **The reference is the odd one out**, before 3 to 5, where its kernels with all tensors kept are far from it (above
+   0.1, and above three times what the precisions move), and the test agrees with these.
 """
 
 from __future__ import annotations
