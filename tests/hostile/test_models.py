@@ -48,9 +48,9 @@ def test_a_damaged_model_is_read_or_refused(tmp_path: Path) -> None:
 
 @pytest.fixture
 def _with_limited_memory() -> Iterator[None]:
-    """So that the machine does not feel a model's wishes."""
+    """So that the machine does not feel a model's wishes; what earlier tests have mapped here does not count."""
     before = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, before[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (psutil.Process().memory_info().vms + MOST_BYTES, before[1]))
     yield
     resource.setrlimit(resource.RLIMIT_AS, before)
 
