@@ -4,7 +4,7 @@
 
 The set: 5000 pictures, 80 categories with the skew of COCO (7.3 objects per picture, one in a hundred a crowd region),
 one detection near most objects and the others anywhere, scores on a grid of 256 as a quantised detector gives them.
-Three figures: pycocotools, faster-coco-eval, and the native tool's average precision. The yardstick is what the
+Three figures: pycocotools, faster-coco-eval, and the native tool's average precision. The measure is what the
 inferences take: at 15 ms each, 5000 of them are 75 s.
 """
 

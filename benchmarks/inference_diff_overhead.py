@@ -2,7 +2,7 @@
 
 The work is: generating the inputs of all runs, and a bare ``invoke()`` of reference and test for each, in one process.
 It is held against the pass of ``evaltools inference-diff`` over the same inputs and configurations (sessions in
-processes of their own, outputs read and compared), without loading and yardsticks.
+processes of their own, outputs read and compared), without loading and noise_floor.
 
     python -m benchmarks inference_diff_overhead [MODEL.tflite ...]
 """
@@ -49,7 +49,11 @@ def bare_seconds(model: ModelFile) -> tuple[float, float]:
 def diff_seconds(model: ModelFile) -> float:
     """Seconds of the pass of an inference diff."""
     request = DiffRequest(
-        model_file=model.path, reference=REFERENCE, tests=(TEST,), inputs=InputOptions(num_runs=RUNS), yardstick_runs=0
+        model_file=model.path,
+        reference=REFERENCE,
+        tests=(TEST,),
+        inputs=InputOptions(num_runs=RUNS),
+        noise_floor_runs=0,
     )
     return evaluate(DiffEvaluation, request, Observer()).environment.elapsed_s
 

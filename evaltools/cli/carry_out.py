@@ -82,6 +82,11 @@ class Terminal(Observer):
         with show_progress(phase, total, self._console, self._progress) as update:
             yield update
 
+    def message(self, text: str) -> None:
+        """Print it between the lines of progress."""
+        if self._progress in ("auto", "lines"):
+            self._console.print(text, highlight=False, markup=False)
+
     def measured(self) -> None:
         """Ignore Ctrl-C from now on: the result is not written yet."""
         ignore_interrupts()

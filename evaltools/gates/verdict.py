@@ -60,7 +60,7 @@ AMPLIFIED: Final = 0.1
 SMALL: Final = 0.02
 """A smaller difference shows all the same that the sides are alike."""
 FAR: Final = 3.0
-"""Of what the precisions move: a variant that is farther away, and more than :data:`AMPLIFIED`, is no yardstick."""
+"""Of what the precisions move: a variant that is farther away, and more than :data:`AMPLIFIED`, does not count."""
 FEW_ANSWERS: Final = 0.05
 """Of the answers so many more, or one, may change before it is sure that rounding does not explain them."""
 MATTERS: Final = 0.3
@@ -116,7 +116,7 @@ class Seen(Struct, frozen=True):
         return sum(self.runs[run].changed for run in runs) / total if total else 0.0
 
 
-class Yardsticks(Struct, frozen=True):
+class NoiseFloor(Struct, frozen=True):
     """What an output, or boxes, are compared with.
 
     ``floor`` has the CPU variants by name, ``precisions`` the copies in fp16, bf16 and int8.
@@ -125,7 +125,7 @@ class Yardsticks(Struct, frozen=True):
     model, 0 where it is not known.
     """
 
-    floor: Mapping[str, Seen]
+    variants: Mapping[str, Seen]
     precisions: Mapping[str, Seen]
     node_count: int
     other_model: bool = False
@@ -134,7 +134,7 @@ class Yardsticks(Struct, frozen=True):
 
     def runs_of(self, found: Seen) -> set[int]:
         """The runs that all of these have, of those that were found; all of these where nothing was measured."""
-        measured = [set(other.runs) for other in (*self.floor.values(), *self.precisions.values()) if other.runs]
+        measured = [set(other.runs) for other in (*self.variants.values(), *self.precisions.values()) if other.runs]
         return set.intersection(set(found.runs), *measured) or set(found.runs)
 
 
@@ -153,19 +153,19 @@ def worst(grades: Sequence[Grade]) -> Grade:
 
 
 def far_variants(floor: Mapping[str, Seen], precisions: Mapping[str, Seen]) -> list[str]:
-    """CPU variants that are no yardstick: without the right numbers, standing still, or far from the reference."""
+    """CPU variants that do not count: without the right numbers, standing still, or far from the reference."""
     rounding = max((other.size for other in precisions.values()), default=0.0)
-    return [name for name, found in floor.items() if _is_no_yardstick(found, rounding)]
+    return [name for name, found in floor.items() if _is_unusable(found, rounding)]
 
 
-def _is_no_yardstick(found: Seen, rounding: float) -> bool:
+def _is_unusable(found: Seen, rounding: float) -> bool:
     difference = found.difference
     if difference is not None and (_damage(difference) or _stands_still(difference)):
         return True
     return found.size > max(AMPLIFIED, FAR * rounding)
 
 
-def judge_output(found: Seen, yardsticks: Yardsticks) -> OutputVerdict:
+def judge_output(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:
     """Grade one output by the rule."""
     difference = found.difference
     assert difference is not None
@@ -176,8 +176,8 @@ def judge_output(found: Seen, yardsticks: Yardsticks) -> OutputVerdict:
         return OutputVerdict(NOT_DECIDED, [_not_finite(difference)], "", {})
     if difference.identical:
         return OutputVerdict(IDENTICAL, [_identical(difference)], "", {})
-    verdict = judge_runs(found, yardsticks)
-    broken = _stands_still(difference) or _not_computed(found, yardsticks)
+    verdict = judge_runs(found, noise_floor)
+    broken = _stands_still(difference) or _not_computed(found, noise_floor)
     if broken is not None and found.size > ROUNDOFF["fp16"]:
         return replace(verdict, grade=DIVERGED, reasons=[broken, *verdict.reasons])
     distinct = max(difference.test.distinct_outputs, difference.reference.distinct_outputs)
@@ -201,62 +201,62 @@ class _Granted(Struct, frozen=True):
         return (self.measured <= AMPLIFIED or size <= SMALL) and (self.share <= AMPLIFIED or share <= SMALL)
 
 
-def judge_runs(found: Seen, yardsticks: Yardsticks) -> OutputVerdict:
+def judge_runs(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:
     """Grade runs by size, channel and answers."""
-    size, share = found.size, found.share(yardsticks.runs_of(found))
-    granted = _granted(found, yardsticks)
+    size, share = found.size, found.share(noise_floor.runs_of(found))
+    granted = _granted(found, noise_floor)
     accepting = next(
         (each for each in granted if size <= each.size and found.channel <= each.channel and share <= each.share), None
     )
     coarsest = [entry for entry in granted if entry.grade != NOT_DECIDED][-1]
-    why = _why_not_decided(accepting, share <= coarsest.share, yardsticks)
+    why = _why_not_decided(accepting, share <= coarsest.share, noise_floor)
     if why is None and (accepting is None or not accepting.decides(size, share)):
-        why = _cancelled(found.difference, yardsticks) or (Reason("amplifies_rounding") if accepting else None)
+        why = _cancelled(found.difference, noise_floor) or (Reason("amplifies_rounding") if accepting else None)
     explaining = coarsest if accepting is None or accepting.grade == NOT_DECIDED else accepting
     grade = NOT_DECIDED if why is not None else DIVERGED if accepting is None else accepting.grade
-    reasons = [*([why] if why is not None else []), *_said(found, explaining, yardsticks)]
+    reasons = [*([why] if why is not None else []), *_said(found, explaining, noise_floor)]
     return OutputVerdict(grade, reasons, _unit(found.difference), {entry.grade: entry.size for entry in granted})
 
 
-def _why_not_decided(accepting: _Granted | None, keeps_answers: bool, yardsticks: Yardsticks) -> Reason | None:
+def _why_not_decided(accepting: _Granted | None, keeps_answers: bool, noise_floor: NoiseFloor) -> Reason | None:
     """Why neither a pass nor ``diverged`` is shown, None where one is."""
     if accepting is not None and accepting.grade == EQUIVALENT:
         return None
-    if yardsticks.missing:
-        return Reason(yardsticks.missing)
+    if noise_floor.missing:
+        return Reason(noise_floor.missing)
     if accepting is not None:
         kind = "rounding_of_int8" if keeps_answers else "other_answers"
         return Reason(kind) if accepting.grade == NOT_DECIDED else None
-    if not yardsticks.floor and not yardsticks.precisions:
+    if not noise_floor.variants and not noise_floor.precisions:
         return Reason("no_noise_floor")
     return None
 
 
-def _granted(found: Seen, yardsticks: Yardsticks) -> list[_Granted]:
+def _granted(found: Seen, noise_floor: NoiseFloor) -> list[_Granted]:
     """What each grade accepts, from the finest to the coarsest, ``not decided`` last."""
-    runs, floor = yardsticks.runs_of(found), yardsticks.floor.values()
+    runs, floor = noise_floor.runs_of(found), noise_floor.variants.values()
     measured = TIMES * max((other.size for other in floor), default=0.0)
-    least = _rounding(found.difference, yardsticks.node_count)
+    least = _rounding(found.difference, noise_floor.node_count)
     size = max(measured, least)
     channel = max([CHANNEL_ROUNDINGS * least, *(TIMES * other.channel for other in floor)])
-    if yardsticks.other_model:
+    if noise_floor.other_model:
         channel = math.inf
     share = max((other.share(runs) for other in floor), default=0.0)
     granted = [_Granted(EQUIVALENT, size, measured, channel, share)]
     for grade in _PRECISIONS:
-        other = yardsticks.precisions.get(grade, Seen({}))
-        if not other.runs and (grade != "int8" or not yardsticks.other_model):
+        other = noise_floor.precisions.get(grade, Seen({}))
+        if not other.runs and (grade != "int8" or not noise_floor.other_model):
             continue
         measured = max(measured, TIMES * other.size)
-        least = _one_rounding(grade, yardsticks, found.difference)
+        least = _one_rounding(grade, noise_floor, found.difference)
         size = max(size, measured, least)
         channel = max(channel, CHANNEL_ROUNDINGS * least, TIMES * other.channel)
         share = max(share, other.share(runs & set(other.runs)))
-        if grade != "int8" or yardsticks.other_model:
+        if grade != "int8" or noise_floor.other_model:
             granted.append(_Granted(grade, size, measured, channel, share))
     answers = sum(found.runs[run].answers for run in runs)
     share = TIMES * share + (max(FEW_ANSWERS, 1 / answers) if answers else 0.0)
-    open_share = max(share, ANSWERS_OF_QUANTISATION) if yardsticks.other_model else share
+    open_share = max(share, ANSWERS_OF_QUANTISATION) if noise_floor.other_model else share
     return [*granted, _Granted(NOT_DECIDED, size, measured, channel, open_share)]
 
 
@@ -268,21 +268,21 @@ def _rounding(difference: OutputDifference | None, node_count: int) -> float:
     return own if own > 1e-6 else FEW_ROUNDINGS * own * math.sqrt(max(1, node_count))
 
 
-def _one_rounding(precision: str, yardsticks: Yardsticks, difference: OutputDifference | None) -> float:
+def _one_rounding(precision: str, noise_floor: NoiseFloor, difference: OutputDifference | None) -> float:
     """What a precision is granted even if the output does not move by it."""
     if difference is not None and difference.kind == "exact":
         return 0.0
     if precision != "int8":
         return ROUNDOFF[precision]
-    roundings = ROUNDINGS_OF_QUANTISATION if yardsticks.other_model else 1.0
-    return roundings * ROUNDOFF[precision] * math.sqrt(max(1, yardsticks.node_count))
+    roundings = ROUNDINGS_OF_QUANTISATION if noise_floor.other_model else 1.0
+    return roundings * ROUNDOFF[precision] * math.sqrt(max(1, noise_floor.node_count))
 
 
-def _cancelled(difference: OutputDifference | None, yardsticks: Yardsticks) -> Reason | None:
+def _cancelled(difference: OutputDifference | None, noise_floor: NoiseFloor) -> Reason | None:
     """Where every difference lies within one rounding of the largest value inside of the model."""
-    if difference is None or difference.kind != "real" or (difference.max or 0.0) > 2 * _FLOAT32 * yardsticks.largest:
+    if difference is None or difference.kind != "real" or (difference.max or 0.0) > 2 * _FLOAT32 * noise_floor.largest:
         return None
-    return Reason("cancellation", {"largest": yardsticks.largest})
+    return Reason("cancellation", {"largest": noise_floor.largest})
 
 
 def _damage(found: OutputDifference) -> Reason | None:
@@ -324,9 +324,9 @@ def _stands_still(found: OutputDifference) -> Reason | None:
     return None
 
 
-def _not_computed(found: Seen, yardsticks: Yardsticks) -> Reason | None:
+def _not_computed(found: Seen, noise_floor: NoiseFloor) -> Reason | None:
     """Runs that give an earlier output, or one number everywhere, where no variant does so as often."""
-    others = [other.runs.values() for other in (*yardsticks.floor.values(), *yardsticks.precisions.values())]
+    others = [other.runs.values() for other in (*noise_floor.variants.values(), *noise_floor.precisions.values())]
     runs = found.runs.values()
     repeated, level = sum(run.repeats for run in runs), sum(run.is_level for run in runs)
     if repeated > max((sum(run.repeats for run in other) for other in others), default=0):
@@ -349,7 +349,7 @@ def run_of_boxes(found: BoxAgreement) -> RunDifference:
     return RunDifference(max(moved, found.mean_score_shift or 0.0), alone, total)
 
 
-def judge_boxes(boxes: Mapping[int, BoxAgreement], yardsticks: Yardsticks) -> OutputVerdict:
+def judge_boxes(boxes: Mapping[int, BoxAgreement], noise_floor: NoiseFloor) -> OutputVerdict:
     """Grade the boxes of a detector by the rule; those that score too little to matter are not among them."""
     found = seen_boxes(boxes)
     total = sum(boxes.values(), start=BoxAgreement.nothing())
@@ -362,7 +362,7 @@ def judge_boxes(boxes: Mapping[int, BoxAgreement], yardsticks: Yardsticks) -> Ou
     }
     if not any(run.answers for run in found.runs.values()):
         return OutputVerdict(NOT_DECIDED, [Reason("no_boxes")], "", {})
-    verdict = judge_runs(found, yardsticks)
+    verdict = judge_runs(found, noise_floor)
     if verdict.grade == EQUIVALENT and not any(run.size or run.changed for run in found.runs.values()):
         verdict = replace(verdict, grade=IDENTICAL)
     return replace(verdict, reasons=[*verdict.reasons, Reason("boxes", numbers)])
@@ -376,7 +376,7 @@ def _unit(difference: OutputDifference | None) -> str:
     return "relative RMS of the difference in the worst run"
 
 
-def _said(found: Seen, granted: _Granted, yardsticks: Yardsticks) -> list[Reason]:
+def _said(found: Seen, granted: _Granted, noise_floor: NoiseFloor) -> list[Reason]:
     """The worst run and channel beside what is granted, the noise floor, the answers, and what it looks like."""
     difference, reasons = found.difference, []
     if difference is not None and difference.quanta is not None:
@@ -390,11 +390,11 @@ def _said(found: Seen, granted: _Granted, yardsticks: Yardsticks) -> list[Reason
     if found.channel > granted.channel and difference is not None and difference.farthest_channel is not None:
         numbers = {"value": found.channel, "index": difference.farthest_channel.index, "tolerance": granted.channel}
         reasons.append(Reason("worst_channel", numbers, names))
-    if yardsticks.floor:
-        variant = max(yardsticks.floor, key=lambda name: yardsticks.floor[name].size)
-        floor = yardsticks.floor[variant].size
+    if noise_floor.variants:
+        variant = max(noise_floor.variants, key=lambda name: noise_floor.variants[name].size)
+        floor = noise_floor.variants[variant].size
         reasons.append(Reason("noise_floor", {"value": floor}, {"variant": variant if floor else ""}))
-    elif not yardsticks.missing:
+    elif not noise_floor.missing:
         reasons.append(Reason("no_noise_floor"))
     total = sum(run.answers for run in found.runs.values())
     if total:

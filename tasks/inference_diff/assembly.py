@@ -18,14 +18,21 @@ from evaltools.result.places import reference_of
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.inference_diff.judgement import (
     OutputJudge,
-    far_yardsticks,
+    far_variant_warnings,
     judge,
     kernels_of,
     repeatability_of,
     variant,
     verdict_of,
 )
-from evaltools.tasks.inference_diff.measure_yardsticks import differences_of
+from evaltools.tasks.inference_diff.measure_noise_floor import differences_of
+from evaltools.tasks.inference_diff.noise_floor import (
+    LOCAL_REFERENCE,
+    NOISE_FLOOR,
+    PRECISION,
+    SECOND_TIME,
+    RepeatOutcomes,
+)
 from evaltools.tasks.inference_diff.output_order import open_in_words
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest
 from evaltools.tasks.inference_diff.result import (
@@ -38,22 +45,15 @@ from evaltools.tasks.inference_diff.result import (
 )
 from evaltools.tasks.inference_diff.saved_outputs import Manifest, SavedConfiguration, SavedFile
 from evaltools.tasks.inference_diff.task import Difference, DiffObservation, DiffSummary, output_names
-from evaltools.tasks.inference_diff.yardsticks import (
-    LOCAL_REFERENCE,
-    NOISE_FLOOR,
-    PRECISION,
-    REPEAT,
-    RerunOutcomes,
-)
 from evaltools.tasks.shared.evaluation import Findings
 from evaltools.tasks.shared.figures import MeasuredPass, judge_records, sum_up
 
 
 class DiffNotes(Struct, frozen=True):
-    """The times of the first runs in microseconds by configuration, and what the yardsticks showed."""
+    """The times of the first runs in microseconds by configuration, and what the noise floor showed."""
 
     first_run_us: dict[str, float | None] = field(default_factory=dict)
-    yardsticks: RerunOutcomes = field(default_factory=RerunOutcomes)
+    noise_floor: RepeatOutcomes = field(default_factory=RepeatOutcomes)
 
 
 class _MeasuredDifferences(Struct, frozen=True):
@@ -77,7 +77,7 @@ def diff_findings(
 
     A loaded reference is added to the configurations, and a folder of saved outputs gets its manifest.
     """
-    outcome, yardsticks = measured.outcome, notes.yardsticks
+    outcome, noise_floor = measured.outcome, notes.noise_floor
     seen = {name: _measured_differences(material, differences_of(outcome, name)) for name in outcome.records}
     judged = [_judged(entry, outcome, seen) for entry in described]
     sums = sum_up(measured, comparison_pairs(judged))
@@ -98,7 +98,7 @@ def diff_findings(
     for entry in configurations:
         if entry.role == "test":
             found = seen.get(entry.name, _NO_DIFFERENCES)
-            judge_by = OutputJudge(material.model, yardsticks, tested.get(entry.name, ""), material.compares_models)
+            judge_by = OutputJudge(material.model, noise_floor, tested.get(entry.name, ""), material.compares_models)
             judges.append(judge_by)
             comparison = judge(entry.name, judge_by, found.summary, request.limits)
             comparisons.append(replace(comparison, by_kind=list(found.by_kind)))
@@ -107,9 +107,9 @@ def diff_findings(
     return Findings(
         configurations=configurations,
         sums=sums,
-        part=replace(_details(request, material, yardsticks, comparisons), times=times),
+        part=replace(_details(request, material, noise_floor, comparisons), times=times),
         verdicts=_verdicts(configurations, comparisons),
-        warnings=[*_open_order(material), *_warnings(comparisons, yardsticks), *far_yardsticks(judges)],
+        warnings=[*_open_order(material), *_warnings(comparisons, noise_floor), *far_variant_warnings(judges)],
     )
 
 
@@ -224,7 +224,7 @@ def _saved_tensor(tensor: TensorInfo) -> Tensor:
 
 
 def _details(
-    request: DiffRequest, material: DiffMaterial, yardsticks: RerunOutcomes, comparisons: list[DiffComparison]
+    request: DiffRequest, material: DiffMaterial, noise_floor: RepeatOutcomes, comparisons: list[DiffComparison]
 ) -> InferenceDiff:
     reference = request.reference.name if request.reference else LOCAL_REFERENCE
     return InferenceDiff(
@@ -236,10 +236,10 @@ def _details(
         signature=request.signature,
         inputs=_inputs_used(request, material),
         reference_loaded_from=str(request.load_reference) if request.load_reference else None,
-        yardstick_runs=len(yardsticks.runs),
-        noise_floor=[variant(entry) for entry in yardsticks.of_kind(NOISE_FLOOR)],
-        precisions=[variant(entry) for entry in yardsticks.of_kind(PRECISION)],
-        reference_repeatability=repeatability_of(yardsticks.repeated(reference)),
+        noise_floor_runs=len(noise_floor.runs),
+        noise_floor=[variant(entry) for entry in noise_floor.of_kind(NOISE_FLOOR)],
+        precisions=[variant(entry) for entry in noise_floor.of_kind(PRECISION)],
+        reference_repeatability=repeatability_of(noise_floor.repeated(reference)),
         not_saved=material.writer.failure if material.writer else None,
         comparisons=comparisons,
         output_order=material.pair.order if material.pair else None,
@@ -263,22 +263,22 @@ def _open_order(material: DiffMaterial) -> list[str]:
     return [open_in_words(order, [names[0] for names in output_names(material.model)])] if order and order.open else []
 
 
-def _warnings(comparisons: Sequence[DiffComparison], yardsticks: RerunOutcomes) -> list[str]:
-    found = [yardsticks.problem] if yardsticks.problem else []
-    if yardsticks.left_out:
-        listed = ", ".join(yardsticks.left_out)
+def _warnings(comparisons: Sequence[DiffComparison], noise_floor: RepeatOutcomes) -> list[str]:
+    found = [noise_floor.problem] if noise_floor.problem else []
+    if noise_floor.left_out:
+        listed = ", ".join(noise_floor.left_out)
         found.append(f"the time after the runs was over (--max_secs) before all was measured: {listed}")
     found += [
-        f"{kind}: {entry.rerun.name} not measured: {entry.reason}"
+        f"{kind}: {entry.repeat.name} not measured: {entry.reason}"
         for kind in (NOISE_FLOOR, PRECISION)
-        for entry in yardsticks.of_kind(kind)
+        for entry in noise_floor.of_kind(kind)
         if entry.summary is None
     ]
-    for entry in yardsticks.of_kind(REPEAT):
+    for entry in noise_floor.of_kind(SECOND_TIME):
         repeatability = repeatability_of(entry)
         if repeatability is not None and repeatability.identical is False:
             found.append(
-                f"{entry.rerun.name} is not repeatable: a second time, the same inputs gave outputs that "
+                f"{entry.repeat.name} is not repeatable: a second time, the same inputs gave outputs that "
                 f"differ by up to {repeatability.max if repeatability.max is not None else 'an unknown amount'}"
             )
     return found + _constant_outputs(comparisons)

@@ -22,7 +22,14 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.runtime import Open, Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.assembly import DiffNotes, diff_findings
-from evaltools.tasks.inference_diff.measure_yardsticks import measure_yardsticks
+from evaltools.tasks.inference_diff.measure_noise_floor import expected_seconds, first_answer, measure_noise_floor
+from evaltools.tasks.inference_diff.noise_floor import (
+    LOCAL_REFERENCE,
+    RepeatOutcomes,
+    plan_repeats,
+    session_wrapper,
+    warm_up,
+)
 from evaltools.tasks.inference_diff.output_order import COMPARED_RUNS, order_by_values
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest, prepare, read_request
 from evaltools.tasks.inference_diff.result import OutputOrder
@@ -34,21 +41,16 @@ from evaltools.tasks.inference_diff.saved_outputs import (
 )
 from evaltools.tasks.inference_diff.task import DiffObservation, InferenceDiffTask
 from evaltools.tasks.inference_diff.value_ranges import are_sane
-from evaltools.tasks.inference_diff.yardsticks import (
-    LOCAL_REFERENCE,
-    RerunOutcomes,
-    plan_reruns,
-    session_wrapper,
-    warm_up,
-)
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, Observer, OpenConfigurations, require_stated
 from evaltools.tasks.shared.figures import MeasuredPass
 from evaltools.tasks.shared.host_names import HostNames
 from evaltools.tasks.shared.measuring import counted
 from evaltools.tasks.shared.merging import RunAtPlace, files_below, with_files
 
+_SHORT_S: Final = 5.0
+"""A noise floor that takes so many seconds is waited for without a first answer."""
 _FIRST_RUNS: Final = "first runs"
-_YARDSTICKS: Final = "noise floor"
+_NOISE_FLOOR: Final = "noise floor"
 _OUTPUT_ORDER: Final = "order of outputs"
 _NARROWED: Final = "narrowed inputs"
 """A fact of the run: float inputs of which nothing is known are drawn from a narrower range."""
@@ -170,16 +172,16 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         self.notes = DiffNotes(first_run_us)
 
     def after_pass(self, measured: MeasuredPass, opened: Sequence[Opened], observer: Observer, open_with: Open) -> None:
-        """Measure the yardsticks; those of shards are measured once, when they are merged."""
+        """Measure the noise floor; those of shards are measured once, when they are merged."""
         if self.request.execution.shard.count > 1:
             return
         _close(opened)
-        self._measure_yardsticks(opened, measured, observer, open_with)
+        self._measure_noise_floor(opened, measured, observer, open_with)
 
     def after_merge(
         self, measured: MeasuredPass, places: Sequence[RunAtPlace], observer: Observer, open_with: Open
     ) -> None:
-        """Measure the yardsticks on the host; if several places are compared, those of the host's CPU alone."""
+        """Measure the noise floor on the host; if several places are compared, those of the host's CPU alone."""
         elsewhere = any(place.name for place in places)
         wanted = self.wanted
         if elsewhere:
@@ -188,9 +190,9 @@ class DiffEvaluation(Evaluation[DiffObservation]):
             opened = [entry for entry in entries.values() if isinstance(entry, Opened)]
             _close(opened)
             if opened:
-                self._measure_yardsticks(opened, measured, observer, open_with, not elsewhere)
+                self._measure_noise_floor(opened, measured, observer, open_with, not elsewhere)
 
-    def _measure_yardsticks(
+    def _measure_noise_floor(
         self,
         opened: Sequence[Opened],
         measured: MeasuredPass,
@@ -198,19 +200,22 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         open_with: Open,
         with_repeats: bool = True,
     ) -> None:
-        """Measure the yardsticks, if they were asked for and the pass was not stopped."""
-        if not self.request.yardstick_runs:
+        """Measure the noise floor, if they were asked for and the pass was not stopped."""
+        if not self.request.noise_floor_runs:
             return
         if measured.outcome.stopped is not None:
-            self.notes = replace(self.notes, yardsticks=RerunOutcomes(interrupted=True))
+            self.notes = replace(self.notes, noise_floor=RepeatOutcomes(interrupted=True))
             return
-        reruns = plan_reruns(self.material, opened, self.request.reference, with_repeats)
-        with counted(observer, _YARDSTICKS, len(reruns)) as step:
-            yardsticks = measure_yardsticks(
-                self.request, self.material, opened, reruns, measured.outcome, open_with, step
+        repeats = plan_repeats(self.material, opened, self.request.reference, with_repeats)
+        seconds = expected_seconds(self.request, measured.outcome, len(repeats))
+        if seconds > _SHORT_S:
+            observer.message(first_answer(self.request, self.material, measured.outcome, seconds))
+        with counted(observer, _NOISE_FLOOR, len(repeats)) as step:
+            noise_floor = measure_noise_floor(
+                self.request, self.material, opened, repeats, measured.outcome, open_with, step
             )
-        self.notes = replace(self.notes, yardsticks=yardsticks)
-        self.interrupted = yardsticks.interrupted
+        self.notes = replace(self.notes, noise_floor=noise_floor)
+        self.interrupted = noise_floor.interrupted
 
     def findings(self, described: Sequence[ConfigurationResult], measured: MeasuredPass) -> Findings:
         """Judge how far outputs differ; the folder of saved outputs gets its manifest."""

@@ -14,13 +14,15 @@ from evaltools.gates.criteria import Criterion
 from evaltools.gates.limits import check_limits
 from evaltools.gates.verdict import (
     DIVERGED,
+    EQUIVALENT,
     GRADES,
+    IDENTICAL,
     NOT_DECIDED,
     ODD_REFERENCE,
     PASSES,
+    NoiseFloor,
     OutputVerdict,
     Seen,
-    Yardsticks,
     far_variants,
     judge_boxes,
     judge_output,
@@ -30,16 +32,16 @@ from evaltools.gates.verdict import (
 from evaltools.model import ModelFile
 from evaltools.result.verdict import Reason, Verdict
 from evaltools.tasks.inference_diff.metrics import output_figures
-from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Variant
-from evaltools.tasks.inference_diff.task import DiffSummary, output_names
-from evaltools.tasks.inference_diff.yardsticks import (
+from evaltools.tasks.inference_diff.noise_floor import (
     FEW_ROUNDINGS,
     KEPT_TENSORS,
     NOISE_FLOOR,
     PRECISION,
-    RerunOutcome,
-    RerunOutcomes,
+    RepeatOutcome,
+    RepeatOutcomes,
 )
+from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Variant
+from evaltools.tasks.inference_diff.task import DiffSummary, output_names
 
 METRIC: Final = "outputs"
 _KEPT_IS_FAR: Final = ", with the same kernels: the reference itself may be wrong"
@@ -52,21 +54,21 @@ def kernels_of(configuration: Configuration) -> str:
 
 
 class OutputJudge(Struct, frozen=True):
-    """Judges the outputs of one configuration. CPU variants that run the same kernels are not used as yardsticks.
+    """Judges the outputs of one configuration. CPU variants that run the same kernels are not used as noise floor.
 
-    ``measured`` are the yardsticks, ``kernels`` the CPU kernels that the configuration runs, empty where a delegate
+    ``measured`` are the noise floor, ``kernels`` the CPU kernels that the configuration runs, empty where a delegate
     does. ``other_model``: the reference's outputs are those of another model.
     """
 
     model: ModelFile
-    measured: RerunOutcomes
+    measured: RepeatOutcomes
     kernels: str
     other_model: bool
 
     def outputs(self, summary: DiffSummary) -> list[OutputVerdict]:
         """The verdict on each output."""
         return [
-            judge_output(summary.seen(position), self.yardsticks(position)) for position in range(len(summary.outputs))
+            judge_output(summary.seen(position), self.noise_floor(position)) for position in range(len(summary.outputs))
         ]
 
     def boxes(self, summary: DiffSummary) -> OutputVerdict | None:
@@ -77,16 +79,16 @@ class OutputJudge(Struct, frozen=True):
         boxes = [
             {name: seen_boxes(other.boxes_by_run) for name, other in found.items()} for found in (floor, precisions)
         ]
-        return judge_boxes(summary.boxes_by_run, self._yardsticks(*boxes))
+        return judge_boxes(summary.boxes_by_run, self._noise_floor(*boxes))
 
-    def yardsticks(self, position: int) -> Yardsticks:
-        """The yardsticks of one output, without CPU variants that are far from the reference."""
+    def noise_floor(self, position: int) -> NoiseFloor:
+        """The noise floor of one output, without CPU variants that are far from the reference."""
         floor, precisions = self._seen(position)
         far = far_variants(floor, precisions)
-        return self._yardsticks({name: found for name, found in floor.items() if name not in far}, precisions)
+        return self._noise_floor({name: found for name, found in floor.items() if name not in far}, precisions)
 
     def far(self, position: int) -> list[str]:
-        """The CPU variants that are no yardstick for an output."""
+        """The CPU variants that do not count for an output."""
         return far_variants(*self._seen(position))
 
     def _seen(self, position: int) -> tuple[dict[str, Seen], dict[str, Seen]]:
@@ -95,25 +97,25 @@ class OutputJudge(Struct, frozen=True):
         )
         return floor, precisions
 
-    def _yardsticks(self, floor: Mapping[str, Seen], precisions: Mapping[str, Seen]) -> Yardsticks:
+    def _noise_floor(self, floor: Mapping[str, Seen], precisions: Mapping[str, Seen]) -> NoiseFloor:
         measured = self.measured
         largest = measured.kept_tensors.largest if measured.kept_tensors is not None else 0.0
-        return Yardsticks(floor, precisions, self.model.node_count, self.other_model, measured.missing, largest)
+        return NoiseFloor(floor, precisions, self.model.node_count, self.other_model, measured.missing, largest)
 
     def _measured(self) -> tuple[dict[str, DiffSummary], dict[str, DiffSummary]]:
         """The summaries of the CPU variants and of the precisions by name."""
         floor, precisions = (
-            {entry.rerun.name: entry.summary for entry in entries if entry.summary}
+            {entry.repeat.name: entry.summary for entry in entries if entry.summary}
             for entries in (self._floor(), self.measured.of_kind(PRECISION))
         )
         return floor, precisions
 
-    def _floor(self) -> list[RerunOutcome]:
+    def _floor(self) -> list[RepeatOutcome]:
         return [
             entry
             for entry in self.measured.of_kind(NOISE_FLOOR)
-            if entry.rerun.name in (FEW_ROUNDINGS, KEPT_TENSORS)
-            or entry.rerun.runnable.configuration.kernel_set != self.kernels
+            if entry.repeat.name in (FEW_ROUNDINGS, KEPT_TENSORS)
+            or entry.repeat.runnable.configuration.kernel_set != self.kernels
         ]
 
 
@@ -136,7 +138,10 @@ def judge(
         verdicts = [replace(verdict, grade=NOT_DECIDED, reasons=[Reason("all_zero")]) for verdict in verdicts]
     outputs = [
         JudgedOutput(
-            found, verdict, _in_boxes(model, summary, position), held_against=list(judge_by.yardsticks(position).floor)
+            found,
+            verdict,
+            _in_boxes(model, summary, position),
+            held_against=list(judge_by.noise_floor(position).variants),
         )
         for position, (found, verdict) in enumerate(zip(summary.outputs, verdicts, strict=True))
     ]
@@ -151,6 +156,12 @@ def judge(
         limits=checks,
         within_limits=all(check.kept for check in checks) if limits else None,
     )
+
+
+def is_settled(comparison: DiffComparison) -> bool:
+    """Whether no further CPU variant or precision can make the verdict a better one."""
+    verdicts = [verdict for _, verdict, _ in _decisive(comparison.outputs, comparison.boxes_verdict)]
+    return all(verdict.grade in (IDENTICAL, EQUIVALENT) for verdict in verdicts)
 
 
 def _with_repeat(verdict: OutputVerdict, again: OutputVerdict) -> OutputVerdict:
@@ -204,30 +215,30 @@ def _decisive(outputs: Sequence[JudgedOutput], boxes: OutputVerdict | None) -> l
     return found + ([("boxes", boxes, 1.0)] if boxes is not None else [])
 
 
-def far_yardsticks(judges: Sequence[OutputJudge]) -> list[str]:
-    """Warnings about CPU variants that are no yardstick for an output."""
+def far_variant_warnings(judges: Sequence[OutputJudge]) -> list[str]:
+    """Warnings about CPU variants that do not count for an output."""
     found: dict[str, list[str]] = {}
     for judge_by in judges:
         for entry in judge_by.measured.of_kind(NOISE_FLOOR):
             for position, output in enumerate(entry.summary.outputs if entry.summary else ()):
-                is_named = output.output in found.get(entry.rerun.name, [])
-                if not is_named and entry.rerun.name in judge_by.far(position):
-                    found.setdefault(entry.rerun.name, []).append(output.output)
+                is_named = output.output in found.get(entry.repeat.name, [])
+                if not is_named and entry.repeat.name in judge_by.far(position):
+                    found.setdefault(entry.repeat.name, []).append(output.output)
     return [
-        f"{name} is no yardstick for output {', '.join(map(repr, outputs))}: there it stands still, has no numbers, or "
+        f"{name} does not count for output {', '.join(map(repr, outputs))}: there it stands still, has no numbers, or "
         f"is far from the reference{_KEPT_IS_FAR if name == KEPT_TENSORS else ''}"
         for name, outputs in found.items()
     ]
 
 
-def variant(entry: RerunOutcome) -> Variant:
-    """A rerun as part of the result."""
+def variant(entry: RepeatOutcome) -> Variant:
+    """A repeat as part of the result."""
     outputs = list(entry.summary.outputs) if entry.summary else []
     boxes = entry.summary.boxes if entry.summary else None
-    return Variant(entry.rerun.name, entry.rerun.runnable.configuration.to_flags(), entry.reason, outputs, boxes)
+    return Variant(entry.repeat.name, entry.repeat.runnable.configuration.to_flags(), entry.reason, outputs, boxes)
 
 
-def repeatability_of(entry: RerunOutcome | None) -> Repeatability | None:
+def repeatability_of(entry: RepeatOutcome | None) -> Repeatability | None:
     """Whether a second time gave the same outputs."""
     if entry is None:
         return None

@@ -38,7 +38,7 @@ def _about_the_floor(diff: InferenceDiff) -> str:
     if not measured:
         return "No noise floor was measured (--noise_floor_runs)."
     names = ", ".join(measured)
-    return f"The noise floor is how far apart right CPU kernels are: {names}; over {diff.yardstick_runs} runs."
+    return f"The noise floor is how far apart right CPU kernels are: {names}; over {diff.noise_floor_runs} runs."
 
 
 def _outputs(compared: Sequence[tuple[int, DiffComparison]]) -> Table:

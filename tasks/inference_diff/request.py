@@ -44,7 +44,7 @@ from evaltools.tasks.inference_diff.task import (
 from evaltools.tasks.shared.image_input import StatedLayout
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
 
-YARDSTICK_RUNS: Final = 10
+NOISE_FLOOR_RUNS: Final = 10
 _MOST_RUNS: Final = 1_000_000
 _MOST_KEPT_BYTES: Final = 256 << 20
 """Of inputs, and of the outputs of the reference, which are in memory together."""
@@ -56,7 +56,7 @@ class DiffRequest(TaskRequest, frozen=True):
     """What to compare.
 
     ``reference_model_file`` None: the same model. ``reference`` None only with ``load_reference``. ``input_shapes`` are
-    texts ``NAME:1,224,224,3``. ``yardstick_runs`` 0: no noise floor, no precisions, no repeatability;
+    texts ``NAME:1,224,224,3``. ``noise_floor_runs`` 0: no noise floor, no precisions, no repeatability;
     ``max_secs`` is how long these may take, 0: as long as they do. ``native`` does what the native tool does.
     """
 
@@ -64,7 +64,7 @@ class DiffRequest(TaskRequest, frozen=True):
     output_map: str = ""
     signature: str = ""
     input_shapes: tuple[str, ...] = ()
-    yardstick_runs: int = YARDSTICK_RUNS
+    noise_floor_runs: int = NOISE_FLOOR_RUNS
     warmup_runs: int = 1
     max_secs: float = 0.0
     output_kinds: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ def read_request(request: Request) -> DiffRequest:
         output_map=options.text("output_map"),
         signature=options.text("signature"),
         input_shapes=tuple(options.texts("input_shape")),
-        yardstick_runs=_count(options, "noise_floor_runs", 0, 0 if native else None),
+        noise_floor_runs=_count(options, "noise_floor_runs", 0, 0 if native else None),
         warmup_runs=_count(options, "warmup_runs", 0, 0 if native else None),
         max_secs=_seconds(options),
         output_kinds=tuple(options.texts("output_kind")),
@@ -153,7 +153,7 @@ class DiffMaterial(Struct, frozen=True):
 
     ``comparison`` compares test and reference, ``own_comparison`` the test model with itself, ``reference_comparison``
     the reference model with itself. ``kept`` are the runs whose inputs and outputs are remembered; the runs for the
-    yardsticks are chosen among them. ``kinds`` is the kind of inputs of each run: noise, photos, files or saved.
+    noise_floor are chosen among them. ``kinds`` is the kind of inputs of each run: noise, photos, files or saved.
     """
 
     model: ModelFile
@@ -225,7 +225,7 @@ def prepare(request: DiffRequest) -> DiffMaterial:
     stateful = model.stateful or (pair is not None and pair.reference.stateful)
     in_journal = (1 + len(request.tests)) * _bytes(model.outputs)
     per_run = max(_bytes(inputs), _bytes(model.outputs), in_journal // _DISK_FOR_MEMORY)
-    keep = partial(runs_to_keep, count=request.yardstick_runs, stateful=stateful, bytes_per_run=per_run)
+    keep = partial(runs_to_keep, count=request.noise_floor_runs, stateful=stateful, bytes_per_run=per_run)
     source: InputSource
     plan = None
     if loaded is None:

@@ -71,7 +71,7 @@ class JudgedOutput(Struct, frozen=True):
 
     ``in_boxes``: it is one of a detector's four outputs, whose elements mean nothing by themselves; boxes are judged.
     ``held_against`` names the CPU variants of the noise floor that count for it: none that runs the same kernels, and
-    none that is no yardstick.
+    none that does not count.
     """
 
     difference: OutputDifference
@@ -147,7 +147,7 @@ class InferenceDiff(Struct, frozen=True):
     ``output_order`` says which outputs of the reference's model belong to the model's, null where both sides ran the
     same one. ``reference_loaded_from`` names the folder where the reference's outputs were not computed here.
     ``noise_floor`` has the CPU variants, ``precisions`` the reference with constants and inputs rounded; both were
-    measured over ``yardstick_runs`` runs: some spread over all, the others those where tests differ most.
+    measured over ``noise_floor_runs`` runs: some spread over all, the others those where tests differ most.
     ``not_saved`` says why inputs and outputs could not be saved, where that was asked for. ``times`` are those by
     configuration that only a diff has.
     """
@@ -160,7 +160,7 @@ class InferenceDiff(Struct, frozen=True):
     signature: str
     inputs: list[InputUsed]
     reference_loaded_from: str | None
-    yardstick_runs: int
+    noise_floor_runs: int
     noise_floor: list[Variant]
     precisions: list[Variant]
     reference_repeatability: Repeatability | None

@@ -51,6 +51,9 @@ class Observer:
         """A context around a phase of ``total`` steps; it yields a function that takes the counts of finished steps."""
         yield lambda _tally: None
 
+    def message(self, text: str) -> None:
+        """Called with what is worth knowing before the result is there."""
+
     def measured(self) -> None:
         """Called when everything is measured. From here on Ctrl-C would lose the result."""
 

@@ -15,9 +15,9 @@ from evaltools.gates import verdict
 from evaltools.gates.verdict import (
     PASSES,
     Grade,
+    NoiseFloor,
     OutputVerdict,
     Seen,
-    Yardsticks,
     far_variants,
     judge_boxes,
     judge_output,
@@ -59,9 +59,9 @@ def off(size: float, runs: Sequence[Array] = RUNS, only: int | None = None) -> l
     ]
 
 
-def measured(floor: Sequence[float] = (), precisions: Mapping[str, float] | None = None, **changes: Any) -> Yardsticks:
+def measured(floor: Sequence[float] = (), precisions: Mapping[str, float] | None = None, **changes: Any) -> NoiseFloor:
     """CPU variants and precisions that are off by so much."""
-    return Yardsticks(
+    return NoiseFloor(
         {f"variant {place}": seen(off(size)) for place, size in enumerate(floor)},
         {name: seen(off(size)) for name, size in (precisions or {}).items()},
         node_count=1,
@@ -72,8 +72,8 @@ def measured(floor: Sequence[float] = (), precisions: Mapping[str, float] | None
 PRECISIONS = {"fp16": 1e-3, "bf16": 1e-2}
 
 
-def grades(yardsticks: Yardsticks, *sizes: float) -> list[Grade]:
-    return [judge_output(seen(off(size)), yardsticks).grade for size in sizes]
+def grades(noise_floor: NoiseFloor, *sizes: float) -> list[Grade]:
+    return [judge_output(seen(off(size)), noise_floor).grade for size in sizes]
 
 
 def why(verdict: OutputVerdict) -> str:
@@ -100,21 +100,21 @@ def test_identical_is_a_grade_of_its_own_and_says_how_sure_it_is() -> None:
 
 
 def test_twice_the_floor_is_equivalent_and_twice_a_precision_within_it() -> None:
-    yardsticks = measured([1e-5, 0.0], PRECISIONS)
+    noise_floor = measured([1e-5, 0.0], PRECISIONS)
     sizes = (1.9e-5, 2.1e-5, 1.9e-3, 2.1e-3, 1.9e-2, 2.1e-2)
-    assert grades(yardsticks, *sizes) == ["equivalent", "fp16", "fp16", "bf16", "bf16", "diverged"]
+    assert grades(noise_floor, *sizes) == ["equivalent", "fp16", "fp16", "bf16", "bf16", "diverged"]
 
 
 def test_one_run_in_ten_decides() -> None:
-    yardsticks = measured([1e-5], PRECISIONS)
-    assert judge_output(seen(off(0.05, only=7)), yardsticks).grade == "diverged"
-    assert "run 7 is worst" in why(judge_output(seen(off(0.05, only=7)), yardsticks))
+    noise_floor = measured([1e-5], PRECISIONS)
+    assert judge_output(seen(off(0.05, only=7)), noise_floor).grade == "diverged"
+    assert "run 7 is worst" in why(judge_output(seen(off(0.05, only=7)), noise_floor))
 
 
 def test_where_variants_are_equal_a_few_roundings_are_granted() -> None:
     """Sixteen of 2^-24 for one node: 9.5e-7; of a precision two, 2^-10 and 2^-7."""
-    yardsticks = measured([0.0], {"fp16": 0.0, "bf16": 0.0})
-    assert grades(yardsticks, 5e-7, 9e-4, 7e-3, 9e-3) == ["equivalent", "fp16", "bf16", "diverged"]
+    noise_floor = measured([0.0], {"fp16": 0.0, "bf16": 0.0})
+    assert grades(noise_floor, 5e-7, 9e-4, 7e-3, 9e-3) == ["equivalent", "fp16", "bf16", "diverged"]
 
 
 def test_a_drift_of_a_hundredth_per_run_is_judged_where_it_has_come_to() -> None:
@@ -135,7 +135,7 @@ def test_a_class_that_is_dead_changes_an_answer_and_is_within_no_precision() -> 
     reference[7] = np.array([0.1] * 8 + [0.12, 0.13], np.float32)
     dead = [np.where(np.arange(10) == 9, 0, run).astype(np.float32) for run in reference]
     bf16 = seen([run * np.float32(1.1) for run in reference], reference, as_scores=True)
-    verdict_on_it = judge_output(seen(dead, reference, as_scores=True), Yardsticks({}, {"bf16": bf16}, 1))
+    verdict_on_it = judge_output(seen(dead, reference, as_scores=True), NoiseFloor({}, {"bf16": bf16}, 1))
     assert verdict_on_it.grade not in PASSES
     assert "answers changed: 1 of 20" in why(verdict_on_it)
 
@@ -144,16 +144,16 @@ def test_a_channel_that_is_off_is_not_lost_in_the_others() -> None:
     """One of 64 is half as large again: 0.06 of the run, or less beside large ones."""
     runs = [run * np.where(np.arange(64) == 5, 0.1, 1).astype(np.float32) for run in RUNS]
     larger = [run * np.where(np.arange(64) == 5, 1.5, 1).astype(np.float32) for run in runs]
-    yardsticks = Yardsticks({"variant": seen(off(1e-5, runs), runs)}, {"bf16": seen(off(0.02, runs), runs)}, 1)
-    found = judge_output(seen(larger, runs), yardsticks)
+    noise_floor = NoiseFloor({"variant": seen(off(1e-5, runs), runs)}, {"bf16": seen(off(0.02, runs), runs)}, 1)
+    found = judge_output(seen(larger, runs), noise_floor)
     assert found.grade == "diverged"
     assert "channel 5 alone is off by 0.5" in why(found)
 
 
 def test_what_a_model_amplifies_decides_only_where_the_difference_is_small() -> None:
-    yardsticks = measured([1e-5], {"bf16": 0.2})
-    assert grades(yardsticks, 0.019, 0.021, 0.39, 0.41) == ["bf16", "not decided", "not decided", "diverged"]
-    assert "this model amplifies rounding" in why(judge_output(seen(off(0.1)), yardsticks))
+    noise_floor = measured([1e-5], {"bf16": 0.2})
+    assert grades(noise_floor, 0.019, 0.021, 0.39, 0.41) == ["bf16", "not decided", "not decided", "diverged"]
+    assert "this model amplifies rounding" in why(judge_output(seen(off(0.1)), noise_floor))
 
 
 def test_int8_excuses_no_model_that_is_int8_already_but_one_beside_its_float_model() -> None:
@@ -175,8 +175,8 @@ def test_one_quantum_is_equivalent(step: int, grade: Grade) -> None:
     moved = [(run + step).astype(np.int8) for run in QUANTISED]
     shaken = seen([(run + 2).astype(np.int8) for run in QUANTISED], QUANTISED, STEPS)
     smaller = replace(shaken, runs={run: replace(each, size=each.size * 0.9) for run, each in shaken.runs.items()})
-    yardsticks = Yardsticks({"variant": seen(QUANTISED, QUANTISED, STEPS)}, {"int8": smaller}, 1)
-    assert judge_output(seen(moved, QUANTISED, STEPS), yardsticks).grade == grade
+    noise_floor = NoiseFloor({"variant": seen(QUANTISED, QUANTISED, STEPS)}, {"int8": smaller}, 1)
+    assert judge_output(seen(moved, QUANTISED, STEPS), noise_floor).grade == grade
 
 
 def scores(best: Sequence[int], second: Sequence[int]) -> list[Array]:
@@ -193,8 +193,8 @@ def test_answers_that_changed_are_no_pass_however_close_the_classes_are() -> Non
     """The best and the second change places, which is one quantum each."""
     reference, swapped = scores([0, 1, 2, 3] * 5, [4] * 20), scores([4] * 20, [0, 1, 2, 3] * 5)
     one = [*swapped[:1], *reference[1:]]
-    yardsticks = Yardsticks({"variant": seen(reference, reference, STEPS, as_scores=True)}, {}, 1)
-    found = [judge_output(seen(test, reference, STEPS, as_scores=True), yardsticks) for test in (one, swapped)]
+    noise_floor = NoiseFloor({"variant": seen(reference, reference, STEPS, as_scores=True)}, {}, 1)
+    found = [judge_output(seen(test, reference, STEPS, as_scores=True), noise_floor) for test in (one, swapped)]
     assert [verdict.grade for verdict in found] == ["not decided", "diverged"]
     assert "more answers changed than rounding explains, but few" in why(found[0])
     assert "answers changed: 1 of 20" in why(found[0])
@@ -204,8 +204,8 @@ def test_as_many_answers_may_change_as_in_what_explains_them() -> None:
     reference = scores([0, 1, 2, 3] * 5, [4] * 20)
     one = [*scores([4], [0]), *reference[1:]]
     variant = [*reference[:-1], *scores([4], [3])]
-    yardsticks = Yardsticks({"variant": seen(variant, reference, STEPS, as_scores=True)}, {}, 1)
-    assert judge_output(seen(one, reference, STEPS, as_scores=True), yardsticks).grade == "equivalent"
+    noise_floor = NoiseFloor({"variant": seen(variant, reference, STEPS, as_scores=True)}, {}, 1)
+    assert judge_output(seen(one, reference, STEPS, as_scores=True), noise_floor).grade == "equivalent"
 
 
 def test_answers_are_compared_over_the_runs_of_the_noise_floor() -> None:
@@ -213,7 +213,7 @@ def test_answers_are_compared_over_the_runs_of_the_noise_floor() -> None:
     reference = scores([0, 1, 2, 3] * 5, [4] * 20)
     test = [*scores([4, 4], [0, 1]), *reference[2:]]
     floor = seen(reference[:4], reference[:4], STEPS, as_scores=True)
-    found = judge_output(seen(test, reference, STEPS, as_scores=True), Yardsticks({"variant": floor}, {}, 1))
+    found = judge_output(seen(test, reference, STEPS, as_scores=True), NoiseFloor({"variant": floor}, {}, 1))
     assert found.grade == "diverged", "two of four"
 
 
@@ -247,41 +247,41 @@ def test_few_numbers_that_come_again_are_chance() -> None:
     tests[1] = tests[0]
     references[1] = references[0] + np.uint8(1)
     shaken = seen([run + np.uint8(3) for run in references], references, STEPS)
-    found = judge_output(seen(tests, references, STEPS), Yardsticks({}, {"int8": shaken}, 1, other_model=True))
+    found = judge_output(seen(tests, references, STEPS), NoiseFloor({}, {"int8": shaken}, 1, other_model=True))
     assert found.grade == "int8"
 
 
 def test_a_reference_with_few_outputs_shows_little() -> None:
     """Two of twenty runs are not 0."""
     reference = [np.zeros(1, np.float32)] * 18 + [np.array([value], np.float32) for value in (0.3, 0.7)]
-    floor = Yardsticks({"variant": seen(reference, reference)}, {}, 1)
+    floor = NoiseFloor({"variant": seen(reference, reference)}, {}, 1)
     found = judge_output(seen([run * np.float32(1 + 1e-7) for run in reference], reference), floor)
     assert found.grade == "not decided"
     assert "there are 3 different outputs in 20 runs, which show little; try others" in why(found)
 
 
 def test_interrupted_or_unmeasured_nothing_is_decided_but_what_needs_nothing() -> None:
-    for yardsticks, said in (
+    for noise_floor, said in (
         (measured([1e-5], missing="interrupted"), "interrupted"),
         (measured([1e-5], missing="out_of_time"), "not all CPU variants and precisions were measured in time"),
         (measured(), "no noise floor was measured (--noise_floor_runs)"),
     ):
-        assert grades(yardsticks, 5e-7, 1e-2) == ["equivalent", "not decided"]
-        assert said in why(judge_output(seen(off(1e-2)), yardsticks))
-        assert judge_output(seen(RUNS), yardsticks).grade == "identical"
-        assert judge_output(seen(FAULTS["not_finite"]()), yardsticks).grade == "diverged"
+        assert grades(noise_floor, 5e-7, 1e-2) == ["equivalent", "not decided"]
+        assert said in why(judge_output(seen(off(1e-2)), noise_floor))
+        assert judge_output(seen(RUNS), noise_floor).grade == "identical"
+        assert judge_output(seen(FAULTS["not_finite"]()), noise_floor).grade == "diverged"
 
 
 def test_differences_within_a_rounding_of_the_largest_value_inside_are_cancellation() -> None:
     """1000 * 2^-23 is 1.2e-4; the output itself is about 1e-4."""
     small = [run * np.float32(1e-4) for run in RUNS]
-    yardsticks = Yardsticks({"variant": seen(small, small)}, {"fp16": seen(small, small)}, 1, largest=1000.0)
-    found = judge_output(seen(off(0.3, small), small), yardsticks)
+    noise_floor = NoiseFloor({"variant": seen(small, small)}, {"fp16": seen(small, small)}, 1, largest=1000.0)
+    found = judge_output(seen(off(0.3, small), small), noise_floor)
     assert (found.grade, found.reasons[0].kind) == ("not decided", "cancellation")
-    assert judge_output(seen(off(0.3, small), small), replace(yardsticks, largest=0.1)).grade == "diverged"
+    assert judge_output(seen(off(0.3, small), small), replace(noise_floor, largest=0.1)).grade == "diverged"
 
 
-def test_a_variant_that_is_broken_or_far_is_no_yardstick() -> None:
+def test_a_variant_that_is_broken_or_far_is_unusable() -> None:
     """Far is above 0.1, and above three times what the precisions move."""
     floor = {"near": seen(off(0.09)), "far": seen(off(0.5)), "still": seen([RUNS[0]] * 10)}
     assert far_variants(floor, {"bf16": seen(off(0.01))}) == ["far", "still"]
@@ -314,12 +314,12 @@ BOX_FLOOR = Seen({0: RunDifference(0.001, 0, 20)})
     ],
 )
 def test_boxes_by_how_far_they_move_and_how_many_have_no_partner(found: BoxAgreement, grade: Grade) -> None:
-    yardsticks = Yardsticks({"variant": BOX_FLOOR}, {"fp16": Seen({0: RunDifference(0.02, 0, 20)})}, 1)
-    assert judge_boxes({0: found}, yardsticks).grade == grade
+    noise_floor = NoiseFloor({"variant": BOX_FLOOR}, {"fp16": Seen({0: RunDifference(0.02, 0, 20)})}, 1)
+    assert judge_boxes({0: found}, noise_floor).grade == grade
 
 
 def test_half_of_the_boxes_elsewhere_is_more_than_int8_explains() -> None:
     """Of boxes that matter the shaken model loses a seventh."""
     shaken = Seen({run: RunDifference(0.2, 3, 20) for run in range(10)})
-    yardsticks = Yardsticks({"variant": BOX_FLOOR}, {"int8": shaken}, 64)
-    assert judge_boxes(dict.fromkeys(range(10), boxes(5, lost=5)), yardsticks).grade == "diverged"
+    noise_floor = NoiseFloor({"variant": BOX_FLOOR}, {"int8": shaken}, 64)
+    assert judge_boxes(dict.fromkeys(range(10), boxes(5, lost=5)), noise_floor).grade == "diverged"

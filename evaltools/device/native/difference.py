@@ -151,7 +151,7 @@ def _details(inputs: DiffInputs, comparisons: list[DiffComparison]) -> Inference
             for tensor in inputs.model.inputs
         ],
         reference_loaded_from=None,
-        yardstick_runs=0,
+        noise_floor_runs=0,
         noise_floor=[],
         precisions=[],
         reference_repeatability=None,

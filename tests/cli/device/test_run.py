@@ -141,7 +141,7 @@ def test_each_device_and_this_computer_are_compared_example_by_example(
     )
 
 
-def test_an_inference_diff_has_the_yardsticks_of_the_device(network: Network, devices: Devices, tmp_path: Path) -> None:
+def test_an_inference_diff_has_the_devices_noise_floor(network: Network, devices: Devices, tmp_path: Path) -> None:
     arguments = inference_diff(f"--input_images={sample.images_dir()}")
     expected = figures_here(arguments, tmp_path / "here.json")
     output = tmp_path / "devices.json"

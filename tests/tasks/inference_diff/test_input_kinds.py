@@ -95,7 +95,7 @@ def test_numbers_of_the_quantised_range_are_told_in_real_ones() -> None:
 
 def compared(folder: Path, content: bytes, **changes: Any) -> EvaluationResult:
     (folder / "model.tflite").write_bytes(content)
-    fields: dict[str, Any] = {"inputs": InputOptions(num_runs=4), "yardstick_runs": 2} | changes
+    fields: dict[str, Any] = {"inputs": InputOptions(num_runs=4), "noise_floor_runs": 2} | changes
     request = DiffRequest(model_file=folder / "model.tflite", reference=REFERENCE, tests=(TEST,), **fields)
     return evaluate(DiffEvaluation, request, Silent(), open_session)
 

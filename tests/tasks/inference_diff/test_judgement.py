@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from msgspec.structs import replace
 
 from benchmarks import verdicts
 from evaltools.configuration import Configuration
@@ -16,7 +15,7 @@ from evaltools.report.words.verdicts import reasons_in_words
 from evaltools.runtime import open_session
 from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
 from evaltools.tasks.inference_diff.judgement import kernels_of
-from evaltools.tasks.inference_diff.yardsticks import FEW_ROUNDINGS
+from evaltools.tasks.inference_diff.noise_floor import FEW_ROUNDINGS, KEPT_TENSORS
 from evaltools.tasks.shared.run import evaluate
 from tests.runtime.fake import FakeSession
 from tests.tasks.inference_diff.fakes import SHAPE, Opener, asked, three_times
@@ -43,7 +42,7 @@ def test_the_kernels_of_a_configuration(text: str, kernels: str) -> None:
     assert kernels_of(Configuration.from_text("test", text)) == kernels
 
 
-def test_a_kernel_is_not_its_own_yardstick(tmp_path: Path) -> None:
+def test_a_kernel_is_no_variant_of_itself(tmp_path: Path) -> None:
     """XNNPACK that is wrong, on one thread and on two, is not excused by itself; builtin kernels that are it excuse."""
     wrong = lambda: lambda values: three_times(values) * np.float32(1.05)  # noqa: E731
     tests = (Configuration("test"), Configuration("other", kernels="builtin", num_threads=2))
@@ -72,15 +71,27 @@ def test_real_kernels_leave_broken_variants_out(tmp_path: Path) -> None:
 
     class Zeroing(Opener):
         def __call__(self, model, configuration):  # type: ignore[no-untyped-def]
-            if configuration.name == "plain C++ kernels":
+            if configuration.name in ("plain C++ kernels", "test"):
                 return super().__call__(model, configuration)
             return open_session(model, configuration)
 
-    zeros = Zeroing(**{"plain C++ kernels": lambda: lambda values: values * np.float32(0)})
-    request = replace(asked(tmp_path), tests=(Configuration("test", kernels="builtin", num_threads=2),))
-    result = evaluate(DiffEvaluation, request, Silent(), zeros)
-    assert any("plain C++ kernels is no yardstick for output" in warning for warning in result.warnings)
-    assert result.configurations[-1].verdicts[0].kind == "identical"
+    zeros = {"plain C++ kernels": lambda: lambda values: values * np.float32(0)}
+    opener = Zeroing(**zeros, test=lambda: lambda values: values * np.float32(-3))
+    result = evaluate(DiffEvaluation, asked(tmp_path), Silent(), opener)
+    assert any("plain C++ kernels does not count for output" in warning for warning in result.warnings)
+    assert result.configurations[-1].verdicts[0].kind == "diverged"
+
+
+def test_variants_that_no_verdict_needs_are_not_run(tmp_path: Path) -> None:
+    """Beside the second time one that shows a wrong reference; the model has no constants to round."""
+    measured = []
+    for factor in (3.0, 3.000001, 3.3):
+        opener = Opener(test=lambda factor=factor: lambda values: values * np.float32(factor))
+        details = evaluate(DiffEvaluation, asked(tmp_path), Silent(), opener).part
+        measured.append({variant.name for variant in (*details.noise_floor, *details.precisions)})
+        assert details.comparisons[0].repeatability.identical
+    assert measured[0] == measured[1] == {KEPT_TENSORS}
+    assert measured[2] > {*VARIANTS, KEPT_TENSORS}
 
 
 def five_times(values: Any) -> Any:

@@ -195,7 +195,7 @@ def of_two_configurations(model: str, **changes: object) -> DiffRequest:
         reference=REFERENCE,
         tests=(CPU,),
         inputs=InputOptions(num_runs=12),
-        yardstick_runs=0,
+        noise_floor_runs=0,
     )
     return replace(request, **changes)
 
@@ -225,7 +225,7 @@ def test_a_signature_holds_for_the_reference_model_and_for_saved_outputs(tmp_pat
         tests=(CPU,),
         inputs=InputOptions(num_runs=2),
         reference_model_file=path,
-        yardstick_runs=0,
+        noise_floor_runs=0,
     )
     for signature in prepare(request).model.signatures:
         assert compared(replace(request, signature=signature))[0] == "identical"

@@ -39,7 +39,7 @@ def verdict_of(result: EvaluationResult) -> Verdict:
 
 def test_native_compatibility_is_three_invocations_and_no_warm_up(tmp_path: Path) -> None:
     request = asked(
-        tmp_path, inputs=InputOptions(num_runs=2, native=True), native=True, warmup_runs=0, yardstick_runs=0
+        tmp_path, inputs=InputOptions(num_runs=2, native=True), native=True, warmup_runs=0, noise_floor_runs=0
     )
     opener = Opener()
     result = evaluate(DiffEvaluation, request, Silent(), opener)
@@ -161,14 +161,14 @@ def test_what_does_not_fit_the_model_is_refused_before_anything_runs(
     ],
 )
 def test_limits(tmp_path: Path, limits: Any, kept: bool | None) -> None:
-    request = asked(tmp_path, yardstick_runs=0, limits=(limit_of(*limits),) if limits else ())
+    request = asked(tmp_path, noise_floor_runs=0, limits=(limit_of(*limits),) if limits else ())
     opener = Opener(test=lambda: lambda values: three_times(values) + np.float32(0.25))
     details = evaluate(DiffEvaluation, request, Silent(), opener).part
     assert details.comparisons[0].within_limits is kept
 
 
 def test_the_second_look_opens_one_session_at_a_time_after_those_of_the_pass(tmp_path: Path) -> None:
-    opener = Opener()
+    opener = Opener(test=lambda: lambda values: three_times(values) + np.float32(0.25))
     open_at_once: dict[str, int] = {}
 
     def watching(model: ModelFile, configuration: Configuration) -> Session:
@@ -180,14 +180,15 @@ def test_the_second_look_opens_one_session_at_a_time_after_those_of_the_pass(tmp
     assert {name: count for name, count in open_at_once.items() if count} == {}
     names = [name for name, _ in opener.opened]
     assert names[:2] == ["reference", "test"]
-    assert names[-3:] == ["reference", "test", "plain C++ kernels"], "repeated, and what takes longest"
+    assert {"reference", "test"} <= set(names[2:6]), "repeated, beside what every verdict needs"
+    assert names[-1] == "plain C++ kernels", "what takes longest"
     assert {"plain C++ kernels", "XNNPACK"} <= set(names)
     assert "builtin kernels" not in names, "the reference itself"
     assert observer.steps == observer.total == 5 + len(names) - 2
 
 
 def test_ctrl_c_during_the_second_look_keeps_what_was_measured(tmp_path: Path) -> None:
-    opener = Opener()
+    opener = Opener(test=lambda: lambda values: three_times(values) + np.float32(0.25))
 
     def interrupted(model: ModelFile, configuration: Configuration) -> Session:
         if configuration.name == "plain C++ kernels":
@@ -196,7 +197,7 @@ def test_ctrl_c_during_the_second_look_keeps_what_was_measured(tmp_path: Path) -
 
     result = evaluate(DiffEvaluation, asked(tmp_path), Silent(), interrupted)
     assert (result.stopped, result.complete, result.examples_done) == ("interrupted", False, 5)
-    assert verdict_of(result).kind == "identical"
+    assert verdict_of(result).kind == "not decided"
     measured = [variant.name for variant in result.part.noise_floor]
     assert measured[0] == "XNNPACK"
     assert "plain C++ kernels" not in measured
@@ -258,7 +259,7 @@ def test_a_rare_difference_counts_unless_every_kernel_has_it(tmp_path: Path) -> 
     alone = evaluate(DiffEvaluation, asked(tmp_path, num_runs=30), Silent(), Opener(**wrong))
     also = {name: lambda: wrong_on_rare_inputs for name in ("plain C++ kernels", "builtin kernels, 2 threads")}
     shared = evaluate(DiffEvaluation, asked(tmp_path, num_runs=30), Silent(), Opener(**wrong, **also))
-    assert (alone.part.yardstick_runs, shared.part.yardstick_runs) == (10, 10)
+    assert (alone.part.noise_floor_runs, shared.part.noise_floor_runs) == (10, 10)
     assert alone.part.comparisons[0].outputs[0].difference.different == 32, "one run of 30"
     assert (verdict_of(alone).kind, verdict_of(shared).kind) == ("diverged", "equivalent")
 
@@ -271,7 +272,7 @@ def test_of_many_configurations_each_has_its_farthest_runs_sampled(tmp_path: Pat
     result = evaluate(DiffEvaluation, asked(tmp_path, num_runs=60, tests=tests), Silent(), Opener(**makers))
     verdicts = [entry.verdicts[0] for entry in result.configurations if entry.role == "test"]
     assert {verdict.kind for verdict in verdicts} == {"diverged"}
-    assert 10 < result.part.yardstick_runs < 60
+    assert 10 < result.part.noise_floor_runs < 60
 
 
 def always(function: Function) -> Function:

@@ -50,7 +50,7 @@ def diff(test: Path, reference: Path, **changes: object) -> EvaluationResult:
         tests=(Configuration("test"),),
         inputs=InputOptions(num_runs=4),
         reference_model_file=reference,
-        yardstick_runs=2,
+        noise_floor_runs=2,
     )
     return evaluate(DiffEvaluation, replace(request, **changes), Observer(), open_session)
 

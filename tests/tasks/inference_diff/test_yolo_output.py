@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from evaltools.gates.verdict import Seen, Yardsticks, judge_runs
+from evaltools.gates.verdict import NoiseFloor, Seen, judge_runs
 from evaltools.metrics.output_difference import RunDifference
 from evaltools.tasks.inference_diff.output_kind import Output
 from evaltools.tasks.inference_diff.output_kinds import kind_of
@@ -77,7 +77,7 @@ def test_boxes_decide(fault: Callable[[Array], Array], grade: str) -> None:
     answers = kind.answers(kind.compare(fault(reference), reference, HEAD))
     run = RunDifference(answers.size or 0.0, answers.changed, answers.of)
     floor = Seen({0: RunDifference(0.015, 0, 8)})
-    assert judge_runs(Seen({0: run}), Yardsticks({"XNNPACK": floor}, {}, 1)).grade == grade
+    assert judge_runs(Seen({0: run}), NoiseFloor({"XNNPACK": floor}, {}, 1)).grade == grade
 
 
 def test_noise_without_a_box_leaves_elements_to_decide() -> None:

@@ -1,4 +1,4 @@
-"""The yardsticks of an inference diff: CPU variants, lower precisions, every configuration a second time.
+"""The noise floor of an inference diff: CPU variants, lower precisions, every configuration a second time.
 
 They are planned here, and run again on some inputs of a pass.
 """
@@ -28,10 +28,10 @@ from evaltools.tasks.inference_diff.model_pair import adapted
 from evaltools.tasks.inference_diff.request import DiffMaterial
 from evaltools.tasks.inference_diff.task import DiffSummary, OutputComparison
 
-RerunKind = Literal["noise floor", "precision", "repeat"]
+RepeatKind = Literal["noise floor", "precision", "second time"]
 NOISE_FLOOR: Final = "noise floor"
 PRECISION: Final = "precision"
-REPEAT: Final = "repeat"
+SECOND_TIME: Final = "second time"
 Runs = Sequence[tuple[Array, ...]]
 LOCAL_REFERENCE: Final = "reference"
 """What the reference is called where its outputs were loaded; the CPU stands in for it here."""
@@ -41,6 +41,7 @@ FEW_ROUNDINGS: Final = "a few float32 roundings"
 KEPT_TENSORS: Final = "all tensors kept"
 """The variant with builtin kernels in which no buffer is used twice: where a runtime reuses one too early, it shows."""
 PLAIN_KERNELS: Final = "plain C++ kernels"
+_ALWAYS: Final = 0
 _SEED: Final = 1
 _MOST_THREADS: Final = 4
 
@@ -53,13 +54,13 @@ class Runnable(Struct, frozen=True):
     fit: Callable[[Session], Session]
 
 
-class Rerun(Struct, frozen=True):
+class Repeat(Struct, frozen=True):
     """A session to be run again on the sampled runs; ``expected_from`` names the outputs that it is compared with.
 
     ``change_inputs`` changes the inputs, if it is given.
     """
 
-    kind: RerunKind
+    kind: RepeatKind
     name: str
     runnable: Runnable
     expected_from: str
@@ -67,14 +68,14 @@ class Rerun(Struct, frozen=True):
     change_inputs: Callable[[Runs], Runs] | None = None
 
 
-class RerunOutcome(Struct, frozen=True):
-    """The outcome of a rerun over the first ``runs``; if it failed, ``summary`` is None and ``reason`` says why.
+class RepeatOutcome(Struct, frozen=True):
+    """The outcome of a repeat over the first ``runs``; if it failed, ``summary`` is None and ``reason`` says why.
 
     ``outputs`` are those of the variant that keeps all tensors, and ``largest`` is the largest value inside of the
     model there.
     """
 
-    rerun: Rerun
+    repeat: Repeat
     summary: DiffSummary | None
     reason: str | None
     runs: int = 0
@@ -82,24 +83,24 @@ class RerunOutcome(Struct, frozen=True):
     largest: float = 0.0
 
 
-class RerunOutcomes(Struct, frozen=True):
-    """The outcomes of all reruns over ``runs``, or of those before it was ``interrupted``.
+class RepeatOutcomes(Struct, frozen=True):
+    """The outcomes of the repeats over ``runs`` that the verdicts need, or of those before it was ``interrupted``.
 
     ``left_out`` are the names of those that were not done, or not on all runs, as the time was over. ``problem`` says
     what else went wrong. ``from_kept_tensors`` has, by configuration, the difference of a test from the variant that
     keeps all tensors, where that differs from the reference.
     """
 
-    seen: tuple[RerunOutcome, ...] = ()
+    seen: tuple[RepeatOutcome, ...] = ()
     runs: tuple[int, ...] = ()
     interrupted: bool = False
     left_out: tuple[str, ...] = ()
     problem: str | None = None
     from_kept_tensors: Mapping[str, DiffSummary] = MappingProxyType({})
 
-    def of_kind(self, kind: RerunKind) -> list[RerunOutcome]:
+    def of_kind(self, kind: RepeatKind) -> list[RepeatOutcome]:
         """The outcomes of one kind, in order."""
-        return [entry for entry in self.seen if entry.rerun.kind == kind]
+        return [entry for entry in self.seen if entry.repeat.kind == kind]
 
     @property
     def missing(self) -> str:
@@ -107,13 +108,13 @@ class RerunOutcomes(Struct, frozen=True):
         return "interrupted" if self.interrupted else "out_of_time" if self.left_out else ""
 
     @property
-    def kept_tensors(self) -> RerunOutcome | None:
+    def kept_tensors(self) -> RepeatOutcome | None:
         """The outcome of the variant that keeps all tensors."""
-        return next((entry for entry in self.of_kind(NOISE_FLOOR) if entry.rerun.name == KEPT_TENSORS), None)
+        return next((entry for entry in self.of_kind(NOISE_FLOOR) if entry.repeat.name == KEPT_TENSORS), None)
 
-    def repeated(self, name: str) -> RerunOutcome | None:
+    def repeated(self, name: str) -> RepeatOutcome | None:
         """The outcome of running a configuration a second time."""
-        return next((entry for entry in self.of_kind(REPEAT) if entry.rerun.name == name), None)
+        return next((entry for entry in self.of_kind(SECOND_TIME) if entry.repeat.name == name), None)
 
 
 class Sample(Struct, frozen=True):
@@ -146,22 +147,25 @@ def warm_up(session: Session, inputs: Sequence[Array], runs: int, invocations: i
 
 
 def run_on_sample(
-    reruns: Sequence[Rerun],
+    repeats: Sequence[Repeat],
     sample: Sample,
     open_with: Open,
     on_step: Callable[[], None] = lambda: None,
     seconds: float = 0.0,
-) -> RerunOutcomes:
-    """Do the reruns, for so many seconds, 0: all; plain C++ kernels last, which may take a hundred times as long.
+    is_enough: Callable[[Sequence[RepeatOutcome]], bool] = lambda _seen: False,
+) -> RepeatOutcomes:
+    """Do the repeats, for so many seconds, 0: all, and until ``is_enough`` says that the verdict needs no more.
 
     Those without expected outputs are left out, and those after Ctrl-C.
     """
     until = time.monotonic() + seconds if seconds else math.inf
-    seen: dict[int, RerunOutcome] = {}
+    seen: dict[int, RepeatOutcome] = {}
     left_out = []
     is_interrupted = False
     try:
-        for place, entry in sorted(enumerate(reruns), key=lambda found: found[1].name == PLAIN_KERNELS):
+        for place, entry in sorted(enumerate(repeats), key=lambda found: _turn(found[1])):
+            if _turn(entry) > _ALWAYS and is_enough(tuple(seen.values())):
+                break
             expected = sample.outputs.get(entry.expected_from, ())
             if expected and time.monotonic() < until:
                 seen[place] = _look(entry, sample, expected, open_with, until)
@@ -173,22 +177,29 @@ def run_on_sample(
     except KeyboardInterrupt:
         is_interrupted = True
     in_order = tuple(seen[place] for place in sorted(seen))
-    return RerunOutcomes(in_order, interrupted=is_interrupted, left_out=tuple(left_out))
+    return RepeatOutcomes(in_order, interrupted=is_interrupted, left_out=tuple(left_out))
 
 
-def _look(entry: Rerun, sample: Sample, expected: Runs, open_with: Open, until: float) -> RerunOutcome:
+def _turn(entry: Repeat) -> int:
+    """When it runs: first what every verdict needs, last plain C++ kernels, which may take a hundred times as long."""
+    if entry.kind == SECOND_TIME or entry.name in (KEPT_TENSORS, FEW_ROUNDINGS):
+        return _ALWAYS
+    return _ALWAYS + (2 if entry.name == PLAIN_KERNELS else 1)
+
+
+def _look(entry: Repeat, sample: Sample, expected: Runs, open_with: Open, until: float) -> RepeatOutcome:
     inputs = entry.change_inputs(sample.inputs) if entry.change_inputs else sample.inputs
     how = sample.warmup_runs, sample.invocations, open_with, until
     runs = run_inputs(entry.runnable, inputs[: len(expected)], *how)
     if isinstance(runs, str):
-        return RerunOutcome(entry, None, runs)
+        return RepeatOutcome(entry, None, runs)
     outputs = [run.outputs for run in runs]
     pairs = zip(sample.runs[: len(runs)], outputs, expected, strict=False)
     differences = {run: entry.comparison.compare(given, wanted) for run, given, wanted in pairs}
     summary = entry.comparison.summarise(differences)
     if entry.name != KEPT_TENSORS:
-        return RerunOutcome(entry, summary, None, len(runs))
-    return RerunOutcome(entry, summary, None, len(runs), tuple(outputs), max(run.largest for run in runs))
+        return RepeatOutcome(entry, summary, None, len(runs))
+    return RepeatOutcome(entry, summary, None, len(runs), tuple(outputs), max(run.largest for run in runs))
 
 
 def run_inputs(
@@ -216,10 +227,10 @@ def run_inputs(
         opened.session.close()
 
 
-def plan_reruns(
+def plan_repeats(
     material: DiffMaterial, opened: Sequence[Opened], reference: Configuration | None, with_repeats: bool = True
-) -> list[Rerun]:
-    """All reruns.
+) -> list[Repeat]:
+    """All repeats.
 
     CPU variants and precisions are compared with the reference, or with the CPU if its outputs were loaded.
 
@@ -231,23 +242,23 @@ def plan_reruns(
     fit, comparison = session_wrapper(material, is_reference=True), material.reference_comparison
     model = material.reference_model
     planned = [
-        Rerun(NOISE_FLOOR, variant.name, Runnable(model, variant, fit), against, comparison)
+        Repeat(NOISE_FLOOR, variant.name, Runnable(model, variant, fit), against, comparison)
         for variant in cpu_variants(base.runtime, leave_out)
     ]
     content, count = disturb_constants(model.read(), FLOAT32)
     if count:
         runnable, change = Runnable(model.with_content(content), base, fit), disturbed_inputs(material.inputs, FLOAT32)
-        planned.append(Rerun(NOISE_FLOOR, FEW_ROUNDINGS, runnable, against, comparison, change))
+        planned.append(Repeat(NOISE_FLOOR, FEW_ROUNDINGS, runnable, against, comparison, change))
     for precision, rounded in lower_precisions(model, with_int8=material.pair is not None):
         change = disturbed_inputs(material.inputs, precision)
-        planned.append(Rerun(PRECISION, precision, Runnable(rounded, base, fit), against, comparison, change))
+        planned.append(Repeat(PRECISION, precision, Runnable(rounded, base, fit), against, comparison, change))
     for entry in opened if with_repeats else ():
         is_reference = entry.configuration is reference
         name = entry.configuration.name
         of_model = model if is_reference else material.model
         own = material.reference_comparison if is_reference else material.own_comparison
         runnable = Runnable(of_model, entry.running, session_wrapper(material, is_reference))
-        planned.append(Rerun(REPEAT, name, runnable, name, own))
+        planned.append(Repeat(SECOND_TIME, name, runnable, name, own))
     return planned
 
 
