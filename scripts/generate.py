@@ -7,8 +7,10 @@ Run it after a change of ``evaltools/proto/*.proto``, ``evaltools/result``, ``ta
 
 from __future__ import annotations
 
+import inspect
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -93,6 +95,92 @@ def task_file_schema() -> bytes:
     return schema_text(json_schema(TaskFile, "evaltools task")).encode()
 
 
+def python_stub() -> bytes:
+    """The types of what ``import evaltools`` gives, with every option and every figure by its name."""
+    import evaltools
+
+    public = {name: getattr(evaltools, name) for name in evaltools.__all__}
+    functions = [
+        name for name, found in public.items() if inspect.isfunction(found) and hasattr(found, "__signature__")
+    ]
+    places = sorted((found.__module__, name) for name, found in public.items() if name not in functions)
+    imports = [f"from {module} import {name} as {name}" for module, name in places if name != "Configuration"]
+    parts = [_STUB_HEAD + "\n".join(imports), _figures_stub(), _configuration_stub()]
+    for name in functions:
+        signature, text = inspect.signature(public[name]), inspect.getdoc(public[name])
+        if signature.return_annotation != "Result | Models":
+            parts.append(_function_stub(name, signature, text))
+            continue
+        for model, returned, shown in (("AnyPath", "Result", text), ("SeveralPaths", "Models", None)):
+            one = signature.parameters["model"].replace(annotation=model)
+            parameters = [one if each.name == "model" else each for each in signature.parameters.values()]
+            overload = signature.replace(parameters=parameters, return_annotation=returned)
+            parts.append(f"@overload\n{_function_stub(name, overload, shown)}")
+    return ("\n\n".join(parts) + "\n").encode()
+
+
+_STUB_HEAD = '''"""What ``import evaltools`` gives, with its types; scripts/generate.py writes it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, overload
+
+from evaltools.api.benchmarks import OnRound
+from evaltools.api.configurations import AnyPath, OneConfiguration, Tests
+from evaltools.api.configurations import Configuration as _Configuration
+from evaltools.api.evaluations import SeveralPaths
+from evaltools.api.inputs import Inputs
+from evaltools.api.locating import OnPart
+from evaltools.api.progress import OnProgress
+from evaltools.suite.run import OnEntry
+from evaltools.tasks.own.definition import TaskFunction
+
+__all__: list[str]
+'''
+
+
+def _function_stub(name: str, signature: inspect.Signature, text: str | None, indent: str = "") -> str:
+    """A function with a parameter in each line."""
+    lines = [f"{indent}def {name}("]
+    is_keyword = False
+    for parameter in signature.parameters.values():
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not is_keyword:
+            lines.append(f"{indent}    *,")
+            is_keyword = True
+        shown = parameter.replace(annotation=inspect.Parameter.empty)
+        typed = "" if parameter.annotation is inspect.Parameter.empty else f": {parameter.annotation}"
+        default = "" if parameter.default is inspect.Parameter.empty else f" = {parameter.default!r}"
+        lines.append(f"{indent}    {str(shown).partition('=')[0]}{typed}{default},")
+    lines.append(f"{indent}) -> {signature.return_annotation}:")
+    body = [
+        line.rstrip() for line in textwrap.indent(f'"""{text}\n"""' if text else "...", f"{indent}    ").splitlines()
+    ]
+    return "\n".join([*lines, *body])
+
+
+def _configuration_stub() -> str:
+    from evaltools import Configuration
+
+    text = textwrap.indent(f'"""{inspect.getdoc(Configuration)}\n"""', "    ")
+    function = _function_stub("__init__", inspect.signature(Configuration.__init__), None, "    ")
+    return f"class Configuration(_Configuration):\n{text}\n\n{function}"
+
+
+def _figures_stub() -> str:
+    """The figures of a configuration that limits can name."""
+    from evaltools.api.result import Measured
+    from evaltools.result.metrics import METRICS
+    from evaltools.task_kind import registered_kinds
+
+    metrics = {each.name: each.meaning for kind in registered_kinds() for each in kind.metrics}
+    metrics |= {each.name: each.meaning for each in METRICS} | {"latency_ratio": "time by that of the reference"}
+    lines = ["class Figures:", '    """A number each, None where it is not known."""', ""]
+    for name, meaning in metrics.items():
+        if not hasattr(Measured, name):
+            lines += [f"    {name}: Any", f'    """{meaning}"""']
+    return "\n".join(lines)
+
+
 GENERATED: dict[str, Callable[[], bytes]] = {
     "evaltools/proto/native_messages.binpb": native_messages,
     "evaltools/result/result.schema.json": schema_of_results,
@@ -101,6 +189,7 @@ GENERATED: dict[str, Callable[[], bytes]] = {
     "evaltools/gates/suite.schema.json": suite_schema,
     "tasks/task_file/task.schema.json": task_file_schema,
     "docs/delegate-flags.md": delegate_flags,
+    "evaltools/__init__.pyi": python_stub,
     "evaltools/preprocess/resize_bilinear.tflite": resize_model,
 }
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from evaltools.api.configurations import AnyPath, Tests, flags_of, read_tests
+from evaltools.api.configurations import AnyPath, Tests, read_tests
+from evaltools.api.options import flags_of, with_options
 from evaltools.api.progress import bar
 from evaltools.api.results_in_common import Entries, Entry
 from evaltools.benchmark.fresh_process import Watcher
@@ -16,9 +17,7 @@ from evaltools.benchmark.kind import KIND, request_of_flags
 from evaltools.benchmark.request import Candidate, read_request
 from evaltools.benchmark.run import measure_benchmark
 from evaltools.candidates import with_tests_here
-from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.errors import UsageError
-from evaltools.parameter import did_you_mean
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.shown_figures import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
@@ -27,7 +26,18 @@ OnRound = Callable[[str, int], object]
 
 
 class Timed(Entry[BenchmarkRow]):
-    """One configuration: ``latency_ms`` is the median, ``load_ms``, ``first_run_ms``, ``peak_memory_mb`` and others."""
+    """One configuration; its figures are None where they were not measured.
+
+    ``latency_ms`` is the median; ``versus_first`` is its ratio to that of the first configuration.
+    """
+
+    latency_ms: Any
+    average_ms: Any
+    p95_ms: Any
+    load_ms: Any
+    first_run_ms: Any
+    peak_memory_mb: Any
+    versus_first: Any
 
     @property
     def facts(self) -> Mapping[str, str | None]:
@@ -50,7 +60,7 @@ class Timed(Entry[BenchmarkRow]):
         return found
 
 
-class Benchmark(Entries[Timed, BenchmarkResult]):
+class Benchmark(Entries[BenchmarkResult, Timed]):
     """What was timed: ``benchmark["gpu"].latency_ms``; ``benchmark.result`` is the whole of it, typed."""
 
     @property
@@ -90,6 +100,7 @@ def _telling(progress: bool | OnRound | None, rounds: int) -> Iterator[OnRound |
         yield None
 
 
+@with_options(KIND.parameters)
 def benchmark(
     model: AnyPath | Sequence[AnyPath],
     *,
@@ -108,14 +119,9 @@ def benchmark(
         raise UsageError(
             f"progress: expected True or a function of a configuration's name and a round, got {progress!r}"
         )
-    for name in options:
-        if name not in KIND.parameters or name in CONFIGURATION_PARAMETERS:
-            raise UsageError(f"benchmark has no option {name!r}.{did_you_mean(name, KIND.parameters)}")
-        if KIND.parameters[name].role == "output_file":
-            raise UsageError(f"{name}: files are written by the command line; call .save() of the result")
     configurations = () if tests is None else read_tests(tests)
     texts = [f"{entry.name}: {shlex.join(entry.to_flags())}" for entry in configurations]
-    flags = flags_of({"graph": model, **options, "config": texts}, KIND.parameters)
+    flags = flags_of({"graph": model, "config": texts}, KIND.parameters, options, ("model", "tests", "progress"))
     request = request_of_flags(flags, [])
     if flags.leave_tests_open:
         request, _ = with_tests_here(request)

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from evaltools.api.options import with_options
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.configuration import Configuration as NamedConfiguration
 from evaltools.errors import UsageError
-from evaltools.parameter import Parameter, did_you_mean, format_value
-from evaltools.request import text_of
-from evaltools.request.flags import GivenFlags
+from evaltools.parameter import did_you_mean, format_value
 
 TEST_NAME = "test"
 _EXPECTED = 'give such as tests={"gpu": evaltools.Configuration(use_gpu=True)}, or leave it out'
@@ -26,6 +25,7 @@ class Configuration:
     Configuration(use_xnnpack=True, num_threads=2)
     """
 
+    @with_options(CONFIGURATION_PARAMETERS, of_configuration=True)
     def __init__(self, *, name: str = "", **flags: bool | int | float | str | Path) -> None:
         self.name = name
         self.flags = dict(flags)
@@ -121,23 +121,3 @@ def _named(name: str, entry: Any, native: bool) -> NamedConfiguration:
                 raise UsageError(f"tests: {name}: no flag {flag!r}.{did_you_mean(str(flag), CONFIGURATION_PARAMETERS)}")
         return Configuration(**entry).named(name, native)
     raise UsageError(f"tests: {name}: expected evaltools.Configuration(...) or the text of flags, got {entry!r}")
-
-
-def flags_of(values: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> GivenFlags:
-    """The flags; None is none, several values give a flag that may be repeated so often.
-
-    Raises :class:`~evaltools.errors.UsageError` for one that has no effect without another.
-
-    >>> flags_of({"graph": ["a", "b"], "quiet": True}, {"graph": Parameter("graph", "", repeatable=True),
-    ...     "quiet": Parameter("quiet", "", default=False)}).given
-    (('graph', 'a'), ('graph', 'b'), ('quiet', 'true'))
-    """
-    given = []
-    for name, value in values.items():
-        if value is None:
-            continue
-        is_one = isinstance(value, str) or not isinstance(value, Iterable) or not parameters[name].may_be_several
-        given += [(name, text_of(each)) for each in ([value] if is_one else value)]
-    flags = GivenFlags(tuple(given), parameters)
-    flags.refuse_without_effect()
-    return flags

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evaltools.api.configurations import AnyPath, OneConfiguration, flags_of, read_tests
+from evaltools.api.configurations import AnyPath, OneConfiguration, read_tests
+from evaltools.api.options import flags_of, with_options
 from evaltools.api.progress import telling
 from evaltools.api.results_in_common import Saved, data_frame
 from evaltools.errors import UsageError
@@ -16,7 +17,6 @@ from evaltools.locate.options import PARAMETERS
 from evaltools.locate.request import read_request
 from evaltools.locate.run import expected_parts
 from evaltools.locate.run import locate as search
-from evaltools.parameter import did_you_mean
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.words.locate import answer_lines, culprit_lines
 from evaltools.request import Request
@@ -97,6 +97,7 @@ def located_after(request: Request, result: EvaluationResult) -> dict[str, Locat
     return {name: Located(search(read_request(each))) for name, each in searches_after(request, result).items()}
 
 
+@with_options(PARAMETERS)
 def locate(
     model: AnyPath, *, test: OneConfiguration | None = None, progress: bool | OnPart | None = None, **options: Any
 ) -> Located:
@@ -107,13 +108,10 @@ def locate(
     called with the number of parts measured and that of all, as far as is known. Prints nothing else. Raises
     :class:`~evaltools.errors.UsageError` and its kinds before anything runs.
     """
-    for name in options:
-        if name not in PARAMETERS or name in ("config", "configs", "output_file_path", "quiet"):
-            raise UsageError(f"locate has no option {name!r}.{did_you_mean(name, PARAMETERS)}")
     configurations = read_tests(test)
     if len(configurations) != 1:
         raise UsageError(f"test: one configuration at a time is looked into, got {len(configurations)}")
-    flags = flags_of({"model_file": str(model), **options}, PARAMETERS)
+    flags = flags_of({"model_file": str(model)}, PARAMETERS, options, ("model", "test", "progress"))
     request = read_request(search_request(flags.options(), configurations[0], Path.cwd()))
     with telling(progress, "operators", expected_parts(request)) as tell:
         return Located(search(request, tell))

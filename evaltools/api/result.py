@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from evaltools.api.locating import Located
 from evaltools.api.results_in_common import Entries, Entry
@@ -19,11 +19,16 @@ from evaltools.result.metrics import METRICS
 from evaltools.result.verdict import Verdict
 from evaltools.task_kind import all_metrics
 
+if TYPE_CHECKING:
+    from evaltools import Figures
+else:
+    Figures = object
+
 _LATENCIES: Final = ("latency_ms", "latency_ratio")
 _COLUMNS: Final = {"delegated_nodes": "delegated_share"}
 
 
-class Measured(Entry[ConfigurationResult]):
+class Measured(Entry[ConfigurationResult], Figures):
     """One configuration: ``top1``, ``ap``, ``iou``, ``latency_ms``: every figure that limits can name."""
 
     def __init__(self, result: EvaluationResult, entry: ConfigurationResult) -> None:
@@ -99,7 +104,7 @@ class Measured(Entry[ConfigurationResult]):
         return {**evidence.figures, **ratio}
 
 
-class Result(Entries[Measured, EvaluationResult]):
+class Result(Entries[EvaluationResult, Measured]):
     """What was measured: ``result["gpu"].top1``; ``result.result`` is the whole of it, typed.
 
     A configuration that could not be measured is there, too, with its reason. ``located`` has, by configuration, what

@@ -147,7 +147,7 @@ def data_frame(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
     return pandas.DataFrame(rows)
 
 
-class Entries(Saved[Whole], Generic[Each, Whole]):
+class Entries(Saved[Whole], Generic[Whole, Each]):
     """A result: ``result["gpu"]`` is the entry of that name, iteration gives all."""
 
     @abstractmethod

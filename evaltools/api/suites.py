@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from evaltools.api.configurations import AnyPath, Tests, flags_of, read_tests
+from evaltools.api.configurations import AnyPath, Tests, read_tests
 from evaltools.api.gate_report import GateReport
+from evaltools.api.options import flags_of, with_options
 from evaltools.api.progress import telling
 from evaltools.api.results_in_common import Saved, data_frame
-from evaltools.errors import UsageError
 from evaltools.gates.compare import DEFAULT_MARGIN
 from evaltools.gates.compare_suites import compare_suites
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult
-from evaltools.parameter import did_you_mean
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.suite import lines_of, summary_of
 from evaltools.suite.kind import request_of_flags
@@ -24,17 +23,6 @@ from evaltools.suite.run import OnEntry, run_suite
 
 if TYPE_CHECKING:
     import pandas
-
-_NOT_IN_PYTHON: Final = (
-    "config",
-    "configs",
-    "job",
-    "job_folder",
-    "against",
-    "margin",
-    "progress",
-    "model_paths",
-)
 
 
 class Suite(Saved[SuiteResult]):
@@ -74,6 +62,7 @@ class Suite(Saved[SuiteResult]):
         return "\n".join([f"<Suite: {summary_of(self.result)}", *lines, ">"])
 
 
+@with_options(PARAMETERS)
 def suite(
     models: AnyPath | Sequence[AnyPath],
     *,
@@ -90,12 +79,10 @@ def suite(
     model that cannot be run costs its own entry alone. Raises :class:`~evaltools.errors.UsageError` and its kinds
     before anything runs.
     """
-    for name in options:
-        known = [each for each in PARAMETERS if each not in _NOT_IN_PYTHON and PARAMETERS[each].role != "output_file"]
-        if name not in known:
-            raise UsageError(f"suite has no option {name!r}.{did_you_mean(name, ['tests', 'jobs', *known])}")
     texts = [f"{name}: {command}" for name, command in (jobs or {}).items()]
-    flags = flags_of({"model_paths": models, "job": texts, **options}, PARAMETERS)
+    flags = flags_of(
+        {"model_paths": models, "job": texts}, PARAMETERS, options, ("models", "tests", "jobs", "progress")
+    )
     request = request_of_flags(flags, tests=() if tests is None else read_tests(tests))
     with telling(progress, "runs") as tell:
         return Suite(run_suite(request, tell))

@@ -228,8 +228,15 @@ BEYOND: Final = (
         choices=("", "json"),
         about="result",
         only_with=("output_file_path",),
+        in_python="call .save() of the result",
     ),
-    Parameter("quiet", "Show the answer alone, no table and no progress.", default=False, about="result"),
+    Parameter(
+        "quiet",
+        "Show the answer alone, no table and no progress.",
+        default=False,
+        about="result",
+        in_python="nothing is printed anyway",
+    ),
     Parameter(
         "compat",
         "native: the lines of benchmark_model on stdout also where there are several configurations or models.",

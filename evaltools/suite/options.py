@@ -19,6 +19,7 @@ _MODELS: Final = (
         role="input_file",
         required=True,
         positional=True,
+        in_python="give models",
     ),
     *CANDIDATES[:2],
     Parameter(
@@ -26,8 +27,14 @@ _MODELS: Final = (
         'What is done with each model, "NAME: command" without model and configurations, as in "fast: benchmark '
         '--num_runs=20"; without one "diff: diff". May be repeated.',
         repeatable=True,
+        in_python="give jobs=",
     ),
-    Parameter("job_folder", "Folder from which paths in --job are meant; this one unless stated.", role="input_folder"),
+    Parameter(
+        "job_folder",
+        "Folder from which paths in --job are meant; this one unless stated.",
+        role="input_folder",
+        in_python="paths in jobs are meant from this folder",
+    ),
 )
 _EXECUTION: Final = (
     replace(
@@ -43,6 +50,7 @@ _EXECUTION: Final = (
     ),
     _SHARED["progress"],
 )
+_COMPARED: Final = "call .against(earlier) of the result"
 _RESULT: Final = (
     Parameter(
         "against",
@@ -50,8 +58,9 @@ _RESULT: Final = (
         "exit code is about that alone, as that of evaltools gate --against.",
         role="input_file",
         about="result",
+        in_python=_COMPARED,
     ),
-    replace(MARGIN, only_with=("against",)),
+    replace(MARGIN, only_with=("against",), in_python=_COMPARED),
     Parameter(
         "output_file_path",
         "JSON file with the result of the suite.",

@@ -71,6 +71,7 @@ CONFIGURATIONS: Final = (
 _EXECUTOR: Final = "the devices are the executor"
 _PARTS: Final = "the parts are made here; see --parts"
 _SILENT: Final = "nothing is printed anyway"
+_SAVED: Final = "call .save() of the result"
 _SHARED: Final = (
     Parameter(
         "example_timeout",
@@ -146,6 +147,7 @@ _SHARED: Final = (
         choices=("", "json", "html", "md", "csv", "pb"),
         about="result",
         only_with=("output_file_path",),
+        in_python=_SAVED,
     ),
     Parameter(
         "progress",
@@ -206,7 +208,7 @@ OUTPUT_FILE_PATH: Final = Parameter(
     role="output_file",
     about="result",
     short="output",
-    in_python="call .save() of the result",
+    in_python=_SAVED,
 )
 NUM_IMAGES: Final = Parameter("num_images", "Evaluate the first N pictures; 0: all.", default=0)
 _IN_ORDER: Final = "the native tool runs all pictures in the order of their names"

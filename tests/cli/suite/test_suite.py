@@ -239,7 +239,7 @@ def test_from_python(models: Path, tmp_path: Path) -> None:
     assert suite.against(loaded).passed
     assert len(suite.to_dataframe()) == 3
     with pytest.raises(et.UsageError, match="Did you mean workers"):
-        et.suite(models, worker=2)
+        et.suite(models, worker=2)  # type: ignore[call-arg]
 
 
 def test_an_interrupted_suite_tells_what_is_done(models: Path, tmp_path: Path) -> None:
