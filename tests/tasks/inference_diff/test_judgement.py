@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,11 +84,15 @@ def test_real_kernels_leave_broken_variants_out(tmp_path: Path) -> None:
     assert result.configurations[-1].verdicts[0].kind == "diverged"
 
 
+def _times(factor: float) -> Callable[[Any], Any]:
+    return lambda values: values * np.float32(factor)
+
+
 def test_variants_that_no_verdict_needs_are_not_run(tmp_path: Path) -> None:
     """Beside the second time one that shows a wrong reference; the model has no constants to round."""
     measured = []
     for factor in (3.0, 3.000001, 3.3):
-        opener = Opener(test=lambda factor=factor: lambda values: values * np.float32(factor))
+        opener = Opener(test=partial(_times, factor))
         details = evaluate(DiffEvaluation, asked(tmp_path), Silent(), opener).part
         measured.append({variant.name for variant in (*details.noise_floor, *details.precisions)})
         assert details.comparisons[0].repeatability.identical
