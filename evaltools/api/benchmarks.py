@@ -63,11 +63,6 @@ class Timed(Entry[BenchmarkRow]):
 class Benchmark(Entries[BenchmarkResult, Timed]):
     """What was timed: ``benchmark["gpu"].latency_ms``; ``benchmark.result`` is the whole of it, typed."""
 
-    @property
-    def warnings(self) -> list[str]:
-        """What to mind before these times are believed, such as a busy machine."""
-        return self.result.warnings
-
     def _sources(self) -> Sources:
         return Sources(benchmarks={"benchmark": self.result})
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from evaltools.api.frames import data_frame
+from evaltools.api.results_in_common import html_table
 from evaltools.errors import LimitNotKept
 from evaltools.gates.decide import Decision, GateVerdict, worst_verdict
-from evaltools.report.words.gates import decision_in_words
+from evaltools.report.words.gates import decision_in_words, reason_in_words
+
+if TYPE_CHECKING:
+    import pandas
 
 
 class GateReport(Struct, frozen=True):
@@ -36,6 +42,32 @@ class GateReport(Struct, frozen=True):
 
     def __iter__(self) -> Iterator[Decision]:
         return iter(self.decisions)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """What a table has in each row: the limit, what it was compared with, and the verdict."""
+        return [
+            {
+                "configuration": each.configuration,
+                "limit": each.limit,
+                "verdict": each.verdict,
+                "value": each.found.value if each.found else None,
+                "low": each.found.low if each.found else None,
+                "high": each.found.high if each.found else None,
+                "examples": each.examples,
+                "examples_needed": each.examples_needed,
+                "reason": reason_in_words(each) or None,
+            }
+            for each in self.decisions
+        ]
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row per limit and configuration; needs pandas."""
+        return data_frame(self.rows)
+
+    def _repr_html_(self) -> str:
+        """A table for a notebook."""
+        return html_table(self.rows)
 
     def __repr__(self) -> str:
         return "\n".join(decision_in_words(each) for each in self.decisions)

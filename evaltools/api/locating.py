@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evaltools.api.configurations import AnyPath, OneConfiguration, read_tests
+from evaltools.api.frames import data_frame
 from evaltools.api.options import flags_of, with_options
 from evaltools.api.progress import telling
-from evaltools.api.results_in_common import Saved, data_frame
+from evaltools.api.results_in_common import Saved, html_list
 from evaltools.errors import UsageError
 from evaltools.locate.kind import search_request, searches_after
 from evaltools.locate.options import PARAMETERS
@@ -57,6 +57,11 @@ class Located(Saved[LocateResult]):
         """The sentences of the command line."""
         return [*answer_lines(self.result), *(line for line in culprit_lines(self.result) if line)]
 
+    @property
+    def warnings(self) -> list[str]:
+        """What needs attention."""
+        return list(self.result.warnings)
+
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per operator; needs pandas."""
         return data_frame([_row(operator) for operator in self.operators]).set_index("index")
@@ -68,7 +73,7 @@ class Located(Saved[LocateResult]):
         return f"<Located: {self.in_words[0]}>"
 
     def _repr_html_(self) -> str:
-        return "".join(f"<p>{html.escape(line)}</p>" for line in self.in_words)
+        return html_list([*self.in_words, *self.warnings])
 
 
 def _row(operator: Operator) -> dict[str, Any]:

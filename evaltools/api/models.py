@@ -6,15 +6,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from evaltools.api.frames import changed_frame, changed_rows, data_frame, example_rows
+from evaltools.api.plot import Plot, plot_of
 from evaltools.api.result import Result
-from evaltools.api.results_in_common import data_frame, html_table
+from evaltools.api.results_in_common import FullTable, html_list, html_of_table, html_table
 from evaltools.report.files.output_file import write_file
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import page_file, require_page_file
+from evaltools.report.page.sections.in_short import summary_of
 from evaltools.result.json_file import encode_json
 
 if TYPE_CHECKING:
     import pandas
+
+    from evaltools.api.changed_frame import ChangedFrame
 
 
 class Models(Mapping[str, Result]):
@@ -60,8 +65,26 @@ class Models(Mapping[str, Result]):
         """One row per model and configuration, one column per figure; needs pandas."""
         return data_frame(self._rows()).set_index(["model", "configuration"])
 
+    def examples(self) -> pandas.DataFrame:
+        """One row per example, model and configuration: see :meth:`evaltools.Result.examples`."""
+        return data_frame([{**row, "model": name} for name, each in self.items() for row in example_rows(each.result)])
+
+    def changed(self) -> ChangedFrame:
+        """One row per answer that is another than the reference's: see :meth:`evaltools.Result.changed`."""
+        rows = [{**row, "model": name} for name, each in self.items() for row in changed_rows(each.result)]
+        return changed_frame(rows, [each.result for each in self.values()])
+
+    def plot(self, x: str, y: str) -> Plot:
+        """One figure of each model and configuration against another one."""
+        return plot_of(self._rows(), x, y)
+
+    @property
+    def full(self) -> FullTable:
+        """The table with every figure, for a notebook."""
+        return FullTable(self._rows())
+
     def _rows(self) -> list[dict[str, Any]]:
-        return [{"model": name, **row} for name, result in self.items() for row in result.rows]
+        return [{**row, "model": name} for name, result in self.items() for row in result.rows]
 
     def __repr__(self) -> str:
         entries = (f"  {name}: {entry!r}" for name, result in self.items() for entry in result)
@@ -69,4 +92,6 @@ class Models(Mapping[str, Result]):
 
     def _repr_html_(self) -> str:
         """A table for a notebook."""
-        return html_table(self._rows())
+        table = summary_of({name: result.result for name, result in self.items()})
+        shown = html_table(self._rows()) if table is None else html_of_table(table)
+        return shown + html_list(self.warnings)

@@ -6,11 +6,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from evaltools.api.frames import (
+    changed_frame,
+    changed_rows,
+    data_frame,
+    example_rows,
+    model_name,
+    with_intervals,
+)
 from evaltools.api.locating import Located
-from evaltools.api.results_in_common import Entries, Entry
+from evaltools.api.results_in_common import Entries, Entry, html_of_table, html_table
 from evaltools.gates.evidence import evidence_of
 from evaltools.metrics.latency import Latency
 from evaltools.report.page.content.sources import Sources
+from evaltools.report.page.sections.in_short import summary_of
 from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.report.words.gates import obstacle_in_words
 from evaltools.report.words.verdicts import verdict_in_words
@@ -20,12 +29,14 @@ from evaltools.result.verdict import Verdict
 from evaltools.task_kind import all_metrics
 
 if TYPE_CHECKING:
+    import pandas
+
     from evaltools import Figures
+    from evaltools.api.changed_frame import ChangedFrame
 else:
     Figures = object
 
 _LATENCIES: Final = ("latency_ms", "latency_ratio")
-_COLUMNS: Final = {"delegated_nodes": "delegated_share"}
 
 
 class Measured(Entry[ConfigurationResult], Figures):
@@ -62,6 +73,7 @@ class Measured(Entry[ConfigurationResult], Figures):
         runtime = self.entry.runtime
         verdict = self.entry.verdict
         return {
+            "model": model_name(self._result, self.entry),
             "role": self.entry.role,
             "status": self.entry.status,
             "runtime": runtime.package if runtime else None,
@@ -94,8 +106,8 @@ class Measured(Entry[ConfigurationResult], Figures):
 
     @property
     def columns(self) -> Mapping[str, float | None]:
-        """Every figure by the name of its column in a table, which says that one is a share."""
-        return {_COLUMNS.get(name, name): value for name, value in self.figures.items()}
+        """Every figure by its name, each with the ends of its interval, and the change of the one that was judged."""
+        return with_intervals(self.figures, self._result, self.entry)
 
     def _figures(self) -> Mapping[str, float | None]:
         """Those of limits, and how many times as long as the reference it takes."""
@@ -122,8 +134,25 @@ class Result(Entries[EvaluationResult, Measured]):
 
     @property
     def warnings(self) -> list[str]:
-        """What needs attention."""
-        return self.result.warnings
+        """What needs attention: also what was not measured, ended early, failed, or did not end cleanly."""
+        obstacles = {entry.name: evidence_of(self.result, entry).not_measured for entry in self.result.configurations}
+        found = [f"{name}: {obstacle_in_words(why)}" for name, why in obstacles.items() if why is not None]
+        return list(dict.fromkeys([*self.result.warnings, *found]))
+
+    def examples(self) -> pandas.DataFrame:
+        """One row per example, model and configuration, with the answer; needs pandas and ``record_examples=True``."""
+        return data_frame(example_rows(self.result))
+
+    def changed(self) -> ChangedFrame:
+        """One row per answer that is another than the reference's; its ``.gallery()`` shows the pictures.
+
+        Needs pandas, and ``record_examples=True`` for tasks other than :func:`evaltools.imagenet`.
+        """
+        return changed_frame(changed_rows(self.result), [self.result])
+
+    def _table(self) -> str:
+        table = summary_of({Path(self.result.model.file).stem: self.result})
+        return html_table(self.rows) if table is None else html_of_table(table)
 
     def _sources(self) -> Sources:
         name = Path(self.result.model.file).stem

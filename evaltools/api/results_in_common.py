@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from evaltools.errors import UsageError
+from evaltools.api.frames import data_frame
+from evaltools.api.plot import Plot, plot_of
 from evaltools.gates.suite_result import SuiteResult
 from evaltools.parameter import did_you_mean
 from evaltools.report.files.output_file import write_file
@@ -19,6 +20,7 @@ from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, DelegationProof, EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.locate import LocateResult
+from evaltools.result.section import Table
 
 if TYPE_CHECKING:
     import pandas
@@ -138,16 +140,10 @@ class Saved(ABC, Generic[Whole]):
         write_file(file, page_file(self._sources(), file, None if images is None else Path(images)))
 
 
-def data_frame(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
-    """A table; raises :class:`~evaltools.errors.UsageError` where pandas is not installed."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise UsageError("to_dataframe needs pandas: pip install pandas") from error
-    return pandas.DataFrame(rows)
+Timing = TypeVar("Timing", bound=EvaluationResult | BenchmarkResult)
 
 
-class Entries(Saved[Whole], Generic[Whole, Each]):
+class Entries(Saved[Timing], Generic[Timing, Each]):
     """A result: ``result["gpu"]`` is the entry of that name, iteration gives all."""
 
     @abstractmethod
@@ -160,6 +156,9 @@ class Entries(Saved[Whole], Generic[Whole, Each]):
             there_are = ", ".join(names)
             raise KeyError(f"no configuration is named {name!r}.{did_you_mean(str(name), names)} There are {there_are}")
         return next(entry for entry in self if entry.name == name)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [entry.name for entry in self]
 
     def __contains__(self, name: object) -> bool:
         return any(entry.name == name for entry in self)
@@ -180,8 +179,17 @@ class Entries(Saved[Whole], Generic[Whole, Each]):
         self._write_page(path, images)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """One row per configuration, one column per figure; needs pandas."""
+        """One row per configuration, one column per figure and end of an interval; needs pandas."""
         return data_frame(self.rows).set_index("configuration")
+
+    def plot(self, x: str, y: str) -> Plot:
+        """One figure of each configuration against another one, such as ``plot("latency_ms", "top1")``."""
+        return plot_of(self.rows, x, y)
+
+    @property
+    def full(self) -> FullTable:
+        """The table with every figure, for a notebook."""
+        return FullTable(self.rows)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -193,9 +201,40 @@ class Entries(Saved[Whole], Generic[Whole, Each]):
 
     def _repr_html_(self) -> str:
         """A table for a notebook."""
+        return self._table() + html_list(self.warnings)
+
+    def _table(self) -> str:
+        return html_table(self.rows)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What needs attention before these figures are believed."""
         lost = [f"{entry.name} was not measured: {entry.reason}" for entry in self if not entry.is_measured]
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in lost)
-        return html_table(self.rows) + notes
+        return [*self.result.warnings, *lost]
+
+
+class FullTable:
+    """Every figure of every configuration; a notebook shows it as a table."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        self.rows = rows
+
+    def __repr__(self) -> str:
+        return "\n".join(", ".join(f"{name}={_shown(value)}" for name, value in row.items()) for row in self.rows)
+
+    def _repr_html_(self) -> str:
+        return html_table(self.rows)
+
+
+def html_of_table(table: Table) -> str:
+    """A table of a page for a notebook."""
+    rows = [[cell if isinstance(cell, str) else cell.text for cell in row] for row in table.rows]
+    return html_table([dict(zip(table.columns, row, strict=True)) for row in rows])
+
+
+def html_list(texts: Sequence[str]) -> str:
+    """A line for each text."""
+    return "".join(f"<p>{html.escape(text)}</p>" for text in texts)
 
 
 def html_table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evaltools.api.configurations import AnyPath, Tests, read_tests
+from evaltools.api.frames import data_frame
 from evaltools.api.gate_report import GateReport
 from evaltools.api.options import flags_of, with_options
 from evaltools.api.progress import telling
-from evaltools.api.results_in_common import Saved, data_frame
+from evaltools.api.results_in_common import Saved, html_list, html_table
 from evaltools.gates.compare import DEFAULT_MARGIN
 from evaltools.gates.compare_suites import compare_suites
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult
 from evaltools.report.page.content.sources import Sources
-from evaltools.report.tables.suite import lines_of, summary_of
+from evaltools.report.tables.suite import lines_of, reasons_of, summary_of
 from evaltools.suite.kind import request_of_flags
 from evaltools.suite.options import PARAMETERS
 from evaltools.suite.run import OnEntry, run_suite
@@ -50,6 +51,30 @@ class Suite(Saved[SuiteResult]):
             if not entry.rows
         ]
         return data_frame(rows)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What needs attention: what was not measured or not decided and why, and whether it ended early."""
+        stopped = [f"the suite ended early: {self.result.stopped}"] if self.result.stopped else []
+        reasons = reasons_of(lines_of(self.result))
+        return [*stopped, *(f"{', '.join(of)}: {reason}" for reason, of in reasons.items())]
+
+    def _repr_html_(self) -> str:
+        """A table for a notebook."""
+        rows = [
+            {
+                "model": line.entry.model,
+                "job": line.entry.job,
+                "configuration": line.configuration,
+                "verdict": line.found,
+                "accuracy": line.accuracy,
+                "latency": line.time,
+                "speed": line.speed,
+                "delegated": line.delegated,
+            }
+            for line in lines_of(self.result)
+        ]
+        return html_list([summary_of(self.result)]) + html_table(rows) + html_list(self.warnings)
 
     def _sources(self) -> Sources:
         return Sources(suites={"suite": self.result})

@@ -112,13 +112,6 @@ def test_a_saved_result_is_loaded_again(result: et.Result, tmp_path: Path) -> No
         result.save(tmp_path / "nowhere" / "r.json")
 
 
-def test_names_are_escaped_in_a_notebook(result: et.Result) -> None:
-    shown = result._repr_html_()
-    assert "<td>&lt;fast&gt;</td>" in shown
-    assert "<fast>" not in shown
-    assert "<p>nowhere was not measured: " in shown
-
-
 def test_a_saved_result_whose_figures_cannot_be_is_refused(result: et.Result, tmp_path: Path) -> None:
     result.save(tmp_path / "r.json")
     content = (tmp_path / "r.json").read_text()
@@ -145,22 +138,6 @@ def test_a_saved_result_with_a_score_too_few_is_refused(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text(json.dumps(saved))
     with pytest.raises(et.DataError, match="scores for 'example00'; there are"):
         et.load(tmp_path / "r.json")
-
-
-def test_a_table_has_a_row_per_configuration(result: et.Result) -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = result.to_dataframe()
-    assert list(frame.index) == ["reference", "<fast>", "nowhere"]
-    assert frame.loc["<fast>", "top1"] == result["<fast>"].top1
-    assert pandas.isna(frame.loc["nowhere", "top1"])
-    assert frame.loc["<fast>", "delegated_share"] == result["<fast>"].delegated_nodes
-    assert "delegated_nodes" not in frame
-
-
-def test_without_pandas_it_says_what_to_install(result: et.Result, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(et.UsageError, match="to_dataframe needs pandas: pip install pandas"):
-        result.to_dataframe()
 
 
 def test_limits_are_held(result: et.Result, tmp_path: Path) -> None:

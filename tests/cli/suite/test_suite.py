@@ -238,6 +238,8 @@ def test_from_python(models: Path, tmp_path: Path) -> None:
     assert loaded.result == suite.result
     assert suite.against(loaded).passed
     assert len(suite.to_dataframe()) == 3
+    assert "<td>identical</td>" in suite._repr_html_()
+    assert any("broken" in warning for warning in suite.warnings)
     with pytest.raises(et.UsageError, match="Did you mean workers"):
         et.suite(models, worker=2)  # type: ignore[call-arg]
 

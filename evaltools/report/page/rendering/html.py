@@ -6,6 +6,7 @@ import base64
 import functools
 import importlib.util
 import re
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evaltools.errors import UsageError
 from evaltools.report.page.content.page import Download, Page, compact
 from evaltools.report.page.rendering.other_files import Pictures, linked
-from evaltools.result.section import Cell, Chart, Number, Word
+from evaltools.result.section import Cell, Chart, Number, Section, Word
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -45,6 +46,17 @@ def html_of(page: Page, images: Path | None = None, folder: Path | None = None) 
     template = _templates().get_template("page.html.jinja")
     beside = partial(linked, page_folder=folder)
     return template.render(page=page, pictures=Pictures(images), linked=beside).encode(errors="replace")
+
+
+def sections_html(title: str, sections: Sequence[Section], folders: Sequence[Path], images: Path | None = None) -> str:
+    """Sections alone as a page, as notebooks show them; ``folders`` are those that pictures may be meant from.
+
+    Raises :class:`UsageError` where jinja2 or vl-convert-python is missing.
+    """
+    require_page()
+    template = _templates().get_template("sections.html.jinja")
+    beside = partial(linked, page_folder=None)
+    return template.render(title=title, sections=sections, folders=folders, pictures=Pictures(images), linked=beside)
 
 
 @functools.cache

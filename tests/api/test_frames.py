@@ -1,0 +1,152 @@
+"""Frames, tables of notebooks and charts of results."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+
+import evaltools as et
+from evaltools.datasets import sample
+from tests import tiny_models
+from tests.api.test_evaluations import DATA, ONE, PICTURES
+from tests.tasks.own.task_files import write_task, write_values
+
+TESTS = {"<fast>": et.Configuration(use_xnnpack=True), "nowhere": "use_hexagon=true"}
+
+
+@pytest.fixture(scope="module")
+def result() -> et.Result:
+    model = sample.model_file("int8")
+    return et.imagenet(model, **DATA, num_images=PICTURES, label_check=False, record_examples=True, tests=TESTS)
+
+
+@pytest.fixture(scope="module")
+def two_models() -> et.Models:
+    """The int8 model is held against the float one, which gives other answers to two of the pictures."""
+    models = [sample.model_file("float32"), sample.model_file("int8")]
+    return et.imagenet(models, **DATA, label_check=False, tests=ONE)
+
+
+def test_a_frame_has_a_row_per_configuration_with_its_model_and_intervals(result: et.Result) -> None:
+    frame = result.to_dataframe()
+    assert list(frame.index) == ["reference", "<fast>", "nowhere"]
+    assert list(frame["model"]) == ["int8"] * 3
+    fast = frame.loc["<fast>"]
+    assert fast["top1"] == result["<fast>"].top1
+    assert fast["top1_low"] < fast["top1"] < fast["top1_high"]
+    assert fast["change_low"] <= fast["change"] <= fast["change_high"]
+    assert pandas.isna(frame.loc["nowhere", "top1"])
+
+
+def test_examples_have_a_row_for_each_configuration(result: et.Result, two_models: et.Models) -> None:
+    frame = result.examples()
+    assert len(frame) == 2 * PICTURES
+    assert frame.groupby("configuration")["is_right"].mean()["<fast>"] == result["<fast>"].top1
+    assert set(frame["model"]) == {"int8"}
+    with pytest.raises(et.UsageError, match="record_examples=True"):
+        two_models.examples()
+
+
+def test_examples_of_a_task_of_ones_own_have_its_scores(tmp_path: Path) -> None:
+    model = tmp_path / "m.tflite"
+    model.write_bytes(tiny_models.vector_input(length=4))
+    task = f"{write_task(tmp_path)}:brightness"
+    found = et.run(task, model, values=write_values(tmp_path), record_examples=True, tests=ONE)
+    frame = found.examples()
+    name = found.result.part.metrics[0].name
+    assert frame[frame.configuration == "test"][name].mean() == pytest.approx(found["test"].figures[name])
+    changed = found.changed()
+    assert (changed["before"] != changed["after"]).all()
+    assert set(changed["metric"]) == {name}
+
+
+def test_a_diff_has_no_examples() -> None:
+    found = et.diff(sample.model_file("int8"), inputs="noise", num_runs=2, tests=ONE)
+    with pytest.raises(et.UsageError, match="says nothing of single examples"):
+        found.examples()
+
+
+def test_what_changed_is_a_frame_that_shows_the_pictures(two_models: et.Models) -> None:
+    frame = two_models.changed()
+    counted = two_models["int8"].result.part.comparisons
+    agreement = next(each.agreement for each in counted if each.other == "test")
+    of_test = frame[frame.configuration == "test"]
+    assert len(of_test) == agreement.example_count - agreement.same_top1 > 0
+    assert (of_test.before != of_test.after).all()
+    shown = of_test[:1].gallery()
+    assert re.findall(r'class="name">([^<]+)', shown.html) != []
+    assert set(re.findall(r'class="name">([^<]+)', shown.html)) == {of_test.example.iloc[0]}
+    assert "&lt;img src=&quot;data:image/jpeg" in shown._repr_html_()
+
+
+def test_where_no_answer_changed_the_frame_is_empty(result: et.Result) -> None:
+    frame = result.changed()
+    assert len(frame[frame.effect == "lost"]) == 0
+    with pytest.raises(et.UsageError, match="there are no pictures"):
+        frame.gallery()
+
+
+def test_a_table_of_a_notebook_is_short_and_escaped(result: et.Result, two_models: et.Models) -> None:
+    for shown in (result._repr_html_(), two_models._repr_html_()):
+        assert "verdict" in columns(shown)
+        assert len(columns(shown)) < 12
+    shown = result._repr_html_()
+    assert "<td>&lt;fast&gt;</td>" in shown
+    assert "<fast>" not in shown
+    assert "<p>nowhere: " in shown
+    assert {"top7", "top1_low"} <= set(columns(result.full._repr_html_()))
+
+
+def columns(shown: str) -> list[str]:
+    return re.findall(r"<th>([^<]*)</th>", shown)
+
+
+def test_decisions_on_limits_are_a_table(result: et.Result) -> None:
+    report = et.gate(result, ["top1 >= 0.5", "top1 >= 1.0"], "<fast>")
+    frame = report.to_dataframe()
+    assert list(frame["verdict"]) == [decision.verdict for decision in report]
+    assert list(frame["value"]) == [result["<fast>"].top1] * 2
+    assert "<td>top1 &gt;= 0.5</td>" in report._repr_html_()
+
+
+def test_figures_are_drawn_against_each_other(result: et.Result, two_models: et.Models, tmp_path: Path) -> None:
+    plot = result.plot("latency_ms", "top1")
+    points = plot.spec["data"]["values"]
+    assert [point["configuration"] for point in points] == ["reference", "<fast>"]
+    assert [point["top1"] for point in points] == [result[name].top1 for name in ("reference", "<fast>")]
+    for ending, start in ((".png", b"\x89PNG"), (".svg", b"<svg"), (".html", b"<!doctype html>")):
+        plot.save(tmp_path / f"plot{ending}")
+        assert (tmp_path / f"plot{ending}").read_bytes().startswith(start)
+    assert {point["model"] for point in two_models.plot("model_mb", "top1").spec["data"]["values"]} == {
+        "float32",
+        "int8",
+    }
+    with pytest.raises(et.UsageError, match="no configuration has a figure 'top_1'. Did you mean top1?"):
+        result.plot("latency_ms", "top_1")
+    with pytest.raises(et.UsageError, match="FILE.svg, FILE.png or FILE.html"):
+        plot.save(tmp_path / "plot.pdf")
+
+
+def test_a_failed_example_is_a_warning(tmp_path: Path) -> None:
+    images = tmp_path / "images"
+    images.mkdir()
+    for file in sorted(sample.images_dir().glob("*.jpg"))[:12]:
+        (images / file.name).write_bytes(file.read_bytes())
+    next(images.iterdir()).write_bytes(b"no picture")
+    truth = "\n".join(sample.ground_truth_file().read_text().splitlines()[:12])
+    (tmp_path / "truth.txt").write_text(truth)
+    given: dict[str, Any] = {**DATA, "images": images, "ground_truth": tmp_path / "truth.txt", "tests": ONE}
+    found = et.imagenet(sample.model_file("int8"), **given)
+    assert any("test" in warning and "1 of 12" in warning for warning in found.warnings)
+
+
+def test_without_pandas_it_says_what_to_install(result: et.Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    for call in (result.to_dataframe, result.examples, result.changed):
+        with pytest.raises(et.UsageError, match="need pandas: pip install pandas"):
+            call()
