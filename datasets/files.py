@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.errors import DataError
+from evaltools.file_content import DATA_BYTES, Unreadable, content_of
 
 _WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
@@ -14,13 +15,9 @@ _WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 def read_bytes(path: Path, flag: str, kind: str) -> bytes:
     """The content of a file; raises :class:`DataError`. ``kind`` says what is expected, as in "a text file"."""
     try:
-        return path.read_bytes()
-    except IsADirectoryError:
-        raise DataError(f"{flag}={path} is a folder; give {kind}") from None
-    except FileNotFoundError:
-        raise DataError(f"{flag}={path}: no such file") from None
-    except OSError as error:
-        raise DataError(f"{flag}={path} cannot be read: {error.strerror}") from error
+        return content_of(path, DATA_BYTES)
+    except Unreadable as error:
+        raise DataError(f"{flag}={path} cannot be read: {error}; give {kind}") from error
 
 
 def decode_text(content: bytes, where: str) -> str:

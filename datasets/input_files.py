@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
 from evaltools.errors import DataError
+from evaltools.file_content import MODEL_BYTES, Unreadable, content_of, zip_members
 
 Array = npt.NDArray[np.generic]
-MOST_BYTES: Final = 1 << 31
-"""Of one array. A file of some kilobytes can claim, or unpack to, any size."""
 
 
 class Wanted(Struct, frozen=True):
@@ -105,22 +104,27 @@ def _read(file: Path, name: str, tensors: Sequence[Wanted]) -> list[tuple[int, A
 
 def _archive(file: Path) -> dict[str, Array]:
     try:
-        with file.open("rb") as stream:
-            return dict(read_arrays(stream))
-    except Exception as error:  # see _single
+        return dict(read_arrays(_content(file)))
+    except Unreadable as error:
         raise _unreadable(file, error) from error
 
 
 def _single(file: Path) -> Array:
     try:
-        with file.open("rb") as stream:
-            return read_array(stream)
-    except Exception as error:  # damaged files raise TokenError, zlib.error, NotImplementedError, MemoryError, ...
+        return read_array(_content(file))
+    except Unreadable as error:
+        raise _unreadable(file, error) from error
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return content_of(file, MODEL_BYTES)
+    except Unreadable as error:
         raise _unreadable(file, error) from error
 
 
 def _unreadable(file: Path, error: Exception) -> DataError:
-    return DataError(f"--input_files: {file} cannot be read: {str(error) or type(error).__name__}")
+    return DataError(f"--input_files: {file} cannot be read: {error}")
 
 
 def _position(name: str, tensors: Sequence[Wanted], file: Path) -> int:
@@ -140,10 +144,7 @@ def _position(name: str, tensors: Sequence[Wanted], file: Path) -> int:
 def _raw(file: Path, tensor: Wanted) -> Array:
     if tensor.dtype == "string":
         raise DataError(f"--input_files: {file}: texts cannot be read from raw bytes; use .npy or .npz")
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise _unreadable(file, error) from error
+    content = _content(file)
     size = np.dtype(tensor.dtype).itemsize * int(np.prod(tensor.shape, dtype=np.int64))
     if not content or size == 0 or len(content) % size:
         raise DataError(
@@ -195,53 +196,46 @@ def _fits(array: Array, converted: Array) -> bool:
     return not array.size or (int(array.min()) >= limits.min and int(array.max()) <= limits.max)
 
 
-def read_array(stream: BinaryIO, most_bytes: int = MOST_BYTES) -> npt.NDArray[Any]:
-    """The array in an ``.npy`` file; raises :class:`ValueError` for a larger one, and for damage what NumPy raises.
+def read_array(content: bytes) -> npt.NDArray[Any]:
+    """The array in the content of an ``.npy`` file; raises :class:`Unreadable`.
 
     >>> import io
     >>> file = io.BytesIO()
     >>> np.save(file, np.zeros((2, 3), np.float32))
-    >>> read_array(io.BytesIO(file.getvalue())).shape
+    >>> read_array(file.getvalue()).shape
     (2, 3)
-    >>> read_array(io.BytesIO(file.getvalue()), most_bytes=23)
+    >>> read_array(file.getvalue()[:-1])
     Traceback (most recent call last):
-    ValueError: it holds an array of 24 bytes, at most 23 are read
+    evaltools.file_content.Unreadable: it states an array of 24 bytes, and has 23
     """
+    try:
+        return _array_in(content)
+    except Unreadable:
+        raise
+    except Exception as error:  # TokenError, SyntaxError, EOFError, MemoryError, ...
+        raise Unreadable(str(error) or type(error).__name__) from error
+
+
+def _array_in(content: bytes) -> npt.NDArray[Any]:
     npy: Any = np.lib.format
-    start = stream.tell()
+    stream = io.BytesIO(content)
     read_header = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
     shape, _, dtype = read_header(stream)
-    _require_size(math.prod(shape) * dtype.itemsize, most_bytes)
-    stream.seek(start)
+    stated, there_are = math.prod(shape) * dtype.itemsize, len(content) - stream.tell()
+    if stated > there_are and not dtype.hasobject:
+        raise Unreadable(f"it states an array of {stated} bytes, and has {there_are}")
+    stream.seek(0)
     found: npt.NDArray[Any] = np.load(stream, allow_pickle=False)
     return found
 
 
-def read_arrays(stream: BinaryIO, most_bytes: int = MOST_BYTES) -> dict[str, npt.NDArray[Any]]:
-    """The arrays in an ``.npz`` file by name; as :func:`read_array`, of which each is one."""
-    with zipfile.ZipFile(stream) as archive:
-        return {_name(member): _read_member(archive, member, most_bytes) for member in archive.infolist()}
+def read_arrays(content: bytes, only: str = "") -> dict[str, npt.NDArray[Any]]:
+    """The arrays in the content of an ``.npz`` file by name, or the one of a name alone; raises :class:`Unreadable`.
 
-
-def read_named_array(stream: BinaryIO, name: str, most_bytes: int = MOST_BYTES) -> npt.NDArray[Any]:
-    """One array in an ``.npz`` file; as :func:`read_array`, and :class:`KeyError` with the names that there are."""
-    with zipfile.ZipFile(stream) as archive:
-        members = {_name(member): member for member in archive.infolist()}
-        if name not in members:
+    Raises :class:`KeyError` with the names that there are where that one is missing.
+    """
+    with zip_members(content) as archive:
+        members = {member.removesuffix(".npy"): member for member in archive.namelist()}
+        if only and only not in members:
             raise KeyError(", ".join(members) or "none")
-        return _read_member(archive, members[name], most_bytes)
-
-
-def _name(member: zipfile.ZipInfo) -> str:
-    return member.filename.removesuffix(".npy")
-
-
-def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most_bytes: int) -> npt.NDArray[Any]:
-    _require_size(member.file_size, most_bytes)
-    with archive.open(member) as file:
-        return read_array(file, most_bytes)  # type: ignore[arg-type]
-
-
-def _require_size(size: int, most_bytes: int) -> None:
-    if size > most_bytes:
-        raise ValueError(f"it holds an array of {size} bytes, at most {most_bytes} are read")
+        return {name: read_array(archive.read(member)) for name, member in members.items() if only in ("", name)}

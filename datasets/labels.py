@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import sys
-import zipfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
 from evaltools.datasets.files import decode_text, numbers_by_line, read_bytes
 from evaltools.errors import DataError, UsageError
+from evaltools.file_content import Unreadable, zip_members
+
+_GIVE_LABELS: Final = "give a text file of labels"
 
 
 class LabelFile(Struct, frozen=True):
@@ -51,13 +52,13 @@ def read_labels(path: Path, flag: str, keep_carriage_return: bool = False) -> La
 def _packed_labels(model: bytes, where: str) -> bytes:
     """The one text file that is packed behind a model, as its metadata have it."""
     try:
-        with zipfile.ZipFile(io.BytesIO(model)) as packed:
+        with zip_members(model) as packed:
             texts = [name for name in packed.namelist() if name.endswith(".txt")]
             if len(texts) == 1:
                 return packed.read(texts[0])
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError):
-        texts = []
-    raise DataError(f"{where} has {len(texts) or 'no'} label files in its metadata; give a text file of labels")
+    except Unreadable as error:
+        raise DataError(f"{where} has no labels that can be read in its metadata: {error}; {_GIVE_LABELS}") from error
+    raise DataError(f"{where} has {len(texts) or 'no'} label files in its metadata; {_GIVE_LABELS}")
 
 
 def labels_beside(model: Path) -> list[Path]:

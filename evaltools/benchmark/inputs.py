@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import math
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,8 +13,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.benchmark.input_layers import InputLayer, read_layers
+from evaltools.datasets.input_files import read_array
 from evaltools.datasets.native_uniform import REAL_TYPES, WHOLE_TYPES, NativeUniform, whole_limits
 from evaltools.errors import DataError, ModelError, UsageError
+from evaltools.file_content import MODEL_BYTES, Unreadable, content_of
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime.session import Array
 from evaltools.tasks.shared.image_input import sizes_to_state
@@ -236,12 +236,10 @@ def sizes(shape: Sequence[int]) -> str:
 
 def _read(file: str) -> bytes:
     failed = f"Failed to read the input_layer_value_file:{file}"
-    if os.path.exists(file) and not os.path.isfile(file):
-        raise DataError(f"{failed}; it is no regular file. Give a file of raw numbers, of texts, or .npy")
     try:
-        return Path(file).read_bytes()
-    except OSError as error:
-        raise DataError(f"{failed}; {error.strerror}. Check the path behind --input_layer_value_files") from error
+        return content_of(Path(file), MODEL_BYTES)
+    except Unreadable as error:
+        raise DataError(f"{failed}; {error}. Check the path behind --input_layer_value_files") from error
 
 
 def _from_texts(tensor: TensorInfo, file: str, content: bytes) -> Array:
@@ -264,11 +262,9 @@ def _from_texts(tensor: TensorInfo, file: str, content: bytes) -> Array:
 
 def _from_npy(tensor: TensorInfo, file: str, content: bytes) -> Array:
     try:
-        loaded: Any = np.load(io.BytesIO(content), allow_pickle=False)
-    except Exception as error:  # damaged files raise TokenError, EOFError, UnicodeDecodeError, MemoryError, ...
-        raise _unfit(tensor, file, f"cannot be read as .npy: {str(error) or type(error).__name__}") from error
-    if not isinstance(loaded, np.ndarray):
-        raise _unfit(tensor, file, "holds several arrays, as .npz")
+        loaded = read_array(content)
+    except Unreadable as error:
+        raise _unfit(tensor, file, f"cannot be read as .npy: {error}") from error
     if loaded.shape != tensor.shape:
         raise _unfit(tensor, file, f"has the shape {sizes(loaded.shape)}")
     if tensor.dtype == "string" and loaded.dtype.kind in "SU":

@@ -29,6 +29,7 @@ from msgspec import Struct
 
 from evaltools.documents import toml_values
 from evaltools.errors import DataError, UsageError
+from evaltools.file_content import Unreadable, text_of
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.evidence import MOST_LOAD, NOTHING_ALLOWED, Allowed
 from evaltools.parameter import did_you_mean
@@ -184,9 +185,9 @@ def read_gate_file(path: Path) -> GateFile:
 
 def _document(path: Path) -> Any:
     try:
-        return toml_values(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+        return toml_values(text_of(path))
+    except Unreadable as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
     except ValueError as error:
         raise DataError(f"{path} is no TOML: {error}") from error
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.errors import ModelError
+from evaltools.file_content import MODEL_BYTES, Unreadable, content_of
 from evaltools.model.contents import GraphTensor, read_graphs
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
 from evaltools.model.graph import DetectionOutputs, find_detection_outputs, maker_of, range_by_graph, rows_selected
@@ -181,14 +182,10 @@ def model_in_memory(content: bytes, path: Path) -> ModelFile:
 
 
 def _read_bytes(path: Path) -> bytes:
-    if os.path.isdir(path):
-        raise ModelError(f"{path} is a folder; give a .tflite file")
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise ModelError(f"{path} is no regular file; the runtimes read a model several times, so save it first")
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ModelError(f"{path} cannot be read: {error.strerror}") from error
+        content = content_of(path, MODEL_BYTES)
+    except Unreadable as error:
+        raise ModelError(f"{path} cannot be read: {error}; give a .tflite file") from error
     if not content:
         raise ModelError(f"{path} is empty; copy or convert the model again")
     return content

@@ -26,14 +26,13 @@ from msgspec import Struct
 from PIL import Image, UnidentifiedImageError
 
 from evaltools.errors import ImageError
+from evaltools.file_content import DATA_BYTES, Unreadable, content_of, require_unpacked
 from evaltools.preprocess.jpeg import least_bytes, rgb_as_pillow
 
 RgbImage = npt.NDArray[np.uint8]
 
 _MAX_COMPONENT_COUNT: Final = 1 << 29
 """The native decoder refuses pictures with width * height * components at or above this."""
-_MAX_FILE_BYTES: Final = 1 << 31
-"""Larger files are not read into memory; no picture below the limit above needs as many bytes."""
 _NO_MEMORY: Final = "there is not enough memory to decode it"
 _ORIENTATION_TAG: Final = 0x0112
 _READING_A_HEADER: Final = threading.Lock()
@@ -68,23 +67,15 @@ def decode_image(path: Path, height: int | None = None, width: int | None = None
 def read_picture(path: Path) -> bytes:
     """The bytes of a picture file, for :func:`decode_picture`.
 
-    Raises :class:`ImageError` for a file that is missing, unreadable, no regular file, larger than 2^31 bytes, or of an
-    extension that is not decoded.
+    Raises :class:`ImageError` for a file that is missing, unreadable, not a regular file, larger than 2^30 bytes, or of
+    an extension that is not decoded.
     """
-    _require_regular_file(path)
-    extension = path.suffix.lower()
-    if extension == ".rgb8":
-        try:
-            return _file_bytes(path)
-        except OSError as error:
-            raise ImageError(f"cannot be read: {error.strerror or error}") from error
-    decoder = _decoder(extension)
+    if path.suffix.lower() != ".rgb8":
+        _decoder(path.suffix.lower())
     try:
-        return _file_bytes(path)
-    except MemoryError as error:
-        raise ImageError(_NO_MEMORY) from error
-    except (OSError, ValueError) as error:
-        raise ImageError(f"{decoder.unreadable}: {error}") from error
+        return content_of(path, DATA_BYTES)
+    except Unreadable as error:
+        raise ImageError(f"cannot be read: {error}") from error
 
 
 def decode_picture(
@@ -112,7 +103,7 @@ def decode_picture(
         return _rgb8_to_rgb(data, height, width)
     decoder = _decoder(extension)
     with _opened(io.BytesIO(data), decoder, path) as picture:
-        _check_size(picture)
+        _check_size(picture, len(data))
         return decoder.to_rgb(picture, data)
 
 
@@ -144,14 +135,6 @@ def _require_regular_file(path: Path) -> None:
     """Opening a pipe would wait for ever; what is missing is found out on reading."""
     if not os.path.isfile(path) and os.path.exists(path):
         raise ImageError("is no regular file")
-
-
-def _file_bytes(path: Path) -> bytes:
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > _MAX_FILE_BYTES:
-            raise ImageError(f"is too large: {size} bytes, at most 2^31 are read")
-        return file.read()
 
 
 @contextmanager
@@ -200,11 +183,15 @@ class _Decoder:
         self.unreadable: Final = f"is no readable {pillow_format} picture"
 
 
-def _check_size(picture: Image.Image) -> None:
+def _check_size(picture: Image.Image, file_bytes: int) -> None:
     components = len(picture.getbands())
     if picture.width * picture.height * components >= _MAX_COMPONENT_COUNT:
         message = f"is too large: {picture.width}x{picture.height}x{components}, at most 2^29 values are decoded"
         raise ImageError(message)
+    try:
+        require_unpacked(picture.width * picture.height * components, file_bytes)
+    except Unreadable as error:
+        raise ImageError(f"is too large: {picture.width}x{picture.height}x{components}; {error}") from error
 
 
 def _jpeg_to_rgb(picture: Image.Image, data: bytes) -> RgbImage:

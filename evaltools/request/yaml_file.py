@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +11,7 @@ import yaml
 
 from evaltools.documents import yaml_line, yaml_values
 from evaltools.errors import UsageError
+from evaltools.file_content import Unreadable, text_of
 
 _MERGE: Final = "tag:yaml.org,2002:merge"
 _MOST_MERGED_KEYS: Final = 10_000
@@ -25,9 +27,9 @@ class _Loader(yaml.SafeLoader):
 
     def compose_mapping_node(self, anchor: dict[Any, yaml.Node]) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
-        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE]
-        for key in keys:
-            if keys.count(key) > 1:
+        keys = (key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE)
+        for key, count in Counter(keys).items():
+            if count > 1:
                 raise yaml.YAMLError(f"the key {key!r} stands twice, at line {node.start_mark.line + 1} and after")
         return node
 
@@ -65,13 +67,13 @@ def read_yaml(path: Path, flag: str = "") -> Any:
     """
     where = f"{flag}={path}" if flag else str(path)
     try:
-        return yaml_values(path.read_text(encoding="utf-8"), _Loader)
-    except OSError as error:
-        raise UsageError(f"{where} cannot be read: {error.strerror}") from error
+        return yaml_values(text_of(path), _Loader)
+    except Unreadable as error:
+        raise UsageError(f"{where} cannot be read: {error}") from error
     except ValueError as error:
         raise UsageError(f"{where} is no valid YAML: {error}") from error
 
 
 def line_in_yaml(path: Path, keys: Sequence[str | int]) -> int:
     """The line of what is below these keys in a file that :func:`read_yaml` reads."""
-    return yaml_line(path.read_text(encoding="utf-8"), _Loader, keys)
+    return yaml_line(text_of(path), _Loader, keys)

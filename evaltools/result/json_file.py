@@ -13,9 +13,9 @@ import msgspec
 
 from evaltools.documents import json_as
 from evaltools.errors import DataError
+from evaltools.file_content import DATA_BYTES, Unreadable, content_of
 
 ResultType = TypeVar("ResultType")
-_MOST_BYTES: Final = 1 << 30
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -54,14 +54,9 @@ def read_content(path: Path, hint: str = "") -> bytes:
     Raises :class:`DataError` where that fails, and for what has more than a GiB, as devices that have no end.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
-            raise ValueError("it has more than 2^30 bytes")
-        return content.removeprefix(codecs.BOM_UTF8)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise DataError(f"{path} cannot be read: {reason}{hint}") from error
+        return content_of(path, DATA_BYTES, may_be_pipe=True).removeprefix(codecs.BOM_UTF8)
+    except Unreadable as error:
+        raise DataError(f"{path} cannot be read: {error}{hint}") from error
 
 
 def json_in(content: bytes, path: Path, kind: type[ResultType], what: str) -> ResultType:

@@ -15,6 +15,7 @@ from evaltools.datasets.input_files import read_array
 from evaltools.datasets.labels import read_labels
 from evaltools.datasets.order import Order, chosen
 from evaltools.errors import DataError, ImageError, TaskError, UsageError
+from evaltools.file_content import DATA_BYTES, Unreadable, content_of
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Example
 from evaltools.tasks.own.tensors import TaskTensor, as_input
@@ -97,9 +98,8 @@ def middle(samples: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
 
 def _array_in(path: Path, tensor: TaskTensor) -> npt.NDArray[Any]:
     try:
-        with path.open("rb") as stream:
-            found = read_array(stream)
-    except (OSError, ValueError, EOFError) as error:
+        found = read_array(content_of(path, DATA_BYTES))
+    except Unreadable as error:
         raise ImageError(f"{path}: no array that can be read: {error}") from error
     if found.size != int(np.prod(tensor.shape)):
         raise ImageError(f"{path}: the array has the shape {list(found.shape)}; the model takes {list(tensor.shape)}")

@@ -11,8 +11,6 @@ import hashlib
 import io
 import os
 import re
-import zipfile
-import zlib
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +24,7 @@ from evaltools.configuration import Configuration
 from evaltools.datasets.input_files import read_arrays
 from evaltools.documents import json_as
 from evaltools.errors import DataError, ImageError
+from evaltools.file_content import MODEL_BYTES, content_of
 from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.result.evaluation import RuntimeUsed
@@ -182,12 +181,12 @@ class SavedReference(Struct, frozen=True, dict=True):
         entry = next(file for file in files if file.run == run)
         path = self.folder / entry.file
         try:
-            content = path.read_bytes() if path.is_file() or not path.exists() else b""
+            content = content_of(path, MODEL_BYTES)
             if hashlib.sha256(content).hexdigest() != entry.sha256:
                 raise ImageError(f"{path} is not the file that was saved: its sha256 differs from the manifest's")
-            archive = read_arrays(io.BytesIO(content))
+            archive = read_arrays(content)
             arrays = [_unpacked(archive[f"arr_{position}"]) for position in range(len(tensors))]
-        except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise ImageError(f"{path} cannot be read: {error}") from error
         for array, tensor in zip(arrays, tensors, strict=True):
             dtype = "string" if array.dtype == object else array.dtype.name

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import zipfile
-import zlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,9 +13,10 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.datasets.input_files import read_array, read_named_array
+from evaltools.datasets.input_files import read_array, read_arrays
 from evaltools.datasets.labels import read_labels
 from evaltools.errors import DataError, ImageError, TaskError
+from evaltools.file_content import MODEL_BYTES, Unreadable, content_of
 from evaltools.preprocess import Letterbox
 from evaltools.runtime.session import Array
 from evaltools.tasks.audio import sounds
@@ -139,9 +138,9 @@ def _arrays(path: Path, tensors: Sequence[TaskTensor]) -> list[Array]:
 def stored_array(stored: Stored) -> npt.NDArray[Any]:
     """Read an array; raises :class:`ImageError` for a file without it."""
     try:
-        with stored.path.open("rb") as file:
-            return read_named_array(file, stored.name) if stored.name else read_array(file)
+        content = content_of(stored.path, MODEL_BYTES)
+        return read_arrays(content, stored.name)[stored.name] if stored.name else read_array(content)
     except KeyError as error:
         raise ImageError(f"{stored.path} has no array {stored.name!r}; it has {error.args[0]}") from error
-    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
+    except Unreadable as error:
         raise ImageError(f"{stored.path}: no array that can be read: {error}") from error

@@ -204,7 +204,7 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, text: str, message: s
     ("content", "message"),
     [
         (b"[[gates]", "is no TOML: "),
-        (b"\xff\xfe", "is no TOML: "),
+        (b"\xff\xfe", "cannot be read: it is not a text in UTF-8: "),
         (b"a = " + b"[" * 100_000, "is n"),
     ],
 )

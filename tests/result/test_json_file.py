@@ -92,9 +92,8 @@ def test_a_missing_result_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no file without an end")
-def test_a_file_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaltools.result.json_file._MOST_BYTES", 1 << 20)
-    with pytest.raises(DataError, match="/dev/zero cannot be read: it has more than"):
+def test_a_file_without_an_end_is_refused() -> None:
+    with pytest.raises(DataError, match="/dev/zero cannot be read: it is too large"):
         read_result(Path("/dev/zero"))
 
 

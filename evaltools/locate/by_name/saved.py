@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
@@ -15,6 +14,7 @@ from msgspec import Struct
 
 from evaltools.datasets.input_files import read_arrays
 from evaltools.errors import DataError
+from evaltools.file_content import MODEL_BYTES, content_of
 from evaltools.locate.by_name.match import fit
 from evaltools.model import TensorInfo
 from evaltools.runtime.session import Array
@@ -37,10 +37,10 @@ class SavedFile(Struct, frozen=True, eq=False):
 def read_saved(path: Path) -> SavedFile:
     """Read the file; raises :class:`DataError` for one that is no ``.npz`` of numbers."""
     try:
-        content = path.read_bytes()
+        content = content_of(path, MODEL_BYTES)
         if not zipfile.is_zipfile(path):
             raise DataError(f'{FLAG}={path} is no .npz file; save it with numpy.savez(path, **{{"NAME": array}})')
-        arrays = read_arrays(io.BytesIO(content))
+        arrays = read_arrays(content)
     except DataError:
         raise
     except Exception as error:  # damaged files raise zlib.error, NotImplementedError, EOFError, ...

@@ -212,7 +212,7 @@ def test_from_python(net: Path, quantized: Path, tensors: dict[str, Array], tmp_
     assert all(operator.accumulated is not None and operator.accumulated.sqnr_db for operator in found.operators)
     found = et.locate(net, reference_tensors=saved(tmp_path, tensors))
     assert found.in_words[0].startswith("compared by name: 8 of 8 operators")
-    with pytest.raises(et.UsageError, match="has no effect with --reference_tensors"):
+    with pytest.raises(et.UsageError, match="has no effect with reference_tensors"):
         et.locate(net, reference_model_file=quantized, reference_tensors=saved(tmp_path, tensors))
 
 
