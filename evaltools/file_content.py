@@ -63,7 +63,8 @@ def content_of(path: Path, most_bytes: int = TEXT_BYTES, may_be_pipe: bool = Fal
 
 def _all_of(file: io.FileIO, size: int, most_bytes: int) -> bytes:
     """The content of a file, whose ``size`` is what the system says; it may be another by now."""
-    parts, total = [], 0
+    parts: list[bytes] = []
+    total = 0
     while size <= most_bytes and total <= most_bytes:
         part = file.read(max(size - total + 1, _PART_BYTES))
         if not part:
