@@ -112,6 +112,8 @@ class Figures:
     """inference_diff: signal to noise, dB; no number where nothing differs"""
     relative_rms: Any
     """inference_diff: RMS of the error by that of the reference"""
+    same_best: Any
+    """inference_diff: share of the answers of scores with the same best class, 0..1"""
     accuracy: Any
     """audio, text: share of examples whose best label is right, 0..1"""
     label_map: Any
@@ -172,7 +174,7 @@ class Figures:
     """size of the model file, MB (1024 * 1024 bytes)"""
     peak_memory_mb: Any
     """largest resident memory of the configuration's process (Python, runtime, model, delegate), MB"""
-    delegated_nodes: Any
+    delegated_share: Any
     """share of the model's nodes that ran on delegates, 0..1"""
     partitions: Any
     """number of partitions of all delegates"""
@@ -180,8 +182,6 @@ class Figures:
     """examples without an answer"""
     nan_outputs: Any
     """outputs with NaN or infinite numbers (coco: detections, inference_diff: elements)"""
-    restarts: Any
-    """how often a process of the configuration crashed or hung, and was started again"""
     latency_ratio: Any
     """time by that of the reference"""
 

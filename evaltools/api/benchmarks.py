@@ -6,6 +6,7 @@ import itertools
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from evaltools.api.configurations import AnyPath, Tests, read_tests
@@ -18,6 +19,7 @@ from evaltools.benchmark.request import Candidate, read_request
 from evaltools.benchmark.run import measure_benchmark
 from evaltools.candidates import with_tests_here
 from evaltools.errors import UsageError
+from evaltools.gates.other_results import evidence_of_row
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.tables.shown_figures import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
@@ -26,38 +28,42 @@ OnRound = Callable[[str, int], object]
 
 
 class Timed(Entry[BenchmarkRow]):
-    """One configuration; its figures are None where they were not measured.
+    """One configuration; its figures are those of limits and some more, each None where it was not measured.
 
-    ``latency_ms`` is the median; ``versus_first`` is its ratio to that of the first configuration.
+    ``latency_ms`` is the median; ``latency_ratio`` is by that of the first configuration of the model.
     """
 
     latency_ms: Any
-    average_ms: Any
-    p95_ms: Any
+    latency_average_ms: Any
+    latency_p90_ms: Any
+    latency_p99_ms: Any
+    latency_ratio: Any
     load_ms: Any
     first_run_ms: Any
     peak_memory_mb: Any
-    versus_first: Any
+    delegated_share: Any
+    partitions: Any
+
+    def __init__(self, result: BenchmarkResult, entry: BenchmarkRow) -> None:
+        super().__init__(entry)
+        self._result = result
 
     @property
     def facts(self) -> Mapping[str, str | None]:
         """What stands before the figures in a table."""
-        return {"status": self.entry.status, "runtime": self.entry.runtime.package if self.entry.runtime else None}
+        return {
+            "model": Path(self._result.models[self.entry.model].file).stem,
+            "status": self.entry.status,
+            "runtime": self.entry.runtime.package if self.entry.runtime else None,
+        }
 
     def _figures(self) -> Mapping[str, float | None]:
-        shown = shown_figures(self.entry)
-        times = {
-            "latency_ms": shown.latency_us,
-            "average_ms": shown.average_us,
-            "p95_ms": shown.p95_us,
-            "load_ms": shown.load_us,
-            "first_run_ms": shown.first_run_us,
-        }
+        evidence, shown = evidence_of_row(self.entry, self._result), shown_figures(self.entry)
+        times = {"latency_average_ms": shown.average_us, "first_run_ms": shown.first_run_us}
         found = {name: None if value is None else value / 1000 for name, value in times.items()}
-        found["peak_memory_mb"] = shown.peak_mb
-        if self.entry.versus_first is not None:
-            found["versus_first"] = self.entry.versus_first.ratio
-        return found
+        ratio = {} if evidence.ratio is None else {"latency_ratio": evidence.ratio.ratio}
+        known = {**evidence.figures, **found, **ratio}
+        return {name: known[name] for name in Timed.__annotations__ if name in known}
 
 
 class Benchmark(Entries[BenchmarkResult, Timed]):
@@ -67,7 +73,7 @@ class Benchmark(Entries[BenchmarkResult, Timed]):
         return Sources(benchmarks={"benchmark": self.result})
 
     def _entries(self) -> Sequence[Timed]:
-        return [Timed(row) for row in self.result.rows]
+        return [Timed(self.result, row) for row in self.result.rows]
 
 
 class _Watcher(Watcher):

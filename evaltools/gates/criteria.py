@@ -83,11 +83,13 @@ def parse_criterion(text: str, of_own_task: bool = False) -> Criterion:
             f"{text!r}: no such figure {name!r}.{did_you_mean(name, known)} Known are {listed}. "
             'A metric of a task of your own needs task = "own", or the name of its function, beside the limits'
         )
-    kind: LimitKind = found["kind"] or "value"  # type: ignore[assignment]
+    metric = known.get(name) or metric_of_own_task(name)
+    is_ratio = metric.is_ratio and found["figure"] != name
+    kind: LimitKind = found["kind"] or ("ratio" if is_ratio else "value")  # type: ignore[assignment]
     unit = found["unit"] or ""
     criterion = Criterion(
         text=" ".join(text.split()),
-        metric=known.get(name) or metric_of_own_task(name),
+        metric=metric,
         output=found["output"].strip() if found["output"] else None,
         kind=kind,
         at_most=found["sign"] == "<=",

@@ -12,7 +12,7 @@
     [[gates]]
     run = "mobilenet"
     configuration = "xnnpack"
-    limits = ["top1 >= 0.70", "top1 drop <= 0.005 at 95 %", "delegated_nodes >= 0.98"]
+    limits = ["top1 >= 0.70", "top1 drop <= 0.005 at 95 %", "delegated_share >= 0.98"]
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def parts_of_benchmark(run: str, result: BenchmarkResult) -> dict[str, OtherResu
             BENCHMARK,
             BENCHMARK,
             Path(files[number]).name,
-            tuple(_of_benchmark(row, result) for row in result.rows if row.model == number),
+            tuple(evidence_of_row(row, result) for row in result.rows if row.model == number),
             elapsed_s=result.environment.elapsed_s,
             warnings=result.warnings,
         )
@@ -169,12 +169,13 @@ def _held(gate: Gate, run: str, result: OtherResult) -> GateDecisions:
     return GateDecisions(run, result.model, decisions, result.elapsed_s)
 
 
-def _of_benchmark(row: BenchmarkRow, result: BenchmarkResult) -> Evidence:
+def evidence_of_row(row: BenchmarkRow, result: BenchmarkResult) -> Evidence:
+    """The evidence in a benchmark on one of its rows, as limits need it."""
     obstacle = _obstacle(row.status == "measured", row.reason, row.fallback, result.stopped)
     if obstacle is not None:
         return Evidence(row.name, obstacle, row.cannot_exist)
     figures: dict[str, Figure] = {
-        "delegated_nodes": share_delegated(row.delegation),
+        "delegated_share": share_delegated(row.delegation),
         "partitions": partitions_of(row.delegates, row.delegation),
     }
     times_us: dict[str, float | None] = {}
@@ -213,7 +214,7 @@ def _of_row(row: SuiteRow) -> Evidence:
     if row.p50_us is not None:
         figures["latency_ms"] = row.p50_us / 1000
     if row.total_nodes:
-        figures["delegated_nodes"] = (row.delegated_nodes or 0) / row.total_nodes
+        figures["delegated_share"] = (row.delegated_nodes or 0) / row.total_nodes
     return Evidence(row.configuration, figures=figures, load=row.load)
 
 

@@ -93,9 +93,10 @@ METRICS: Final = (
     ),
     Metric(
         "latency",
-        "only as `latency ratio`: time by that of the reference, on the same examples",
+        "only as `latency_ratio`, or `latency ratio`: time by that of the reference, on the same examples",
         _absent,
         is_ratio=True,
+        aliases=("latency_ratio",),
     ),
     Metric(
         "peak_memory_mb",
@@ -105,7 +106,7 @@ METRICS: Final = (
         better="lower",
     ),
     Metric(
-        "delegated_nodes",
+        "delegated_share",
         "share of the model's nodes that ran on delegates, 0..1",
         lambda _result, configuration: share_delegated(configuration.delegation),
         better="higher",
@@ -130,8 +131,8 @@ METRICS: Final = (
         better="lower",
     ),
     Metric(
-        "restarts",
-        "how often a process of the configuration crashed or hung, and was started again",
+        "crashes",
+        "how often a process of the configuration crashed, or hung and was ended",
         lambda _result, configuration: float(configuration.crashes),
         better="lower",
     ),

@@ -34,8 +34,17 @@ def _relative_rms(found: OutputDifference) -> Figure:
     return ABSENT if found.native is None else found.relative_rms
 
 
+def _same_best(found: OutputDifference) -> Figure:
+    return ABSENT if found.scores is None else found.scores.share
+
+
 def _of_output(
-    name: str, meaning: str, read: Callable[[OutputDifference], Figure], unit: str = "", better: Better = "lower"
+    name: str,
+    meaning: str,
+    read: Callable[[OutputDifference], Figure],
+    unit: str = "",
+    better: Better = "lower",
+    is_share: bool = False,
 ) -> Metric:
     return Metric(
         name,
@@ -43,6 +52,7 @@ def _of_output(
         read,
         unit,
         better,
+        is_share=is_share,
         may_be_negative=unit == "dB",
         of_reference=True,
         is_per_output=True,
@@ -57,6 +67,13 @@ METRICS: Final = (
     _of_output("max_quanta", "largest error of a quantised output in quanta", _max_quanta, "quanta"),
     _of_output("snr_db", "signal to noise, dB; no number where nothing differs", _snr_db, "dB", "higher"),
     _of_output("relative_rms", "RMS of the error by that of the reference", _relative_rms),
+    _of_output(
+        "same_best",
+        "share of the answers of scores with the same best class, 0..1",
+        _same_best,
+        better="higher",
+        is_share=True,
+    ),
 )
 
 

@@ -20,7 +20,7 @@ from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.classification import Agreement, ClassificationMetrics
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_numbers import NativeError
-from evaltools.metrics.output_difference import OutputDifference, Quanta, Values
+from evaltools.metrics.output_difference import OutputDifference, Quanta, Scores, Values
 from evaltools.report.words.gates import found_in_words, reason_in_words
 from evaltools.result.evaluation import DelegationProof, EvaluationResult, LatencyComparison
 from evaltools.result.model import Model, Tensor
@@ -184,8 +184,8 @@ def test_what_is_taken_of_a_classifier() -> None:
         "latency_ms": 2.0,
         "model_mb": 1 / 2**20,
         "nan_outputs": 0.0,
-        "restarts": 1.0,
-        "delegated_nodes": 0.75,
+        "crashes": 1.0,
+        "delegated_share": 0.75,
         "partitions": 2.0,
         "top1": 0.5,
         "top2": 0.75,
@@ -243,7 +243,7 @@ DAMAGED = Values(1, 0, 0, -1.0, 1.0, False, False, 4)
 TEXT = output(
     dtype="string", kind="exact", compared=0, native=None, mean=None, max=None, relative_rms=None, snr_db=None
 )
-QUANTISED = output(output="q", quanta=Quanta(9, 1, 0, 0, 3, 0.3))
+QUANTISED = output(output="q", quanta=Quanta(9, 1, 0, 0, 3, 0.3), scores=Scores(4, 3, None))
 
 
 def test_what_is_taken_of_outputs() -> None:
@@ -253,7 +253,7 @@ def test_what_is_taken_of_outputs() -> None:
         ("scores", "tensor0", "0"),
         {"avg_error": 0.00123456789, "max_error": 0.75, "relative_rms": 0.1, "snr_db": 20.0},
     )
-    assert (second[0], second[1]["max_quanta"]) == (("q", "tensor1", "1"), 3.0)
+    assert (second[0], second[1]["max_quanta"], second[1]["same_best"]) == (("q", "tensor1", "1"), 3.0, 0.75)
     assert (third[1]["snr_db"], third[1]["max_error"]) == (math.inf, 0.0)
     assert {name for _, figures in (first, second, third) for name in figures} == PER_OUTPUT
 
@@ -261,8 +261,8 @@ def test_what_is_taken_of_outputs() -> None:
 @pytest.mark.parametrize("figure", sorted(PER_OUTPUT))
 @pytest.mark.parametrize("broken", [{"test": DAMAGED}, {"reference": DAMAGED}, {"same_shape": False}])
 def test_nan_on_either_side_and_another_shape_keep_no_limit(figure: str, broken: dict[str, Any]) -> None:
-    sign = ">= -999" if figure == "snr_db" else "<= 1e9"
-    found = one(diff(output(quanta=QUANTISED.quanta, **broken), QUANTISED), f"{figure} {sign}")
+    sign = {"snr_db": ">= -999", "same_best": ">= 0.01"}.get(figure, "<= 1e9")
+    found = one(diff(output(quanta=QUANTISED.quanta, scores=QUANTISED.scores, **broken), QUANTISED), f"{figure} {sign}")
     assert found.verdict == ("fail" if "same_shape" in broken else "not measured")
 
 

@@ -32,6 +32,7 @@ METRICS = all_metrics()
         ("latency_ms <= 5 ms", ("latency_ms", None, "value", True, 5.0, None)),
         ("latency_ms<=5", ("latency_ms", None, "value", True, 5.0, None)),
         ("latency ratio <= 0.8 at 97.5 %", ("latency", None, "ratio", True, 0.8, 0.975)),
+        ("latency_ratio <= 0.8 at 97.5 %", ("latency", None, "ratio", True, 0.8, 0.975)),
         ("failed_examples <= 0", ("failed_examples", None, "value", True, 0.0, None)),
     ],
 )
@@ -77,7 +78,7 @@ def test_a_percentage_is_the_share_that_so_many_of_a_hundred_give() -> None:
         ("top1 >= 70", "'top1 >= 70': top1 is a share, 0..1, and 70 is none; write such as 0.70 or 70 %"),
         ("top1 >= -0.1", "-0.1 is none"),
         ("top1 <= 0.99", "'top1 <= 0.99' is the wrong way round: higher is better; write top1 >= ..."),
-        ("delegated_nodes <= 1", "is the wrong way round: higher is better"),
+        ("delegated_share <= 1", "is the wrong way round: higher is better"),
         ("failed_examples >= 0", "is the wrong way round: lower is better; write failed_examples <= ..."),
         ("latency ratio >= 0.5", "is the wrong way round: lower is better; write latency ratio <= ..."),
         ("top1 >= 0", "'top1 >= 0' is kept by every result, so it shows nothing; give a limit that can be broken"),
@@ -104,7 +105,7 @@ def test_what_is_no_limit_is_answered_with_what_would_be(text: str, message: str
     [
         ("top1 >= 0.7", False),
         ("latency_ms <= 5", False),
-        ("delegated_nodes >= 0.9", False),
+        ("delegated_share >= 0.9", False),
         ("ap >= 0.3", False),
         ("top1 drop <= 0.1", True),
         ("latency ratio <= 1", True),

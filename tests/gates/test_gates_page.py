@@ -22,7 +22,7 @@ SPECIAL = {
     "ratio": "{} ratio <= 0.5 at 95 %",
     "[OUTPUT]": "{}[y] <= 1",
 }
-AT_LEAST = ("snr_db",)
+AT_LEAST = ("snr_db", "same_best")
 """Figures of outputs that are limited from below."""
 
 

@@ -69,7 +69,7 @@ def test_memory_delegation_and_ratio_of_a_benchmark_are_figures() -> None:
     found = figures_of(entry)
     assert found.ratio == ratio
     assert found.figures["peak_memory_mb"] == 1800 / 1024
-    assert (found.figures["delegated_nodes"], found.figures["partitions"]) == (7 / 8, 2.0)
+    assert (found.figures["delegated_share"], found.figures["partitions"]) == (7 / 8, 2.0)
 
 
 def test_what_another_program_measured_is_read_from_its_log() -> None:
@@ -130,7 +130,7 @@ def test_rows_of_a_suite_of_benchmarks_are_configurations() -> None:
         SuiteRow("fast", "test", [], "measured", p50_us=1500.0, delegated_nodes=3, total_nodes=4),
         SuiteRow("gpu", "test", [], "not measured", "no GPU"),
     ]
-    limits = ("latency_ms <= 2", "delegated_nodes >= 0.8", "latency_p99_ms <= 9")
+    limits = ("latency_ms <= 2", "delegated_share >= 0.8", "latency_p99_ms <= 9")
     part = part_of_suite(suite_entry(*rows, command="benchmark m.tflite"))
     [report] = hold_all([gate(*limits, task="benchmark")], {"night/m": part})
     found = [(each.configuration, each.verdict) for each in report.decisions]

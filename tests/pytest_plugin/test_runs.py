@@ -30,7 +30,7 @@ from tests.pytest_plugin.projects import (
 DIFF = ("diff", "--model_file=none.tflite")
 SAID = "evaltools diff --model_file=none.tflite said:"
 XNNPACK = "xnnpack: use_xnnpack=true"
-FIVE_LIMITS = ("top1 >= 0.5", "top2 >= 0.5", "top5 >= 0.5", "agreement >= 0.9", "delegated_nodes >= 0.5")
+FIVE_LIMITS = ("top1 >= 0.5", "top2 >= 0.5", "top5 >= 0.5", "agreement >= 0.9", "delegated_share >= 0.5")
 
 
 def run_source(source: RunSource, folder: Path, output: Path) -> EvaluationResult:

@@ -328,7 +328,7 @@ def test_benchmarks_and_suites_are_held_against_limits(tmp_path: Path) -> None:
         [[gates]]
         run = "speed"
         task = "benchmark"
-        limits = ["latency_p90_ms <= 900", "load_ms <= 9000", "delegated_nodes >= 0.9", "latency_p99_ms <= 900"]
+        limits = ["latency_p90_ms <= 900", "load_ms <= 9000", "delegated_share >= 0.9", "latency_p99_ms <= 900"]
         [[gates]]
         run = "night/int8"
         limits = ["max_quanta <= 255", "failed_examples <= 0"]
