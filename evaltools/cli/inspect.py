@@ -8,6 +8,8 @@ from typing import Final
 
 from evaltools.cli.shared.outputs import planned_outputs
 from evaltools.cli.shared.streams import complain, say
+from evaltools.configuration import Configuration
+from evaltools.delegates.external import EXTERNAL
 from evaltools.delegates.npu_flags import FLAGS_OF
 from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
@@ -17,12 +19,14 @@ from evaltools.request.flags import parse_flags
 from evaltools.tasks.shared.options import MODEL_FILE
 
 DESCRIPTION: Final = """\
-What is in a model, which kind of quantisation it has, which delegates are made for that kind, what XNNPACK, the GPU
-and with --npu_soc the NPUs of phones take of it, and what is known to go wrong on GPUs and in fp16. Every claim says
-what it rests on.
+What is in a model, which kind of quantisation it has, which delegates are made for that kind, what XNNPACK, the GPU,
+with --external_delegate_path your own delegate, and with --npu_soc the NPUs of phones take of it, and what is known
+to go wrong on GPUs and in fp16. Every claim says what it rests on.
 The model is given as the first word or as --model_file. stdout: the findings."""
+_ASKED: Final = tuple(each for each in EXTERNAL.parameters if each.name != EXTERNAL.per_worker_flag)
 PARAMETERS: Final = (
     MODEL_FILE,
+    *_ASKED,
     Parameter("run", "Open the model with XNNPACK and the GPU, to see what they take of it.", default=True),
     Parameter(
         "npu_soc",
@@ -49,13 +53,15 @@ EXIT_CODES: Final = """\
 exit codes:
   0  the model was inspected; a delegate that could not be tried is named as such
   2  a flag, a chip or the model is wrong
-  3  a chip of --npu_soc could not be tried: its compiler is not installed, died, or was too slow
+  3  the delegate of --external_delegate_path could not be tried, or a chip of --npu_soc: its compiler is not installed,
+     died, or was too slow
   5  the findings could not be written"""
 
 
 def run(arguments: list[str]) -> int:
     """Inspect the model, print what was found to stdout, write the JSON file; returns the exit code."""
-    flags = parse_flags("inspect", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments).options()
+    given = parse_flags("inspect", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments)
+    flags = given.options()
     if not flags.text("model_file"):
         raise UsageError("missing: the model. Give evaltools inspect MODEL.tflite; see evaltools inspect --help")
     from evaltools.cli.shared.terminal import text_for_stdout
@@ -69,11 +75,14 @@ def run(arguments: list[str]) -> int:
     files = planned_outputs(flags, ["output_file_path"], [model], "the findings are")
     chips = tuple(part for part in flags.text("npu_soc").split(",") if part)
     asked = ChipsAsked(chips, flags.text("npu_vendor"), flags.path("save_compiled")) if chips else None
-    inspection = inspect_model(model, flags.is_on("run"), chips=asked, report=complain)
+    delegate = given.among({each.name: each for each in _ASKED})
+    own = Configuration.from_flags("inspect", delegate, kernels="builtin") if delegate else None
+    inspection = inspect_model(model, flags.is_on("run"), chips=asked, report=complain, asked=own)
     for path in files.values():
         write_file(path, encode_json(inspection))
     if not say(text_for_stdout(partial(print_inspection, inspection))):
         return NOT_WRITTEN
     npu = inspection.npu
     is_missing = npu is not None and (npu.reason or any(chip.basis == NOT_TESTED for chip in npu.chips))
+    is_missing = is_missing or (own is not None and inspection.runs[0].basis == NOT_TESTED)
     return NOT_MEASURED if is_missing else OK

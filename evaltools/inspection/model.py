@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from evaltools.configuration import Configuration
 from evaltools.inspection.npu_chips import ChipsAsked, npu_coverage
 from evaltools.inspection.tried import try_delegates
 from evaltools.model import ModelFile, TensorInfo, read_model
@@ -35,12 +36,14 @@ def inspect_model(
     opener: Open = open_session,
     chips: ChipsAsked | None = None,
     report: Callable[[str], None] = lambda _: None,
+    asked: Configuration | None = None,
 ) -> Inspection:
     """Read a model, and with ``run`` open it with the delegates that this machine may have, each in its own process.
 
-    With ``chips`` it is compiled for them, and ``report`` gets a line before each. Raises
-    :class:`~evaltools.errors.ModelError` for a file that is no sound model, and :class:`~evaltools.errors.UsageError`
-    for chips that are not known. What cannot be tried is ``not tested`` in the result, with the reason.
+    ``asked`` is a configuration whose delegates are tried as well. With ``chips`` it is compiled for them, and
+    ``report`` gets a line before each. Raises :class:`~evaltools.errors.ModelError` for a file that is no sound model,
+    and :class:`~evaltools.errors.UsageError` for chips that are not known. What cannot be tried is ``not tested`` in
+    the result, with the reason.
     """
     model = read_model(path)
     contents = read_contents(model)
@@ -55,7 +58,7 @@ def inspect_model(
         kind=kind,
         compiled_for=compiled,
         support=SupportOfKind(basis, source, support_of(kind.kind, compiled)),
-        runs=tuple(try_delegates(model, contents.main, _not_opened(run, compiled), opener)),
+        runs=tuple(try_delegates(model, contents.main, _not_opened(run, compiled), opener, asked)),
         npu=npu,
         gpu_traps=gpu_traps(contents.main),
         outside_fp16=constants_outside_half(contents.graphs),

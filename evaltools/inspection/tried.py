@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from typing import Final
 
@@ -21,21 +22,30 @@ _LONGEST_REASON: Final = 1200
 _CUT: Final = " ..."
 
 
-def try_delegates(model: ModelFile, graph: Graph, not_opened: str, opener: Open = open_session) -> list[DelegateRun]:
-    """Open a model with XNNPACK in each installed runtime, and with the GPU.
+def try_delegates(
+    model: ModelFile,
+    graph: Graph,
+    not_opened: str,
+    opener: Open = open_session,
+    asked: Configuration | None = None,
+) -> list[DelegateRun]:
+    """Open a model with each delegate of ``asked``, with XNNPACK in each installed runtime, and with the GPU.
 
     ``graph`` is the model's main one. With a reason in ``not_opened`` nothing is opened. A delegate that cannot be
-    tried is ``not tested``, with the reason.
+    tried is ``not tested``, with the reason. Each is created in a process of its own.
     """
     runtimes = one_runtime_per_package() or ["auto"]
     tries = [DelegateRun("XNNPACK", (f"--runtime={name}", "--use_xnnpack=true"), NOT_TESTED) for name in runtimes]
     tries.append(DelegateRun("GPU", ("--use_gpu=true",), NOT_TESTED))
+    if asked is not None:
+        flags = tuple(asked.to_flags())
+        tries = [DelegateRun(delegate.name, flags, NOT_TESTED) for delegate in asked.delegates.requested] + tries
     return [replace(entry, reason=not_opened) if not_opened else _tried(model, graph, entry, opener) for entry in tries]
 
 
 def _tried(model: ModelFile, graph: Graph, untried: DelegateRun, opener: Open) -> DelegateRun:
     try:
-        configuration = Configuration.from_text("inspect", " ".join(untried.flags))
+        configuration = Configuration.from_text("inspect", shlex.join(untried.flags))
         session = open_isolated(model, configuration, TIMEOUT_S, opener)
     except EvaltoolsError as error:
         return replace(untried, reason=first_line(str(error)))

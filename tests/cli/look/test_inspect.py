@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.command import Completed, evaltools_here
+from tests.example_delegate import build_delegate
 from tests.tflite_writer import Graph
 
 EPSILON = 1e-5
@@ -70,3 +73,33 @@ def test_what_is_typed_wrong_is_named(tmp_path: Path, arguments: list[str], mess
     assert (completed.code, completed.out) == (2, "")
     assert message in completed.err
     assert "Traceback" not in completed.err
+
+
+def test_my_own_delegate_comes_first(tmp_path: Path) -> None:
+    model, output = model_with_epsilon(tmp_path), tmp_path / "out.json"
+    library = build_delegate("rounding_delegate", tmp_path)
+    completed = inspect(model, f"--external_delegate_path={library}", f"--output={output}")
+    assert completed.code == 0, completed.err
+    first = json.loads(output.read_text())["runs"][0]
+    assert (first["delegate"], first["nodes"], first["total_nodes"]) == ("EXTERNAL", 1, 2)
+    assert [left["operator"] for left in first["left_on_cpu"]] == ["NEG"]
+
+
+CRASHING = """
+#include <stdlib.h>
+void *tflite_plugin_create_delegate(char **keys, char **values, size_t count, void (*report)(const char *)) { abort(); }
+void tflite_plugin_destroy_delegate(void *delegate) {}
+"""
+
+
+def test_a_delegate_that_crashes_is_a_sentence(tmp_path: Path) -> None:
+    model, output = model_with_epsilon(tmp_path), tmp_path / "out.json"
+    library = tmp_path / "crashing.so"
+    command = [str(shutil.which("cc")), "-shared", "-fPIC", "-o", str(library), "-xc", "-"]
+    subprocess.run(command, input=CRASHING, text=True, check=True)
+    completed = inspect(model, f"--external_delegate_path={library}", f"--output={output}")
+    assert completed.code == 3
+    first, *others = json.loads(output.read_text())["runs"]
+    assert first["basis"] == "not tested"
+    assert "SIGABRT" in first["reason"]
+    assert others[0]["basis"] == "tested here"
