@@ -90,6 +90,7 @@ def _row(operator: Operator) -> dict[str, Any]:
         "sqnr_db": operator.accumulated.sqnr_db if operator.accumulated else None,
         "alone_sqnr_db": operator.local.sqnr_db if operator.local else None,
         "weights_sqnr_db": operator.weights_sqnr_db,
+        "size": operator.size,
         "tolerance": operator.tolerance,
         "gain": operator.gain,
     }
@@ -109,7 +110,7 @@ def locate(
     """Which operator makes the difference between a configuration and the CPU.
 
     ``test`` is the configuration, default kernels with XNNPACK without one; ``options`` are those of ``evaltools
-    locate`` by their names, such as ``method="single"`` or ``bundle="report"``. ``progress`` is True for a bar, or is
+    locate`` by their names, such as ``operators="0-4"`` or ``bundle="report"``. ``progress`` is True for a bar, or is
     called with the number of parts measured and that of all, as far as is known. Prints nothing else. Raises
     :class:`~evaltools.errors.UsageError` and its kinds before anything runs.
     """

@@ -1,6 +1,7 @@
 """Finds the operator that makes the difference between a delegate and the CPU.
 
-``request`` reads what is asked for, ``run`` carries it out. ``parts`` runs parts of the model in a process of its own,
-``search`` decides which parts and judges their figures, ``causes`` holds a culprit against known ways to be wrong,
-``bundle`` writes a reproduction.
+``request`` reads what is asked for, ``run`` carries it out: ``bench`` runs parts of the model in a process of its own
+(``child``), ``search`` decides which parts, ``judge`` applies the verdict rule to their figures, ``context`` looks at
+operators together, ``answer`` says what the findings allow. ``explain`` looks a culprit up in the table of ``causes``,
+``bundle`` writes a reproduction. ``compare`` and ``two_models`` compare two models by the names of their tensors.
 """

@@ -12,13 +12,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.errors import ConfigurationUnavailable, InferenceError
+from evaltools.locate.bench import Bench, GivenUp
 from evaltools.locate.by_name.match import fit
 from evaltools.locate.by_name.side import FLOAT_ROUNDOFF, OtherModel, Side, rounding_of
-from evaltools.locate.parts.bench import Bench, GivenUp
-from evaltools.locate.parts.difference import difference
-from evaltools.locate.parts.part import Part, TensorRuns
+from evaltools.locate.difference import difference
+from evaltools.locate.judge import FP32, errors, least_limit
+from evaltools.locate.part import Part, TensorRuns
 from evaltools.locate.request import LocateRequest
-from evaltools.locate.search.judge import FP32, errors, least_limit
 from evaltools.locate.two_models import AGAINST, LayersOfTwo, far_weights
 from evaltools.model.contents import Graph, read_contents
 from evaltools.model.cut import CuttableModel
@@ -182,8 +182,8 @@ class _Comparing:
                 partner = side.parts.graph_inputs[position]
                 other = side.graph.tensors[partner].real(others[position])
                 error = difference(self._graph.tensors[tensor].real(values), other.reshape(values.shape))
-                if error.reference_rms:
-                    found[tensor] = max(found[tensor], error.error_rms / error.reference_rms)
+                if error.rms[1]:
+                    found[tensor] = max(found[tensor], error.rms[0] / error.rms[1])
         return found
 
 

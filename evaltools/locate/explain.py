@@ -10,16 +10,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.locate.causes.table import find_causes
-from evaltools.locate.parts.bench import Bench, GivenUp
-from evaltools.locate.parts.part import Case, Outcome, Part, TensorRuns
-from evaltools.locate.search.findings import Findings, Found
-from evaltools.locate.search.judge import Limit, least_limit
+from evaltools.locate.bench import Bench, GivenUp
+from evaltools.locate.causes import find_causes
+from evaltools.locate.findings import Findings, Found
+from evaltools.locate.judge import Limit, least_limit
+from evaltools.locate.part import Case, Outcome, Part
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import Cause, LocateResult, SweptOption
 
 _MOST_EXPLAINED: Final = 5
-_NEIGHBOUR: Final = "neighbour.npz"
 
 
 class Setting(Struct, frozen=True):
@@ -41,27 +40,21 @@ _SETTINGS: Final = (
 def variants(tested: Configuration) -> list[tuple[Setting, Configuration]]:
     """The settings that differ from those of a configuration, each with the configuration that has it.
 
+    A flag of precision is another setting only where precision is given away.
+
     >>> half = Configuration.from_text("half", "use_xnnpack=true xnnpack_force_fp16=true num_threads=4")
     >>> [setting.tells for setting, _ in variants(half)]
     ['float32 instead of float16']
     """
     names = {delegate.name for delegate in tested.delegates.requested}
     flags = dict(flag.removeprefix("--").split("=", 1) for flag in tested.to_flags())
-    found = []
-    for setting in _SETTINGS:
-        is_other = flags.get(setting.flag, "") != setting.value
-        if setting.delegate not in names or not is_other or not _is_in_force(setting, tested):
-            continue
-        changed = {**flags, setting.flag: setting.value}
-        found.append((setting, Configuration.from_flags(tested.name, list(changed.items()))))
-    return found
-
-
-def _is_in_force(setting: Setting, tested: Configuration) -> bool:
-    """Whether the setting is a change: a flag of precision is one only where precision is given away."""
-    if setting.value != "false":
-        return True
-    return tested.delegates.value(setting.flag) is True
+    return [
+        (setting, Configuration.from_flags(tested.name, list({**flags, setting.flag: setting.value}.items())))
+        for setting in _SETTINGS
+        if setting.delegate in names
+        and flags.get(setting.flag, "") != setting.value
+        and (setting.value != "false" or tested.delegates.value(setting.flag) is True)
+    ]
 
 
 def sweep(
@@ -78,16 +71,19 @@ def sweep(
 
 
 class Explainer:
-    """Looks closer at the culprits of one search, at the surest ones first."""
+    """Looks closer at the culprits of one search, at the surest ones first; explains, and decides nothing.
+
+    ``case`` is the surest culprit with its worst run, None where none was looked at.
+    """
 
     def __init__(self, bench: Bench, model: CuttableModel, whole: Part, findings: Findings) -> None:
         self._bench = bench
         self._model = model
         self._whole = whole
         self._findings = findings
-        self._cases: dict[int, Case] = {}
         self._causes: dict[int, tuple[Cause, ...]] = {}
         self._swept: dict[int, tuple[SweptOption, ...]] = {}
+        self.case: Case | None = None
 
     def explain(self) -> None:
         """Look at the culprits; where a limit is reached, the others stay unexplained."""
@@ -96,7 +92,7 @@ class Explainer:
         )
         try:
             for found in surest[:_MOST_EXPLAINED]:
-                if not found.status.startswith("crashes") and found.evidence[0].method != "taps":
+                if found.evidence[0].method != "taps":
                     self._explain(found)
         except GivenUp as error:
             self._findings.stopped = self._findings.stopped or str(error)
@@ -110,21 +106,19 @@ class Explainer:
         ]
         return replace(result, culprits=tuple(culprits), stopped=self._findings.stopped)
 
-    @property
-    def case(self) -> Case | None:
-        """The surest culprit with its worst run."""
-        return next(iter(self._cases.values()), None)
-
     def _explain(self, found: Found) -> None:
         part = replace(self._whole, first=found.first, last=found.last)
-        name = f"culprit-{found.place}.npz"
-        outcome = self._bench.measure(replace(part, keep=name, kept_tensor=found.tensor))
+        arrays = self._bench.folder / f"culprit-{found.place}.npz"
+        outcome = self._bench.measure(replace(part, keep=arrays.name, kept_tensor=found.tensor))
         runs = next((each for each in outcome.outputs if each.tensor == found.tensor), None)
         if runs is None:
+            if outcome.died and arrays.exists():
+                self.case = self.case or self._case(found, "absolute", 0.0, arrays)
             return
-        limit = self._limit(found.place, runs)
-        case = self._case(found.place, runs, limit, self._bench.folder / name)
-        self._cases[found.place] = case
+        known = self._findings.limits.get(found.place, {})
+        limit = known.get(runs.tensor) or least_limit(runs, self._findings.precision)
+        case = self._case(found, runs.unit, limit.of_element(runs), arrays)
+        self.case = self.case or case
         self._causes[found.place] = find_causes(case)
 
         def outcome_of(configuration: Configuration) -> Outcome:
@@ -132,50 +126,15 @@ class Explainer:
 
         self._swept[found.place] = sweep(self._whole.configuration, outcome_of, limit)
 
-    def _limit(self, place: int, runs: TensorRuns) -> Limit:
-        known = self._findings.limits.get(place, {})
-        return known.get(runs.tensor, least_limit(runs, self._findings.precision))
-
-    def _case(self, place: int, runs: TensorRuns, limit: Limit, arrays: Path) -> Case:
-        on_average = bool(limit.only_to_one_side(runs))
+    def _case(self, found: Found, unit: str, tolerance: float, arrays: Path) -> Case:
         return Case(
-            index=place,
-            operator=self._model.operators[place],
-            tensor=runs.name,
-            unit=runs.unit,
-            tolerance=limit.one_sided if on_average else limit.largest,
+            index=found.place,
+            operator=self._model.operators[found.place],
+            tensor=self._model.name(found.tensor),
+            unit=unit,
+            tolerance=tolerance,
             model=arrays.with_suffix(".tflite"),
             arrays=arrays,
             configuration=self._whole.configuration,
-            on_average=on_average,
             precision=self._findings.stated,
         )
-
-    def neighbour(self) -> Case | None:
-        """A part that is right: the one next to what fails, or an operator of the same kind that is right alone."""
-        wanted = self._findings.neighbour or self._right_one()
-        if wanted is None:
-            return None
-        try:
-            outcome = self._bench.measure(replace(wanted, keep=_NEIGHBOUR))
-        except GivenUp:
-            return None
-        if not outcome.ran:
-            return None
-        runs = max(outcome.outputs, key=lambda each: each.worst)
-        place = self._model.makers[runs.tensor]
-        return self._case(place, runs, self._limit(place, runs), self._bench.folder / _NEIGHBOUR)
-
-    def _right_one(self) -> Part | None:
-        """The nearest operator of the same kind that is right alone, else the nearest one."""
-        if self.case is None:
-            return None
-        kind, index = self.case.operator, self.case.index
-        wrong = {found.place for found in self._findings.culprits}
-        right = [
-            place
-            for place, outcome in self._findings.singles.items()
-            if outcome.ran and outcome.is_evidence and outcome.delegated and place not in wrong
-        ]
-        nearest = min(right, key=lambda place: (self._model.operators[place] != kind, abs(place - index)), default=None)
-        return None if nearest is None else replace(self._whole, first=nearest, last=nearest)

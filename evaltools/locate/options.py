@@ -62,9 +62,8 @@ _SEARCH: Final = (
 _FILES: Final = (
     Parameter(
         "bundle",
-        "New folder for a reproduction: smallest model that fails, one that passes, inputs, a script that needs the "
-        "runtime alone, a README for an issue, data for Model Explorer. Of two models: that data, and a copy with the "
-        "best layer in float.",
+        "New folder for a reproduction: smallest model that fails, inputs, a script that needs the runtime alone, a "
+        "README for an issue. Of two models: data for Model Explorer, and a copy with the best layer in float.",
         role="output_folder",
         about="result",
     ),

@@ -29,18 +29,18 @@ from evaltools.engine.run_folder import (
     run_journal,
 )
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, InferenceError, UsageError
-from evaltools.locate.bundle.write import write_bundle, write_comparison
+from evaltools.locate.answer import assumed, culprits, operators, outputs, verdict
+from evaltools.locate.bench import Bench
+from evaltools.locate.bundle import write_bundle
 from evaltools.locate.by_name.side import OtherModel, Side
+from evaltools.locate.child import UNSEEN
 from evaltools.locate.compare import compare
 from evaltools.locate.explain import Explainer
-from evaltools.locate.parts.bench import Bench
-from evaltools.locate.parts.in_process import UNSEEN
-from evaltools.locate.parts.part import WHOLE, Part
+from evaltools.locate.findings import Findings
+from evaltools.locate.part import WHOLE, Part
 from evaltools.locate.request import LocateRequest
-from evaltools.locate.search.assemble import assumed, culprits, operators, outputs, verdict
-from evaltools.locate.search.findings import Findings
-from evaltools.locate.search.search import search
-from evaltools.locate.two_models import copy_in_float
+from evaltools.locate.search import search
+from evaltools.locate.two_models import copy_in_float, write_comparison
 from evaltools.model.contents import read_contents
 from evaltools.report.files.output_file import require_new_folder
 from evaltools.request.plain import to_plain
@@ -208,7 +208,7 @@ def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle:
     result = explainer.explained(assembly.result(findings, bench.compiles, warnings=warnings))
     if bundle is None:
         return result
-    return replace(result, bundle=write_bundle(bundle, result, explainer.case, explainer.neighbour()))
+    return replace(result, bundle=write_bundle(bundle, result, explainer.case))
 
 
 def _capture(request: LocateRequest, bench: Bench) -> None:

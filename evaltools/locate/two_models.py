@@ -5,27 +5,40 @@ How far the weights are apart, what a layer alone is off by, and what the output
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
+from evaltools.errors import OutputError
+from evaltools.locate.bench import Bench, GivenUp
 from evaltools.locate.by_name.match import fit
 from evaltools.locate.by_name.side import FLOAT_ROUNDOFF, OtherModel
-from evaltools.locate.parts.bench import Bench, GivenUp
-from evaltools.locate.parts.difference import difference
-from evaltools.locate.parts.part import WHOLE, Outcome, Part, TensorRuns
+from evaltools.locate.difference import difference
+from evaltools.locate.judge import FP32, JUMPS, errors, least_limit
+from evaltools.locate.part import WHOLE, Outcome, Part, TensorRuns
 from evaltools.locate.request import LocateRequest
-from evaltools.locate.search.judge import FP32, JUMPS, errors, least_limit
 from evaltools.model.contents import Graph, GraphTensor
 from evaltools.model.cut import NotCuttable
 from evaltools.model.float_layer import is_quantized_layer, stored_constant, with_float_layer
 from evaltools.model.graph import SAME_VALUES
-from evaltools.result.locate import InFloat, KeepInFloat, Operator, Weights, decibels
+from evaltools.report.files.output_file import require_new_folder
+from evaltools.result.locate import (
+    FLOAT_LAYER,
+    Bundle,
+    InFloat,
+    KeepInFloat,
+    LocateResult,
+    Operator,
+    Weights,
+    decibels,
+)
 from evaltools.runtime.session import Array
 from evaltools.stats.means import Rows, contributions, mean_interval
 
@@ -42,6 +55,12 @@ _WHOLE_BIASES: Final = ("int32", "int64")
 _LEAST_GAIN_DB: Final = 0.3
 """What is worth keeping a layer in float."""
 _COPY: Final = "in-float.tflite"
+_FIGURES: Final = {
+    "in_model": "SQNR dB in the model",
+    "alone": "SQNR dB of the layer alone",
+    "weights": "SQNR dB of the weights",
+    "in_float": "dB gained at the outputs with the layer in float",
+}
 _SCORES: Final = ("SOFTMAX", "LOGISTIC")
 
 
@@ -167,8 +186,8 @@ class LayersOfTwo:
                 continue
             others = others.reshape(numbers.shape)
             error = difference(numbers, others)
-            if error.reference_rms and math.isfinite(error.error_rms):
-                relative = error.error_rms / error.reference_rms
+            if error.rms[1] and math.isfinite(error.rms[0]):
+                relative = error.rms[0] / error.rms[1]
                 found.append(Weights(relative, own.steps_between(numbers, others) <= _ROUNDING_STEPS))
         return max(found, key=lambda weights: weights.relative, default=None)
 
@@ -252,3 +271,36 @@ def far_weights(operators: Sequence[Operator]) -> tuple[str, ...]:
             more = f" and {len(far) - _MOST_NAMED} more" if len(far) > _MOST_NAMED else ""
             found.append(f"the weights of {len(far)} of {len(known)} layers {differ} ({named}{more}): {why}")
     return tuple(found)
+
+
+def write_comparison(folder: Path, result: LocateResult, graph: str, copy: bytes | None) -> Bundle:
+    """Write figures for Model Explorer into a new folder, and the ``copy`` with the best layer in float.
+
+    Raises :class:`~evaltools.errors.UsageError` for a folder that is not empty, and
+    :class:`~evaltools.errors.OutputError`.
+    """
+    require_new_folder(folder, "bundle")
+    found = result.operators
+    layers = result.keep_in_float.layers if result.keep_in_float is not None else ()
+    figures: dict[str, dict[int, float | None]] = {
+        "in_model": {each.index: each.accumulated.sqnr_db for each in found if each.accumulated is not None},
+        "alone": {each.index: each.local.sqnr_db for each in found if each.local is not None},
+        "weights": {each.index: each.weights_sqnr_db for each in found},
+        "in_float": {layer.index: layer.gain_db for layer in layers},
+    }
+    try:
+        for name, values in figures.items():
+            (folder / f"node_data_{name}.json").write_bytes(_node_data(values, graph, _FIGURES[name]))
+        if copy is not None:
+            (folder / FLOAT_LAYER).write_bytes(copy)
+        return Bundle(str(folder), tuple(sorted(path.name for path in folder.iterdir())), False, "")
+    except OSError as error:
+        raise OutputError(f"--bundle={folder}: {error.filename or 'a file'} cannot be written: {error}") from error
+
+
+def _node_data(values: Mapping[int, float | None], graph: str, name: str) -> bytes:
+    """A figure of some operators as Model Explorer reads it, coloured from its lowest to its highest value."""
+    results = {str(index): {"value": value} for index, value in values.items() if value is not None}
+    gradient = [{"stop": 0, "bgColor": "#ef9a9a"}, {"stop": 1, "bgColor": "#c8e6c9"}]
+    content = {graph or "main": {"results": results, "name": name, "gradient": gradient}}
+    return json.dumps(content, indent=1).encode() + b"\n"

@@ -134,11 +134,11 @@ class Operator(Struct, frozen=True):
 
     ``tensor`` is the output that was furthest off. ``local`` is its error where the operator runs alone with the
     reference's inputs, ``accumulated`` that in the whole model, ``weights`` that of what is stored, for two models.
-    ``gain`` is what the operator makes of the error of its
-    inputs: accumulated error of the output relative to its values, divided by the largest of the inputs; of two models,
-    by that of one rounding to how the output and the constants are stored, where that is larger. ``floor`` is
-    what the CPU's own kernels do among themselves and what one rounding of the inputs does, ``tolerance`` the limit
-    made of it; ``same_precision`` the error of CPU kernels in the delegate's precision, None where there are none.
+    ``gain`` is what the operator makes of the error of its inputs: accumulated error of the output relative to its
+    values, divided by the largest of the inputs; of two models, by that of one rounding to how the output and the
+    constants are stored, where that is larger. ``size`` is the error alone as the rule of verdicts counts it (relative
+    root mean square of the worst run, 0 within one quantum), ``tolerance`` the largest size that the rule accepts,
+    None where rounding alone moves the values too far to say.
     """
 
     index: int
@@ -150,11 +150,19 @@ class Operator(Struct, frozen=True):
     local: Errors | None = None
     accumulated: Errors | None = None
     gain: float | None = None
-    floor: float | None = None
+    size: float | None = None
     tolerance: float | None = None
-    same_precision: float | None = None
     reason: str = ""
     weights: Weights | None = None
+
+    @property
+    def share(self) -> float | None:
+        """The error alone as a share of what is tolerated, above 1 beyond it; None where it was not run alone."""
+        if self.local is not None and not math.isfinite(self.local.worst):
+            return math.inf
+        if self.size is None or self.tolerance is None:
+            return None
+        return self.size / self.tolerance if self.tolerance else math.inf if self.size else 0.0
 
     @property
     def weights_sqnr_db(self) -> float | None:
@@ -206,7 +214,7 @@ class OutputErrors(Struct, frozen=True):
     name: str
     unit: Unit
     errors: Errors
-    tolerance: float
+    tolerance: float | None
     explained: float | None = None
 
 

@@ -33,13 +33,18 @@ def print_operators(result: LocateResult, console: Console) -> None:
         return
     shown = shown_operators(result)
     rows = [_cells(operator, result.verdict.reason) for operator in shown]
-    _print_table(("#", "operator", "tensor", "ran on"), ("alone", "tolerance", "in the model", "gain"), rows, console)
+    _print_table(
+        ("#", "operator", "tensor", "ran on"), ("alone", "size", "tolerance", "in the model", "gain"), rows, console
+    )
     places = {operator.index for operator in shown}
     left = Counter(operator.status for operator in result.operators if operator.index not in places)
     if left:
         kinds = ", ".join(f"{count} {status}" for status, count in left.items())
         console.print(f"and {sum(left.values())} more operators: {kinds}; --output_file_path=FILE.json has them all")
-    console.print("alone: largest error with the CPU's inputs; in the model: with all errors before it")
+    console.print(
+        "alone: largest error with the CPU's inputs; size: its relative root mean square, 0 within one step; in the "
+        "model: with all errors before it"
+    )
     for text in dict.fromkeys(result.inputs.described):
         console.print(printable(f"inputs: the first {result.inputs.count} of evaltools diff: {text}"))
 
@@ -148,15 +153,9 @@ def shown_operators(result: LocateResult) -> list[Operator]:
     """The operators that are not right, and of the others those furthest off, in the order of the model."""
     strange = [operator for operator in result.operators if operator.status not in _ORDINARY]
     others = [operator for operator in result.operators if operator.status in _ORDINARY]
-    others.sort(key=lambda operator: -_share(operator))
+    others.sort(key=lambda operator: -(operator.share or 0.0))
     chosen = strange[:_MOST_ROWS] + others[: max(0, _MOST_ROWS - len(strange))]
     return sorted(chosen, key=lambda operator: operator.index)
-
-
-def _share(operator: Operator) -> float:
-    if operator.local is None or not operator.tolerance:
-        return 0.0
-    return operator.local.worst / operator.tolerance
 
 
 def _cells(operator: Operator, answer: str) -> list[str]:
@@ -168,7 +167,8 @@ def _cells(operator: Operator, answer: str) -> list[str]:
         printable(shortened(operator.tensor, _LONGEST_IN_TABLE)),
         operator.ran_on,
         error_in_words(operator.local, operator.unit),
-        "" if operator.tolerance is None else f"{operator.tolerance:.3g}",
+        "" if operator.size is None else f"{operator.size:.2g}",
+        "" if operator.tolerance is None else f"{operator.tolerance:.2g}",
         error_in_words(operator.accumulated, operator.unit),
         "" if operator.gain is None else f"{operator.gain:.2g}",
         printable(operator.status + (reason if operator.reason else "")),

@@ -75,7 +75,7 @@ def search(count: int = 4) -> LocateResult:
         for number in range(count - 1)
     ]
     wrong = Errors(0.5, 0.25, 0.125, 5, 5)
-    last = Operator(count - 1, "ADD", "sum", "absolute", "wrong", "CPU", wrong, wrong, 9.0, 1e-6, 0.125)
+    last = Operator(count - 1, "ADD", "sum", "absolute", "wrong", "CPU", wrong, wrong, 9.0, 0.5, 0.125)
     culprit = Culprit(
         count - 1, count - 1, "ADD", "sum", "confirmed", (Evidence("single operator", str(count - 1), True, 5, 5),),
         (Cause("broadcast", "the second input is broadcast", "give both inputs one shape"),),

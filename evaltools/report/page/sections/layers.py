@@ -82,11 +82,7 @@ def layers(result: LocateResult, source: str = "") -> Section:
 
 
 def _layer(operator: Operator) -> Layer:
-    local = None
-    if is_endless(operator.local) and operator.status != "compared":
-        local = math.inf
-    elif operator.local is not None and operator.tolerance:
-        local = operator.local.worst / operator.tolerance
+    local = operator.share if operator.status != "compared" else None
     return Layer(operator.index, local, _tone(operator), operator.ran_on)
 
 
@@ -140,13 +136,14 @@ def _table(result: LocateResult) -> Table:
                 shortened(operator.tensor, _LONGEST_NAME),
                 operator.ran_on,
                 _error(operator.local, operator.unit, f"{path}/local/worst"),
+                number_cell(operator.size, "{:.3g}".format, f"{path}/size", absent=""),
                 number_cell(operator.tolerance, "{:.3g}".format, f"{path}/tolerance", absent=""),
                 _error(operator.accumulated, operator.unit, f"{path}/accumulated/worst"),
                 number_cell(operator.gain, "{:.3g}".format, f"{path}/gain", absent=""),
                 operator.status + (f": {operator.reason}" if operator.reason else ""),
             ]
         )
-    columns = ("#", "operator", "tensor", "ran on", "alone", "tolerance", "in the model", "gain", "status")
+    columns = ("#", "operator", "tensor", "ran on", "alone", "size", "tolerance", "in the model", "gain", "status")
     return Table("Operators that stand out", columns, rows, some_of(len(shown), len(result.operators), "operators"))
 
 

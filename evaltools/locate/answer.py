@@ -1,0 +1,228 @@
+"""Puts what a search found together: figures of operators, culprits, the verdict."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec.structs import replace
+
+from evaltools.gates.verdict import ODD_REFERENCE
+from evaltools.locate.findings import Findings, Found
+from evaltools.locate.judge import FP32, INT8, LOWER, errors, furthest, least_limit, size_of
+from evaltools.locate.part import TensorRuns
+from evaltools.model.cut import CuttableModel
+from evaltools.result.locate import Culprit, Operator, OperatorStatus, OutputErrors, Unit, Verdict
+
+_SHIFTED: Final = "nearly all values are a step off to the same side"
+
+
+def operators(findings: Findings, model: CuttableModel, places: Iterable[int]) -> tuple[Operator, ...]:
+    """One entry for each operator that was to be looked at."""
+    accumulated = _accumulated(findings)
+    return tuple(_operator(place, findings, model, accumulated) for place in places)
+
+
+def _operator(place: int, findings: Findings, model: CuttableModel, accumulated: dict[int, TensorRuns]) -> Operator:
+    made = model.made_by(place)
+    name, first = model.operators[place], model.name(made[0]) if made else ""
+    outcome = findings.singles.get(place)
+    whole = next((accumulated[tensor] for tensor in made if tensor in accumulated), None)
+    base = Operator(place, name, first, _unit(whole), _status(place, findings, model), reason=_reason(place, findings))
+    if outcome is None or not outcome.ran:
+        return _with_accumulated(base, whole, findings, model, accumulated)
+    limits = findings.limits.get(place) or {
+        runs.tensor: least_limit(runs, findings.precision) for runs in outcome.outputs
+    }
+    runs = furthest(outcome.outputs, limits)
+    limit = limits[runs.tensor]
+    found = replace(
+        base,
+        tensor=runs.name,
+        unit=_unit(runs),
+        ran_on=", ".join(outcome.delegates) or "CPU",
+        local=errors(runs, limit),
+        size=size_of(runs, limit.steps),
+        tolerance=_finite(limit.size),
+        reason=base.reason or (_SHIFTED if runs.is_shifted and limit.beyond(runs) else ""),
+    )
+    return _with_accumulated(found, accumulated.get(runs.tensor, whole), findings, model, accumulated)
+
+
+def _with_accumulated(
+    found: Operator,
+    runs: TensorRuns | None,
+    findings: Findings,
+    model: CuttableModel,
+    accumulated: dict[int, TensorRuns],
+) -> Operator:
+    if runs is None:
+        return found
+    fed = [accumulated[tensor].relative for tensor in model.fed_to(found.index) if tensor in accumulated]
+    largest = max(fed, default=0.0)
+    limit = findings.limits.get(found.index, {}).get(runs.tensor) or least_limit(runs, findings.precision)
+    gain = runs.relative / largest if largest and math.isfinite(largest) else None
+    return replace(found, accumulated=errors(runs, limit), gain=gain)
+
+
+def _finite(size: float) -> float | None:
+    return size if math.isfinite(size) else None
+
+
+def _unit(runs: TensorRuns | None) -> Unit:
+    return "steps" if runs is not None and runs.unit == "steps" else "absolute"
+
+
+def _accumulated(findings: Findings) -> dict[int, TensorRuns]:
+    """The tensors of the whole model: copies, and its outputs as they are."""
+    looked_at = [outcome for outcome in (findings.taps, findings.whole) if outcome is not None and outcome.ran]
+    return {runs.tensor: runs for outcome in looked_at for runs in outcome.outputs}
+
+
+def _reason(place: int, findings: Findings) -> str:
+    outcome = findings.singles.get(place)
+    if outcome is None:
+        return ""
+    undecided = "rounding alone moves what it gives too far to say" if _is_undecided(place, findings) else ""
+    return outcome.died or outcome.refused or outcome.resists or outcome.note or undecided
+
+
+def _is_undecided(place: int, findings: Findings) -> bool:
+    return any(math.isinf(limit.size) for limit in findings.limits.get(place, {}).values())
+
+
+def _status(place: int, findings: Findings, model: CuttableModel) -> OperatorStatus:
+    if place in model.folded:
+        return "computes from constants"
+    outcome = findings.singles.get(place)
+    if outcome is None:
+        return "not tried"
+    if outcome.died:
+        return "crashes alone"
+    if outcome.refused:
+        return "refused alone"
+    if outcome.resists:
+        return "cannot be cut out"
+    if not outcome.is_evidence:
+        return "no evidence"
+    if _is_undecided(place, findings):
+        return "no evidence"
+    limits = findings.limits.get(place, {})
+    if any(limits[runs.tensor].beyond(runs) for runs in outcome.outputs if runs.tensor in limits):
+        return "wrong"
+    shown = _precision_shown(place, findings)
+    if shown == INT8 or (shown != FP32 and outcome.delegated):  # what a loop runs may be delegated, and it is not
+        return "precision"
+    return "right" if outcome.delegated else "stays on the CPU"
+
+
+def _precision_shown(place: int, findings: Findings) -> str:
+    """The lower precision that an operator needs to be right alone; fp32 where it is exact."""
+    limits, outputs = findings.limits.get(place, {}), findings.singles[place].outputs
+    off = [runs.tensor for runs in outputs if least_limit(runs, FP32).beyond(runs)]
+    return max((limits[tensor].precision for tensor in off if tensor in limits), key=LOWER.index, default=FP32)
+
+
+def culprits(findings: Findings, model: CuttableModel) -> tuple[Culprit, ...]:
+    """Those found, in the order of the model."""
+    return tuple(_culprit(found, model) for found in sorted(findings.culprits, key=lambda found: found.place))
+
+
+def _culprit(found: Found, model: CuttableModel) -> Culprit:
+    return Culprit(
+        first=found.first,
+        last=found.last,
+        name=model.operators[found.place],
+        tensor=model.name(found.tensor),
+        status=found.status,
+        evidence=found.evidence,
+        reaches_output=found.reaches_output,
+    )
+
+
+def outputs(findings: Findings, model: CuttableModel) -> tuple[OutputErrors, ...]:
+    """The model's outputs, each with what its operators one by one explain."""
+    entries = []
+    for runs in findings.whole.outputs:
+        maker = model.makers.get(runs.tensor, -1)
+        limit = findings.limits.get(maker, {}).get(runs.tensor) or least_limit(runs, findings.precision)
+        single = findings.singles.get(maker)
+        own = [each for each in (single.outputs if single else ()) if each.tensor == runs.tensor]
+        explained = max((each.chained[0] for each in own if each.chained), default=None)
+        entries.append(OutputErrors(runs.name, _unit(runs), errors(runs, limit), _finite(limit.size), explained))
+    return tuple(entries)
+
+
+def assumed(findings: Findings) -> str:
+    """In which precision the delegate was taken to compute; empty where flags state that, and where nothing ran."""
+    if findings.stated or not findings.limits:
+        return ""
+    places = [place for place in findings.limits if findings.singles[place].delegated]
+    found = Counter(
+        max((limit.precision for limit in findings.limits[place].values()), key=LOWER.index, default=FP32)
+        for place in places
+    )
+    texts = [f"{found[name]} of {len(places)} operators in {name}" for name in LOWER if found[name]]
+    return ", ".join(texts)
+
+
+def verdict(findings: Findings, model: CuttableModel) -> Verdict:
+    """The answer that the findings allow."""
+    by_status: dict[str, list[int]] = {}
+    for found in sorted(findings.culprits, key=lambda each: each.place):
+        by_status.setdefault(found.status, []).append(found.place)
+    if findings.dies_at_once:
+        return Verdict("crash", (), findings.whole.died)
+    if findings.odd_reference:
+        return Verdict(ODD_REFERENCE, (), findings.odd_reference)
+    if "confirmed" in by_status:
+        return Verdict("operator at fault", tuple(by_status["confirmed"]))
+    crashing = [place for name in ("crashes alone", "crashes in context") for place in by_status.get(name, ())]
+    if crashing:
+        return Verdict("crash", tuple(crashing))
+    in_context = [place for name in ("confirmed in context", "only in context") for place in by_status.get(name, ())]
+    if in_context:
+        return Verdict("fault in context", tuple(in_context))
+    if findings.does_not_run or not findings.whole.ran:
+        return _does_not_run(findings)
+    if by_status:
+        places = [place for name in ("not confirmed", "only alone") for place in by_status.get(name, ())]
+        return Verdict("suspected", tuple(places))
+    if findings.unexplained:
+        return Verdict("not decided", (), _why_unexplained(findings))
+    if findings.stopped:
+        return Verdict("not decided", (), findings.stopped)
+    return _without_culprit(findings, model)
+
+
+def _does_not_run(findings: Findings) -> Verdict:
+    """The operators that the delegate refuses, where it takes others, or leaves them to the CPU."""
+    reason = findings.does_not_run or findings.whole.died or findings.whole.refused or findings.stopped
+    refused = tuple(place for place, outcome in findings.singles.items() if outcome.refused)
+    others = any(outcome.ran for outcome in findings.singles.values())
+    return Verdict("refused", refused, reason) if refused and others else Verdict("not decided", (), reason)
+
+
+def _why_unexplained(findings: Findings) -> str:
+    untried = sorted(place for place, outcome in findings.singles.items() if not outcome.ran or not outcome.is_evidence)
+    if untried:
+        return f"operators that cannot be looked at alone: {', '.join(map(str, untried))}"
+    return "the outputs are further off than the operators one by one explain, but no part shows it"
+
+
+def _without_culprit(findings: Findings, model: CuttableModel) -> Verdict:
+    off = [entry for entry in outputs(findings, model) if entry.errors.beyond]
+    only_together = [entry.name for entry in off if entry.explained == 0]
+    if only_together:
+        reason = f"output {only_together[0]!r} is off, though its operators one by one give 0, and no part shows where"
+        return Verdict("not decided", (), reason)
+    shown = [
+        _precision_shown(place, findings)
+        for place in findings.singles
+        if _status(place, findings, model) == "precision"
+    ]
+    if shown:
+        return Verdict("precision", (), max(shown, key=LOWER.index))
+    return Verdict("small differences add up") if off else Verdict("no difference")

@@ -1,0 +1,310 @@
+"""Writes a bundle: the smallest model that shows a fault, its inputs, a script that needs the runtime alone, a README.
+
+The script is tried before anything is called a reproduction.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from string import Template
+from typing import Any, Final
+
+import numpy as np
+from msgspec import Struct
+
+from evaltools.configuration import Configuration
+from evaltools.delegates import COMPILED, LITERT, TFLITE_RUNTIME
+from evaltools.delegates.external import EXTERNAL
+from evaltools.delegates.gpu import GPU
+from evaltools.delegates.npu import NPU
+from evaltools.delegates.xnnpack import XNNPACK
+from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, OutputError
+from evaltools.locate.part import Case
+from evaltools.model import read_model
+from evaltools.model.contents import Graph, read_contents
+from evaltools.report.files.output_file import require_new_folder
+from evaltools.report.words.locate import answer_lines, of_culprit
+from evaltools.result.locate import Bundle, Culprit, LocateResult
+from evaltools.runtime.compiled.gpu import (
+    MANIFEST,
+    VARIABLE,
+    default_folder,
+    has_drivers,
+    installed_driver,
+    library_folders,
+)
+from evaltools.runtime.compiled.xnnpack import xnnpack_flags
+from evaltools.runtime.registry import find_runtime
+from evaltools.runtime.session import Array
+
+MODEL, INPUTS, SCRIPT, README = "model.tflite", "inputs.npz", "reproduce.py", "README.md"
+_KEPT: Final = ("expected", "given")
+_TAP: Final = "/tap"
+_RUNS: Final = 3
+_RUNS_FOR_INTERMITTENT: Final = 50
+_TIMEOUT_S: Final = 600.0
+_LONGEST: Final = 4000
+_WRONG, _RIGHT = 1, 0
+_PACKAGES: Final = {LITERT: "ai-edge-litert", TFLITE_RUNTIME: "tflite-runtime", COMPILED: "ai-edge-litert"}
+_MODULES: Final = {LITERT: "ai_edge_litert.interpreter", TFLITE_RUNTIME: "tflite_runtime.interpreter"}
+_RESOLVERS: Final = {
+    "default": "AUTO",
+    "builtin": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
+    "reference": "BUILTIN_REF",
+}
+_KERNEL_MODES: Final = {"default": "DELEGATE", "builtin": "BUILTIN"}
+_GPU_SWITCHES: Final = ("gpu_infinite_float_capping", "gpu_allow_src_quantized_fc_conv_ops")
+
+
+class NoScript(EvaltoolsError):
+    """There is no script for the runtime of a configuration; the text says why."""
+
+
+class Trial(Struct, frozen=True):
+    """``reproduced``: the script found the fault. ``printed`` is what it printed."""
+
+    reproduced: bool
+    printed: str
+
+
+def write_bundle(folder: Path, result: LocateResult, case: Case | None, timeout_s: float = _TIMEOUT_S) -> Bundle:
+    """Write a bundle into a new folder, and run its script, which has ``timeout_s`` seconds.
+
+    Without a ``case`` there is nothing to reproduce, and the README alone. Raises
+    :class:`~evaltools.errors.UsageError` for a folder that is not empty, and :class:`~evaltools.errors.OutputError`.
+    """
+    require_new_folder(folder, "bundle")
+    try:
+        return _written(folder, result, case, timeout_s)
+    except OSError as error:
+        raise OutputError(f"--bundle={folder}: {error.filename or 'a file'} cannot be written: {error}") from error
+
+
+def _written(folder: Path, result: LocateResult, case: Case | None, timeout_s: float) -> Bundle:
+    if case is None:
+        trial = Trial(False, "")
+        text = "\n".join(["# No operator to reproduce", "", "```text", *answer_lines(result), "```", ""])
+    else:
+        (folder / MODEL).write_bytes(case.model.read_bytes())
+        arrays: dict[str, Any] = {f"input_{place}": values for place, values in enumerate(case.inputs)}
+        np.savez(folder / INPUTS, **arrays, **{name: case.loaded[name] for name in _KEPT if name in case.loaded})
+        culprit = next(each for each in result.culprits if each.first <= case.index <= each.last)
+        title = headline(case, culprit)
+        trial = _with_script(folder, case, culprit, title, timeout_s)
+        text = _readme(title, result, culprit, trial)
+    (folder / README).write_text(text, encoding="utf-8")
+    files = tuple(sorted(path.name for path in folder.iterdir()))
+    return Bundle(str(folder), files, trial.reproduced, trial.printed)
+
+
+def _with_script(folder: Path, case: Case, culprit: Culprit, title: str, timeout_s: float) -> Trial:
+    try:
+        text = script(case, read_contents(read_model(folder / MODEL)).main, title, runs_of(culprit, case))
+    except (NoScript, ConfigurationUnavailable) as error:
+        return Trial(False, f"no script: {error}")
+    (folder / SCRIPT).write_text(text, encoding="utf-8")
+    return try_script(folder / SCRIPT, timeout_s, case.crashes)
+
+
+def runs_of(culprit: Culprit, case: Case) -> int:
+    """How often the script runs the model: once where that keeps a state, often where not each run was wrong."""
+    if read_model(case.model).stateful:
+        return 1
+    always = all(each.beyond == each.runs for each in culprit.evidence if each.agrees)
+    return _RUNS if always else _RUNS_FOR_INTERMITTENT
+
+
+def headline(case: Case, culprit: Culprit) -> str:
+    """What is wrong, in a few words."""
+    operator = culprit.name if culprit.last > culprit.first else case.operator
+    wrong = "crashes" if case.crashes else "gives wrong values"
+    return f"{operator} {wrong} with {_delegates(case.configuration)}"
+
+
+def _delegates(configuration: Configuration) -> str:
+    """The delegates of a configuration in words: kinds, and the libraries of external ones."""
+    libraries = [path.name for path in configuration.libraries]
+    names = [each.name for each in configuration.delegates.requested if each.enabled_by != EXTERNAL.enabled_by]
+    if not libraries and not names:
+        return "XNNPACK" if configuration.kernel_set == "default" else f"the {configuration.kernel_set} kernels"
+    half = " in fp16" if configuration.delegates.value("xnnpack_force_fp16") else ""
+    words = [f"XNNPACK{half}" if name == XNNPACK.name else f"the {name} delegate" for name in names]
+    return " and ".join([*libraries, *words])
+
+
+def _readme(title: str, result: LocateResult, culprit: Culprit, trial: Trial) -> str:
+    """What can be pasted into an issue: what is wrong, where it was seen, how to see it."""
+    used, environment = result.configuration.runtime, result.environment
+    seen = f"{used.package} {used.version}, " if used is not None else ""
+    lines = [
+        f"# {title}",
+        "",
+        "```text",
+        *of_culprit(culprit)[1:],
+        "```",
+        "",
+        f"Seen with {seen}Python {environment.python}, {environment.machine}.",
+        "",
+        f"`python {SCRIPT}` runs `{MODEL}`, the smallest model that shows it, on `{INPUTS}`. It printed:",
+        "",
+        "```text",
+        trial.printed,
+        "```",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+# ---- The script -----------------------------------------------------------------------------
+
+
+def script(case: Case, graph: Graph, title: str, runs: int) -> str:
+    """The text of ``reproduce.py`` for a case whose model has that ``graph``; raises :class:`NoScript`.
+
+    Each run follows one with zeros, so that what a run leaves behind shows in the next one.
+    """
+    configuration = case.configuration
+    runtime = find_runtime(configuration).name
+    if runtime not in _PACKAGES:
+        raise NoScript(f"the runtime {runtime} is another package's")
+    is_compiled = runtime == COMPILED
+    given = "(False, True)" if is_compiled else "(zeros, inputs)"
+    once = "(True,)" if is_compiled else "(inputs,)"
+    own = _compiled(configuration) if is_compiled else _interpreter(configuration, runtime)
+    return _template("compiled" if is_compiled else "interpreter").substitute(
+        headline=_plain(title),
+        requirements=" ".join(requirements(runtime)),
+        output=output_of(graph, case.tensor, case.expected),
+        limit=repr(float(case.tolerance)),
+        runs=runs,
+        given=given if runs > 1 else once,
+        verdict=_template("verdict").template.strip(),
+        **own,
+    )
+
+
+def requirements(runtime: str) -> list[str]:
+    """What to install: the runtime's package in the version that is installed here, and NumPy."""
+    package = _PACKAGES[runtime]
+    return [f"{package}=={importlib.metadata.version(package)}", "'numpy<2'" if runtime == TFLITE_RUNTIME else "numpy"]
+
+
+def _interpreter(configuration: Configuration, runtime: str) -> dict[str, str]:
+    settings = configuration.delegates
+    libraries = [
+        each.library(settings.effective_options(each)) for each in settings.requested if each.library is not None
+    ]
+    delegates = [(str(Path(library.path).resolve()), dict(library.options)) for library in libraries]
+    return {
+        "module": _MODULES[runtime],
+        "resolver": _RESOLVERS[configuration.kernel_set],
+        "threads": "None" if configuration.num_threads == -1 else str(configuration.num_threads),
+        "delegates": repr(delegates),
+    }
+
+
+def _compiled(configuration: Configuration) -> dict[str, str]:
+    requested = {delegate.name for delegate in configuration.delegates.requested}
+    if NPU.name in requested:
+        raise NoScript("an NPU needs its vendor's libraries, and options of its own")
+    flags = xnnpack_flags(configuration)
+    cpu_options = [
+        f"num_threads={max(0, configuration.num_threads)}",
+        f"kernel_mode=litert.CpuKernelMode.{_KERNEL_MODES[configuration.kernel_set]}",
+        *([] if flags is None else [f"xnnpack_flags={flags}"]),
+    ]
+    settings = _gpu_settings(configuration) if GPU.name in requested else []
+    accelerators = ["HardwareAccelerator.GPU"] if GPU.name in requested else []
+    return {
+        "accelerators": " | ".join([*accelerators, "HardwareAccelerator.CPU"]),
+        "cpu_options": ", ".join(cpu_options),
+        "settings": "".join(f"options.gpu_options.{line}\n" for line in settings),
+    }
+
+
+def _gpu_settings(configuration: Configuration) -> list[str]:
+    settings = configuration.delegates
+    switches = [flag.removeprefix("gpu_") for flag in _GPU_SWITCHES if settings.value(flag)]
+    return [
+        f"enforce_f32 = {not settings.value('gpu_precision_loss_allowed')}",
+        "benchmark_mode = True  # a run ends when its work is done",
+        *(f"{name} = True" for name in switches),
+    ]
+
+
+def output_of(graph: Graph, name: str, like: Array) -> int:
+    """The place of an output by its name, of several by type and shape; the last where none has that name.
+
+    A copy that a part gives beside its outputs (a tap) counts as the tensor itself.
+    """
+    outputs = [graph.tensors[index] for index in graph.outputs]
+    wanted = (like.dtype.name, like.shape)
+    places = [place for place, each in enumerate(outputs) if each.name in (name, name + _TAP)]
+    alike = [place for place in places if (outputs[place].dtype, outputs[place].shape) == wanted]
+    return next(iter([*alike, *places]), len(outputs) - 1)
+
+
+def _plain(text: str) -> str:
+    r"""A text that can stand in a docstring, whatever the names in it are.
+
+    >>> _plain('a"b' + chr(92) + chr(10) + 'c')
+    'a?b? c'
+    """
+    line = " ".join(text.split())
+    return "".join(
+        letter if letter.isascii() and letter.isprintable() and letter not in '"\\' else "?" for letter in line
+    )
+
+
+def _template(name: str) -> Template:
+    return Template(Path(__file__).with_name(f"reproduce_{name}.txt").read_text(encoding="utf-8"))
+
+
+# ---- Trying it ------------------------------------------------------------------------------
+
+
+def try_script(path: Path, timeout_s: float, crashes: bool = False) -> Trial:
+    """Run a script in its folder with this Python, as anybody would; ``crashes``: that it fails is the fault."""
+    command = [sys.executable, path.name]
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1", **software_gpu(os.environ)}
+    try:
+        done = subprocess.run(
+            command, cwd=path.parent, env=environment, capture_output=True, timeout=timeout_s, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        return Trial(crashes, _shown(path, error.stdout, error.stderr, f"(ended after {timeout_s:g} seconds)"))
+    printed = (done.stdout or b"").decode("utf-8", "replace")
+    if done.returncode == _RIGHT or (done.returncode == _WRONG and "wrong in " in printed):
+        return Trial(done.returncode == _WRONG, printed.strip())
+    end = f"(its process was ended by {_signal(-done.returncode)})" if done.returncode < 0 else ""
+    return Trial(crashes, _shown(path, done.stdout, done.stderr, end))
+
+
+def software_gpu(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables with which a program finds the software GPU that evaltools would take; empty for none."""
+    folder = default_folder(environment)
+    manifest = str(folder / MANIFEST)
+    if installed_driver(folder) is None or (environment.get(VARIABLE) != manifest and has_drivers(environment)):
+        return {}
+    libraries = [*map(str, library_folders(folder)), environment.get("LD_LIBRARY_PATH", "")]
+    return {VARIABLE: manifest, "LD_LIBRARY_PATH": os.pathsep.join(filter(None, libraries))}
+
+
+def _shown(path: Path, stdout: bytes | None, stderr: bytes | None, end: str) -> str:
+    """The end of what was printed, without where on this machine the bundle lies."""
+    parts = [(part or b"").decode("utf-8", "replace").strip() for part in (stdout, stderr)]
+    text = "\n".join(filter(None, [*parts, end])).replace(str(path.resolve().parent), ".")
+    return text[-_LONGEST:]
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,1 +1,0 @@
-"""What is written for others to reproduce a finding: a small model, inputs, and a script."""

@@ -1,0 +1,163 @@
+"""Operators that are right alone and wrong together: the smallest part of the model that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from msgspec.structs import replace
+
+from evaltools.locate.findings import Found, Subject, evidence_of
+from evaltools.locate.judge import Limit, beyond_noise
+from evaltools.locate.part import TensorRuns
+from evaltools.result.locate import CulpritStatus, Evidence
+
+_MANY_TIMES: Final = 2.0
+"""The tolerance, in the model on exact inputs: so much no rounding makes that is within it alone."""
+_WINDOWS: Final = ((1, 0), (0, 1), (2, 0), (1, 1), (0, 2))
+"""How many operators before and behind one make a part with it."""
+
+
+def look_in_context(subject: Subject) -> None:
+    """Where the model is further off than its operators one by one explain, find those that are it together."""
+    found, last = subject.found, subject.last
+    if found.whole.died and not any(outcome.died for outcome in found.singles.values()):
+        _find_death(subject)
+        return
+    if not found.whole.ran:
+        return
+    culprit = None
+    if subject.unexplained(found.whole, 0, last):
+        found.unexplained = True
+        culprit = _shrunk(subject) if subject.fails(0, last) is not None else None
+    if culprit is None:
+        culprit = _wrong_on_exact_inputs(subject)
+    if culprit is not None and not _is_known(culprit, found.culprits):
+        found.culprits.append(culprit)
+
+
+def _wrong_on_exact_inputs(subject: Subject) -> Found | None:
+    """The first operator that is right alone, and in the model far off on inputs that are exact there.
+
+    A part of two or three operators may show it as well.
+    """
+    found, model = subject.found, subject.model
+    looked_at = [outcome for outcome in (found.taps, found.whole) if outcome is not None and outcome.ran]
+    seen = {runs.tensor: runs for outcome in looked_at for runs in outcome.outputs}
+    for place in subject.places:
+        alone = found.singles.get(place)
+        fed = [tensor for tensor in model.fed_to(place) if tensor not in model.graph_inputs]
+        if alone is None or not alone.ran or not alone.is_evidence:
+            continue
+        if any(tensor not in seen or seen[tensor].worst for tensor in fed):
+            continue
+        for runs in alone.outputs:
+            limit = found.limits[place][runs.tensor]
+            copy = seen.get(runs.tensor)
+            if copy is not None and not limit.beyond(runs) and limit.share(copy) > _MANY_TIMES:
+                return _around(subject, place, copy, limit)
+    return None
+
+
+def _around(subject: Subject, place: int, copy: TensorRuns, limit: Limit) -> Found:
+    """The smallest part around an operator that shows what its copy in the whole model does, else that alone."""
+    in_model = replace(evidence_of("taps", (0, subject.last), copy, limit), note="what it is fed is exact there")
+    for before, behind in _WINDOWS:
+        first, last = place - before, place + behind
+        if first < 0 or last > subject.last:
+            continue
+        outcome = subject.bench.measure(replace(subject.part(first, last), exposed=(copy.tensor,)))
+        if not outcome.ran or not outcome.is_evidence:
+            continue
+        seen = evidence_of("range", (first, last), outcome.of(copy.tensor), limit)
+        if seen.agrees:
+            return Found(place, first, last, copy.tensor, "only in context", (seen, in_model))
+    return Found(place, place, place, copy.tensor, "not confirmed", (in_model,))
+
+
+def _is_known(found: Found, culprits: list[Found]) -> bool:
+    """Whether an operator that is wrong alone lies in the part."""
+    return any(found.first <= known.place <= found.last for known in culprits)
+
+
+def _find_death(subject: Subject) -> None:
+    """The smallest part of which the delegate's process dies, or which it cannot run."""
+
+    def dies(first: int, end: int) -> bool:
+        return bool(subject.bench.measure(subject.part(first, end)).died)
+
+    if not dies(0, subject.last):
+        return
+    start, end, _ = _smallest(subject, dies)
+    outcome = subject.bench.measure(subject.part(start, end))
+    evidence = Evidence("range", f"{start}-{end}", True, 1, 1, outcome.died)
+    tensor = subject.model.made_by(end)[0]
+    subject.found.culprits.append(Found(end, start, end, tensor, "crashes in context", (evidence,)))
+
+
+def _smallest(subject: Subject, fails: Callable[[int, int], object]) -> tuple[int, int, int | None]:
+    """The smallest part that fails: its end by bisection, then its beginning, and the one that passes behind it."""
+    ends = subject.places
+    low, high = -1, len(ends) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fails(0, ends[middle]) else (middle, high)
+    end = ends[high]
+    starts = [place for place in ends if place <= end]
+    low, high = 0, len(starts)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fails(starts[middle], end) else (low, middle)
+    return starts[low], end, starts[low + 1] if low + 1 < len(starts) else None
+
+
+def _shrunk(subject: Subject) -> Found | None:
+    """The smallest part that is further off than explained, and what speaks for it."""
+    start, end, behind = _smallest(subject, subject.fails)
+    runs = subject.fails(start, end)
+    if runs is None:
+        return None
+    evidence = [evidence_of("range", (start, end), runs, subject.least(runs)), _whole_says(subject, runs)]
+    is_confirmed = behind is not None and all(each.agrees for each in evidence)
+    if behind is not None:
+        count = len(runs.largest)
+        evidence.append(Evidence("range", f"{behind}-{end}", True, 0, count, "without the first: right"))
+    evidence += _copy_says(subject, start, end, runs)
+    status: CulpritStatus = "confirmed in context" if is_confirmed else "only in context"
+    tensor = _first_wrong_copy(subject, start, end) or runs.tensor
+    return Found(subject.model.makers[tensor], start, end, tensor, status, tuple(evidence))
+
+
+def _first_wrong_copy(subject: Subject, start: int, end: int) -> int | None:
+    """The first tensor in a part whose copy in the whole model is off, though the operators before it are not."""
+    found = subject.found
+    if found.taps is None or not found.taps.ran:
+        return None
+    copies = {runs.tensor: runs for runs in found.taps.outputs}
+    for place in range(start, end + 1):
+        for tensor in subject.model.made_by(place):
+            runs = copies.get(tensor)
+            limit = found.limits.get(place, {}).get(tensor)
+            if runs is not None and limit is not None and beyond_noise(runs, limit, subject.chain_noise(tensor)):
+                return tensor
+    return None
+
+
+def _whole_says(subject: Subject, runs: TensorRuns) -> Evidence:
+    """The same tensor in the whole model where that gives it, else the output that is furthest off."""
+    outputs = subject.found.whole.outputs
+    looked_at = [each for each in outputs if each.tensor == runs.tensor]
+    found = looked_at[0] if looked_at else max(outputs, key=lambda each: each.relative)
+    return evidence_of("whole model", (0, subject.last), found, subject.least(found))
+
+
+def _copy_says(subject: Subject, first: int, last: int, runs: TensorRuns) -> list[Evidence]:
+    """What a copy of the tensor shows, which shares no memory with it."""
+    outcome = subject.bench.measure(replace(subject.part(first, last), taps=(runs.tensor,)))
+    if not outcome.ran or not outcome.is_evidence:
+        return []
+    tapped = outcome.outputs[-1]
+    limit = subject.least(runs)
+    wrong = bool(limit.beyond(tapped)) and tapped.worst > runs.worst / 2
+    note = "a copy of the tensor is wrong, too" if wrong else "a copy of the tensor is right: fusion or memory"
+    return [replace(evidence_of("taps", (first, last), tapped, limit), agrees=wrong, note=note)]

@@ -1,0 +1,179 @@
+"""What a search looks at and found so far, and what one look says of a culprit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from evaltools.configuration import Configuration
+from evaltools.locate.arithmetic import Arithmetic, arithmetic_of
+from evaltools.locate.bench import Bench
+from evaltools.locate.judge import FP32, JUMPS, Limit, beyond_noise, least_limit
+from evaltools.locate.part import Outcome, Part, TensorRuns, other_kernels
+from evaltools.model.contents import Graph
+from evaltools.model.cut import CuttableModel
+from evaltools.result.locate import CulpritStatus, Evidence
+
+_FEWEST_DEATHS: Final = 3
+
+
+class Found(Struct, frozen=True):
+    """A culprit: the operators ``first`` to ``last`` are needed to show it, ``place`` made the tensor that is off."""
+
+    place: int
+    first: int
+    last: int
+    tensor: int
+    status: CulpritStatus
+    evidence: tuple[Evidence, ...]
+    reaches_output: bool | None = None
+
+
+class Findings(Struct):
+    """What was measured and found so far.
+
+    ``stated`` is the precision that was asked for, empty where nothing says, and ``precision`` the lowest one that any
+    operator computes in. ``singles`` has the outcome of each operator alone, ``limits`` its tolerances by output
+    tensor. ``stopped`` says why the search ended early, ``does_not_run`` why the delegate does not run the whole model,
+    ``odd_reference`` in which output the reference alone differs.
+    """
+
+    stated: str = ""
+    precision: str = FP32
+    whole: Outcome = field(default_factory=Outcome)
+    taps: Outcome | None = None
+    singles: dict[int, Outcome] = field(default_factory=dict)
+    limits: dict[int, dict[int, Limit]] = field(default_factory=dict)
+    culprits: list[Found] = field(default_factory=list)
+    unexplained: bool = False
+    stopped: str = ""
+    does_not_run: str = ""
+    odd_reference: str = ""
+
+    @property
+    def dies_at_once(self) -> bool:
+        """Whether the delegate's process dies of everything: before it takes any node, so that none is to blame."""
+        tried = [outcome for outcome in self.singles.values() if not outcome.resists]
+        return bool(self.whole.died) and len(tried) >= _FEWEST_DEATHS and all(outcome.died for outcome in tried)
+
+
+def evidence_of(method: str, part: tuple[int, int], runs: TensorRuns, limit: Limit) -> Evidence:
+    """The runs of a tensor that are beyond a limit, in the operators ``part``, the first and the last of them."""
+    first, last = part
+    where, beyond = str(first) if first == last else f"{first}-{last}", limit.beyond(runs)
+    return Evidence(method, where, beyond > 0, beyond, len(runs.largest))
+
+
+def times_to_see(alone: Evidence) -> int:
+    """How many runs show a fault with 95 % that was there in ``beyond`` of ``runs``: the rule of three.
+
+    >>> times_to_see(Evidence("single", "3", True, beyond=1, runs=25))
+    75
+    """
+    return -(-3 * alone.runs // max(1, alone.beyond))
+
+
+def status(evidence: Sequence[Evidence]) -> CulpritStatus:
+    """What the first evidence, the operator alone, and all others say together."""
+    alone, others = evidence[0], [each for each in evidence[1:] if each.runs]
+    if any(each.agrees for each in others):
+        return "confirmed"
+    seen_enough = any(each.runs >= times_to_see(alone) for each in others)
+    return "only alone" if seen_enough else "not confirmed"
+
+
+def repeatability(outcome: Outcome) -> str:
+    """Whether the delegate keeps a state: the same inputs should give the same outputs again."""
+    if not outcome.unlike:
+        return ""
+    return (
+        f"{outcome.unlike} input{'s' if outcome.unlike > 1 else ''} gave other outputs the next time: it keeps a state"
+    )
+
+
+class Subject(Struct, frozen=True):
+    """One model with one configuration.
+
+    ``whole`` is the model as it is, with the configuration that is tested and how often and how long parts are run.
+    ``places`` are the operators that are looked at. ``graphs`` are the model's, the main one first. ``found`` is filled
+    as the search goes on.
+    """
+
+    bench: Bench
+    model: CuttableModel
+    whole: Part
+    places: tuple[int, ...]
+    graphs: tuple[Graph, ...]
+    found: Findings
+
+    @property
+    def configuration(self) -> Configuration:
+        """The one that is tested."""
+        return self.whole.configuration
+
+    @property
+    def last(self) -> int:
+        """The number of the model's last operator."""
+        return len(self.model.operators) - 1
+
+    def arithmetic(self, place: int) -> Arithmetic:
+        """How an operator computes."""
+        return arithmetic_of(self.graphs, place)
+
+    def part(self, first: int, last: int) -> Part:
+        """Operators in a row, run as often as the whole model."""
+        return replace(self.whole, first=first, last=last)
+
+    def least(self, runs: TensorRuns) -> Limit:
+        """The tolerance of a tensor of which no floor was measured."""
+        maker = self.model.makers.get(runs.tensor)
+        sums = 1 if maker is None else self.arithmetic(maker).sums
+        return least_limit(runs, self.found.precision, sums)
+
+    def fails(self, first: int, last: int) -> TensorRuns | None:
+        """The output of a part that small errors do not explain, None where there is none."""
+        outcome = self.bench.measure(self.part(first, last))
+        if not outcome.ran or not outcome.is_evidence:
+            return None
+        return self.unexplained(outcome, first, last)
+
+    def unexplained(self, outcome: Outcome, first: int, last: int) -> TensorRuns | None:
+        """The same of what came of a part."""
+        for runs in outcome.outputs:
+            maker = self.model.makers.get(runs.tensor)
+            if maker is None or self.model.operators[maker] in JUMPS:
+                continue
+            limit = self.found.limits.get(maker, {}).get(runs.tensor, self.least(runs))
+            if limit.beyond(runs) and beyond_noise(runs, limit, self._noise(runs.tensor, first, last)):
+                return runs
+        return None
+
+    def _noise(self, tensor: int, first: int, last: int) -> float:
+        """What small errors before a tensor add up to there: of the operators one by one, and of CPU kernels.
+
+        Nothing where each operator of the part is exact alone: then it is exact on what exact ones give.
+        """
+        if self._is_exact(first, last) and not self.chain_noise(tensor):
+            return 0.0
+        return max(self.chain_noise(tensor), self.cpu_noise(first, last, tensor))
+
+    def _is_exact(self, first: int, last: int) -> bool:
+        """Whether the delegate gives, of each operator alone, what the CPU gives."""
+        singles = [self.found.singles.get(place) for place in range(first, last + 1) if place not in self.model.folded]
+        return all(each is not None and each.is_evidence and each.delegated and not each.worst for each in singles)
+
+    def chain_noise(self, tensor: int) -> float:
+        """The size of the error of the operators one by one, each fed with what those before it gave."""
+        single = self.found.singles.get(self.model.makers[tensor])
+        outputs = single.outputs if single else ()
+        return max((runs.chained[1] for runs in outputs if runs.tensor == tensor and runs.chained), default=0.0)
+
+    def cpu_noise(self, first: int, last: int, tensor: int) -> float:
+        """The size of the error of other kernels of the CPU at the end of a part."""
+        other = other_kernels(self.configuration)
+        part = replace(self.part(first, last), configuration=other, exposed=(tensor,), runs=1)
+        outcome = self.bench.measure(part)
+        return outcome.of(tensor).relative if outcome.ran else 0.0

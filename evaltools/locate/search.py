@@ -1,0 +1,269 @@
+"""The search: every operator alone, the whole model, what confirms or clears a suspect, what is wrong only together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from evaltools.gates.verdict import AMPLIFIED, FAR
+from evaltools.locate.bench import Bench, GivenUp
+from evaltools.locate.child import UNSEEN
+from evaltools.locate.context import look_in_context
+from evaltools.locate.findings import Findings, Found, Subject, evidence_of, repeatability, status, times_to_see
+from evaltools.locate.judge import (
+    FP32,
+    LOWER,
+    Limit,
+    beyond_noise,
+    found_precisions,
+    furthest,
+    limit_of,
+    precision_needed,
+    stated_precision,
+    usual_share,
+    variants_of,
+)
+from evaltools.locate.part import Outcome, Part, TensorRuns
+from evaltools.model.contents import Graph
+from evaltools.model.cut import CuttableModel
+from evaltools.result.locate import Evidence
+
+_MOST_CONFIRMED: Final = 12
+_ISLAND: Final = 3
+_SECONDS_FOR_RARE: Final = 10.0
+
+
+def search(
+    bench: Bench,
+    model: CuttableModel,
+    whole: Part,
+    places: Sequence[int],
+    graphs: tuple[Graph, ...],
+    stated: str = "",
+) -> Findings:
+    """Look for the operators at fault; what was found until a limit was reached.
+
+    ``whole`` is the model as it is, with the configuration that is tested and how often and how long parts are run.
+    ``places`` are the operators that are looked at. ``graphs`` are the model's, the main one first.
+    ``stated`` is the precision of floats where the user states it, empty where the configuration's flags may say.
+    """
+    stated = stated or stated_precision(whole.configuration)
+    computed = tuple(place for place in places if place not in model.folded)
+    subject = Subject(bench, model, whole, computed, graphs, Findings(stated, stated or FP32))
+    try:
+        subject.found.whole = bench.measure(whole)
+        _suspect_reference(subject)
+        measure_alone(subject)
+        _copy_all_tensors(subject)
+        confirm_suspects(subject)
+        look_in_context(subject)
+    except GivenUp as error:
+        subject.found.stopped = str(error)
+    return subject.found
+
+
+def _suspect_reference(subject: Subject) -> None:
+    """Where looking at its tensors changes what the CPU gives, and the test agrees with what it gives then."""
+    found = subject.found
+    if not subject.bench.changes_outputs or not found.whole.ran:
+        return
+    plain = subject.bench.measure(replace(subject.whole, against=UNSEEN))
+    far = [runs for runs in plain.outputs if runs.relative > AMPLIFIED]
+    agrees = all(runs.relative <= AMPLIFIED / FAR for runs in found.whole.outputs)
+    if far and agrees:
+        worst = max(far, key=lambda runs: runs.relative)
+        found.odd_reference = f"output {worst.name!r} differs by up to {worst.worst:.3g}"
+
+
+def _copy_all_tensors(subject: Subject) -> None:
+    """A copy of every tensor, in one compile, where the model as it is can be run."""
+    if not subject.found.whole.ran:
+        return
+    model = subject.model
+    tensors = [
+        tensor
+        for place in subject.places
+        for tensor in model.made_by(place)
+        if model.holds_numbers(tensor) and tensor not in model.graph_outputs
+    ]
+    if tensors:
+        subject.found.taps = subject.bench.measure(replace(subject.part(0, subject.last), taps=tuple(tensors)))
+
+
+def measure_alone(subject: Subject) -> None:
+    """Every operator on the reference's tensors, and on what the operators before it gave; then their limits."""
+    found = subject.found
+    for place in subject.places:
+        variants = variants_of(subject.arithmetic(place), found.stated)
+        found.singles[place] = subject.bench.measure(replace(subject.part(place, place), variants=variants))
+    precisions = _precisions(subject)
+    found.precision = max([FP32, *precisions.values()], key=LOWER.index)
+    for place, outcome in found.singles.items():
+        precision = precisions.get(place, FP32)
+        found.limits[place] = {
+            runs.tensor: limit_of(runs, subject.arithmetic(place), precision) for runs in outcome.outputs
+        }
+    for unit in ("absolute", "steps"):
+        _widen(subject, unit, [place for place, precision in precisions.items() if precision != FP32])
+
+
+def _precisions(subject: Subject) -> dict[int, str]:
+    """The precision of each operator: the one stated, else what those that the delegate ran alone show."""
+    ran = {place: outcome for place, outcome in subject.found.singles.items() if _is_delegated(subject, outcome)}
+    if subject.found.stated:
+        return dict.fromkeys(subject.found.singles, subject.found.stated)
+    floats = {
+        place: [runs for runs in outcome.outputs if runs.unit == "absolute" and "float32" in runs.variants]
+        for place, outcome in ran.items()
+    }
+    floats = {place: outputs for place, outputs in floats.items() if outputs}
+    needed = {place: _needed(subject, place, outputs) for place, outputs in floats.items()}
+    return found_precisions(floats, needed)
+
+
+def _needed(subject: Subject, place: int, outputs: Sequence[TensorRuns]) -> str:
+    """The lowest precision that any output of an operator needs, empty where one is explained by none."""
+    needed = [precision_needed(runs, subject.arithmetic(place)) for runs in outputs]
+    return max(needed, key=LOWER.index) if all(needed) else ""
+
+
+def _is_delegated(subject: Subject, outcome: Outcome) -> bool:
+    """Whether a delegate that was asked for ran it."""
+    asked_for = {delegate.name for delegate in subject.configuration.delegates.requested}
+    return outcome.is_evidence and bool(asked_for & set(outcome.delegates))
+
+
+def _widen(subject: Subject, unit: str, places: Sequence[int]) -> None:
+    """Allow operators in a lower precision what most of them do, in floats or in steps."""
+    limits, singles = subject.found.limits, subject.found.singles
+    seen = [
+        (place, runs)
+        for place in places
+        if _is_delegated(subject, singles[place])
+        for runs in singles[place].outputs
+        if runs.unit == unit
+    ]
+    factor = usual_share([limits[place][runs.tensor].share(runs) for place, runs in seen])
+    for place, runs in seen:
+        limit = limits[place][runs.tensor]
+        limits[place][runs.tensor] = replace(limit, size=factor * limit.size)
+
+
+def suspects(subject: Subject) -> list[int]:
+    """The operators that are beyond their limit alone, worst first."""
+    shares = {}
+    for place, outcome in subject.found.singles.items():
+        limits = subject.found.limits.get(place, {})
+        if outcome.is_evidence and outcome.ran:
+            shares[place] = max(limits[runs.tensor].share(runs) for runs in outcome.outputs)
+    return sorted((place for place, share in shares.items() if share > 1), key=lambda place: -shares[place])
+
+
+def confirm_suspects(subject: Subject) -> None:
+    """What crashes alone is a culprit; each operator that is wrong alone is looked at in a short part around it."""
+    if subject.found.dies_at_once:
+        return
+    for place, outcome in subject.found.singles.items():
+        if outcome.died:
+            evidence = Evidence("single", str(place), True, 1, 1, outcome.died)
+            tensor = subject.model.made_by(place)[0]
+            subject.found.culprits.append(Found(place, place, place, tensor, "crashes alone", (evidence,)))
+    found = suspects(subject)
+    for number, place in enumerate(found):
+        subject.found.culprits.append(_confirmed(subject, place, found, number < _MOST_CONFIRMED))
+
+
+def _confirmed(subject: Subject, place: int, others: Sequence[int], look_further: bool) -> Found:
+    """A suspect with what a short part around it says, and whether its error reaches the model's outputs."""
+    outcome, limits = subject.found.singles[place], subject.found.limits[place]
+    runs = furthest(outcome.outputs, limits)
+    tensor, limit = runs.tensor, limits[runs.tensor]
+    alone = evidence_of("single", (place, place), runs, limit)
+    evidence = [replace(alone, note=repeatability(outcome))]
+    if not look_further:
+        return Found(place, place, place, tensor, "not confirmed", tuple(evidence))
+    often = _often_enough(subject.whole, alone)
+    start = max([0, place - _ISLAND, *(other + 1 for other in others if other < place)])
+    if start < place:
+        evidence.append(_island(subject, replace(often, first=start, last=place), tensor, limit))
+    behind = _with_next(subject, often, place, tensor, limit)
+    if behind is not None:
+        evidence.append(behind)
+    if len(evidence) == 1 and _is_alone(subject):
+        evidence.append(evidence_of("whole model", (place, place), subject.found.whole.of(tensor), limit))
+    if status(evidence) == "not confirmed":
+        evidence += _as_fed(subject, often, place, tensor, limit)
+    reaches = _reaches_output(subject, place, others, alone.beyond == alone.runs)
+    return Found(place, place, place, tensor, status(evidence), tuple(evidence), reaches)
+
+
+def _often_enough(whole: Part, alone: Evidence) -> Part:
+    """A part that is run so often that a fault which is not there in each run is missed in one case of 20."""
+    needed = times_to_see(alone)
+    if needed <= whole.runs and alone.beyond == alone.runs:
+        return whole
+    return replace(whole, runs=max(whole.runs, needed), seconds=max(whole.seconds, _SECONDS_FOR_RARE))
+
+
+def _island(subject: Subject, part: Part, tensor: int, limit: Limit) -> Evidence:
+    """The operators before a suspect and itself, on clean tensors."""
+    first, last = part.first, part.last
+    outcome = subject.bench.measure(replace(part, exposed=(tensor,)))
+    if not outcome.ran or not outcome.is_evidence:
+        reason = outcome.refused or outcome.resists or outcome.died
+        return Evidence("island", f"{first}-{last}", False, 0, 0, reason)
+    runs = outcome.of(tensor)
+    noise = subject.cpu_noise(first, last, tensor)
+    seen = evidence_of("island", (first, last), runs, limit.at_least(noise))
+    return replace(seen, agrees=beyond_noise(runs, limit, noise))
+
+
+def _with_next(subject: Subject, part: Part, place: int, tensor: int, limit: Limit) -> Evidence | None:
+    """A suspect with the operators behind it, its own tensor given as a copy."""
+    last = min(place + _ISLAND, subject.last)
+    if last == place:
+        return None
+    outcome = subject.bench.measure(replace(part, first=place, last=last, taps=(tensor,)))
+    if not outcome.ran or not outcome.is_evidence:
+        return None
+    return evidence_of("taps", (place, last), outcome.outputs[-1], limit)
+
+
+def _as_fed(subject: Subject, part: Part, place: int, tensor: int, limit: Limit) -> list[Evidence]:
+    """A suspect behind others, compared with what the CPU makes of what they gave it, which may be wrong itself.
+
+    Copies show what it was fed. Only what is wrong then says anything: with other values there, a fault may not show.
+    """
+    model, first = subject.model, max(0, place - _ISLAND)
+    fed = tuple(tensor for tensor in model.fed_to(place) if model.makers.get(tensor, -1) >= first)
+    if not fed:
+        return []
+    outcome = subject.bench.measure(replace(part, first=first, last=place, taps=fed, as_fed=True))
+    if not outcome.ran or not outcome.is_evidence:
+        return []
+    seen = evidence_of("as fed", (first, place), outcome.of(tensor), limit)
+    return [replace(seen, note="compared with what the CPU makes of what it was fed there")] if seen.agrees else []
+
+
+def _is_alone(subject: Subject) -> bool:
+    return len(subject.model.operators) - len(subject.model.folded) == 1
+
+
+def _reaches_output(subject: Subject, place: int, others: Sequence[int], always: bool) -> bool | None:
+    """Whether the model from that operator on is off at its outputs, and from the next one on less.
+
+    It does not reach them where they are right, though it was there in every run. Else it is not known: where one
+    behind it is wrong as well, or errors of others are as large, these may hide it.
+    """
+    if place == subject.last:
+        return True
+    own = subject.bench.measure(subject.part(place, subject.last))
+    rest = subject.bench.measure(subject.part(place + 1, subject.last))
+    if not (own.ran and rest.ran):
+        return None
+    off = any(subject.least(runs).beyond(runs) for runs in own.outputs)
+    if off and own.worst > 2 * rest.worst:
+        return True
+    return False if always and not off and max(others) <= place else None

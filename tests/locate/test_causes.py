@@ -1,0 +1,369 @@
+"""Each known way to be wrong, made on the output of a small model, is named; what only looks like one is not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evaltools.configuration import Configuration
+from evaltools.locate.causes import find_causes
+from evaltools.model.rounding import round_to
+from tests.locate import cause_models as models
+from tests.locate.cause_cases import CPU, Array, case, model, random, run
+from tests.locate.cause_models import Model
+
+Spoil = Callable[[Array, list[Array]], Array]
+NOISE = random((1, 12, 12, 8), 7)
+INSIDE = (slice(None), slice(1, -1), slice(1, -1))
+PLACES = np.random.default_rng(3).random((1, 12, 12, 8)) < 0.1
+MODELS: tuple[tuple[str, Callable[[], Model]], ...] = (
+    ("ADD", models.add),
+    ("CONV_2D", models.conv),
+    ("FULLY_CONNECTED", models.fully_connected),
+    ("LOGISTIC", lambda: models.unary("LOGISTIC", random((1, 9, 6, 4)))),
+)
+GPU = Configuration.from_text("gpu", "use_gpu=true")
+
+
+class Fault(Struct, frozen=True):
+    """A model of one operator, what is made of its output, and what is to be found: a cause, and words of it."""
+
+    operator: str
+    model: Callable[[], Model]
+    spoil: Spoil
+    cause: str = ""
+    says: tuple[str, ...] = ()
+    tolerance: float | None = None
+
+
+def put(where: Any, values: Any) -> Spoil:
+    """Other values at some places."""
+
+    def spoil(expected: Array, _inputs: list[Array]) -> Array:
+        given = expected.copy()
+        given[where] = values
+        return given
+
+    return spoil
+
+
+def keep(where: Any) -> Spoil:
+    """Noise everywhere but there."""
+
+    def spoil(expected: Array, _inputs: list[Array]) -> Array:
+        given = np.add(expected, NOISE)
+        given[where] = expected[where]
+        return given
+
+    return spoil
+
+
+def where(is_spoilt: Callable[[Array, list[Array]], Any], value: float) -> Spoil:
+    return lambda y, inputs: np.where(is_spoilt(y, inputs), np.float32(value), y)
+
+
+def flat(where: slice, values: Any) -> Spoil:
+    def spoil(expected: Array, _inputs: list[Array]) -> Array:
+        given = expected.copy()
+        given.reshape(-1)[where] = values
+        return given
+
+    return spoil
+
+
+def in_bytes(change: Callable[[Array], Any]) -> Spoil:
+    return lambda y, _: np.clip(np.rint(change(y.astype(float))), -128, 127).astype(np.int8)
+
+
+def floats(change: Callable[[Array], Any]) -> Spoil:
+    return lambda y, _: np.asarray(change(y), np.float32)
+
+
+def times(factor: Any) -> Spoil:
+    return floats(lambda y: y * np.asarray(factor, np.float32))
+
+
+def noise(scale: float) -> Spoil:
+    return floats(lambda y: y + random(y.shape, 11, scale * float(np.std(y))))
+
+
+def steps(size: int) -> Spoil:
+    return in_bytes(lambda y: y + np.random.default_rng(size).integers(-size, size + 1, y.shape))
+
+
+def moved(rows: int, columns: int) -> Spoil:
+    """At the border, where values come from outside, there are others."""
+
+    def spoil(expected: Array, _inputs: list[Array]) -> Array:
+        filled = np.pad(expected, [(0, 0), (2, 2), (2, 2), (0, 0)], constant_values=9)
+        return filled[:, 2 + rows : 14 + rows, 2 + columns : 14 + columns]
+
+    return spoil
+
+
+def divided_in_fp16(_expected: Array, inputs: list[Array]) -> Array:
+    with np.errstate(divide="ignore"):
+        divided: Array = (inputs[0] / inputs[1].astype(np.float16).astype(np.float32)).astype(np.float32)
+        return divided
+
+
+def cut_off(_expected: Array, inputs: list[Array]) -> Array:
+    one, other = (inputs[0].astype(float) - 2) * 0.5, (inputs[1].astype(float) + 5) * 0.25
+    stored: Array = np.clip(np.floor(one * other / 20.1 + 3), -128, 127).astype(np.int8)
+    return stored
+
+
+def of_other_channels(expected: Array, inputs: list[Array]) -> Array:
+    """As a GPU in software gives it: weight ``m * 4 + c`` for output ``c * 2 + m``."""
+    weights, bias = random((1, 1, 1, 8), 2), random((8,), 3)
+    given = [inputs[0][..., out // 2] * weights[0, 0, 0, out % 2 * 4 + out // 2] + bias[out] for out in range(8)]
+    return np.asarray(np.stack(given, -1), expected.dtype)
+
+
+def found(fault: Fault, folder: Path) -> Any:
+    content, inputs = fault.model()
+    return case(folder, fault.operator, content, inputs, lambda y: fault.spoil(y, inputs), fault.tolerance)
+
+
+def square() -> Model:
+    return models.unary("SQUARE", random((1, 60), 1, 300))
+
+
+def tanh(*shape: int) -> Callable[[], Model]:
+    return lambda: models.unary("TANH", random(shape, 1))
+
+
+NAMED = {
+    **{
+        f"beyond fp16 came as {bound}": Fault("SQUARE", square, where(lambda y, _: y > 65504, bound), "fp16 overflow")
+        for bound in (65504.0, 65500.0, np.inf, np.nan)
+    },
+    "a mean whose sum is beyond fp16": Fault(
+        "MEAN", lambda: models.sum_of_an_image("MEAN"), floats(lambda y: np.full_like(y, 65504 / 112**2)),
+        "fp16 overflow", ("the sum of 12544 values is up to 12",),
+    ),
+    "saturated": Fault(
+        "ADD", models.add_int8, in_bytes(lambda y: np.clip(y, -60, 40)), "values cut at a bound",
+        ("values stand at -60 and 40, where the CPU has -",),
+    ),
+    "cut": Fault(
+        "CONV_2D", models.conv, floats(lambda y: np.clip(y, -1.5, 2.5)), "values cut at a bound",
+        ("stand at -1.5 and 2.5",),
+    ),
+    "wrapped": Fault(
+        "ADD", models.wrapping_add, lambda _, inputs: np.add(inputs[0], inputs[1]), "whole numbers wrap around",
+    ),
+    "a divisor that became zero": Fault(
+        "DIV", models.small_divisors, divided_in_fp16, "NaN or infinity from rare operands",
+        ("at all 8 of them the divisor is smaller than 6.1e-5",),
+    ),
+    "a power of a negative number": Fault(
+        "POW", models.power, where(lambda _, inputs: inputs[0] < 0, np.nan), "NaN or infinity from rare operands",
+        ("values are NaN", "exp(y log x)"),
+    ),
+    "a row of softmax with large values": Fault(
+        "SOFTMAX", lambda: models.with_values("SOFTMAX", (8, 10), {(3, 2): 12, (6, 1): 12}, "SoftmaxOptions", Beta=1.0),
+        put([3, 6], np.nan), "NaN or infinity from rare operands", ("not subtracted",),
+    ),
+    "no number": Fault(
+        "CONV_2D", models.conv, where(lambda *_: PLACES, np.nan), "NaN or infinity",
+        (f"{PLACES.sum()} of 1152 values are NaN",),
+    ),
+    "the border": Fault(
+        "CONV_2D", models.conv, keep(INSIDE), "wrong at the border",
+        ("44 of 144 pixels of 12 x 12 are wrong, each within 1 of the border",
+         "(top, bottom, left, right); the 100 pixels inside are right"),
+    ),
+    "one side": Fault("CONV_2D", models.conv, keep((slice(None), slice(-1))), "wrong at the border", ("(bottom)",)),
+    "the last lanes": Fault(
+        "TANH", tanh(10, 35), put((slice(None), slice(32, None)), random((10, 3), 2)), "wrong in the last lanes",
+        ("in the last 3 of 35 channels of the last dimension",),
+    ),
+    "few channels": Fault(
+        "CONV_2D", models.conv, put((Ellipsis, [1, 4]), NOISE[..., [1, 4]]), "wrong in few channels",
+        ("all 288 wrong values lie in 2 of 8 channels: 1, 4",),
+    ),
+    **{
+        f"times {factor:g}": Fault(
+            "CONV_2D", models.conv, times(factor), "multiplied by a constant",
+            (f"are {factor:g} times the CPU's",),
+        )
+        for factor in (0.5, 1.01, 128.0)
+    },
+    "the other sign": Fault("CONV_2D", models.conv, floats(np.negative), "sign flipped"),
+    "half of whole numbers": Fault(
+        "CONV_2D", models.conv_int8, in_bytes(lambda y: (y + 10) * 0.5 - 10), "multiplied by a constant", ("are 0.",)
+    ),
+    "another zero point": Fault(
+        "CONV_2D", models.conv_int8, in_bytes(lambda y: y + 10), "moved by a constant", ("the CPU's +10 steps",)
+    ),
+    "scales of channels": Fault(
+        "CONV_2D", models.conv, times(np.array([1, 1, 0.5, 1, 1, 3, 1, 1], np.float32)), "wrong scale of channels",
+        ("2 of 8 channels (the first is 2)", "from 0.5 to 3"),
+    ),
+    "channels moved": Fault(
+        "CONV_2D", models.conv, floats(lambda y: y + random((8,), 4)), "channels moved by constants",
+        ("8 of 8 channels",),
+    ),
+    "an operand": Fault(
+        "ADD", models.add, lambda _, inputs: inputs[1], "an operand was returned",
+        ("all 210 values are those of operand 1, 'x1'", "RESHAPE", "/LiteRT/issues/8599"),
+    ),
+    "an operand of whole numbers": Fault(
+        "ADD", models.add_int8, lambda _, inputs: inputs[0], "an operand was returned"
+    ),
+    "the only operand": Fault(
+        "NEG", lambda: models.unary("NEG", random((1, 40))), lambda _, inputs: inputs[0], "the operator was skipped"
+    ),
+    "nothing written": Fault(
+        "CONV_2D", models.conv, floats(np.zeros_like), "one value everywhere",
+        ("all 1152 values are 0; the CPU's are from -",),
+    ),
+    "another shape": Fault(
+        "CONV_2D", models.conv, lambda y, _: y[:, :-1], "another shape",
+        ("the output is [1, 11, 12, 8], and [1, 12, 12, 8] on the CPU",),
+    ),
+}  # fmt: skip
+NOT_NAMED = {
+    "what is right": Fault("CONV_2D", models.conv, floats(np.copy)),
+    "large values and noise": Fault("SQUARE", square, floats(lambda y: y + random((1, 60), 9, 1e4))),
+    "the largest alone": Fault("ADD", models.add_int8, in_bytes(lambda y: np.where(y == y.max(), y - 9, y))),
+    "the border and a pixel": Fault(
+        "CONV_2D", models.conv, lambda y, _: np.where(NOISE[:, 6:7, 6:7] == NOISE, y + 1, keep(INSIDE)(y, []))
+    ),
+    "a few errors in few channels": Fault("TANH", tanh(10, 20), put(([2, 5, 8], [1, 7, 11]), 3.0)),
+    "a step to both sides": Fault(
+        "MUL", models.quantized_mul, in_bytes(lambda y: y + np.random.default_rng(3).integers(-1, 2, y.shape)),
+        tolerance=0.0,
+    ),
+    "few digits and large errors": Fault(
+        "CONV_2D", models.conv, floats(lambda y: round_to(y + random(y.shape, 5, 0.3), "fp16"))
+    ),
+    "a multiple and noise": Fault("CONV_2D", models.conv, floats(lambda y: y * 1.2 + random(y.shape, 3, 0.2))),
+    "two values": Fault(
+        "FULLY_CONNECTED", lambda: models.fully_connected(units=2), floats(lambda y: np.add(y, [[1, -2]]))
+    ),
+    "an operand but for one value": Fault(
+        "ADD", models.add, lambda _, inputs: flat(slice(17, 18), 5)(inputs[0], [])
+    ),
+    "zeros here and there": Fault(
+        "CONV_2D", models.conv, where(lambda *_: np.random.default_rng(4).random((1, 12, 12, 8)) < 0.3, 0)
+    ),
+    **{
+        f"noise of {scale:g} in {operator}": Fault(
+            operator, make, noise(scale)
+        )
+        for scale in (0.01, 1.0, 100.0)
+        for operator, make in MODELS
+    },
+    **{
+        f"noise of {size} steps in {operator}": Fault(
+            operator, make,
+            steps(size),
+        )
+        for size in (2, 6, 40)
+        for operator, make in {"ADD": models.add_int8, "CONV_2D": models.conv_int8}.items()
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_explains_the_values_is_named(name: str, tmp_path: Path) -> None:
+    fault = NAMED[name]
+    cause = find_causes(found(fault, tmp_path))[0]
+    assert cause.name == fault.cause
+    told = " ".join([cause.shown_by, cause.remedy, cause.link])
+    assert [words for words in fault.says if words not in told] == []
+
+
+@pytest.mark.parametrize("name", NOT_NAMED)
+def test_what_only_looks_like_a_cause_is_none(name: str, tmp_path: Path) -> None:
+    assert not find_causes(found(NOT_NAMED[name], tmp_path))
+
+
+def of_a_delegate(flags: str, folder: Path, largest: float = 20.0) -> list[str]:
+    """The causes of what a real delegate makes of a sum over pictures with values up to the largest."""
+    content, inputs = models.sum_of_an_image(largest=largest)
+    (folder / "model.tflite").write_bytes(content)
+    given = run(folder / "model.tflite", inputs, Configuration.from_text("tested", flags))
+    return [cause.name for cause in find_causes(case(folder, "SUM", content, inputs, lambda _expected: given))]
+
+
+def test_a_sum_beyond_fp16_on_a_real_delegate(tmp_path: Path) -> None:
+    flags = "runtime=compiled use_xnnpack=true xnnpack_force_fp16=true"
+    assert of_a_delegate(flags, tmp_path) == ["fp16 overflow"]
+    assert "fp16 overflow" not in of_a_delegate(flags, tmp_path, largest=4.0)
+
+
+@pytest.mark.skipif("EVALTOOLS_EXPECT_GPU" not in os.environ, reason="this machine is not said to have a GPU")
+def test_a_sum_beyond_fp16_on_a_real_gpu(tmp_path: Path) -> None:
+    assert of_a_delegate("runtime=compiled use_gpu=true", tmp_path) == ["fp16 overflow"]
+
+
+def test_the_output_of_the_run_before(tmp_path: Path) -> None:
+    content, inputs = models.conv()
+    before = [random((1, 12, 12, 4), 50)]
+    path = tmp_path / "model.tflite"
+    path.write_bytes(content)
+    stale = run(path, before)
+    (cause,) = find_causes(case(tmp_path, "CONV_2D", content, inputs, lambda _: stale, before=before))
+    assert cause.name == "the output of the run before"
+
+
+def test_a_model_that_cannot_be_read_leaves_what_arrays_show(tmp_path: Path) -> None:
+    wrong = found(NAMED["cut"], tmp_path)
+    (tmp_path / "part.tflite").write_bytes(b"no model")
+    assert [cause.name for cause in find_causes(wrong)] == ["values cut at a bound"]
+
+
+def test_an_operator_of_another_name_is_none(tmp_path: Path) -> None:
+    wrong = replace(found(NAMED["an operand"], tmp_path), operator="SUB")
+    assert not [cause for cause in find_causes(wrong) if "operand" in cause.name]
+
+
+def test_a_known_fault_of_the_gpu_is_named_where_the_gpu_was_asked_for_and_nothing_else_explains_it(
+    tmp_path: Path,
+) -> None:
+    wrong = found(Fault("DEPTHWISE_CONV_2D", lambda: models.depthwise(2), of_other_channels), tmp_path)
+    (cause,) = find_causes(replace(wrong, configuration=GPU))
+    assert cause.name == "a known fault of the GPU"
+    assert "takes weights of other channels: measured with" in cause.shown_by
+    assert cause.remedy == "make it a CONV_2D"
+    assert not [cause for cause in find_causes(replace(wrong, configuration=CPU)) if "known" in cause.name]
+    doubled = found(Fault("DEPTHWISE_CONV_2D", lambda: models.depthwise(2), floats(lambda y: y * 2)), tmp_path)
+    assert [cause.name for cause in find_causes(replace(doubled, configuration=GPU))] == ["multiplied by a constant"]
+    other = found(Fault("DEPTHWISE_CONV_2D", lambda: models.depthwise(1), noise(1.0)), tmp_path)
+    assert not [cause for cause in find_causes(replace(other, configuration=GPU)) if "known" in cause.name]
+
+
+def divided_by_zero(_expected: Array, inputs: list[Array]) -> Array:
+    with np.errstate(divide="ignore"):
+        return np.asarray(inputs[0] / inputs[1], np.float32)
+
+
+def divisors_of_zero() -> Model:
+    inputs: list[Array] = [np.ones((1, 16), np.float32), np.maximum(random((1, 16), 4), 0)]
+    return model("DIV", inputs, (1, 16), options="DivOptions"), inputs
+
+
+@pytest.mark.parametrize("flags", ["use_xnnpack=true", "use_xnnpack=true xnnpack_force_fp16=true"])
+def test_a_division_by_zero_is_no_overflow_of_fp16(flags: str, tmp_path: Path) -> None:
+    wrong = found(Fault("DIV", divisors_of_zero, divided_by_zero), tmp_path)
+    (cause,) = find_causes(replace(wrong, configuration=Configuration.from_text("tested", flags)))
+    assert cause.name == "division by zero"
+    assert "3.40282e+38 on the CPU, whose kernel keeps to numbers, and +infinity here" in cause.shown_by
+
+
+def test_nothing_overflows_fp16_where_the_flags_say_float32(tmp_path: Path) -> None:
+    wrong = found(Fault("SUM", lambda: models.sum_of_an_image(largest=20.0), put(..., np.inf)), tmp_path)
+    (cause,) = find_causes(wrong)
+    assert cause.name == "fp16 overflow"
+    (cause,) = find_causes(replace(wrong, precision="fp32"))
+    assert (cause.name, "fp32" in cause.remedy) == ("NaN or infinity", False)

@@ -1,0 +1,110 @@
+"""Faults that only show where operators run together, and suspects behind others, by a bench that is made up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evaltools.locate.answer import verdict
+from evaltools.locate.findings import Found
+from evaltools.locate.part import Part
+from evaltools.model.cut import CuttableModel
+from tests import locate_models
+from tests.locate.made_up import RUNS, searched
+
+PLACES = CuttableModel(locate_models.net()).makers
+
+
+def last_suspect(tmp_path: Path, behind: float, fed: float = 0.1) -> Found:
+    """Operators 6 and 7 are wrong alone by 0.1; ``behind`` is the error of 7 on what 6 gave, off by ``fed``."""
+
+    def spoil(part: Part, tensor: int) -> float:
+        if part.as_fed:
+            return behind if PLACES[tensor] == part.last else fed
+        return 0.1 if PLACES[tensor] >= 6 else 0.0
+
+    found, _ = searched(tmp_path, spoil=spoil)
+    first, last = found.culprits if found.culprits[0].place == 6 else found.culprits[::-1]
+    assert (first.place, first.status, last.place) == (6, "confirmed", 7)
+    return last
+
+
+def test_it_is_confirmed_where_it_is_wrong_for_what_it_was_fed(tmp_path: Path) -> None:
+    found = last_suspect(tmp_path, 0.1)
+    assert found.status == "confirmed"
+    assert [(each.method, each.part, each.beyond) for each in found.evidence] == [
+        ("single", "7", RUNS), ("as fed", "4-7", RUNS),
+    ]  # fmt: skip
+
+
+def test_it_is_neither_confirmed_nor_cleared_where_it_is_right_for_that(tmp_path: Path) -> None:
+    found = last_suspect(tmp_path, 0.0)
+    assert found.status == "not confirmed"
+    assert [each.method for each in found.evidence] == ["single"]
+
+
+def length(part: Part) -> int:
+    return part.last - part.first + 1
+
+
+@pytest.mark.parametrize("least", [2, 3, 8])
+def test_a_crash_of_several_operators_is_the_smallest_part_that_dies(tmp_path: Path, least: int) -> None:
+    found, model = searched(tmp_path, dies=lambda part: length(part) >= least)
+    (culprit,) = found.culprits
+    assert (culprit.last - culprit.first + 1, culprit.status) == (least, "crashes in context")
+    assert verdict(found, model).kind == "crash"
+
+
+def test_a_delegate_that_dies_of_everything_blames_no_operator(tmp_path: Path) -> None:
+    found, model = searched(tmp_path, dies=lambda _part: True)
+    answer = verdict(found, model)
+    assert (answer.kind, answer.operators, answer.reason) == ("crash", (), "SIGABRT")
+    assert found.culprits == []
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_tensor_that_is_off_in_the_model_on_exact_inputs_is_a_suspect(exact: bool, tmp_path: Path) -> None:
+    """No part shows it, and one by one the operators give 0."""
+
+    def spoil(part: Part, tensor: int) -> float:
+        if length(part) < 8 or PLACES[tensor] < 3:
+            return 0.0 if exact or length(part) < 8 else 1e-9
+        return 0.1
+
+    found, model = searched(tmp_path, spoil=lambda part, tensor: spoil(part, tensor) if part.taps else 0.0)
+    answer = verdict(found, model)
+    assert (answer.kind, answer.operators) == (("suspected", (3,)) if exact else ("no difference", ()))
+
+
+@pytest.mark.parametrize("least", [2, 3])
+def test_a_fault_in_parts_of_two_or_three_alone_is_found_around_that_tensor(least: int, tmp_path: Path) -> None:
+    def spoil(part: Part, tensor: int) -> float:
+        spoilt = part.taps or length(part) == least
+        return 0.1 if spoilt and part.first <= 3 <= part.last and PLACES[tensor] >= 3 else 0.0
+
+    found, model = searched(tmp_path, spoil=spoil)
+    (culprit,) = found.culprits
+    assert (culprit.place, culprit.last - culprit.first + 1, culprit.status) == (3, least, "only in context")
+    assert verdict(found, model).kind == "fault in context"
+
+
+def test_nothing_adds_up_where_operators_one_by_one_give_0(tmp_path: Path) -> None:
+    """The outputs are off, and neither copies nor parts show it."""
+    found, model = searched(tmp_path, spoil=lambda part, _: 0.1 if length(part) == 8 and not part.taps else 0.0)
+    assert found.whole.worst
+    assert verdict(found, model).kind in ("not decided", "fault in context")
+
+
+@pytest.mark.parametrize("place", [0, 3, 5])
+def test_a_fault_in_long_parts_is_named_where_copies_show_it_first(tmp_path: Path, place: int) -> None:
+    """The operator is wrong in parts of six and more, and so is what comes behind it."""
+    made_by = CuttableModel(locate_models.net()).makers
+
+    def spoil(part: Part, tensor: int) -> float:
+        spoilt = length(part) >= 6 and part.first <= place <= part.last
+        return 0.1 if spoilt and made_by[tensor] >= place else 0.0
+
+    found, model = searched(tmp_path, spoil=spoil)
+    assert verdict(found, model).kind == "fault in context"
+    assert verdict(found, model).operators == (place,)
