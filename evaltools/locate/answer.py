@@ -147,7 +147,8 @@ def outputs(findings: Findings, model: CuttableModel) -> tuple[OutputErrors, ...
     entries = []
     for runs in findings.whole.outputs:
         maker = model.makers.get(runs.tensor, -1)
-        limit = findings.limits.get(maker, {}).get(runs.tensor) or least_limit(runs, findings.precision)
+        least = least_limit(runs, findings.precision, len(model.operators))
+        limit = findings.limits.get(maker, {}).get(runs.tensor, least).at_least(least.size)
         single = findings.singles.get(maker)
         own = [each for each in (single.outputs if single else ()) if each.tensor == runs.tensor]
         explained = max((each.chained[0] for each in own if each.chained), default=None)

@@ -15,9 +15,9 @@ from evaltools.gates.verdict import (
     NOT_DECIDED,
     PASSES,
     TIMES,
+    NoiseFloor,
     OutputVerdict,
     Seen,
-    Yardsticks,
     far_variants,
     judge_runs,
 )
@@ -128,7 +128,7 @@ def judge(runs: TensorRuns, arithmetic: Arithmetic, precision: str) -> OutputVer
     for name in far_variants(variants, precisions):
         del variants[name]
     found = _seen(size_of(runs, quanta(runs, arithmetic, precision)))
-    return judge_runs(found, Yardsticks(variants or {"": _seen(0.0)}, precisions, arithmetic.sums))
+    return judge_runs(found, NoiseFloor(variants or {"": _seen(0.0)}, precisions, arithmetic.sums))
 
 
 def _seen(size: float) -> Seen:
