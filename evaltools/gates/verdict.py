@@ -5,7 +5,8 @@ A test is compared with the reference. So are, on the same inputs, the **noise f
 test's own kernels), and the **precisions**: copies of the model with constants and inputs in fp16, bf16 and int8.
 
 1. **Broken**: NaN or infinity on one side, another shape, memory that was never written, one number everywhere (in
-   a run is enough) or an earlier output again while the other side moves, other outputs a second time: `diverged`.
+   a run is enough) or an earlier output again while the other side moves, other outputs a second time, or in the first
+   inference after loading: `diverged`.
 2. **Identical** in every element of every run: `identical`.
 3. **Size** of the worst run: root mean square of the difference over that of the reference; of whole numbers the
    share that differs; of keypoints and boxes how far they move. Up to twice the worst run of the noise floor, or one

@@ -132,7 +132,8 @@ def judge(
     verdicts = judge_by.outputs(summary)
     if repeated is not None and repeated.summary is not None:
         again = judge_by.outputs(repeated.summary)
-        verdicts = [_with_repeat(*pair) for pair in zip(verdicts, again, strict=True)]
+        kind = "first_inference" if repeated.first_differs else "not_repeatable"
+        verdicts = [_with_repeat(*pair, kind) for pair in zip(verdicts, again, strict=True)]
     verdicts = _suspecting_the_reference(verdicts, judge_by, measured.from_kept_tensors.get(configuration))
     if all(found.identical and found.reference.all_zero for found in summary.outputs):
         verdicts = [replace(verdict, grade=NOT_DECIDED, reasons=[Reason("all_zero")]) for verdict in verdicts]
@@ -164,11 +165,11 @@ def is_settled(comparison: DiffComparison) -> bool:
     return all(verdict.grade in (IDENTICAL, EQUIVALENT) for verdict in verdicts)
 
 
-def _with_repeat(verdict: OutputVerdict, again: OutputVerdict) -> OutputVerdict:
+def _with_repeat(verdict: OutputVerdict, again: OutputVerdict, kind: str) -> OutputVerdict:
     """The worse of two verdicts: against the reference, and of a second time against the first."""
     if GRADES.index(again.grade) <= GRADES.index(verdict.grade):
         return verdict
-    return replace(again, reasons=[Reason("not_repeatable"), *again.reasons, *verdict.reasons])
+    return replace(again, reasons=[Reason(kind), *again.reasons, *verdict.reasons])
 
 
 def _suspecting_the_reference(

@@ -60,9 +60,9 @@ def measure_noise_floor(
                 material.model, base_configuration(opened, None), session_wrapper(material, is_reference=True)
             )
             local = run_inputs(base, inputs, request.warmup_runs, request.invocations, open_with)
-            outputs[LOCAL_REFERENCE] = [] if isinstance(local, str) else [run.outputs for run in local]
+            outputs[LOCAL_REFERENCE] = [] if isinstance(local, str) else [run.outputs for run in local.inferences]
             problem = f"no noise floor, the CPU fails here: {local}" if isinstance(local, str) else None
-        of_sample = Sample(sample, inputs, outputs, request.warmup_runs, request.invocations)
+        of_sample = Sample(sample, inputs, outputs, request.warmup_runs, request.invocations, material.stateful)
         is_enough = partial(_are_settled, request, material, _summaries(request, material, outcome))
         done = run_on_sample(repeats, of_sample, open_with, on_step, request.max_secs, is_enough)
     except KeyboardInterrupt:

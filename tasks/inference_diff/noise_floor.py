@@ -72,7 +72,8 @@ class RepeatOutcome(Struct, frozen=True):
     """The outcome of a repeat over the first ``runs``; if it failed, ``summary`` is None and ``reason`` says why.
 
     ``outputs`` are those of the variant that keeps all tensors, and ``largest`` is the largest value inside of the
-    model there.
+    model there. ``first_differs``: the first inference after loading gave other outputs than the same inputs later;
+    it is counted in the place of the first run.
     """
 
     repeat: Repeat
@@ -81,6 +82,7 @@ class RepeatOutcome(Struct, frozen=True):
     runs: int = 0
     outputs: Runs = ()
     largest: float = 0.0
+    first_differs: bool = False
 
 
 class RepeatOutcomes(Struct, frozen=True):
@@ -129,6 +131,7 @@ class Sample(Struct, frozen=True):
     outputs: Mapping[str, Runs]
     warmup_runs: int
     invocations: int
+    keeps_state: bool = False
 
 
 def warm_up(session: Session, inputs: Sequence[Array], runs: int, invocations: int) -> Inference | None:
@@ -193,18 +196,34 @@ def _look(entry: Repeat, sample: Sample, expected: Runs, open_with: Open, until:
     runs = run_inputs(entry.runnable, inputs[: len(expected)], *how)
     if isinstance(runs, str):
         return RepeatOutcome(entry, None, runs)
-    outputs = [run.outputs for run in runs]
-    pairs = zip(sample.runs[: len(runs)], outputs, expected, strict=False)
+    outputs = [run.outputs for run in runs.inferences]
+    pairs = zip(sample.runs[: len(outputs)], outputs, expected, strict=False)
     differences = {run: entry.comparison.compare(given, wanted) for run, given, wanted in pairs}
+    first = runs.first if entry.kind == SECOND_TIME and not sample.keeps_state else None
+    first_differs = first is not None and not _are_equal(first.outputs, outputs[0])
+    if first is not None and first_differs:
+        differences[sample.runs[0]] = entry.comparison.compare(first.outputs, expected[0])
     summary = entry.comparison.summarise(differences)
     if entry.name != KEPT_TENSORS:
-        return RepeatOutcome(entry, summary, None, len(runs))
-    return RepeatOutcome(entry, summary, None, len(runs), tuple(outputs), max(run.largest for run in runs))
+        return RepeatOutcome(entry, summary, None, len(outputs), first_differs=first_differs)
+    largest = max(run.largest for run in runs.inferences)
+    return RepeatOutcome(entry, summary, None, len(outputs), tuple(outputs), largest)
+
+
+def _are_equal(some: Sequence[Array], others: Sequence[Array]) -> bool:
+    return all(one.tobytes() == other.tobytes() for one, other in zip(some, others, strict=True))
+
+
+class InferencesOfInputs(Struct, frozen=True, eq=False):
+    """The inferences of some inputs in order, and ``first``, the very first one of the warm-up, None without one."""
+
+    first: Inference | None
+    inferences: list[Inference]
 
 
 def run_inputs(
     runnable: Runnable, inputs: Runs, warmup_runs: int, invocations: int, open_with: Open, until: float = math.inf
-) -> list[Inference] | str:
+) -> InferencesOfInputs | str:
     """Open, warm up, run all inputs; returns each run, or why there are none.
 
     After the moment ``until`` of the monotonic clock no further run begins, but there is one.
@@ -214,13 +233,13 @@ def run_inputs(
         return opened.reason
     try:
         session = runnable.fit(opened.session)
-        warm_up(session, inputs[0], warmup_runs, invocations)
+        first = warm_up(session, inputs[0], warmup_runs, invocations)
         found = [session.run(inputs[0], invocations)]
         for values in inputs[1:]:
             if time.monotonic() >= until:
                 break
             found.append(session.run(values, invocations))
-        return found
+        return InferencesOfInputs(first, found)
     except InferenceError as error:
         return str(error)
     finally:

@@ -67,6 +67,18 @@ def test_an_output_that_is_another_a_second_time_is_diverged(tmp_path: Path) -> 
     assert (verdict.kind, verdict.reasons[0].kind) == ("diverged", "not_repeatable")
 
 
+def test_a_first_inference_that_gives_other_outputs_is_diverged(tmp_path: Path) -> None:
+    """The warm-up hides it from the pass; each session gives zeros once."""
+
+    def zeros_once() -> Callable[[Any], Any]:
+        answers = iter([np.float32(0)])
+        return lambda values: three_times(values) * next(answers, np.float32(1))
+
+    result = evaluate(DiffEvaluation, asked(tmp_path), Silent(), Opener(test=zeros_once))
+    (verdict,) = result.configurations[-1].verdicts
+    assert (verdict.kind, verdict.reasons[0].kind) == ("diverged", "first_inference")
+
+
 @pytest.mark.once
 def test_real_kernels_leave_broken_variants_out(tmp_path: Path) -> None:
     """A plain C++ kernel that gives zeros is named, and excuses nothing."""
