@@ -177,7 +177,7 @@ class _Pictures:
 
 def _read_entry(file: Path, pictures: _Pictures) -> _Entry:
     where = f"{_ANNOTATIONS_FLAG}: {file}"
-    annotation = parse_annotation(read_bytes(file, _ANNOTATIONS_FLAG, "an XML file"), where)
+    annotation = parse_annotation(read_bytes(file, _ANNOTATIONS_FLAG, "an XML file", may_be_pipe=False), where)
     stated = inner_path(annotation.file_name, where).name if annotation.file_name else ""
     picture = pictures.find(stated, file.stem)
     has_ending = os.path.splitext(stated)[1].lower() in IMAGE_EXTENSIONS

@@ -143,7 +143,7 @@ def _remarks(left: dict[str, Path], names: Sequence[str], coco_ids: bool) -> tup
 
 
 def _read_label_file(path: Path, width: int, height: int, ids: Sequence[int]) -> tuple[ObjectAnnotation, ...]:
-    text = read_bytes(path, _LABELS_FLAG, "a text file").decode("utf-8-sig", errors="replace")
+    text = read_bytes(path, _LABELS_FLAG, "a text file", may_be_pipe=False).decode("utf-8-sig", errors="replace")
     return tuple(
         parse_line(line, width, height, ids, f"{path}, line {number}")
         for number, line in enumerate(text.splitlines(), start=1)

@@ -172,7 +172,7 @@ class Request(Struct, frozen=True):
 
     @property
     def files_read(self) -> list[Path]:
-        """The files whose content is read, as options and configurations name them; of pictures the folder alone."""
+        """The files and folders whose content is read, as options and configurations name them."""
         of_options = [path for name in self.options.stated for path in self._read_for(name)]
         return of_options + [path for configuration in self.configurations for path in configuration.files]
 
@@ -181,12 +181,8 @@ class Request(Struct, frozen=True):
         role = self.options.parameters[name].role
         if role == "named_files":
             words = [text.split("=") for text in self.options.texts(name)]
-            paths = [Path("=".join(each[start:])) for each in words for start in range(len(each))]
-        else:
-            paths = self.options.content(name)
-        if role not in ("named_files", "input_folder"):
-            return paths
-        return [file for path in paths for file in (path.rglob("*") if path.is_dir() else [path])]
+            return [Path("=".join(each[start:])) for each in words for start in range(len(each))]
+        return self.options.content(name)
 
     def without(self, *names: str) -> Request:
         """The request with some options at their defaults."""

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from evaltools import exit_codes
+from evaltools.cli import entry
 from evaltools.cli.main import main
 from evaltools.commands.names import command_names
 from evaltools.engine.execution import available_cores
@@ -29,6 +30,17 @@ def test_help_imports_neither_numpy_nor_a_runtime() -> None:
     completed = subprocess.run(command, capture_output=True, text=True, check=True)
     assert completed.stderr.strip() == "[]"
     assert completed.stdout.count("usage: evaltools") == 1 + len(command_names())
+
+
+def test_ctrl_c_while_modules_are_imported_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted() -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("evaltools.cli.main.main", interrupted)
+    assert entry.main() == exit_codes.INTERRUPTED
+    assert capsys.readouterr().err == "evaltools: interrupted before anything was done\n"
 
 
 def test_version() -> None:

@@ -17,6 +17,7 @@ from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, GateVerdict
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.report.files.gates import badge_json, junit_xml, markdown_summary
+from evaltools.report.files.output_file import is_of_evaltools
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import measured_page
 from evaltools.request.flags import GivenFlags
@@ -30,7 +31,6 @@ _RENDERERS: Final[Mapping[str, Callable[[GateOutcome], bytes]]] = {
     "output_file_path": encode_json,
     "json": encode_json,
 }
-_FIRST_BYTES: Final = 4096
 EXIT_CODE_OF: Final[Mapping[GateVerdict, int]] = {
     "pass": exit_codes.OK,
     "inconclusive": exit_codes.INCONCLUSIVE,
@@ -59,15 +59,4 @@ def write_failure(why: str, files: Mapping[str, Path]) -> None:
     """
     nothing = Decision("*", "could not start", "not measured", reason=Reason.of_text(why))
     outcome = outcome_of(version("evaltools"), "", [GateDecisions("gate", "", (nothing,))])
-    write_verdicts(outcome, {name: path for name, path in files.items() if _is_of_evaltools(path)}, Sources())
-
-
-def _is_of_evaltools(path: Path) -> bool:
-    """Whether a file may be replaced: it is not there yet, or was written by evaltools, as its first words say."""
-    try:
-        with open(path, "rb") as file:
-            return b"evaltools" in file.read(_FIRST_BYTES)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
+    write_verdicts(outcome, {name: path for name, path in files.items() if is_of_evaltools(path)}, Sources())

@@ -6,12 +6,14 @@ import os
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evaltools.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+_FIRST_BYTES: Final = 4096
 
 
 def require_writable(path: Path, flag: str) -> None:
@@ -31,12 +33,31 @@ def require_writable(path: Path, flag: str) -> None:
 
 
 def require_output_file(path: Path, flag: str, inputs: Iterable[Path]) -> None:
-    """Refuse a file that cannot be written, is read by this run (``inputs``), or is stdout, before any long work."""
+    """Refuse a file that cannot be written, is read by this run (``inputs``), or is stdout, before any long work.
+
+    In a folder of ``inputs`` only what evaltools wrote is written anew.
+    """
     require_writable(path, flag)
-    if any(_same_file(path, source) for source in inputs):
-        raise UsageError(f"{flag}={path} would overwrite an input of this run; give another name")
+    for source in inputs:
+        if _same_file(path, source) or (_lies_in(path, source) and not is_of_evaltools(path)):
+            raise UsageError(f"{flag}={path} would overwrite an input of this run; give another name")
     if _same_file(path, 1) and not path.samefile(os.devnull):
         raise UsageError(f"{flag}={path} is stdout, which carries the native lines; give a file")
+
+
+def is_of_evaltools(path: Path) -> bool:
+    """Whether a file may be replaced: it is not there yet, or was written by evaltools, as its first words say."""
+    try:
+        with open(path, "rb") as file:
+            return b"evaltools" in file.read(_FIRST_BYTES)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+
+
+def _lies_in(path: Path, folder: Path) -> bool:
+    return os.path.isdir(folder) and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
 def _same_file(path: Path, other: Path | int) -> bool:

@@ -290,6 +290,7 @@ def test_an_input_is_never_overwritten(copied: EvaluationSet, rounding_delegate:
         (copied.model, []),
         (configs, [f"--configs={configs}"]),
         (library, [f"--config=x: external_delegate_path={library}"]),
+        (min(copied.images.iterdir()), ["--output_format=json"]),
     ):
         before = target.read_bytes()
         completed = evaltools_here(*copied.flags(*flags, f"--output_file_path={target}"))
