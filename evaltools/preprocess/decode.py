@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from evaltools.errors import ImageError
 from evaltools.file_content import DATA_BYTES, Unreadable, content_of, require_unpacked
@@ -118,6 +118,25 @@ def picture_header(path: Path) -> PictureHeader | None:
     _require_regular_file(path)
     with _opened(path, _decoder(extension), path) as picture:
         return PictureHeader(picture.width, picture.height, _is_rotated(picture))
+
+
+def preview(path: Path, side: int) -> Image.Image:
+    """A picture as viewers show it, turned as EXIF says, in RGB and at most ``side`` pixels wide and high.
+
+    Damaged EXIF turns nothing. Raises :class:`ImageError` as :func:`decode_image` does.
+    """
+    data, decoder = read_picture(path), _decoder(path.suffix.lower())
+    with _opened(io.BytesIO(data), decoder, path) as picture:
+        _check_size(picture, len(data))
+        picture.draft("RGB", (2 * side, 2 * side))
+        try:
+            with _without_warnings():
+                turned = ImageOps.exif_transpose(picture)
+        except Exception:  # struct.error, TypeError, SyntaxError, ...
+            turned = picture
+        small = turned.convert("RGB")
+    small.thumbnail((side, side))
+    return small
 
 
 def _is_rotated(picture: Image.Image) -> bool:

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
-from PIL import Image, ImageOps
+from PIL import Image
 
+from evaltools.errors import ImageError
+from evaltools.preprocess.decode import preview
 from evaltools.report.tables.cells import megabytes
 from evaltools.result.section import Frame, Gallery, Linked, Picture
 from evaltools.result.small_pictures import Panel
@@ -23,8 +25,6 @@ _SIDE: Final = 240
 _QUALITY: Final = 72
 _LARGEST_PANEL: Final = 256
 """In pixels on a side."""
-_MOST_PIXELS: Final = 90_000_000
-"""A picture that claims more is not opened."""
 
 
 class Pictures:
@@ -138,14 +138,9 @@ def thumbnail(picture: Picture, folders: Sequence[Path]) -> Thumbnail:
     if file is None:
         return Thumbnail(picture, "", width, height, "", frames, panels, is_here=False)
     try:
-        with Image.open(file) as opened:
-            if opened.width * opened.height > _MOST_PIXELS:
-                return Thumbnail(picture, "", width, height, "the picture is too large to be shown", frames, panels)
-            opened.draft("RGB", (2 * _SIDE, 2 * _SIDE))
-            small = ImageOps.exif_transpose(opened).convert("RGB")
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-        return Thumbnail(picture, "", width, height, "the file is no picture that can be read", frames, panels)
-    small.thumbnail((_SIDE, _SIDE))
+        small = preview(file, _SIDE)
+    except ImageError:
+        return Thumbnail(picture, "", width, height, "the file is not a picture that can be read", frames, panels)
     buffer = io.BytesIO()
     small.save(buffer, "JPEG", quality=_QUALITY, optimize=True)
     address = f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode()}"
