@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from evaltools.text import printable
+
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;"}
 _MARKED: Final = re.compile(r"([\\`*_\[\]!~$])")
 _NAMES_SOMEBODY: Final = re.compile(r"(?<!\w)@(?=\w)|@(?=[\w-]+\.\w)|(?<!&)#(?=\d)")
@@ -20,10 +22,12 @@ def escape(text: str) -> str:
 
     >>> escape("a|b <c> *d*")
     'a&#124;b &lt;c&gt; \\*d\\*'
+    >>> escape("red \x1b[31m")
+    'red \\\\x1b\\[31m'
     >>> escape("@team: #3 is wrong")
     '@<!-- -->team: #<!-- -->3 is wrong'
     """
-    marked = _MARKED.sub(r"\\\1", " ".join(text.split()))
+    marked = _MARKED.sub(r"\\\1", printable(" ".join(text.split())))
     plain = "".join(_ENTITIES.get(character, character) for character in marked)
     return _ENDS_HEADING.sub(r"\#", _NAMES_SOMEBODY.sub(lambda found: found[0] + _NOTHING, plain))
 
