@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from evaltools.cli.shared.streams import complain, discard, tell
-from evaltools.commands.names import COMMANDS, command_names, task_aliases, task_of
-from evaltools.errors import DEBUG, EvaltoolsError
+from evaltools.commands.names import COMMANDS, QUESTIONS, SAME_JOB, command_names, task_aliases, task_of
+from evaltools.errors import DEBUG, EvaltoolsError, UsageError
 from evaltools.exit_codes import EXIT_CODE_HELP, FAULT, INTERRUPTED, NOT_WRITTEN, OK, USAGE
 from evaltools.gone import COMMANDS_GONE
 from evaltools.parameter import BOOLEANS, did_you_mean
@@ -30,6 +30,18 @@ _OBJECTS_PER_COLLECTION: Final = 10_000
 _THREADS_OF_NUMPY: Final = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
 """The variables by which the user may say how many the libraries of NumPy and SciPy start, each of them. Without one it
 is as many as there are processors, which takes a fifth of a short run's processor time."""
+_QUESTION: Final = "Does a delegate do the same job as the CPU, how fast, and can you prove it?"
+_ENDING: Final = ".tflite"
+_MODEL: Final = "MODEL.tflite"
+_FIRST: Final = {
+    "inspect": "what is in it, and which delegates take how much of it",
+    "diff": "do its outputs differ with what works on this machine",
+    "benchmark": "how fast it is with each of these",
+}
+"""The commands that most people want first; they need a model alone."""
+_WHERE_MORE_IS: Final = (
+    "evaltools --help lists all commands, with accuracy on your data; evaltools demo has data to try."
+)
 _WITH_A_FOLDER: Final = "with --run_dir, evaltools resume goes on"
 _INTERRUPTED: Final = {
     "benchmark": " before anything was measured",
@@ -125,7 +137,7 @@ def _interrupted(arguments: Sequence[str]) -> str:
 
 def _dispatch(arguments: list[str]) -> int:
     if not arguments:
-        return _printed(_help_text()) or USAGE
+        return _printed(f"{_QUESTION}\n{_first_commands(_MODEL)}\n{_WHERE_MORE_IS}") or USAGE
     if arguments[0] in ("-h", "--help", "--help=all", "help"):
         return _printed(_help_text())
     if arguments[0] == "--version":
@@ -137,13 +149,26 @@ def _dispatch(arguments: list[str]) -> int:
 
         return run_task(task, rest)
     if name not in COMMANDS:
-        instead = COMMANDS_GONE.get(name)
-        hint = f" It is gone: {instead}" if instead else did_you_mean(name, command_names())
-        complain(f"evaltools: {name!r} is no command.{hint}\n{_help_text()}")
-        return USAGE
+        raise UsageError(_no_command(name))
     module, _, function = COMMANDS[name].target.partition(":")
     run: Callable[[list[str]], int] = getattr(importlib.import_module(f"evaltools.cli.{module}"), function)
     return run(rest)
+
+
+def _no_command(name: str) -> str:
+    """What is said of a word that is no command; what was meant stands at the end, where it is seen."""
+    if name.endswith(_ENDING):
+        return f"{name} is a model, and the command comes before it:\n{_first_commands(name)}"
+    instead = COMMANDS_GONE.get(name)
+    hint = f" It is gone: {instead}" if instead else did_you_mean(name, command_names())
+    return f"{name!r} is no command; evaltools --help lists all.{hint}"
+
+
+def _first_commands(model: str) -> str:
+    """The commands that most people want first, for a model."""
+    commands = [f"evaltools {name} {shlex.quote(model)}" for name in _FIRST]
+    width = max(map(len, commands))
+    return "\n".join(f"  {command:<{width}}  {text}" for command, text in zip(commands, _FIRST.values(), strict=True))
 
 
 def _printed(text: str) -> int:
@@ -151,30 +176,31 @@ def _printed(text: str) -> int:
 
 
 def _help_text() -> str:
-    summaries = dict(map(_summary, kind_names()))
-    summaries |= {alias: f"Short for {kind_of(task).command}" for alias, task in task_aliases().items()}
-    summaries |= {name: command.summary for name, command in COMMANDS.items()}
-    width = max(map(len, summaries))
-    commands = "\n".join(f"  {name:<{width}}  {summary}" for name, summary in summaries.items())
+    shown = {question: {name: each.summary for name, each in of.items()} for question, of in QUESTIONS.items()}
+    shown[SAME_JOB] = dict(map(_summary, kind_names())) | shown[SAME_JOB]
+    width = max(len(name) for commands in shown.values() for name in commands)
+    groups = [
+        "\n".join([question, *(f"  {name:<{width}}  {summary}" for name, summary in commands.items())])
+        for question, commands in shown.items()
+    ]
     return (
-        "usage: evaltools COMMAND --flag=value ...\n\n"
-        "Does a delegate do the same job as the CPU, how fast, and can you prove it?\n\n"
-        f"commands:\n{commands}\n\n"
-        "evaltools COMMAND --help lists the flags of a command that most people need, --help=all every one.\n"
+        f"usage: evaltools COMMAND --flag=value ...\n\n{_QUESTION}\n\n"
+        + "\n\n".join(groups)
+        + "\n\nevaltools COMMAND --help lists the flags of a command that most people need, --help=all every one.\n"
         "evaltools --version prints the version; --debug shows where an error comes from.\n\n"
         f"exit codes:\n{EXIT_CODE_HELP}"
     )
 
 
 def _summary(task: str) -> tuple[str, str]:
-    """The command of a task and its summary; an installed task may be broken, or have a name that is taken."""
+    """The shortest command of a task and its summary; an installed task may be broken, or have a name that is taken."""
     if task in COMMANDS or task in task_aliases():
         return f"run {task}", f"cannot be used: {task} is a command of evaltools; its package must give another name"
     try:
         kind = kind_of(task)
     except EvaltoolsError as error:
         return task, f"cannot be used: {error}"
-    return kind.command, kind.summary
+    return kind.alias or kind.command, kind.summary.rstrip(".")
 
 
 def _version() -> str:

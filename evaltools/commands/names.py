@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from evaltools.task_kind import kind_names, tree_kinds
@@ -14,30 +15,50 @@ class Command(NamedTuple):
     summary: str
 
 
-COMMANDS: Final = {
-    "benchmark": Command(
-        "benchmark:run", "How fast: load, first run, steady state, memory, operators; many options in one run"
-    ),
-    "locate": Command("locate:run", "Which operator makes the difference, and why: cause, proof, smallest model"),
-    "suite": Command(
-        "suite.command:run", "Many models in many configurations: one table, one report, what changed since"
-    ),
-    "run": Command(
-        "evaluate:run_own_task", "A task of your own: run FILE.py:NAME|FILE.yaml MODEL.tflite --option=value ..."
-    ),
-    "resume": Command("runs.folders:resume", "Go on with an interrupted run, from the journal of its --run_dir"),
-    "merge": Command("runs.folders:merge", "One result from the shards of a run"),
-    "capture": Command("runs.capture:run", "What a run that goes on does now: a trace of its work and its processes"),
-    "gate": Command("judge.gate:run", "Are the limits in gates.toml kept? For CI: JUnit, Markdown, exit code"),
-    "report": Command("report:run", "One page about results, to be forwarded: HTML without network, or Markdown"),
-    "inspect": Command("inspect:run", "What kind of model is this, which delegates fit, what do they take of it"),
-    "convert": Command("convert:run", "Ground truth from COCO, YOLO, VOC or ILSVRC files; results from logs of iOS"),
-    "power": Command("judge.power:run", "How many pictures do I need to see a drop of accuracy"),
-    "doctor": Command("doctor:run", "Which runtimes, delegates and tools work here, and what to do for the others"),
-    "device": Command("device.command:run", "Phones and boards over adb: what they are; any task there"),
-    "delegates": Command("delegates:run", "The delegates, their flags, and where each one runs"),
-    "demo": Command("demo:run", "The sample pictures and models that come with evaltools"),
+SAME_JOB: Final = "Does it do the same job as the CPU?"
+"""The question that tasks answer."""
+QUESTIONS: Final[Mapping[str, Mapping[str, Command]]] = {
+    SAME_JOB: {
+        "run": Command(
+            "evaluate:run_own_task", "A task of your own: run FILE.py:NAME|FILE.yaml MODEL.tflite --option=value ..."
+        ),
+    },
+    "How fast is it?": {
+        "benchmark": Command(
+            "benchmark:run", "Load, first run, steady state, memory, operators; many options in one run"
+        ),
+    },
+    "Which operator makes the difference, and why?": {
+        "locate": Command("locate:run", "Cause, proof, smallest model that shows it"),
+    },
+    "What is in this model, and what works here?": {
+        "inspect": Command("inspect:run", "What kind of model is this, which delegates fit, what do they take of it"),
+        "doctor": Command("doctor:run", "Which runtimes, delegates and tools work here, and what to do for the others"),
+        "delegates": Command("delegates:run", "The delegates, their flags, and where each one runs"),
+        "demo": Command("demo:run", "The sample pictures and models that come with evaltools"),
+    },
+    "Is it good enough?": {
+        "gate": Command("judge.gate:run", "Are the limits in gates.toml kept? For CI: JUnit, Markdown, exit code"),
+        "power": Command("judge.power:run", "How many pictures do I need to see a drop of accuracy"),
+    },
+    "What of many models, and of phones?": {
+        "suite": Command(
+            "suite.command:run", "Many models in many configurations: one table, one report, what changed since"
+        ),
+        "device": Command("device.command:run", "Phones and boards over adb: what they are; any task there"),
+    },
+    "What of a run that was begun, and of its results?": {
+        "resume": Command("runs.folders:resume", "Go on with an interrupted run, from the journal of its --run_dir"),
+        "merge": Command("runs.folders:merge", "One result from the shards of a run"),
+        "capture": Command("runs.capture:run", "What a run that goes on does now: a trace of its work and processes"),
+        "report": Command("report:run", "One page about results, to be forwarded: HTML without network, or Markdown"),
+        "convert": Command(
+            "convert:run", "Ground truth from COCO, YOLO, VOC or ILSVRC files; results from logs of iOS"
+        ),
+    },
 }
+"""The commands that are no tasks, by the question that they answer."""
+COMMANDS: Final = {name: command for commands in QUESTIONS.values() for name, command in commands.items()}
 
 
 def task_of(command: str) -> str | None:

@@ -43,6 +43,31 @@ def test_ctrl_c_while_modules_are_imported_is_a_sentence(
     assert capsys.readouterr().err == "evaltools: interrupted before anything was done\n"
 
 
+def test_alone_it_names_three_commands_that_need_a_model_alone() -> None:
+    alone = evaltools_here()
+    assert (alone.code, len(alone.out.splitlines())) == (exit_codes.USAGE, 5)
+    of_model = evaltools_here("my model.tflite")
+    assert of_model.code == exit_codes.USAGE
+    for command in ("inspect", "diff", "benchmark"):
+        assert f"evaltools {command} MODEL.tflite" in alone.out
+        assert f"evaltools {command} 'my model.tflite'" in of_model.err
+
+
+def test_what_was_meant_stands_last_on_the_screen() -> None:
+    assert evaltools_here("difff").err.rstrip().endswith("Did you mean diff?")
+    assert evaltools_here("diff", "m.tflite", "--num_run=2").err.rstrip().endswith("Did you mean --num_runs?")
+    assert evaltools_here("device", "lst").err.rstrip().endswith("Did you mean list?")
+
+
+@pytest.mark.parametrize("command", ["", *command_names()])
+def test_help_is_no_longer_than_a_few_screens_and_names_every_command(command: str) -> None:
+    shown = evaltools_here(*command.split(), "--help").out
+    assert len(shown.splitlines()) <= 120
+    if not command:
+        listed = {line.split()[0] for line in shown.splitlines() if line.startswith("  ")}
+        assert set(command_names()) - listed <= {"inference-diff"}
+
+
 def test_version() -> None:
     assert evaltools("--version").out.startswith("evaltools 0.")
 

@@ -32,10 +32,7 @@ def run(arguments: list[str]) -> int:
         return OK if tell(_help_text()) else NOT_WRITTEN
     if name not in ACTIONS:
         hint = did_you_mean(name, ACTIONS)
-        raise UsageError(
-            f"{name!r} is no action of evaltools device; give one of {', '.join(ACTIONS)} first.{hint} "
-            "See evaltools device --help"
-        )
+        raise UsageError(f"{name!r} is no action of evaltools device; give one of {', '.join(ACTIONS)} first.{hint}")
     if name == "run":
         return run_task(rest)
     act: Callable[[list[str]], int] = importlib.import_module(ACTIONS[name][0]).run
