@@ -199,6 +199,7 @@ class Configuration(_Configuration):
         runtime: str | float = 'auto',
         kernels: Literal['default', 'builtin', 'reference'] = 'default',
         num_interpreter_threads: int = 1,
+        threads: int = 1,
         num_threads: int = -1,
         delegate: Literal['xnnpack', 'gpu', 'nnapi', 'hexagon', 'coreml', 'npu'] | None = None,
         max_delegated_partitions: int = 0,
@@ -349,7 +350,7 @@ def benchmark(
     op_profiling_runs: int = 50,
     accuracy: str | Path | Sequence[str | Path] | None = None,
     compat: Literal['native'] | None = None,
-    run_timeout: float = 300.0,
+    example_timeout: float = 300.0,
     allow_fallback: bool = False,
 ) -> Benchmark:
     """How fast a model is with each configuration: load, first run, steady state, memory.

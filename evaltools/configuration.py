@@ -65,12 +65,19 @@ OWN_PARAMETERS: Final = (
         default="default",
         choices=KERNELS,
     ),
-    Parameter("num_interpreter_threads", "CPU threads of the interpreter; -1: the runtime decides.", default=1),
+    Parameter(
+        "num_interpreter_threads",
+        "CPU threads of the interpreter; -1: the runtime decides.",
+        default=1,
+        short="threads",
+    ),
     Parameter("num_threads", "Another name for num_interpreter_threads, which the native tools ignore.", default=-1),
     Parameter("delegate", "Switch one delegate on, before those of --use_* flags.", choices=("", *_DELEGATE_KEYS)),
 )
 CONFIGURATION_PARAMETERS: Final = {parameter.name: parameter for parameter in OWN_PARAMETERS} | dict(PARAMETERS)
 """Every flag that describes a configuration, by name."""
+CONFIGURATION_NAMES: Final = {name: each.name for each in CONFIGURATION_PARAMETERS.values() for name in each.names}
+"""The names of these flags by every name that they go by."""
 
 
 class Configuration(Struct, frozen=True):
@@ -106,10 +113,11 @@ class Configuration(Struct, frozen=True):
         defaults = {parameter.name: format_value(parameter.default) for parameter in OWN_PARAMETERS}
         defaults["kernels"] = kernels
         delegate_flags: list[tuple[str, str]] = []
-        for flag, text in flags:
-            if flag not in CONFIGURATION_PARAMETERS:
-                hint = did_you_mean(flag, CONFIGURATION_PARAMETERS)
-                raise UsageError(f"--{flag}: no such flag in a configuration.{hint}")
+        for given, text in flags:
+            if given not in CONFIGURATION_NAMES:
+                hint = did_you_mean(given, CONFIGURATION_NAMES)
+                raise UsageError(f"--{given}: no such flag in a configuration.{hint}")
+            flag = CONFIGURATION_NAMES[given]
             if flag in PARAMETERS:
                 delegate_flags.append((flag, text))
             elif own.setdefault(flag, text) != text:

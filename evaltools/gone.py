@@ -17,6 +17,7 @@ GONE: Final[Mapping[str, str]] = {
     "npu_dispatch_library_dir": "it has the native name now, --dispatch_library_path",
     "npu_options": "each option is a flag of its own, as --intel_openvino_graph_backends=cpu",
     "reference_run": "the reference runs the examples that the others run",
+    "run_timeout": "it is --example_timeout, as in every command",
     "sample": "give --num_images=N --order=random, and evaltools power says how large N must be",
     "sample_seed": "give --order=random --seed=S",
     "stop": "give --num_images=N --order=random, and evaltools power says how large N must be",

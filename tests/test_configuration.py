@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
 
+import evaltools as et
 from evaltools.configuration import Configuration, configurations_from_yaml
 from evaltools.errors import UsageError
+from evaltools.request.flags import parse_flags, read_tests
+from evaltools.tasks.shared.declared import declared_task
 
 
 def test_delegate_by_name_ranks_before_use_flags() -> None:
@@ -103,3 +108,13 @@ def test_yaml_mistakes_name_the_place(text: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         configurations_from_yaml(yaml.safe_load(text), "f.yaml")
     assert message in str(caught.value)
+
+
+def test_threads_is_a_name_of_the_flag_wherever_configurations_are_written() -> None:
+    two = Configuration.from_text("test", "num_interpreter_threads=2")
+    assert Configuration.from_text("test", "threads=2") == two
+    assert configurations_from_yaml({"test": {"threads": 2}}, "configs.yaml") == [two]
+    for kind in ("imagenet", "inference_diff"):
+        flags = parse_flags(kind, "", "", declared_task(kind).groups, ["--threads=2"], is_whole=False)
+        assert read_tests(flags, False, Path()) == [two]
+    assert et.Configuration(threads=2).named("test") == two

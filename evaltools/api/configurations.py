@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evaltools.api.options import with_options
-from evaltools.configuration import CONFIGURATION_PARAMETERS
+from evaltools.configuration import CONFIGURATION_NAMES, CONFIGURATION_PARAMETERS
 from evaltools.configuration import Configuration as NamedConfiguration
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean, format_value
@@ -107,7 +107,7 @@ def reference_text(reference: OneConfiguration | None) -> str | None:
 
 def _is_flags(tests: Mapping[str, Any]) -> bool:
     """Whether a mapping is of flags to values, and not of names to configurations."""
-    return bool(tests) and all(name in CONFIGURATION_PARAMETERS for name in tests)
+    return bool(tests) and all(name in CONFIGURATION_NAMES for name in tests)
 
 
 def _named(name: str, entry: Any, native: bool) -> NamedConfiguration:
@@ -117,7 +117,7 @@ def _named(name: str, entry: Any, native: bool) -> NamedConfiguration:
         return NamedConfiguration.from_text(name, entry, native)
     if isinstance(entry, Mapping):
         for flag in entry:
-            if flag not in CONFIGURATION_PARAMETERS:
-                raise UsageError(f"tests: {name}: no flag {flag!r}.{did_you_mean(str(flag), CONFIGURATION_PARAMETERS)}")
+            if flag not in CONFIGURATION_NAMES:
+                raise UsageError(f"tests: {name}: no flag {flag!r}.{did_you_mean(str(flag), CONFIGURATION_NAMES)}")
         return Configuration(**entry).named(name, native)
     raise UsageError(f"tests: {name}: expected evaltools.Configuration(...) or the text of flags, got {entry!r}")

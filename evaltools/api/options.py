@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, ParamSpec, TypeVar
 
-from evaltools.configuration import CONFIGURATION_PARAMETERS
+from evaltools.configuration import CONFIGURATION_NAMES, CONFIGURATION_PARAMETERS
 from evaltools.errors import EvaltoolsError, UsageError
 from evaltools.parameter import BOOLEANS, Parameter, did_you_mean
 from evaltools.request import text_of
@@ -57,7 +57,7 @@ def flags_of(
     known = in_python(parameters, arguments)
     given = []
     for name in options or {}:
-        if name in CONFIGURATION_PARAMETERS:
+        if name in CONFIGURATION_NAMES:
             configured = f"Configuration({name}=...)"
             shown = f"test={configured}" if "test" in arguments else f'tests={{"{name}": {configured}}}'
             raise UsageError(f"{name} is about a configuration; give {shown}")
@@ -132,7 +132,9 @@ def _signature(
     """That of the function, with its options in place of ``**options``."""
     signature = inspect.signature(function)
     *own, others = signature.parameters.values()
-    known = parameters if of_configuration else in_python(parameters, [each.name for each in own])
+    known = in_python(parameters, [each.name for each in own])
+    if of_configuration:
+        known = {name: each for each in parameters.values() for name in each.names}
     options = [parameter_of(name, each) for name, each in known.items()]
     ordered = sorted(options, key=lambda each: each.default is not inspect.Parameter.empty)
     return signature.replace(parameters=[*own, *ordered, *([others] if more else [])])

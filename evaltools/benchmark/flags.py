@@ -251,7 +251,7 @@ BEYOND: Final = (
         refused_on_devices="their lines go to stdout; --compat=native prints those of several configurations",
     ),
     Parameter(
-        "run_timeout",
+        "example_timeout",
         "Seconds after which opening the model, or a run that goes on beyond --max_secs, counts as hanging.",
         default=300.0,
         not_native=NotNative("--part_timeout limits it"),

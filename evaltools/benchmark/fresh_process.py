@@ -136,7 +136,7 @@ def _open(candidate: Candidate, options: BenchmarkOptions) -> Opened | NotMeasur
     opener = partial(open_measured, affinity=options.affinity, memory_interval_ms=options.memory_interval_ms)
 
     def isolated(model: ModelFile, configuration: Configuration) -> Session:
-        return open_isolated(model, configuration, options.timeout_s, opener, "--run_timeout")
+        return open_isolated(model, configuration, options.timeout_s, opener, "--example_timeout")
 
     try:
         return open_configuration(candidate.model, candidate.configuration, isolated, options.allow_fallback)

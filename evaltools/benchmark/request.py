@@ -173,9 +173,9 @@ def _options(flags: Options, is_one: bool) -> BenchmarkOptions:
     profile_runs = flags.number("op_profiling_runs")
     if profile_runs < 1:
         raise UsageError(f"--op_profiling_runs={profile_runs}: use 1 or more")
-    timeout = flags.real("run_timeout")
+    timeout = flags.real("example_timeout")
     if timeout <= 0:
-        raise UsageError(f"--run_timeout={timeout:g}: use a number of seconds above 0")
+        raise UsageError(f"--example_timeout={timeout:g}: use a number of seconds above 0")
     longest = flags.real("max_secs")
     return BenchmarkOptions(
         warm_up=PhaseLimits(flags.number("warmup_runs"), flags.real("warmup_min_secs"), longest),

@@ -28,7 +28,7 @@ _DETAILS: Final = frozenset({
     "bootstrap_resamples", "channel_order", "coco_evaluator", "debug_mode", "letterbox_fill",
     "memory_footprint_check_interval_ms", "native_lines", "nms_iou", "op_profiling_output_file", "op_profiling_runs",
     "option_benchmark_run_delay", "profiling_output_csv_file", "random_shuffle_benchmark_runs", "record_examples",
-    "result_file_path", "run_delay", "run_frequency", "run_timeout", "warmup_min_secs",
+    "result_file_path", "run_delay", "run_frequency", "warmup_min_secs",
 })  # fmt: skip
 """Of the other groups, which are those of the command itself, all flags but these are listed."""
 

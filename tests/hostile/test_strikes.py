@@ -27,7 +27,7 @@ PATIENCE_S = 20
 CONFIGURATIONS = ("--config=a: use_xnnpack=true", "--config=b: use_xnnpack=false")
 FEW_ROUNDS = (
     *("--num_runs=20", "--min_secs=0", "--max_secs=10", "--warmup_runs=1", "--warmup_min_secs=0", "--rounds=3"),
-    f"--run_timeout={PATIENCE_S}",
+    f"--example_timeout={PATIENCE_S}",
 )
 TOLD = ("crashed", "failed: ", "not measured: ", "not clean")
 """One of these is said of a process that a run cannot do without."""
