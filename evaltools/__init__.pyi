@@ -624,7 +624,7 @@ def locate(
     """Which operator makes the difference between a configuration and the CPU.
 
     ``test`` is the configuration, default kernels with XNNPACK without one; ``options`` are those of ``evaltools
-    locate`` by their names, such as ``method="single"`` or ``bundle="report"``. ``progress`` is True for a bar, or is
+    locate`` by their names, such as ``operators="0-4"`` or ``bundle="report"``. ``progress`` is True for a bar, or is
     called with the number of parts measured and that of all, as far as is known. Prints nothing else. Raises
     :class:`~evaltools.errors.UsageError` and its kinds before anything runs.
     """
