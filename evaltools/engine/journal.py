@@ -34,6 +34,9 @@ _ROLLBACK: Final = "-journal"
 """The ending of a file that no run leaves, and in which SQLite would find names of files to delete."""
 _BEGINNING: Final = 32
 _TRIES_TO_COPY: Final = 5
+_MOST_BYTES: Final = 8 << 30
+"""Of a journal; a million records of a kilobyte have one GiB."""
+_MOST_DEFINED: Final = 16
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS inputs (example INTEGER PRIMARY KEY, preprocessing_us INTEGER);
@@ -42,6 +45,10 @@ CREATE TABLE IF NOT EXISTS records (
     PRIMARY KEY (configuration, example)
 ) WITHOUT ROWID;
 """
+
+
+_Kind = type | tuple[type, ...]
+_INT_OR_NONE: Final = (int, type(None))
 
 
 class Finished(Struct, Generic[Observation], frozen=True):
@@ -72,8 +79,7 @@ class Journal:
     def fact(self, name: str) -> str | None:
         """A fact about the whole run, None if no such fact was written."""
         with self._reading():
-            row = self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
-        return None if row is None else str(row[0])
+            return next((row[0] for row in self._rows("SELECT value FROM facts WHERE name = ?", (str,), (name,))), None)
 
     def state(self, facts: Mapping[str, str]) -> None:
         """Write facts, all or none."""
@@ -87,21 +93,21 @@ class Journal:
         """
         codec: Codec[Any] = Codec(Any)
         for (content,) in self._rows(
-            "SELECT content FROM records WHERE configuration = ? ORDER BY example", (configuration,)
+            "SELECT content FROM records WHERE configuration = ? ORDER BY example", (bytes,), (configuration,)
         ):
             yield codec.decode(content)
 
     def count(self, configuration: str, last_example: int) -> int:
         """The number of records of one configuration up to an example."""
         query = "SELECT count(*) FROM records WHERE configuration = ? AND example <= ?"
-        return next(int(row[0]) for row in self._rows(query, (configuration, last_example)))
+        return next(int(row[0]) for row in self._rows(query, (int,), (configuration, last_example)))
 
     def preprocessing_us(self, last_example: int) -> Sequence[int]:
         """Microseconds of preprocessing of each example up to ``last_example`` whose input could be made, in order."""
         query = (
             "SELECT preprocessing_us FROM inputs WHERE preprocessing_us IS NOT NULL AND example <= ? ORDER BY example"
         )
-        return array("q", (row[0] for row in self._rows(query, (last_example,))))
+        return array("q", (row[0] for row in self._rows(query, (int,), (last_example,))))
 
     def take_over(self, other: Journal, suffix: str = "") -> None:
         """Copy all rows of another journal, with ``suffix`` appended to the names of its configurations.
@@ -109,9 +115,13 @@ class Journal:
         If several copied journals have the same example, the time of its preprocessing is that of the first.
         """
         with (
-            closing(other._rows("SELECT example, preprocessing_us FROM inputs")) as inputs,
+            closing(other._rows("SELECT example, preprocessing_us FROM inputs", (int, _INT_OR_NONE))) as inputs,
             closing(
-                other._rows("SELECT configuration || ?, example, failed, content FROM records", (suffix,))
+                other._rows(
+                    "SELECT configuration || ?, example, failed, content FROM records",
+                    (str, int, int, bytes),
+                    (suffix,),
+                )
             ) as records,
             self._writing(),
         ):
@@ -120,15 +130,19 @@ class Journal:
 
     def examples(self) -> set[int]:
         """The numbers of the examples that have rows."""
-        return {int(row[0]) for row in self._rows("SELECT example FROM inputs")}
+        return {int(row[0]) for row in self._rows("SELECT example FROM inputs", (int,))}
 
     def close(self) -> None:
         """Close the file; examples that wait in a :class:`TaskJournal` and were not flushed are lost."""
         self._connection.close()
 
-    def _rows(self, query: str, values: Sequence[object] = ()) -> Generator[tuple[Any, ...]]:
+    def _rows(self, query: str, kinds: Sequence[_Kind], values: Sequence[object] = ()) -> Generator[tuple[Any, ...]]:
+        """The rows of a query, whose columns are of these types: SQLite itself lets a file hold any."""
         with self._reading():
-            yield from self._connection.execute(query, values)
+            for row in self._connection.execute(query, values):
+                if not all(map(isinstance, row, kinds)):
+                    raise sqlite3.DatabaseError("a value in it is of another type than a run writes")
+                yield row
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -200,7 +214,7 @@ class TaskJournal(Journal, Generic[Observation]):
             "ORDER BY example, configuration"
         )
         current, fates = -1, dict[str, Failure | None]()
-        for example, configuration, content in self._rows(query):
+        for example, configuration, content in self._rows(query, (int, str, (bytes, type(None)))):
             self._require_known(example)
             if example != current and fates:
                 yield current, fates
@@ -217,7 +231,7 @@ class TaskJournal(Journal, Generic[Observation]):
     def read(self, configuration: str, last_example: int) -> Iterator[Record[Observation]]:
         """Read the records of one configuration up to an example one by one, in order."""
         query = "SELECT example, content FROM records WHERE configuration = ? AND example <= ? ORDER BY example"
-        for example, content in self._rows(query, (configuration, last_example)):
+        for example, content in self._rows(query, (int, bytes), (configuration, last_example)):
             stored = self._codec.decode(content)
             yield Record(
                 self._example(example),
@@ -307,7 +321,13 @@ def existing_journal(folder: Path) -> Journal:
         raise UsageError(
             f"{folder} cannot be written, and its run was killed; copy it to where its journal can be mended"
         )
-    return Journal(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True), folder)
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
+    try:
+        _require_own_schema(connection)
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        raise UsageError(f"{folder}: {_why_unusable(path, error)}") from error
+    return Journal(connection, folder)
 
 
 @contextmanager
@@ -375,21 +395,44 @@ def _require_harmless(folder: Path) -> None:
     for ending in _FILES:
         path = folder / f"{JOURNAL_NAME}{ending}"
         try:
-            mode = path.lstat().st_mode
+            status = path.lstat()
         except FileNotFoundError:
             continue
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}; give a folder that can") from error
-        if not stat.S_ISREG(mode):
+        if not stat.S_ISREG(status.st_mode):
             raise UsageError(f"{path} is a link or no file; a journal is a file of its own: give another folder")
+        if status.st_size > _MOST_BYTES:
+            raise UsageError(f"{path} has {status.st_size} bytes, more than a run writes; give another folder")
 
 
 def _with_tables(connection: sqlite3.Connection, folder: Path | None) -> Journal:
     connection.execute("PRAGMA cache_size = -256")  # KiB: rows are written once and read in order
+    _require_own_schema(connection)
     with connection:
-        for statement in _TABLES.strip().split(";\n"):
-            connection.execute(statement)
+        _make_tables(connection)
     return Journal(connection, folder)
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    for statement in _TABLES.strip().split(";\n"):
+        connection.execute(statement)
+
+
+def _require_own_schema(connection: sqlite3.Connection) -> None:
+    """Raise :class:`sqlite3.DatabaseError` for a file with other tables, or with views, triggers or indices."""
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    found = _schema(connection)
+    with closing(sqlite3.connect(":memory:")) as empty:
+        _make_tables(empty)
+        if found and found != _schema(empty):
+            raise sqlite3.DatabaseError("it holds other tables than the journal of a run")
+
+
+def _schema(connection: sqlite3.Connection) -> set[tuple[str, ...]]:
+    """What the file defines, a little more than a journal does at most."""
+    return set(connection.execute(f"SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT {_MOST_DEFINED}"))
 
 
 def _why_unusable(path: Path, error: sqlite3.DatabaseError) -> str:

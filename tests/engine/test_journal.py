@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import struct
 from collections.abc import Callable, Iterator
@@ -159,7 +160,7 @@ def test_a_journal_without_a_folder_leaves_nothing_behind(tmp_path: Path, monkey
 
 def test_a_journal_that_is_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     connect = sqlite3.connect
-    monkeypatch.setattr("evaltools.engine.journal.sqlite3.connect", lambda path, timeout: connect(path, timeout=0.05))
+    monkeypatch.setattr("evaltools.engine.journal.sqlite3.connect", lambda path, timeout=5.0: connect(path, timeout=0.05))
     first = open_journal(tmp_path)
     for opener, named in ((open_journal, f"--run_dir={tmp_path}"), (existing_journal, tmp_path)):
         with pytest.raises(UsageError, match=f"^{named}: another run is using it; wait for that"):
@@ -177,6 +178,38 @@ def opened_as_a_copy(folder: Path) -> Journal:
 
 
 OPENERS = pytest.mark.parametrize("opener", [open_journal, existing_journal, opened_as_a_copy])
+
+
+@OPENERS
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DROP TABLE facts; CREATE VIEW facts AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
+        "SELECT x AS name, x AS value FROM n",
+        "CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM facts; END",
+        "DROP TABLE records; CREATE TABLE records (configuration, example, failed, content)",
+        "CREATE TABLE more (x)",
+        "CREATE INDEX i ON facts (value)",
+    ],
+)
+def test_other_tables_than_ours_are_refused(opener: Callable[[Path], Journal], change: str, tmp_path: Path) -> None:
+    """A view may have no end, and a trigger writes what nobody asked for."""
+    open_journal(tmp_path).close()
+    with sqlite3.connect(tmp_path / JOURNAL_NAME) as connection:
+        connection.executescript(change)
+    connection.close()
+    with pytest.raises(UsageError, match="it holds other tables than the journal of a run; give another folder"):
+        opener(tmp_path)
+
+
+@OPENERS
+def test_a_journal_of_many_gigabytes_is_refused_before_it_is_read(
+    opener: Callable[[Path], Journal], tmp_path: Path
+) -> None:
+    open_journal(tmp_path).close()
+    os.truncate(tmp_path / JOURNAL_NAME, 40 << 30)
+    with pytest.raises(UsageError, match="has 42949672960 bytes, more than a run writes"):
+        opener(tmp_path)
 
 
 @OPENERS
@@ -267,8 +300,8 @@ def test_a_damaged_page_is_a_data_error(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ("UPDATE records SET content = x'94c1'", "a record of the journal cannot be read"),
-        ("UPDATE records SET content = 'text'", "a record of the journal cannot be read"),
-        ("UPDATE records SET content = 5", "a record of the journal cannot be read"),
+        ("UPDATE records SET content = 'text'", "a value in it is of another type than a run writes"),
+        ("UPDATE records SET content = 5", "a value in it is of another type than a run writes"),
         ("UPDATE records SET example = 700", "names example 700 of 10"),
         ("UPDATE records SET example = -3", "names example -3 of 10"),
         ("DROP TABLE records", "no such table: records"),
