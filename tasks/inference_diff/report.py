@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.metrics.native_numbers import NativeError, widened
 from evaltools.native.lines.evaluation import fill_latency, latency_line
-from evaltools.report.tables.short_answers import SEARCH
+from evaltools.report.words.next_commands import next_command, ran_on_devices, stated
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.model import Model
 from evaltools.result.places import reference_of
 from evaltools.tasks.inference_diff.options import GIVEN_TO_A_SEARCH, LOCATE
 from evaltools.tasks.inference_diff.result import InferenceDiff
@@ -22,13 +22,17 @@ if TYPE_CHECKING:
 
 
 __all__ = ["fill", "lines", "next_steps", "print_figures", "sections"]
-_ON_REAL_DATA: Final = (
-    "imagenet, coco or a task of your own (evaltools run) say whether answers on real data change with it"
-)
-_OTHER_INPUTS: Final = (
-    "inputs of the model's own kind may decide (--input_images=FOLDER, --input_files=...), and so may its accuracy: "
-    "imagenet, coco or a task of your own (evaltools run)"
-)
+_OF_KINDS: Final[Mapping[str, str]] = {
+    "keypoints": "keypoints",
+    "yolo": "coco",
+    "segmentation": "segmentation",
+    "embedding": "embeddings",
+}
+"""The tasks that fit outputs of a kind."""
+_ANY_TASK: Final = "imagenet, coco or a task of your own (evaltools run)"
+_AXES_OF_PICTURES: Final = 4
+_AXES_OF_SOUNDS: Final = 2
+_OTHER_INPUTS: Final = "inputs of the model's own kind may decide (--input_images=FOLDER, --input_files=...)"
 
 
 def sections(result: EvaluationResult) -> list[Section]:
@@ -97,20 +101,43 @@ def _number(value: float | None) -> float:
 
 def next_steps(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
     """Which operator makes the difference, unless the command looks for it itself; then what it means on real data."""
-    verdict = configuration.verdict
+    verdict, typed = configuration.verdict, result.environment.command
     if verdict is None:
         return []
-    words = [_name(word) for word in result.environment.command]
-    search = [] if LOCATE in words or verdict.kind == "not judged" else [_search(result, configuration)]
-    return [*search, _OTHER_INPUTS if verdict.kind == "not decided" else _ON_REAL_DATA]
+    is_looked_for = any(stated(typed, [LOCATE])) or ran_on_devices(typed) or verdict.kind == "not judged"
+    search = [] if is_looked_for else [_search(result, configuration)]
+    tasks = _fitting_tasks(result)
+    if verdict.kind == "not decided":
+        return [*search, f"{_OTHER_INPUTS}, and so may its accuracy: {tasks}"]
+    return [*search, f"{tasks} can say whether answers on real data change with it"]
 
 
 def _search(result: EvaluationResult, configuration: ConfigurationResult) -> str:
     """The search with the inputs that the command states."""
-    inputs = [word for word in result.environment.command if "=" in word and _name(word) in GIVEN_TO_A_SEARCH]
-    command = f"{SEARCH}{shlex.join([result.model.file, *configuration.flags, *inputs])}"
+    inputs = stated(result.environment.command, GIVEN_TO_A_SEARCH)
+    command = next_command(LOCATE, result.model.file, [*configuration.flags, *inputs])
     return f"{command} looks for the operator that makes the difference"
 
 
-def _name(word: str) -> str:
-    return word.removeprefix("--").partition("=")[0].replace("-", "_")
+def _fitting_tasks(result: EvaluationResult) -> str:
+    """The task that fits the inputs and outputs of the model, and one of one's own; of others the most usual ones."""
+    part: InferenceDiff = result.part
+    outputs = [judged.difference for comparison in part.comparisons for judged in comparison.outputs]
+    of_kinds = [_OF_KINDS.get(found.of_kind.kind) for found in outputs if found.of_kind is not None]
+    task = next(filter(None, of_kinds), None)
+    if any(comparison.boxes is not None for comparison in part.comparisons):
+        task = "coco"
+    elif task is None and any(found.scores is not None for found in outputs):
+        task = _of_scores(result.model)
+    return f"evaltools {task}, or a task of your own (evaltools run)," if task else _ANY_TASK
+
+
+def _of_scores(model: Model) -> str | None:
+    """The task of a model that gives scores to classes: by pictures, sounds or tokens as its inputs."""
+    if not model.inputs:
+        return None
+    first = model.inputs[0]
+    if len(first.shape) == _AXES_OF_PICTURES:
+        return "imagenet"
+    is_text = first.dtype in ("int32", "int64")
+    return "text" if is_text else "audio" if len(model.inputs) == 1 and len(first.shape) <= _AXES_OF_SOUNDS else None

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from evaltools.metrics.metric import Metric, present
-from evaltools.report.tables.short_answers import diff_command
+from evaltools.report.words.next_commands import next_command, stated
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, other_models
 from evaltools.result.evidence import Judged
 from evaltools.result.verdict import FEW_DIFFERING, FEW_UNEQUAL, TEXT, TOO_FEW_PICTURES, Verdict
 from evaltools.stats.power import POWER
 from evaltools.task_kind import kind_of
+
+_OF_PICTURES: Final = ("normalization", "channel_order", "input_layout")
+_PICTURES: Final = ("images", "ground_truth_images_path")
 
 
 def task_name(result: EvaluationResult) -> str:
@@ -44,9 +48,18 @@ def next_steps(result: EvaluationResult, configuration: ConfigurationResult) -> 
     if configuration.verdict.kind == "not decided":
         decision = _to_a_decision(result, configuration, configuration.verdict)
         return [decision] if decision else []
+    typed = result.environment.command
     others = [f"--reference_model_file={model.file}" for model in other_models(result)]
-    command = diff_command(result.model.file, [*others, *configuration.flags])
+    flags = [*others, *configuration.flags, *_same_pictures(typed)]
+    command = next_command("diff", result.model.file, flags, typed)
     return [f"{command} says how far the outputs themselves are apart"]
+
+
+def _same_pictures(typed: Sequence[str]) -> list[str]:
+    """How pictures were given to the model, if that was stated, and the pictures that it is about."""
+    how = list(stated(typed, _OF_PICTURES))
+    folders = [word.partition("=")[2] for word in stated(typed, _PICTURES)]
+    return [*(f"--input_images={folder}" for folder in folders[:1]), *how] if how else []
 
 
 def _to_a_decision(result: EvaluationResult, configuration: ConfigurationResult, verdict: Verdict) -> str:

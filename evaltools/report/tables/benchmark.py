@@ -24,9 +24,10 @@ from evaltools.report.tables.cells import (
     times_as_fast,
 )
 from evaltools.report.tables.columns import Column, print_columns
-from evaltools.report.tables.short_answers import diff_command, where_it_did_not_run
+from evaltools.report.tables.short_answers import where_it_did_not_run
 from evaltools.report.tables.shown_figures import Shown, shown_figures
 from evaltools.report.words.load import load_in_words
+from evaltools.report.words.next_commands import next_command
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.stats.latency import FEWEST_PROCESSES, FEWEST_TIMES
 from evaltools.text import printable
@@ -250,12 +251,13 @@ def _print_operators(name: str, row: BenchmarkRow, console: Console) -> None:
 def after_benchmark(result: BenchmarkResult, row: BenchmarkRow) -> list[str]:
     """Of the fastest row how sure that is, and whether its outputs are right; of others only why they did not run."""
     model = result.models[row.model].file
-    steps = list(where_it_did_not_run(row, model))
+    typed = result.environment.command
+    steps = list(where_it_did_not_run(row, model, typed))
     ranked = [each for each in rows_by_latency(result) if not each.fallback]
     if ranked and row is ranked[0]:
         steps += _whether_it_is_sure(ranked)
         if row.delegates and row.accuracy is None:
-            command = diff_command(model, [*row.flags, *_input_shapes(result)])
+            command = next_command("diff", model, [*row.flags, *_input_shapes(result)], typed)
             steps.append(f"{command} says whether its outputs are still those of the CPU")
     return steps
 

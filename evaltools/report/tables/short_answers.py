@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +9,7 @@ from msgspec import Struct
 from rich.console import Console
 
 from evaltools.report.tables.cells import NO_LATENCY, Said, device_text, print_said, print_steps, speed
+from evaltools.report.words.next_commands import next_command, ran_on_devices
 from evaltools.report.words.verdicts import (
     change_in_words,
     kind_in_words,
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _BAD: Final = ("worse", "diverged", "not measured")
 _OF_OUTPUTS: Final = "outputs"
 _DOCTOR: Final = "evaltools doctor says what runs on this machine, and what is missing for the rest"
+_DEVICES: Final = "evaltools device list says what the devices are, and whether they can be used"
+_CRASHED: Final = ("process of this configuration died", "was ended")
+"""What is said of a process that crashed or hung."""
 _REFUSED: Final = ("failed to delegate", "Delegate) failed to prepare")
 """What the runtime reports where a delegate accepts an operator, and then refuses it."""
 _OF_THE_MODEL: Final = ("failed to prepare", "took none of the", "unresolved custom op")
@@ -148,30 +151,30 @@ def ran_in_words(configuration: ConfigurationResult) -> str:
 
 def after_evaluation(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
     """What answers the question that a configuration leaves open; nothing where none is."""
-    steps = list(where_it_did_not_run(configuration, result.model.file))
+    steps = list(where_it_did_not_run(configuration, result.model.file, result.environment.command))
     verdict = configuration.verdict
     if configuration.status == "measured" and verdict is not None and verdict.kind not in _SETTLED:
         steps += kind_of(result.task).report.next_steps(result, configuration)
     return steps
 
 
-def diff_command(model_file: str, flags: Sequence[str]) -> str:
-    """The command that compares a configuration's outputs with those of the CPU.
-
-    >>> diff_command("my model.tflite", ["--use_gpu=true"])
-    "evaltools diff 'my model.tflite' --use_gpu=true"
-    """
-    return shlex.join(["evaltools", "diff", model_file, *flags])
-
-
-def where_it_did_not_run(entry: ConfigurationResult | BenchmarkRow, model_file: str) -> Iterator[str]:
-    """What says why it did not run, or not all of it."""
-    inspect = f"{shlex.join(['evaltools', 'inspect', model_file])} says what delegates take of the model, and what not"
+def where_it_did_not_run(
+    entry: ConfigurationResult | BenchmarkRow, model_file: str, typed: Sequence[str]
+) -> Iterator[str]:
+    """What says why it did not run, not all of it, or crashed; of what the ``typed`` command ran on devices, there."""
+    on_devices = ran_on_devices(typed)
     reason = (entry.reason or "") if entry.status != "measured" and entry.runtime is None else ""
-    if any(text in reason for text in _REFUSED):
-        flags = shlex.join(["evaltools", "locate", model_file, *entry.flags])
-        yield f"{flags} says which operator it refuses"
-    elif entry.fallback or any(text in reason for text in _OF_THE_MODEL):
-        yield inspect
+    if not on_devices and any(text in reason for text in _REFUSED):
+        yield f"{next_command('locate', model_file, entry.flags)} says which operator it refuses"
+    elif entry.fallback or any(text in reason for text in (*_OF_THE_MODEL, *_REFUSED)):
+        yield f"{next_command('inspect', model_file, [])} says what delegates take of the model, and what not"
+    elif not on_devices and _has_crashed(entry):
+        yield f"{next_command('locate', model_file, entry.flags)} says in which operator it crashes"
     elif entry.status != "measured" and entry.runtime is None:
-        yield _DOCTOR
+        yield _DEVICES if on_devices else _DOCTOR
+
+
+def _has_crashed(entry: ConfigurationResult | BenchmarkRow) -> bool:
+    """Whether its process died, while the model was loaded or in a run."""
+    crashes = getattr(entry, "crashes", 0)
+    return bool(crashes) or (entry.status != "measured" and any(text in (entry.reason or "") for text in _CRASHED))

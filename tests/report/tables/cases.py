@@ -36,6 +36,7 @@ from evaltools.tasks.imagenet.result import Comparison, TopKChange
 from tests.report.benchmark_samples import PROFILE, a_round, benchmark, on_front, row
 from tests.report.device_samples import BOARD, NOTHING, PHONE, lost, part, run_of, timed_part
 from tests.results import classified, configuration, result, with_part
+from tests.tasks.inference_diff.test_report import result as diff_result
 
 Show = Callable[[Console], None]
 ROUND: Final = a_round(Phase([90]), Phase([100], [1], [0]))
@@ -253,7 +254,7 @@ def judged(name: str, kind: VerdictKind, metric: str = "outputs", **more: Any) -
 
 
 def _diff(kind: VerdictKind, *words: str) -> EvaluationResult:
-    made = replace(result(REFERENCE, judged("gpu", kind)), task="inference_diff")
+    made = replace(result(REFERENCE, judged("gpu", kind)), task="inference_diff", part=diff_result().part)
     return replace(made, environment=replace(made.environment, command=["evaltools", "diff", "m.tflite", *words]))
 
 

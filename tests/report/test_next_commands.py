@@ -1,0 +1,82 @@
+"""What is suggested next fits the machine, the model and the flags that were given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from evaltools.metrics.output_difference import KindFigures, Scores
+from evaltools.report.tables.short_answers import after_evaluation, answers_of
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.model import Tensor
+from evaltools.task_kind import kind_of
+from tests.report.tables.cases import REFERENCE, judged
+from tests.results import configuration, result
+from tests.tasks.inference_diff.test_report import DIFFERENCE, comparison
+from tests.tasks.inference_diff.test_report import judged as output
+from tests.tasks.inference_diff.test_report import result as diff_result
+
+SCORES = Scores(4, 3, None)
+
+
+def typed(made: EvaluationResult, *command: str) -> EvaluationResult:
+    return replace(made, environment=replace(made.environment, command=["evaltools", *command]))
+
+
+def steps_of(made: EvaluationResult) -> str:
+    return "\n".join(after_evaluation(made, made.configurations[-1]))
+
+
+def worse(*command: str) -> EvaluationResult:
+    return typed(result(REFERENCE, judged("gpu", "worse", "top1")), *command)
+
+
+def test_outputs_are_compared_with_the_same_pictures_given_in_the_same_way() -> None:
+    found = steps_of(worse("imagenet", "m.tflite", "--images=val", "--channel_order", "bgr"))
+    assert "evaltools diff m.tflite" in found
+    assert "--input_images=val --channel_order=bgr" in found
+
+
+def test_what_ran_on_a_phone_is_not_tried_on_this_computer() -> None:
+    on_phone = ("device", "run", "imagenet", "m.tflite", "--serials=R58")
+    assert "evaltools device run diff m.tflite" in steps_of(worse(*on_phone))
+    assert "--serials=R58" in steps_of(worse(*on_phone))
+    refused = replace(configuration("gpu"), status="not measured", reason="failed to delegate CONV", runtime=None)
+    assert "locate" in steps_of(typed(result(REFERENCE, refused), "imagenet", "m.tflite"))
+    assert "locate" not in steps_of(typed(result(REFERENCE, refused), *on_phone))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"crashes": 2},
+        {
+            "status": "not measured",
+            "runtime": None,
+            "reason": "the process of this configuration died while the model was loaded (SIGSEGV)",
+        },
+    ],
+)
+def test_after_a_crash_the_operator_is_looked_for(changes: dict[str, Any]) -> None:
+    crashed = replace(configuration("gpu"), **changes)
+    made = typed(result(REFERENCE, crashed), "imagenet", "m.tflite")
+    assert "evaltools locate m.tflite" in "\n".join(step for each in answers_of(made) for step in each.next_steps)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "known", "task"),
+    [
+        ("float32", [1, 224, 224, 3], {"scores": SCORES}, "imagenet"),
+        ("float32", [1, 16000], {"scores": SCORES}, "audio"),
+        ("int32", [1, 128], {"scores": SCORES}, "text"),
+        ("float32", [1, 192, 192, 3], {"of_kind": KindFigures("keypoints", {}, {})}, "keypoints"),
+    ],
+)
+def test_the_task_is_named_that_fits_the_model(dtype: str, shape: list[int], known: dict[str, Any], task: str) -> None:
+    found = diff_result(comparison("fast", output(replace(DIFFERENCE, **known))))
+    made = replace(found, model=replace(found.model, inputs=[Tensor("in", dtype, shape, None, None)]))
+    entry = judged("fast", "diverged")
+    steps = kind_of("inference_diff").report.next_steps(made, entry)
+    assert any(f"evaltools {task}," in step for step in steps)
