@@ -116,7 +116,7 @@ def runs_of(culprit: Culprit, case: Case) -> int:
     """How often the script runs the model: once where that keeps a state, often where not each run was wrong."""
     if read_model(case.model).stateful:
         return 1
-    always = all(each.beyond == each.runs for each in culprit.evidence if each.agrees)
+    always = all(each.beyond == each.runs for each in culprit.evidence if each.agrees and each.beyond)
     return _RUNS if always else _RUNS_FOR_INTERMITTENT
 
 

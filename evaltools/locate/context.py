@@ -7,8 +7,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from evaltools.gates.verdict import TIMES
 from evaltools.locate.findings import Found, Subject, evidence_of
-from evaltools.locate.judge import Limit, beyond_noise
+from evaltools.locate.judge import Limit
 from evaltools.locate.part import TensorRuns
 from evaltools.result.locate import CulpritStatus, Evidence
 
@@ -64,14 +65,11 @@ def _around(subject: Subject, place: int, copy: TensorRuns, limit: Limit) -> Fou
     in_model = replace(evidence_of("taps", (0, subject.last), copy, limit), note="what it is fed is exact there")
     for before, behind in _WINDOWS:
         first, last = place - before, place + behind
-        if first < 0 or last > subject.last:
-            continue
-        outcome = subject.bench.measure(replace(subject.part(first, last), exposed=(copy.tensor,)))
-        if not outcome.ran or not outcome.is_evidence:
-            continue
-        seen = evidence_of("range", (first, last), outcome.of(copy.tensor), limit)
-        if seen.agrees:
-            return Found(place, first, last, copy.tensor, "only in context", (seen, in_model))
+        if first >= 0 and last <= subject.last:
+            part = replace(subject.part(first, last), exposed=(copy.tensor,))
+            seen = subject.look("range", part, copy.tensor, limit)
+            if any(each.agrees for each in seen):
+                return Found(place, first, last, copy.tensor, "only in context", (*seen, in_model))
     return Found(place, place, place, copy.tensor, "not confirmed", (in_model,))
 
 
@@ -117,12 +115,20 @@ def _shrunk(subject: Subject) -> Found | None:
     runs = subject.fails(start, end)
     if runs is None:
         return None
-    evidence = [evidence_of("range", (start, end), runs, subject.least(runs)), _whole_says(subject, runs)]
+    limit, outputs = subject.least(runs), subject.found.whole.outputs
+    known = next((each for each in outputs if each.tensor == runs.tensor), max(outputs, key=lambda each: each.relative))
+    evidence = [
+        evidence_of("range", (start, end), runs, limit),
+        evidence_of("whole model", (0, subject.last), known, subject.least(known)),
+    ]
     is_confirmed = behind is not None and all(each.agrees for each in evidence)
     if behind is not None:
         count = len(runs.largest)
         evidence.append(Evidence("range", f"{behind}-{end}", True, 0, count, "without the first: right"))
-    evidence += _copy_says(subject, start, end, runs)
+    copied = replace(subject.part(start, end), taps=(runs.tensor,))
+    for seen in subject.look("taps", copied, runs.tensor, limit.at_least(runs.relative / 2)):
+        how = "wrong, too" if seen.agrees else "right: fusion or memory"
+        evidence.append(replace(seen, note=f"a copy of the tensor is {how}"))
     status: CulpritStatus = "confirmed in context" if is_confirmed else "only in context"
     tensor = _first_wrong_copy(subject, start, end) or runs.tensor
     return Found(subject.model.makers[tensor], start, end, tensor, status, tuple(evidence))
@@ -135,29 +141,8 @@ def _first_wrong_copy(subject: Subject, start: int, end: int) -> int | None:
         return None
     copies = {runs.tensor: runs for runs in found.taps.outputs}
     for place in range(start, end + 1):
-        for tensor in subject.model.made_by(place):
-            runs = copies.get(tensor)
-            limit = found.limits.get(place, {}).get(tensor)
-            if runs is not None and limit is not None and beyond_noise(runs, limit, subject.chain_noise(tensor)):
+        for tensor, limit in found.limits.get(place, {}).items():
+            noise = TIMES * subject.chain_noise(tensor)
+            if tensor in copies and limit.at_least(noise).beyond(copies[tensor]):
                 return tensor
     return None
-
-
-def _whole_says(subject: Subject, runs: TensorRuns) -> Evidence:
-    """The same tensor in the whole model where that gives it, else the output that is furthest off."""
-    outputs = subject.found.whole.outputs
-    looked_at = [each for each in outputs if each.tensor == runs.tensor]
-    found = looked_at[0] if looked_at else max(outputs, key=lambda each: each.relative)
-    return evidence_of("whole model", (0, subject.last), found, subject.least(found))
-
-
-def _copy_says(subject: Subject, first: int, last: int, runs: TensorRuns) -> list[Evidence]:
-    """What a copy of the tensor shows, which shares no memory with it."""
-    outcome = subject.bench.measure(replace(subject.part(first, last), taps=(runs.tensor,)))
-    if not outcome.ran or not outcome.is_evidence:
-        return []
-    tapped = outcome.outputs[-1]
-    limit = subject.least(runs)
-    wrong = bool(limit.beyond(tapped)) and tapped.worst > runs.worst / 2
-    note = "a copy of the tensor is wrong, too" if wrong else "a copy of the tensor is right: fusion or memory"
-    return [replace(evidence_of("taps", (first, last), tapped, limit), agrees=wrong, note=note)]

@@ -9,9 +9,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
+from evaltools.gates.verdict import TIMES
 from evaltools.locate.arithmetic import Arithmetic, arithmetic_of
 from evaltools.locate.bench import Bench
-from evaltools.locate.judge import FP32, JUMPS, Limit, beyond_noise, least_limit
+from evaltools.locate.judge import FP32, JUMPS, Limit, least_limit
 from evaltools.locate.part import Outcome, Part, TensorRuns, other_kernels
 from evaltools.model.contents import Graph
 from evaltools.model.cut import CuttableModel
@@ -133,6 +134,13 @@ class Subject(Struct, frozen=True):
         sums = 1 if maker is None else self.arithmetic(maker).sums
         return least_limit(runs, self.found.precision, sums)
 
+    def look(self, method: str, part: Part, tensor: int, limit: Limit, noise: float = 0.0) -> list[Evidence]:
+        """What a part shows of a tensor, beside ``noise`` of what comes before; nothing where it is no evidence."""
+        outcome = self.bench.measure(part)
+        if not outcome.ran or not outcome.is_evidence:
+            return []
+        return [evidence_of(method, (part.first, part.last), outcome.of(tensor), limit.at_least(TIMES * noise))]
+
     def fails(self, first: int, last: int) -> TensorRuns | None:
         """The output of a part that small errors do not explain, None where there is none."""
         outcome = self.bench.measure(self.part(first, last))
@@ -147,7 +155,7 @@ class Subject(Struct, frozen=True):
             if maker is None or self.model.operators[maker] in JUMPS:
                 continue
             limit = self.found.limits.get(maker, {}).get(runs.tensor, self.least(runs))
-            if limit.beyond(runs) and beyond_noise(runs, limit, self._noise(runs.tensor, first, last)):
+            if limit.beyond(runs) and limit.at_least(TIMES * self._noise(runs.tensor, first, last)).beyond(runs):
                 return runs
         return None
 

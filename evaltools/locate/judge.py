@@ -14,7 +14,6 @@ from evaltools.configuration import Configuration
 from evaltools.gates.verdict import (
     NOT_DECIDED,
     PASSES,
-    TIMES,
     NoiseFloor,
     OutputVerdict,
     Seen,
@@ -211,11 +210,6 @@ def usual_share(shares: Sequence[float]) -> float:
     (1.7999999999999998, 1.0, 1.0)
     """
     return max(1.0, _USUAL * statistics.median(shares)) if len(shares) >= _FEWEST_OPERATORS else 1.0
-
-
-def beyond_noise(runs: TensorRuns, limit: Limit, noise: float) -> bool:
-    """Whether a part is further off than its last operator alone may be, and than small errors before it explain."""
-    return bool(limit.at_least(TIMES * noise).beyond(runs))
 
 
 def errors(runs: TensorRuns, limit: Limit) -> Errors:

@@ -63,7 +63,7 @@ _FILES: Final = (
     Parameter(
         "bundle",
         "New folder for a reproduction: smallest model that fails, inputs, a script that needs the runtime alone, a "
-        "README for an issue. Of two models: data for Model Explorer, and a copy with the best layer in float.",
+        "README for an issue. Of two models: a copy with the best layer in float.",
         role="output_folder",
         about="result",
     ),

@@ -129,8 +129,8 @@ class Outcome(Struct, frozen=True):
         return bool(self.outputs)
 
     def of(self, tensor: int) -> TensorRuns:
-        """The runs of one of its outputs; raises :class:`StopIteration` for a tensor that is none."""
-        return next(runs for runs in self.outputs if runs.tensor == tensor)
+        """The runs of one of its outputs, of its copy where there is one; raises :class:`StopIteration` for others."""
+        return next(runs for runs in reversed(self.outputs) if runs.tensor == tensor)
 
     @property
     def worst(self) -> float:

@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from evaltools.configuration import Configuration
 from evaltools.errors import ModelError, UsageError
-from evaltools.locate.by_name.saved import read_saved, saved_inputs, unused
-from evaltools.locate.by_name.side import OtherModel, SavedTensors, Side, other_model, saved_tensors
+from evaltools.locate.sides import SavedArrays, Side, other_model, saved_tensors
 from evaltools.model import ModelFile, read_model
 from evaltools.model.cut import CuttableModel
 from evaltools.parameter import did_you_mean
@@ -103,7 +102,7 @@ def _side(options: Options, model: ModelFile, parts: CuttableModel) -> Side | No
         return None
     other = options.path("reference_model_file")
     if other is None:
-        return saved_tensors(model, parts, read_saved(Path(options.text("reference_tensors"))))
+        return saved_tensors(model, parts, Path(options.text("reference_tensors")))
     found = read_model(other)
     if options.text("signature") in found.signatures:
         found = read_model(other, options.text("signature"))
@@ -115,34 +114,31 @@ def _planned(
     options: Options, model: ModelFile, side: Side | None, num_inputs: int
 ) -> tuple[InputPlan, tuple[str, ...]]:
     """The inputs, and what there is to say of them."""
-    if isinstance(side, OtherModel):
-        return plan_inputs(model, side.pair.inputs, _input_options(options, num_inputs)), ()
-    if isinstance(side, SavedTensors):
-        return _inputs_of_saved(options, model, side)
-    return plan_inputs(model, model.inputs, _input_options(options, num_inputs)), ()
+    if side is not None and side.saved is not None:
+        return _inputs_of_saved(options, model, side.saved)
+    taken = side.model.pair.inputs if side is not None and side.model is not None else model.inputs
+    return plan_inputs(model, taken, _input_options(options, num_inputs)), ()
 
 
-def _inputs_of_saved(options: Options, model: ModelFile, side: SavedTensors) -> tuple[InputPlan, tuple[str, ...]]:
+def _inputs_of_saved(options: Options, model: ModelFile, saved: SavedArrays) -> tuple[InputPlan, tuple[str, ...]]:
     """The one input that the saved tensors were made from."""
-    found = saved_inputs(side.file, model.inputs)
-    left = unused(side.file, side.names.values(), model.inputs)
-    warnings = (left,) if left else ()
+    warnings = (saved.unused,) if saved.unused else ()
     if "num_inputs" in options and options.number("num_inputs") != 1:
         raise UsageError("--reference_tensors holds the tensors of one input; leave --num_inputs out")
     given = [name for name in _INPUT_OPTIONS if name in options]
-    if found is None:
+    if saved.inputs is None:
         if given != ["input_files"]:
             raise UsageError(
-                f"--reference_tensors={side.file.path} has none of the model's inputs ("
+                f"--reference_tensors={saved.path} has none of the model's inputs ("
                 f"{', '.join(map(str, model.inputs))}), but its tensors belong to one input; save that under its name, "
                 "too, or give it as --input_files=FILE.npy"
             )
         return plan_inputs(model, model.inputs, _input_options(options, 1)), warnings
     if given:
-        raise UsageError(f"--reference_tensors={side.file.path} has the inputs, too; leave --{given[0]} out")
-    stored = {position: _always(values) for position, values in enumerate(found)}
-    words = tuple(_saying(f"saved in {side.file.path.name}") for _ in found)
-    source = RunInputs(len(found), stored, {}, {})
+        raise UsageError(f"--reference_tensors={saved.path} has the inputs, too; leave --{given[0]} out")
+    stored = {position: _always(values) for position, values in enumerate(saved.inputs)}
+    words = tuple(_saying(f"saved in {saved.path.name}") for _ in saved.inputs)
+    source = RunInputs(len(saved.inputs), stored, {}, {})
     return InputPlan(source, ("run 0",), (SAVED,), model.inputs, words), warnings
 
 

@@ -32,15 +32,15 @@ from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, Infe
 from evaltools.locate.answer import assumed, culprits, operators, outputs, verdict
 from evaltools.locate.bench import Bench
 from evaltools.locate.bundle import write_bundle
-from evaltools.locate.by_name.side import OtherModel, Side
+from evaltools.locate.by_name import compare
 from evaltools.locate.child import UNSEEN
-from evaltools.locate.compare import compare
 from evaltools.locate.explain import Explainer
 from evaltools.locate.findings import Findings
+from evaltools.locate.layers import copy_in_float, write_float_layer
 from evaltools.locate.part import WHOLE, Part
 from evaltools.locate.request import LocateRequest
 from evaltools.locate.search import search
-from evaltools.locate.two_models import copy_in_float, write_comparison
+from evaltools.locate.sides import Side
 from evaltools.model.contents import read_contents
 from evaltools.report.files.output_file import require_new_folder
 from evaltools.request.plain import to_plain
@@ -173,21 +173,21 @@ def _compared(
     """The tensors of two models held against each other, by name."""
 
     def other_bench(folder: Path) -> Bench:
-        assert isinstance(side, OtherModel)
+        assert side.model is not None
         timeout = request.options.real("example_timeout")
-        return Bench(side.pair.reference, request.reference, folder, journal, timeout_s=timeout)
+        return Bench(side.model.pair.reference, request.reference, folder, journal, timeout_s=timeout)
 
     found = compare(request, side, bench, other_bench)
     result = assembly.result(Findings(stopped=found.stopped), bench.compiles)
     warnings = (*request.warnings, *found.warnings)
     result = replace(result, verdict=found.verdict, operators=found.operators, warnings=warnings)
     result = replace(result, keep_in_float=found.keep_in_float)
-    if bundle is None or not isinstance(side, OtherModel):
+    if bundle is None or side.model is None:
         return result
-    graph = read_contents(request.model).main
     best = None if found.keep_in_float is None else found.keep_in_float.best
+    graph = read_contents(request.model).main
     copy = None if best is None else copy_in_float(request.model.read(), graph, side, best.index)
-    return replace(result, bundle=write_comparison(bundle, result, graph.name, copy))
+    return replace(result, bundle=write_float_layer(bundle, copy))
 
 
 def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle: Path | None) -> LocateResult:

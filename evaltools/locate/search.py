@@ -16,7 +16,6 @@ from evaltools.locate.judge import (
     FP32,
     LOWER,
     Limit,
-    beyond_noise,
     found_precisions,
     furthest,
     limit_of,
@@ -93,12 +92,21 @@ def _copy_all_tensors(subject: Subject) -> None:
 
 
 def measure_alone(subject: Subject) -> None:
-    """Every operator on the reference's tensors, and on what the operators before it gave; then their limits."""
-    found = subject.found
-    for place in subject.places:
-        variants = variants_of(subject.arithmetic(place), found.stated)
-        found.singles[place] = subject.bench.measure(replace(subject.part(place, place), variants=variants))
-    precisions = _precisions(subject)
+    """Every operator on the reference's tensors, and on what the operators before it gave; then their limits.
+
+    Those that were measured until a limit of the search was reached have limits, too.
+    """
+    try:
+        for place in subject.places:
+            variants = variants_of(subject.arithmetic(place), subject.found.stated)
+            part = replace(subject.part(place, place), variants=variants)
+            subject.found.singles[place] = subject.bench.measure(part)
+    finally:
+        _set_limits(subject)
+
+
+def _set_limits(subject: Subject) -> None:
+    found, precisions = subject.found, _precisions(subject)
     found.precision = max([FP32, *precisions.values()], key=LOWER.index)
     for place, outcome in found.singles.items():
         precision = precisions.get(place, FP32)
@@ -176,27 +184,44 @@ def confirm_suspects(subject: Subject) -> None:
 
 
 def _confirmed(subject: Subject, place: int, others: Sequence[int], look_further: bool) -> Found:
-    """A suspect with what a short part around it says, and whether its error reaches the model's outputs."""
+    """A suspect with what short parts around it say, and whether its error reaches the model's outputs."""
     outcome, limits = subject.found.singles[place], subject.found.limits[place]
     runs = furthest(outcome.outputs, limits)
     tensor, limit = runs.tensor, limits[runs.tensor]
-    alone = evidence_of("single", (place, place), runs, limit)
-    evidence = [replace(alone, note=repeatability(outcome))]
+    alone = replace(evidence_of("single", (place, place), runs, limit), note=repeatability(outcome))
     if not look_further:
-        return Found(place, place, place, tensor, "not confirmed", tuple(evidence))
-    often = _often_enough(subject.whole, alone)
-    start = max([0, place - _ISLAND, *(other + 1 for other in others if other < place)])
-    if start < place:
-        evidence.append(_island(subject, replace(often, first=start, last=place), tensor, limit))
-    behind = _with_next(subject, often, place, tensor, limit)
-    if behind is not None:
-        evidence.append(behind)
-    if len(evidence) == 1 and _is_alone(subject):
-        evidence.append(evidence_of("whole model", (place, place), subject.found.whole.of(tensor), limit))
-    if status(evidence) == "not confirmed":
-        evidence += _as_fed(subject, often, place, tensor, limit)
+        return Found(place, place, place, tensor, "not confirmed", (alone,))
+    evidence = [alone, *_around(subject, _often_enough(subject.whole, alone), place, others, tensor, limit)]
     reaches = _reaches_output(subject, place, others, alone.beyond == alone.runs)
     return Found(place, place, place, tensor, status(evidence), tuple(evidence), reaches)
+
+
+def _around(
+    subject: Subject, often: Part, place: int, others: Sequence[int], tensor: int, limit: Limit
+) -> list[Evidence]:
+    """A suspect behind the operators before it, and before those behind it; both on clean tensors.
+
+    Where neither confirms it, it is compared with what the CPU makes of what it was fed, which may be wrong itself.
+    Only what is wrong then says anything: with other values there, a fault may not show.
+    """
+    found: list[Evidence] = []
+    start = max([0, place - _ISLAND, *(other + 1 for other in others if other < place)])
+    if start < place:
+        part = replace(often, first=start, last=place, exposed=(tensor,))
+        found += subject.look("island", part, tensor, limit, subject.cpu_noise(start, place, tensor))
+    last = min(place + _ISLAND, subject.last)
+    if last > place:
+        found += subject.look("taps", replace(often, first=place, last=last, taps=(tensor,)), tensor, limit)
+    if not found and len(subject.model.operators) - len(subject.model.folded) == 1:
+        found.append(evidence_of("whole model", (place, place), subject.found.whole.of(tensor), limit))
+    before = max(0, place - _ISLAND)
+    fed = tuple(each for each in subject.model.fed_to(place) if subject.model.makers.get(each, -1) >= before)
+    if fed and not any(each.agrees for each in found):
+        part = replace(often, first=before, last=place, taps=fed, as_fed=True)
+        seen = subject.look("as fed", part, tensor, limit)
+        note = "compared with what the CPU makes of what it was fed there"
+        found += [replace(each, note=note) for each in seen if each.agrees]
+    return found
 
 
 def _often_enough(whole: Part, alone: Evidence) -> Part:
@@ -207,55 +232,11 @@ def _often_enough(whole: Part, alone: Evidence) -> Part:
     return replace(whole, runs=max(whole.runs, needed), seconds=max(whole.seconds, _SECONDS_FOR_RARE))
 
 
-def _island(subject: Subject, part: Part, tensor: int, limit: Limit) -> Evidence:
-    """The operators before a suspect and itself, on clean tensors."""
-    first, last = part.first, part.last
-    outcome = subject.bench.measure(replace(part, exposed=(tensor,)))
-    if not outcome.ran or not outcome.is_evidence:
-        reason = outcome.refused or outcome.resists or outcome.died
-        return Evidence("island", f"{first}-{last}", False, 0, 0, reason)
-    runs = outcome.of(tensor)
-    noise = subject.cpu_noise(first, last, tensor)
-    seen = evidence_of("island", (first, last), runs, limit.at_least(noise))
-    return replace(seen, agrees=beyond_noise(runs, limit, noise))
-
-
-def _with_next(subject: Subject, part: Part, place: int, tensor: int, limit: Limit) -> Evidence | None:
-    """A suspect with the operators behind it, its own tensor given as a copy."""
-    last = min(place + _ISLAND, subject.last)
-    if last == place:
-        return None
-    outcome = subject.bench.measure(replace(part, first=place, last=last, taps=(tensor,)))
-    if not outcome.ran or not outcome.is_evidence:
-        return None
-    return evidence_of("taps", (place, last), outcome.outputs[-1], limit)
-
-
-def _as_fed(subject: Subject, part: Part, place: int, tensor: int, limit: Limit) -> list[Evidence]:
-    """A suspect behind others, compared with what the CPU makes of what they gave it, which may be wrong itself.
-
-    Copies show what it was fed. Only what is wrong then says anything: with other values there, a fault may not show.
-    """
-    model, first = subject.model, max(0, place - _ISLAND)
-    fed = tuple(tensor for tensor in model.fed_to(place) if model.makers.get(tensor, -1) >= first)
-    if not fed:
-        return []
-    outcome = subject.bench.measure(replace(part, first=first, last=place, taps=fed, as_fed=True))
-    if not outcome.ran or not outcome.is_evidence:
-        return []
-    seen = evidence_of("as fed", (first, place), outcome.of(tensor), limit)
-    return [replace(seen, note="compared with what the CPU makes of what it was fed there")] if seen.agrees else []
-
-
-def _is_alone(subject: Subject) -> bool:
-    return len(subject.model.operators) - len(subject.model.folded) == 1
-
-
 def _reaches_output(subject: Subject, place: int, others: Sequence[int], always: bool) -> bool | None:
     """Whether the model from that operator on is off at its outputs, and from the next one on less.
 
-    It does not reach them where they are right, though it was there in every run. Else it is not known: where one
-    behind it is wrong as well, or errors of others are as large, these may hide it.
+    It does not reach them where they are right, though it was there in every run. Else it is not known: where it was
+    not tried, where one behind it is wrong as well, or where errors of others are as large, these may hide it.
     """
     if place == subject.last:
         return True

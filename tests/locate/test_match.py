@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaltools.locate.by_name.match import NO_SUCH_NAME, Candidate, match
+from evaltools.locate.names import NO_SUCH_NAME, Candidate, match
 
 
 def conv(tensor: int, name: str, *shape: int) -> Candidate:
@@ -50,4 +50,4 @@ def test_a_number_is_not_left_away_where_that_is_ambiguous_or_does_not_fit(other
 
 def test_a_name_that_is_there_twice_is_nobodys() -> None:
     found = match([conv(0, "a")], [conv(1, "a"), conv(2, "a")])
-    assert found.missing == {0: "several tensors have that name"}
+    assert found.missing == {0: NO_SUCH_NAME}

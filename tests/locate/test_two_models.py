@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 import evaltools as et
-from evaltools.locate import two_models
+from evaltools.locate import layers
 from tests import locate_models
 from tests.command import Completed, evaltools_here
 from tests.interpreters import make_interpreter, run
@@ -101,6 +101,7 @@ def test_a_layer_quantised_badly_comes_first_with_the_gain_of_a_run_of_its_own(
     assert 0 < best["interval"]["low"] < best["gain_db"] < best["interval"]["high"]
     assert f"{line}{best['gain_db']:.1f} dB better (95 %: {best['interval']['low']:.1f} to " in completed.out
     assert f"float_layer.tflite: the model with #{place}" in completed.out
+    assert found["bundle"]["files"] == ["float_layer.tflite"]
 
 
 def test_coarse_weights_are_said_first_and_are_no_other_network(images: list[Array], tmp_path: Path) -> None:
@@ -226,30 +227,10 @@ def test_a_float_model_has_nothing_to_keep_in_float(images: list[Array], tmp_pat
     assert all(operator["local"] is not None for operator in found["operators"])
 
 
-def test_the_bundle_has_every_figure_for_model_explorer(images: list[Array], tmp_path: Path) -> None:
-    bundle = tmp_path / "bundle"
-    tested, other = locate_models.quantized_net(coarse="stem"), locate_models.net()
-    _, found = locate(tmp_path, tested, other, f"--bundle={bundle}")
-    assert found["bundle"]["files"] == [
-        "float_layer.tflite", "node_data_alone.json", "node_data_in_float.json", "node_data_in_model.json",
-        "node_data_weights.json",
-    ]  # fmt: skip
-    values = {}
-    for name in ("alone", "in_float", "in_model", "weights"):
-        (graph,) = json.loads((bundle / f"node_data_{name}.json").read_text()).values()
-        values[name] = {int(place): entry["value"] for place, entry in graph["results"].items()}
-    first = found["operators"][0]
-    assert values["alone"][0] == pytest.approx(-20 * math.log10(first["local"]["relative"]))
-    assert values["in_model"][0] == pytest.approx(-20 * math.log10(first["accumulated"]["relative"]))
-    assert values["weights"][0] == pytest.approx(-20 * math.log10(first["weights"]["relative"]))
-    assert values["in_float"] == {each["index"]: each["gain_db"] for each in found["keep_in_float"]["layers"]}
-    assert sorted(values["weights"]) == [NET_TENSORS.index(name) for name in WITH_WEIGHTS]
-
-
 def test_of_many_layers_those_with_the_largest_error_alone_are_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(two_models, "MOST_IN_FLOAT", 2)
+    monkeypatch.setattr(layers, "MOST_IN_FLOAT", 2)
     tested = written(tmp_path, "tested", locate_models.quantized_net(coarse="spread"))
     other = written(tmp_path, "other", locate_models.net())
     found = et.locate(tested, reference_model_file=other, num_inputs=2)

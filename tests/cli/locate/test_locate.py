@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -302,6 +303,46 @@ def test_a_division_by_zero_that_no_output_shows(tmp_path: Path) -> None:
     assert [cause["name"] for cause in culprit["causes"]] == ["division by zero"]
     assert "float16" not in completed.out
     assert "inputs: the first 2 of evaltools diff: Gaussian in -1..1" in completed.err
+
+
+def test_whether_an_error_reaches_the_outputs_is_only_said_where_that_was_tried(
+    tmp_path: Path, faulty_delegate: Path
+) -> None:
+    """What follows hides it; where a limit leaves the rest of the model untried, nothing is said."""
+    path = tmp_path / "hidden.tflite"
+    path.write_bytes(locate_models.divided(hidden=True))
+    completed, found = locate(path, "--use_xnnpack")
+    assert found["culprits"][0]["reaches_output"] is False
+    assert "its error does not reach the model's outputs" in completed.out
+    for compiles in range(4, found["compiles"], 3):
+        completed, cut_short = locate(path, "--use_xnnpack", f"--max_compiles={compiles}")
+        reaches = [culprit["reaches_output"] for culprit in cut_short["culprits"]]
+        assert ("does not reach" in completed.out) == (False in reaches)
+        assert reaches in ([], [None], [False])
+        tried = sum(operator["status"] != "not tried" for operator in cut_short["operators"])
+        assert reaches != [False] or tried == 4
+
+
+def a_chain(length: int) -> bytes:
+    """So many operators one behind another, all exact."""
+    graph, shape = Graph(), (1, 4)
+    first = last = graph.tensor("x", shape)
+    for place in range(length):
+        last = graph.node("NEG", [last], graph.tensor(f"t{place}", shape), "NegOptions")
+    return graph.to_bytes([first], [last])
+
+
+def test_operators_that_are_left_out_of_the_table_are_right_only_where_they_were_tried(tmp_path: Path) -> None:
+    path = tmp_path / "chain.tflite"
+    path.write_bytes(a_chain(30))
+    completed, found = locate(path, "--use_xnnpack", "--max_compiles=12")
+    statuses = [operator["status"] for operator in found["operators"]]
+    tried = 30 - statuses.count("not tried")
+    assert 0 < tried < 24
+    assert "and 6 more operators: 6 right" in completed.err
+    assert len(re.findall("not tried", completed.err)) == statuses.count("not tried")
+    completed, found = locate(path, "--use_xnnpack")
+    assert "and 6 more operators: 6 right" in completed.err
 
 
 def test_inputs_are_those_of_diff_also_where_the_model_overflows(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ How far the weights are apart, what a layer alone is off by, and what the output
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -18,13 +17,13 @@ from msgspec.structs import replace
 
 from evaltools.errors import OutputError
 from evaltools.locate.bench import Bench, GivenUp
-from evaltools.locate.by_name.match import fit
-from evaltools.locate.by_name.side import FLOAT_ROUNDOFF, OtherModel
 from evaltools.locate.difference import difference
 from evaltools.locate.judge import FP32, JUMPS, errors, least_limit
+from evaltools.locate.names import fit
 from evaltools.locate.part import WHOLE, Outcome, Part, TensorRuns
 from evaltools.locate.request import LocateRequest
-from evaltools.model.contents import Graph, GraphTensor
+from evaltools.locate.sides import FLOAT_ROUNDOFF, Side
+from evaltools.model.contents import Graph, GraphTensor, read_contents
 from evaltools.model.cut import NotCuttable
 from evaltools.model.float_layer import is_quantized_layer, stored_constant, with_float_layer
 from evaltools.model.graph import SAME_VALUES
@@ -34,7 +33,6 @@ from evaltools.result.locate import (
     Bundle,
     InFloat,
     KeepInFloat,
-    LocateResult,
     Operator,
     Weights,
     decibels,
@@ -55,12 +53,6 @@ _WHOLE_BIASES: Final = ("int32", "int64")
 _LEAST_GAIN_DB: Final = 0.3
 """What is worth keeping a layer in float."""
 _COPY: Final = "in-float.tflite"
-_FIGURES: Final = {
-    "in_model": "SQNR dB in the model",
-    "alone": "SQNR dB of the layer alone",
-    "weights": "SQNR dB of the weights",
-    "in_float": "dB gained at the outputs with the layer in float",
-}
 _SCORES: Final = ("SOFTMAX", "LOGISTIC")
 
 
@@ -71,13 +63,11 @@ class LayersOfTwo:
     lie in the folder of the bench.
     """
 
-    def __init__(
-        self, request: LocateRequest, side: OtherModel, bench: Bench, graph: Graph, compared: Mapping[int, TensorRuns]
-    ) -> None:
+    def __init__(self, request: LocateRequest, side: Side, bench: Bench, compared: Mapping[int, TensorRuns]) -> None:
         self._request = request
         self._side = side
         self._bench = bench
-        self._graph = graph
+        self._graph = read_contents(request.model).main
         self._compared = compared
         self.stopped = ""
 
@@ -220,7 +210,7 @@ def _is_worth_it(layer: InFloat) -> bool:
     return layer.interval is None or layer.interval.low > 0
 
 
-def copy_in_float(content: bytes, graph: Graph, side: OtherModel, place: int, exposed: Sequence[int] = ()) -> bytes:
+def copy_in_float(content: bytes, graph: Graph, side: Side, place: int, exposed: Sequence[int] = ()) -> bytes:
     """The tested model with one layer in float, and with the other model's weights there where it has these.
 
     ``graph`` is the main graph of its ``content``, ``exposed`` are tensors that it gives beside its outputs. Raises
@@ -235,21 +225,20 @@ def copy_in_float(content: bytes, graph: Graph, side: OtherModel, place: int, ex
     return with_float_layer(content, graph, place, constants, exposed)
 
 
-def _constants_of_both(
-    side: OtherModel, graph: Graph, place: int
-) -> Mapping[int, tuple[GraphTensor, GraphTensor | None]]:
+def _constants_of_both(side: Side, graph: Graph, place: int) -> Mapping[int, tuple[GraphTensor, GraphTensor | None]]:
     """The constants of a layer by the position of the input, each with that of the other model if it fits."""
-    node = graph.nodes[place]
+    node, other = graph.nodes[place], side.model
+    assert other is not None
     made = [tensor for tensor in node.outputs if tensor in side.partners]
-    maker = side.parts.makers.get(side.partners[made[0]]) if made else None
-    partner = None if maker is None else side.graph.nodes[maker]
+    maker = other.parts.makers.get(side.partners[made[0]]) if made else None
+    partner = None if maker is None else other.graph.nodes[maker]
     others = partner.inputs if partner is not None and partner.operator == node.operator else ()
     found = {}
     for position, index in enumerate(node.inputs):
         own = stored_constant(graph, index)
-        other = stored_constant(side.graph, others[position]) if position < len(others) else None
+        there = stored_constant(other.graph, others[position]) if position < len(others) else None
         if own is not None:
-            found[position] = own, other if other is not None and fit(own.shape, other.shape) else None
+            found[position] = own, there if there is not None and fit(own.shape, there.shape) else None
     return found
 
 
@@ -273,34 +262,17 @@ def far_weights(operators: Sequence[Operator]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def write_comparison(folder: Path, result: LocateResult, graph: str, copy: bytes | None) -> Bundle:
-    """Write figures for Model Explorer into a new folder, and the ``copy`` with the best layer in float.
+def write_float_layer(folder: Path, copy: bytes | None) -> Bundle:
+    """Write the ``copy`` with the best layer in float into a new folder, where there is one.
 
     Raises :class:`~evaltools.errors.UsageError` for a folder that is not empty, and
     :class:`~evaltools.errors.OutputError`.
     """
     require_new_folder(folder, "bundle")
-    found = result.operators
-    layers = result.keep_in_float.layers if result.keep_in_float is not None else ()
-    figures: dict[str, dict[int, float | None]] = {
-        "in_model": {each.index: each.accumulated.sqnr_db for each in found if each.accumulated is not None},
-        "alone": {each.index: each.local.sqnr_db for each in found if each.local is not None},
-        "weights": {each.index: each.weights_sqnr_db for each in found},
-        "in_float": {layer.index: layer.gain_db for layer in layers},
-    }
+    if copy is None:
+        return Bundle(str(folder), (), False, "no layer could be computed in float")
     try:
-        for name, values in figures.items():
-            (folder / f"node_data_{name}.json").write_bytes(_node_data(values, graph, _FIGURES[name]))
-        if copy is not None:
-            (folder / FLOAT_LAYER).write_bytes(copy)
-        return Bundle(str(folder), tuple(sorted(path.name for path in folder.iterdir())), False, "")
+        (folder / FLOAT_LAYER).write_bytes(copy)
     except OSError as error:
-        raise OutputError(f"--bundle={folder}: {error.filename or 'a file'} cannot be written: {error}") from error
-
-
-def _node_data(values: Mapping[int, float | None], graph: str, name: str) -> bytes:
-    """A figure of some operators as Model Explorer reads it, coloured from its lowest to its highest value."""
-    results = {str(index): {"value": value} for index, value in values.items() if value is not None}
-    gradient = [{"stop": 0, "bgColor": "#ef9a9a"}, {"stop": 1, "bgColor": "#c8e6c9"}]
-    content = {graph or "main": {"results": results, "name": name, "gradient": gradient}}
-    return json.dumps(content, indent=1).encode() + b"\n"
+        raise OutputError(f"--bundle={folder}: {FLOAT_LAYER} cannot be written: {error}") from error
+    return Bundle(str(folder), (FLOAT_LAYER,), False, "")

@@ -1,0 +1,234 @@
+"""The tensors of a model beside those of the same name elsewhere: where errors grow, layer by layer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evaltools.errors import ConfigurationUnavailable, InferenceError
+from evaltools.locate.bench import Bench, GivenUp
+from evaltools.locate.difference import difference
+from evaltools.locate.judge import FP32, errors, least_limit
+from evaltools.locate.layers import AGAINST, LayersOfTwo, far_weights
+from evaltools.locate.names import fit, shaped_otherwise
+from evaltools.locate.part import Outcome, Part, TensorRuns
+from evaltools.locate.request import LocateRequest
+from evaltools.locate.sides import FLOAT_ROUNDOFF, Side, rounding_of
+from evaltools.model.contents import Graph, read_contents
+from evaltools.model.cut import CuttableModel
+from evaltools.result.locate import KeepInFloat, Operator, Verdict
+from evaltools.runtime.session import Array
+
+_FOLDER: Final = "other model"
+_MOST_NAMED: Final = 3
+_GROWS: Final = 2.0
+_SMALLEST: Final = 1e-5
+
+
+class Comparison(Struct, frozen=True):
+    """What was found; ``stopped`` says which limit was reached. ``keep_in_float`` is there for two models alone."""
+
+    operators: tuple[Operator, ...]
+    verdict: Verdict
+    warnings: tuple[str, ...] = ()
+    stopped: str = ""
+    keep_in_float: KeepInFloat | None = None
+
+
+class _Compared(Struct, frozen=True):
+    """The tensors that were compared, by number.
+
+    ``runs`` has their errors in real numbers, ``inputs`` the relative errors of the model's inputs, ``missing`` why a
+    tensor was not compared. ``rounding`` is the relative error that an operator makes at least where its output, or one
+    of its constants, is stored in fewer digits on one of the two sides.
+    """
+
+    runs: Mapping[int, TensorRuns]
+    inputs: Mapping[int, float]
+    missing: Mapping[int, str]
+    rounding: Mapping[int, float]
+
+
+def compare(request: LocateRequest, side: Side, bench: Bench, other_bench: Callable[[Path], Bench]) -> Comparison:
+    """Run both sides on the same inputs, and compare the tensors that belong together.
+
+    ``bench`` runs the tested model; ``other_bench`` makes one for another model, whose tensors lie in a folder.
+    """
+    folder, other = bench.folder / _FOLDER, side.model
+    drawn = request.drawn()
+    own = drawn if other is None else [other.own(values) for values in drawn]
+    whose = "model"
+    try:
+        bench.capture(own, request.parts.graph_inputs)
+        if other is not None:
+            whose = "other model"
+            others = other_bench(folder)
+            try:
+                others.capture([other.fed(values) for values in drawn], other.parts.graph_inputs)
+            finally:
+                others.close()
+    except (ConfigurationUnavailable, InferenceError) as error:
+        return _not_decided(f"the CPU cannot run the {whose}: {error}")
+    graph = read_contents(request.model).main
+    kept = _keep_others(request, side, bench.folder, folder)
+    missing = {**side.missing, **{tensor: found for tensor, found in kept.items() if isinstance(found, str)}}
+    rms = {tensor: found for tensor, found in kept.items() if not isinstance(found, str)}
+    try:
+        outcome = bench.measure(_with_tensors(request, tuple(rms)))
+    except GivenUp as error:
+        return replace(_not_decided(str(error)), stopped=str(error))
+    if not outcome.ran:
+        why = outcome.refused or outcome.died or outcome.resists
+        return _not_decided(f"the model cannot be run with all its tensors: {why}")
+    makers = request.parts.makers
+    rounding = {
+        tensor: max(rounding_of(graph, makers[tensor], tensor, each), side.rounding(tensor, each))
+        for tensor, each in rms.items()
+    }
+    runs = {each.tensor: each for each in outcome.outputs}
+    return _summed_up(
+        request, side, bench, outcome, _Compared(runs, _input_errors(request, side, graph), missing, rounding)
+    )
+
+
+def _not_decided(reason: str) -> Comparison:
+    return Comparison((), Verdict("not decided", (), reason))
+
+
+def _summed_up(request: LocateRequest, side: Side, bench: Bench, outcome: Outcome, compared: _Compared) -> Comparison:
+    """The operators, the verdict, and of two models what can be measured of the layers one at a time."""
+    found = tuple(_operator(place, compared, request.parts) for place in request.places)
+    changes = not outcome.is_evidence or bench.changes_outputs
+    warnings = ("looking at its tensors changes what the model gives on the CPU",) if changes else ()
+    comparison = Comparison(found, _verdict(found, side, set(compared.runs)), warnings)
+    if side.model is None:
+        return comparison
+    layers = LayersOfTwo(request, side, bench, compared.runs)
+    operators = tuple(map(layers.looked_at, found))
+    keep = layers.keep_in_float(operators)
+    warnings = far_weights(operators) + warnings
+    return replace(comparison, operators=operators, warnings=warnings, stopped=layers.stopped, keep_in_float=keep)
+
+
+def _with_tensors(request: LocateRequest, tensors: tuple[int, ...]) -> Part:
+    """The whole model in one compile: with copies for a delegate, the tensors themselves on the CPU."""
+    model, configuration = request.parts, request.tested
+    inside = tuple(tensor for tensor in tensors if tensor not in model.graph_outputs)
+    part = Part(0, len(model.operators) - 1, configuration, against=AGAINST)
+    return replace(part, taps=inside) if configuration.delegates.requested else replace(part, exposed=inside)
+
+
+def _keep_others(request: LocateRequest, side: Side, own: Path, other: Path) -> dict[int, float | str]:
+    """Keep the other side's numbers of all runs in the shape of each tensor that is looked at; their RMS.
+
+    These are what operators make, what comes before them, and the outputs. Where the sizes differ after all, it is said
+    instead.
+    """
+    model, last = request.parts, max(request.places)
+    wanted = [
+        tensor for tensor in sorted(side.matched) if model.makers[tensor] <= last or tensor in model.graph_outputs
+    ]
+    return {tensor: _keep_other(request, side, own, other, tensor) for tensor in wanted}
+
+
+def _keep_other(request: LocateRequest, side: Side, own: Path, other: Path, tensor: int) -> float | str:
+    squares = []
+    for run in range(request.num_inputs):
+        tested: Array = np.load(own / "values" / str(run) / f"{tensor}.npy", mmap_mode="r", allow_pickle=False)
+        values = side.values(other, run, tensor)
+        if not fit(values.shape, tested.shape):
+            return shaped_otherwise(values.shape)
+        place = own / AGAINST / str(run) / f"{tensor}.npy"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        np.save(place, values.reshape(tested.shape))
+        numbers = values.astype(np.float64)
+        squares.append(float(np.mean(np.square(numbers[np.isfinite(numbers)]))) if values.size else 0.0)
+    return float(np.sqrt(np.mean(squares))) if np.isfinite(squares).all() else 0.0
+
+
+def _input_errors(request: LocateRequest, side: Side, graph: Graph) -> Mapping[int, float]:
+    """How far the inputs of both models are apart, which have different types."""
+    other = side.model
+    if other is None:
+        return {}
+    found = dict.fromkeys(request.parts.graph_inputs, 0.0)
+    for drawn in request.drawn():
+        others = other.fed(drawn)
+        for values, tensor, position in zip(other.own(drawn), found, other.pair.input_order, strict=True):
+            partner = other.graph.tensors[other.parts.graph_inputs[position]].real(others[position])
+            error, reference = difference(graph.tensors[tensor].real(values), partner.reshape(values.shape)).rms
+            found[tensor] = max(found[tensor], error / reference if reference else 0.0)
+    return found
+
+
+def _operator(place: int, compared: _Compared, model: CuttableModel) -> Operator:
+    made = model.made_by(place)
+    name, first = model.operators[place], model.name(made[0]) if made else ""
+    if place in model.folded:
+        return Operator(place, name, first, "absolute", "computes from constants")
+    known = [compared.runs[tensor] for tensor in made if tensor in compared.runs]
+    if not known:
+        reason = next((compared.missing[tensor] for tensor in made if tensor in compared.missing), "")
+        return Operator(place, name, first, "absolute", "not tried", reason=reason)
+    runs = max(known, key=lambda each: each.relative)
+    accumulated = errors(runs, least_limit(runs, FP32))
+    gain = _gain(runs, place, compared, model)
+    return Operator(place, name, runs.name, "absolute", "compared", accumulated=accumulated, gain=gain)
+
+
+def _gain(runs: TensorRuns, place: int, compared: _Compared, model: CuttableModel) -> float | None:
+    """What the operator makes of the largest error of its inputs, or of one rounding where that is larger."""
+    fed = max((_error_at(tensor, compared, model) for tensor in model.fed_to(place)), default=0.0)
+    least = max(fed, compared.rounding.get(runs.tensor, FLOAT_ROUNDOFF))
+    return runs.relative / least if math.isfinite(runs.relative) and math.isfinite(least) else None
+
+
+def _error_at(tensor: int, compared: _Compared, model: CuttableModel) -> float:
+    """The relative error of a tensor; of one that was not compared, the largest of the nearest ones before it."""
+    waiting, seen, largest = [tensor], {tensor}, 0.0
+    while waiting:
+        each = waiting.pop()
+        if each in compared.runs or each in compared.inputs:
+            known = compared.runs[each].relative if each in compared.runs else compared.inputs[each]
+            largest = max(largest, known)
+        elif each in model.makers:
+            before = [other for other in model.fed_to(model.makers[each]) if other not in seen]
+            seen.update(before)
+            waiting += before
+    return largest
+
+
+def _verdict(found: Iterable[Operator], side: Side, tensors: set[int]) -> Verdict:
+    """What the figures say, which is no culprit: errors add up from layer to layer."""
+    total = sum(operator.status != "computes from constants" for operator in found)
+    counts = {
+        "but for the number at its end": len(side.renumbered & tensors),
+        "by their place": len(side.by_place & tensors),
+    }
+    otherwise = ", ".join(f"{count} of them {how}" for how, count in counts.items() if count)
+    compared = [(operator, operator.accumulated) for operator in found if operator.accumulated is not None]
+    text = f"{len(compared)} of {total} operators have a tensor of the same name there"
+    text += f" ({otherwise})" if otherwise else ""
+    strange = [operator for operator, error in compared if error.first_not_finite is not None]
+    first = [f"the first with NaN or infinity is {_named(operator)}" for operator in strange[:1]]
+    grown = sorted(
+        (-operator.gain, operator.index, _named(operator), error.relative)
+        for operator, error in compared
+        if operator.gain is not None and operator.gain >= _GROWS and error.relative >= _SMALLEST
+    )
+    listed = ", ".join(
+        f"{name} ({-gain:.2g} times, to {100 * relative:.2g} % of its values)"
+        for gain, _, name, relative in grown[:_MOST_NAMED]
+    )
+    growth = f"the error grows most at {listed}" if grown else "the error grows much at none of them"
+    return Verdict("compared by name", (), "; ".join([text, *first, growth]))
+
+
+def _named(operator: Operator) -> str:
+    return f"#{operator.index} {operator.name} -> {operator.tensor!r}"
