@@ -112,8 +112,8 @@ def _summed_up(request: LocateRequest, side: Side, bench: Bench, outcome: Outcom
     layers = LayersOfTwo(request, side, bench, compared.runs)
     operators = tuple(map(layers.looked_at, found))
     keep = layers.keep_in_float(operators)
-    warnings = far_weights(operators) + warnings
-    return replace(comparison, operators=operators, warnings=warnings, stopped=layers.stopped, keep_in_float=keep)
+    warned = (*far_weights(operators), *warnings)
+    return replace(comparison, operators=operators, warnings=warned, stopped=layers.stopped, keep_in_float=keep)
 
 
 def _with_tensors(request: LocateRequest, tensors: tuple[int, ...]) -> Part:

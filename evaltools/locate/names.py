@@ -44,9 +44,12 @@ def match(own: Sequence[Candidate], others: Sequence[Candidate]) -> Matches:
     """
     exact = _pairs(own, others, lambda candidate: (candidate.name,))
     missing = {mine.tensor: shaped_otherwise(other.shape) for mine, other in exact if not fit(mine.shape, other.shape)}
-    taken = [{mine.tensor for mine, _ in exact}, {other.tensor for _, other in exact}]
-    left = [[each for each in side if each.tensor not in done] for side, done in zip((own, others), taken, strict=True)]
-    loose = _pairs(*left, lambda each: (_NUMBER.sub("", each.name), each.operator, _sizes(each.shape)))
+    taken, given = {mine.tensor for mine, _ in exact}, {other.tensor for _, other in exact}
+    loose = _pairs(
+        [each for each in own if each.tensor not in taken],
+        [each for each in others if each.tensor not in given],
+        lambda each: (_NUMBER.sub("", each.name), each.operator, _sizes(each.shape)),
+    )
     partners = {mine.tensor: other.tensor for mine, other in [*exact, *loose] if mine.tensor not in missing}
     missing |= {mine.tensor: NO_SUCH_NAME for mine in own if mine.tensor not in partners | missing}
     return Matches(partners, missing, frozenset(mine.tensor for mine, _ in loose))

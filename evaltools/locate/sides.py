@@ -96,9 +96,9 @@ class Side(Struct, frozen=True, eq=False, kw_only=True):
 
     def rounding(self, tensor: int, rms: float) -> float:
         """One rounding in the other model; none of arrays, of which nobody knows how they were computed."""
-        partner = self.partners.get(tensor)
-        if self.model is None or partner not in self.model.parts.makers:
+        if self.model is None or self.partners[tensor] not in self.model.parts.makers:
             return 0.0
+        partner = self.partners[tensor]
         return rounding_of(self.model.graph, self.model.parts.makers[partner], partner, rms)
 
 
