@@ -160,7 +160,7 @@ def test_a_journal_without_a_folder_leaves_nothing_behind(tmp_path: Path, monkey
 
 def test_a_journal_that_is_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     connect = sqlite3.connect
-    monkeypatch.setattr("evaltools.engine.journal.sqlite3.connect", lambda path, timeout=5.0: connect(path, timeout=0.05))
+    monkeypatch.setattr("evaltools.engine.journal.sqlite3.connect", lambda path, **_more: connect(path, timeout=0.05))
     first = open_journal(tmp_path)
     for opener, named in ((open_journal, f"--run_dir={tmp_path}"), (existing_journal, tmp_path)):
         with pytest.raises(UsageError, match=f"^{named}: another run is using it; wait for that"):
