@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from evaltools.errors import DataError, UsageError
 from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
 from evaltools.result.json_file import DRAFT, json_in, misfit, read_content, without_indentation
+from evaltools.result_consistency import contradiction
 from evaltools.task_kind import recorded_kind, registered_kinds
 
 _WHAT: Final = "evaltools result"
@@ -64,6 +65,9 @@ def with_typed_part(path: Path, result: EvaluationResult) -> EvaluationResult:
 
 
 def _with_part(path: Path, result: EvaluationResult, part_type: type) -> EvaluationResult:
+    wrong = contradiction(result)
+    if wrong:
+        raise DataError(f"{path}: its figures contradict each other ({wrong}); take the file as evaltools wrote it")
     holder: Any = msgspec.defstruct("Holder", [("part", part_type)])
     try:
         return replace(result, part=msgspec.convert({"part": result.part}, holder, str_keys=True).part)

@@ -1,0 +1,56 @@
+"""Results that were edited by hand, or by nobody's friend: shown and judged, or refused with a sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evaltools import exit_codes
+from evaltools.errors import DataError
+from evaltools.result_file import result_in
+from tests.command import evaltools_here
+from tests.hostile.edited_results import documents, edited
+from tests.hostile.examples import EXAMPLES
+
+LIMITS = ("--limit=latency ratio <= 100 at 95 %", "--limit=delegated_share >= 0.01")
+
+
+def test_a_result_with_one_field_edited_ends_as_documented(tmp_path: Path) -> None:
+    path, page = tmp_path / "result.json", tmp_path / "page.md"
+    ends: dict[int, int] = {}
+    for seed in range(EXAMPLES):
+        what, content = edited(seed)
+        path.write_bytes(content)
+        shown = evaltools_here("report", str(path), f"--output={page}")
+        judged = evaltools_here("gate", str(path), *LIMITS)
+        for done in (shown, judged):
+            ends[done.code] = ends.get(done.code, 0) + 1
+            assert done.code != exit_codes.FAULT, (what, done.err)
+            assert "Traceback" not in done.err, (what, done.err)
+        assert shown.code in (exit_codes.OK, exit_codes.USAGE), (what, shown.err)
+    assert min(ends[exit_codes.OK], ends[exit_codes.USAGE]) > EXAMPLES // 4, "of both there are many"
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        (("configurations", 1, "name"), "reference", "'reference' is the name of 2 configurations"),
+        (("configurations", 1, "verdicts", 0, "against"), "nobody", "judged against 'nobody'"),
+        (("configurations", 1, "finished_examples"), 0, "of no examples"),
+        (("configurations", 1, "failed_examples"), -1, "failed_examples is -1"),
+        (("configurations", 1, "figures", "top1"), 1000.0, "top1 is 1000.0, and a share is 0 to 1"),
+        (("latency_comparisons", 0, "ratio"), 0.0, "the latency ratio of 'xnnpack' to 'reference' is 0.0"),
+        (("latency_comparisons", 0, "other"), "x", "a latency is compared with 'x'"),
+    ],
+)
+def test_a_result_that_contradicts_itself_is_refused(place: tuple[str | int, ...], value: object, said: str) -> None:
+    document = json.loads(json.dumps(documents()["imagenet"]))
+    parent = document
+    for key in place[:-1]:
+        parent = parent[key]
+    parent[place[-1]] = value
+    with pytest.raises(DataError, match="its figures contradict each other") as error:
+        result_in(json.dumps(document).encode(), Path("r.json"))
+    assert said in str(error.value)
