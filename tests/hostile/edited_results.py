@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 _STORED: Final = Path(__file__).resolve().parent.parent / "report" / "page" / "stored"
-_VALUES: Final = (
+_VALUES: Final[tuple[Any, ...]] = (
     None, True, 0, -1, 1, 2**31, -(2**63), 0.0, -0.5, 1e-300, 1e300, float("nan"), float("inf"), "", "x",
     "\x1b[2J\u202e", "../../../etc/passwd", "a" * 5000, [], {}, [0], ["x"], {"x": 1},
 )  # fmt: skip
