@@ -172,6 +172,8 @@ class Figures:
     """time to load the model and create its delegates, ms"""
     model_mb: Any
     """size of the model file, MB (1024 * 1024 bytes)"""
+    latency_cpu_ratio: Any
+    """time by that of the fastest configuration of the run on the CPU"""
     peak_memory_mb: Any
     """largest resident memory of the configuration's process (Python, runtime, model, delegate), MB"""
     delegated_share: Any

@@ -106,7 +106,8 @@ class ConfigurationResult(Struct, frozen=True):
     ``not_clean`` says why figures that were measured are no clean pass: such crashes, or what a released delegate left;
     empty where there was none. ``load_ms`` is what loading the model and creating its delegates took, in milliseconds.
     ``nan_outputs`` counts outputs, detections or elements of outputs that are NaN or infinite. ``other_model`` is the
-    one that it runs, null where that is the result's.
+    one that it runs, null where that is the result's. ``latency_cpu_ratio`` is its time by that of the fastest
+    configuration of the run that is on the CPU, on the same examples where these were compared; null for that one.
 
     ``figures`` are the task's, by the names that limits use; one that each output of the model has is that of the worst
     output. A figure is null where there is no number for it. ``verdicts`` are those against other configurations, the
@@ -139,6 +140,7 @@ class ConfigurationResult(Struct, frozen=True):
     load_ms: float | None = None
     nan_outputs: int = 0
     other_model: Model | None = None
+    latency_cpu_ratio: float | None = None
 
     @property
     def is_emulated(self) -> bool:

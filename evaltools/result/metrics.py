@@ -38,6 +38,10 @@ def _peak_memory_mb(_result: EvaluationResult, configuration: ConfigurationResul
     return ABSENT if configuration.peak_memory_mb is None else configuration.peak_memory_mb
 
 
+def _latency_cpu_ratio(_result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
+    return ABSENT if configuration.latency_cpu_ratio is None else configuration.latency_cpu_ratio
+
+
 def share_delegated(proof: DelegationProof | None) -> Figure:
     """The share of the nodes that delegates took."""
     return proof.delegated_nodes / proof.total_nodes if proof is not None and proof.total_nodes else ABSENT
@@ -97,6 +101,12 @@ METRICS: Final = (
         _absent,
         is_ratio=True,
         aliases=("latency_ratio",),
+    ),
+    Metric(
+        "latency_cpu_ratio",
+        "time by that of the fastest configuration of the run on the CPU",
+        _latency_cpu_ratio,
+        better="lower",
     ),
     Metric(
         "peak_memory_mb",

@@ -19,6 +19,7 @@ from evaltools.engine.run_folder import RunIdentity, digest_of_files, run_journa
 from evaltools.report.words.load import load_in_words
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
+from evaltools.result.fastest_cpu import with_cpu_ratios
 from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Crashes
@@ -190,7 +191,7 @@ def _assemble(
         ],
         pictures_digest=digest_of_files(pictures) if pictures else "",
     )
-    return with_task_figures(result)
+    return with_cpu_ratios(with_task_figures(result))
 
 
 def _busy(configurations: Sequence[ConfigurationResult], measured: MeasuredPass) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from rich.console import Console
 
-from evaltools.report.tables.cells import NO_LATENCY, Said, device_text, print_said, print_steps, speed
+from evaltools.report.tables.cells import NO_LATENCY, Said, device_text, print_said, print_steps, speed, times_as_fast
 from evaltools.report.words.next_commands import next_command, ran_on_devices
 from evaltools.report.words.verdicts import (
     change_in_words,
@@ -17,6 +17,7 @@ from evaltools.report.words.verdicts import (
     score_change_in_words,
 )
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.fastest_cpu import fastest_on_cpu, runs_on_cpu
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import Verdict
 from evaltools.task_kind import kind_of, metric_named
@@ -111,12 +112,20 @@ def _answer(result: EvaluationResult, configuration: ConfigurationResult, with_r
         return Answer(configuration, "not measured", reasons_in_words(verdict.reasons), next_steps=steps)
     against = next(entry for entry in result.configurations if entry.name == verdict.against)
     ratio = speed(configuration, against, result.latency_comparisons)
-    fast = f"{ratio} the speed of {against.name}" if ratio else ""
+    fast = f"{ratio} the speed of {against.name}{_beside_cpu(result, configuration, against)}" if ratio else ""
     fast = NO_LATENCY if configuration.is_emulated else fast
     how = configuration.crashes_of_runs or "as a warning says"
     not_clean = f"NOT CLEAN: {how}" if configuration.not_clean else ""
     judged, ran = judged_in_words(verdict), ran_in_words(configuration)
     return Answer(configuration, judged, "", fast, ran, not_clean, steps)
+
+
+def _beside_cpu(result: EvaluationResult, configuration: ConfigurationResult, against: ConfigurationResult) -> str:
+    """How fast what runs on no CPU is beside the fastest on it, where another configuration is that."""
+    cpu, ratio = fastest_on_cpu(result.configurations, configuration.place), configuration.latency_cpu_ratio
+    if cpu is None or not ratio or cpu is against or runs_on_cpu(configuration):
+        return ""
+    return f", {times_as_fast(1 / ratio)} that of {cpu.name}, the fastest on the CPU"
 
 
 def _unjudged(reference: ConfigurationResult | None) -> str:

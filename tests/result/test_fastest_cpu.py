@@ -1,0 +1,50 @@
+"""The speed beside the fastest configuration on the CPU."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from evaltools.metrics.latency import summarise_latency
+from evaltools.report.tables.short_answers import answers_of
+from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, LatencyComparison
+from evaltools.result.fastest_cpu import fastest_on_cpu, with_cpu_ratios
+from tests.report.tables.cases import judged
+from tests.results import configuration, result
+
+
+def timed(name: str, us: float, *delegates: str, role: str = "test") -> ConfigurationResult:
+    made = configuration(name, "reference") if role == "reference" else judged(name, "equivalent", "top1")
+    used = [DelegateUsed(delegate, True, {}, 5, 1) for delegate in delegates]
+    return replace(made, inference_latency=summarise_latency([us] * 3), delegates=used)
+
+
+REFERENCE = timed("reference", 4000, role="reference")
+XNNPACK = timed("xnnpack", 1000, "XNNPACK")
+GPU = timed("gpu", 2000, "GPU")
+
+
+def test_what_is_faster_than_plain_kernels_may_be_slower_than_what_apps_use() -> None:
+    made = with_cpu_ratios(result(REFERENCE, XNNPACK, GPU))
+    ratios = {entry.name: entry.latency_cpu_ratio for entry in made.configurations}
+    assert ratios == {"reference": 4.0, "xnnpack": None, "gpu": 2.0}
+    said = {answer.configuration.name: answer.fast for answer in answers_of(made)}
+    assert "0.50x that of xnnpack, the fastest on the CPU" in said["gpu"]
+    assert "the fastest on the CPU" not in said["xnnpack"]
+
+
+def test_times_on_the_same_examples_go_before_medians() -> None:
+    made = replace(
+        result(REFERENCE, XNNPACK, GPU), latency_comparisons=[LatencyComparison("xnnpack", "gpu", 3, 1.5, None)]
+    )
+    assert with_cpu_ratios(made).configurations[-1].latency_cpu_ratio == 1.5
+
+
+@pytest.mark.parametrize(
+    "changes", [{"fallback": "no GPU"}, {"status": "not measured"}, {"place": "R58"}, {"inference_latency": None}]
+)
+def test_what_did_not_run_there_as_asked_is_not_the_fastest(changes: dict[str, object]) -> None:
+    broken = replace(XNNPACK, **changes)
+    found = fastest_on_cpu([REFERENCE, broken, GPU], "")
+    assert found is not None
+    assert found.name == "reference"
