@@ -17,7 +17,7 @@ from evaltools.cli.judge import gate, power
 from evaltools.cli.runs import capture
 from evaltools.cli.runs.folders import RUN_DIR, RUN_DIRS, TRUST
 from evaltools.configuration import CONFIGURATION_PARAMETERS
-from evaltools.device.run import flags as device_run_flags
+from evaltools.device import flags as device_run_flags
 from evaltools.errors import DataError, UsageError
 from evaltools.locate import options as locate
 from evaltools.parameter import Parameter, Role, Value, format_value

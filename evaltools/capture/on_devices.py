@@ -13,12 +13,11 @@ from typing import Final
 from msgspec import Struct
 
 from evaltools.capture.running import Sample, UsedOverTime
-from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.detached import VARIABLE
-from evaltools.device.adb.errors import CommandFailed, DeviceError
-from evaltools.device.adb.states import USABLE
-from evaltools.device.files.store import RUNS
-from evaltools.device.run.flags import DeviceFlags, read_device_flags
+from evaltools.device.adb import USABLE, Adb
+from evaltools.device.detached import VARIABLE
+from evaltools.device.errors import CommandFailed, DeviceError
+from evaltools.device.flags import DeviceFlags, read_device_flags
+from evaltools.device.store import RUNS
 from evaltools.errors import EvaltoolsError
 from evaltools.request import Options
 
@@ -123,7 +122,7 @@ class DeviceUsage(Struct, frozen=True):
 def usage_of_runs(adb: Adb, serial: str, runs: str) -> DeviceUsage:
     """Ask a device for the processes of the runs in the folder ``runs``.
 
-    Raises :class:`~evaltools.device.adb.errors.DeviceError` where it does not answer.
+    Raises :class:`~evaltools.device.errors.DeviceError` where it does not answer.
     """
     start = time.perf_counter()
     answer = adb.shell(serial, usage_script(runs))

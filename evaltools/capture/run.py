@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from evaltools.capture.on_devices import DeviceSampler, samplers_of
 from evaltools.capture.running import RunProcesses, UsedOverTime, process_of_run, run_folders_of, usage_events
-from evaltools.device.run.flags import BY_NAME
+from evaltools.device.flags import BY_NAME
 from evaltools.engine.capture_answer import DONE, CaptureRequest
 from evaltools.engine.journal import JOURNAL_NAME, Journal, copied_journal
 from evaltools.engine.run_folder import REQUEST, decode, has_own_request

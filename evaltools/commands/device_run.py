@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.kind import KIND, request_of_flags
 from evaltools.commands.names import task_aliases, task_of
-from evaltools.device.run.flags import BY_NAME, PARAMETERS, read_device_flags
+from evaltools.device.flags import BY_NAME, PARAMETERS, read_device_flags
 from evaltools.errors import UsageError
 from evaltools.exit_codes import (
     DEVICE_BENCHMARK_EXIT_CODE_HELP,

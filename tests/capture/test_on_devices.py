@@ -15,11 +15,11 @@ import pytest
 
 from evaltools.capture import on_devices
 from evaltools.capture.on_devices import DeviceSampler, read_process, samplers_of, usage_of_runs, usage_script
-from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.detached import VARIABLE
-from evaltools.device.adb.errors import CommandFailed, ConnectionLost
-from evaltools.device.adb.process import ShellAnswer
-from evaltools.device.run.flags import BY_NAME
+from evaltools.device.adb import Adb
+from evaltools.device.detached import VARIABLE
+from evaltools.device.errors import CommandFailed, ConnectionLost
+from evaltools.device.flags import BY_NAME
+from evaltools.device.process import Answer
 from evaltools.request import Options
 from evaltools.result.device import ListedDevice
 from tests.cli.evaluate.sample_runs import needs_proc
@@ -35,12 +35,12 @@ class Told:
         self.left = answers
         self.asked: list[str] = []
 
-    def shell(self, serial: str, command: str) -> ShellAnswer:
+    def shell(self, serial: str, command: str) -> Answer:
         self.asked.append(command)
         self.left -= 1
         if self.left < 0:
             raise ConnectionLost(f"{serial}: the connection was lost", serial)
-        return ShellAnswer(0, STAT, b"")
+        return Answer(0, STAT, b"")
 
     def devices(self) -> tuple[ListedDevice, ...]:
         return (ListedDevice("A", "device"), ListedDevice("B", "offline"), ListedDevice("C", "device"))
@@ -110,9 +110,9 @@ class HereAsDevice:
     def __init__(self, code: int = 0) -> None:
         self.code = code
 
-    def shell(self, _serial: str, command: str) -> ShellAnswer:
+    def shell(self, _serial: str, command: str) -> Answer:
         done = subprocess.run(["sh", "-c", command], capture_output=True)
-        return ShellAnswer(self.code, done.stdout, done.stderr)
+        return Answer(self.code, done.stdout, done.stderr)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 Everything is kept in ``/data/local/tmp/android``: ``log``, ``installed`` (a package and its activity in each line),
 ``app.pid`` (the process that was started last; empty when it has been ended), and a file for each property. ``mode``
-says what the app does, ``tail`` how many lines the log holds.
+says what the app does.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ before=$(printf '%s %5d %5d %s %-8s: ' "$(date '+%m-%d %H:%M:%S.%3N')" $process 
 printf '%s\n' "$*" | sed "s|^|$before|" >>FOLDER/log
 """
 _LOGCAT: Final = r"""#!/bin/sh
-[ "$*" = "-d -v threadtime" ] || { echo "logcat: unknown option in $*" >&2; exit 1; }
+# logcat -v threadtime -T TIME goes on with what is logged from now on.
+[ "$1 $2 $3" = "-v threadtime -T" ] || { echo "logcat: unknown option in $*" >&2; exit 1; }
 echo '--------- beginning of main'
-tail -n $(cat FOLDER/tail) FOLDER/log
+exec tail -n +1 -f FOLDER/log
 """
 _AM: Final = r"""#!/bin/sh
 # am start [-S] -n PACKAGE/ACTIVITY --es NAME TEXT, am force-stop PACKAGE
@@ -156,7 +157,7 @@ def add_android(device: RealDevice, *components: str) -> None:
     folder.mkdir(exist_ok=True)
     (folder / "app.py").write_text(_filled(_APP))
     (folder / "installed").write_text("".join(f"{component}\n" for component in components))
-    for name, text in (("log", ""), ("mode", ""), ("tail", "+1"), ("app.pid", "")):
+    for name, text in (("log", ""), ("mode", ""), ("app.pid", "")):
         (folder / name).write_text(text)
 
 

@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 
 import pytest
 
-from evaltools.device.adb.adb import Adb
+from evaltools.device.adb import Adb
 from tests.device.fault_proxy import FaultProxy
 from tests.device.real_device import FIRST_PORT, Facts, Network, NoNetwork, RealDevice
 

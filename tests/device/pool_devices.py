@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from evaltools.device.adb.errors import DeviceError
-from evaltools.device.programs.pool import Job, Pool, PoolOutcome
+from evaltools.device.errors import DeviceError
+from evaltools.device.pool import Job, Pool, PoolOutcome
 from evaltools.result.device_run import LostAttempt
 
 LONGEST_S = 30.0

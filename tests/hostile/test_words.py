@@ -7,9 +7,9 @@ from contextlib import suppress
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evaltools.device.adb.facts import read_facts, split_sections
-from evaltools.device.adb.process import ShellAnswer, read_answer
-from evaltools.device.adb.states import parse_devices
+from evaltools.device.adb import parse_devices
+from evaltools.device.facts import read_facts, split_sections
+from evaltools.device.process import Answer, read_answer
 from evaltools.engine.codec import Codec, Stored
 from evaltools.errors import EvaltoolsError
 from evaltools.parameter import Parameter
@@ -80,7 +80,7 @@ def test_damaged_rows_of_a_journal_are_read_or_refused(content: bytes) -> None:
 @tried
 @given(st.binary(max_size=40).filter(lambda out: b"m1" not in out), st.integers(0, 255))
 def test_an_answer_of_a_device_is_what_was_printed(out: bytes, code: int) -> None:
-    assert read_answer(out + b"m1-%d." % code, b"errm1e", "m1") == ShellAnswer(code, out, b"err")
+    assert read_answer(out + b"m1-%d." % code, b"errm1e", "m1") == Answer(code, out, b"err")
 
 
 ANSWERS = {

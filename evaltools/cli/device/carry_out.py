@@ -13,12 +13,13 @@ from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.outputs import planned_outputs, write_outputs, write_report
 from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console
+from evaltools.device.benchmark import measure_on_devices, read_device_benchmark
+from evaltools.device.evaluation import parts_on_devices
+from evaltools.device.flags import DeviceFlags
 from evaltools.device.native.command import refuse_options
 from evaltools.device.native.inputs import prepare_native
-from evaltools.device.run.benchmark import measure_on_devices, read_device_benchmark
-from evaltools.device.run.evaluation import parts_on_devices
-from evaltools.device.run.flags import DeviceFlags
-from evaltools.device.run.native_evaluation import evaluate_native, require_binary
+from evaltools.device.native_evaluation import evaluate_native
+from evaltools.device.native_program import require_binary
 from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.report.files.evaluation import planned_files, planned_report
 from evaltools.report.page.content.sources import Sources

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from evaltools.cli.shared.streams import complain, tell
-from evaltools.device.run.flags import ALL, CHOICE_OF_DEVICES, DEFAULT_ROOT, read_port, read_root, read_serials
+from evaltools.device.flags import ALL, CHOICE_OF_DEVICES, DEFAULT_ROOT, read_port, read_root, read_serials
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
@@ -34,10 +34,10 @@ def run(arguments: list[str]) -> int:
     serials = read_serials(flags.text("serials")) if "serials" in flags else ()
     port = read_port(flags)
     flags.path("adb")
-    from evaltools.device.adb.adb import Adb
-    from evaltools.device.adb.errors import DeviceError
-    from evaltools.device.files.lock import DeviceLock
-    from evaltools.device.files.store import clear, is_there
+    from evaltools.device.adb import Adb
+    from evaltools.device.errors import DeviceError
+    from evaltools.device.lock import DeviceLock
+    from evaltools.device.store import clear, is_there
 
     adb = Adb(flags.text("adb"), port)
     if not serials:

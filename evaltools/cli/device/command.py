@@ -55,7 +55,7 @@ def carry_out_on_devices(request: Request) -> int:
     """Run the task of a request on its devices; returns the exit code."""
     from evaltools.benchmark.kind import KIND
     from evaltools.cli.device import carry_out
-    from evaltools.device.run.flags import read_device_flags
+    from evaltools.device.flags import read_device_flags
     from evaltools.runs.stored import seen_from
 
     request = seen_from(request, Path.cwd())

@@ -7,7 +7,7 @@ from typing import Final
 
 from evaltools.cli.shared.outputs import planned_outputs
 from evaltools.cli.shared.streams import complain, say
-from evaltools.device.run.flags import ADB_PARAMETERS, read_port, read_serials
+from evaltools.device.flags import ADB_PARAMETERS, read_port, read_serials
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
 from evaltools.report.files.output_file import write_file
@@ -48,8 +48,8 @@ def run(arguments: list[str]) -> int:
     import msgspec
 
     from evaltools.cli.shared.terminal import text_for_stdout
-    from evaltools.device.adb.adb import Adb
-    from evaltools.device.adb.facts import find_devices
+    from evaltools.device.adb import Adb
+    from evaltools.device.facts import find_devices
     from evaltools.report.tables.device import print_devices
     from evaltools.result.device import DeviceList
 

@@ -44,7 +44,7 @@ TRUST: Final = Parameter(
 def resume(arguments: list[str]) -> int:
     """Go on with a run that was interrupted or killed, from the request in its folder; returns the exit code."""
     words = _read_words("resume RUN_DIR", RESUME_DESCRIPTION, "those of the run that goes on", RUN_DIR, arguments)
-    from evaltools.device.run.flags import BY_NAME
+    from evaltools.device.flags import BY_NAME
     from evaltools.runs.stored import changed, stored_request
 
     stored = stored_request(words.folders[0], BY_NAME, words.trusted)
@@ -61,7 +61,7 @@ def merge(arguments: list[str]) -> int:
     repeated = [folder for place, folder in enumerate(folders) if folder in folders[:place]]
     if repeated:
         raise UsageError(f"{repeated[0]} is given twice; give each shard of one run once")
-    from evaltools.device.run.flags import BY_NAME
+    from evaltools.device.flags import BY_NAME
     from evaltools.locate.kind import KIND as SEARCH
     from evaltools.runs.stored import begun_here, changed, stored_request
     from evaltools.suite.kind import KIND as SUITE

@@ -89,7 +89,7 @@ def carry_out(request: Request, with_stdin: bool = False, is_part: bool = False)
 
 def read_request(file: Path) -> Request:
     """The request in a file that another process wrote; raises :class:`DataError` where it holds none."""
-    from evaltools.device.run.flags import BY_NAME
+    from evaltools.device.flags import BY_NAME
     from evaltools.documents import json_values
     from evaltools.request.plain import from_plain
 

@@ -24,39 +24,17 @@ _XNNPACK: Final = next(delegate for delegate in DELEGATES if delegate.name == "X
 _NNAPI: Final = "NNAPI"
 
 
-class ProvenRun(Struct, frozen=True):
-    """What a log proves of a delegate that was asked for.
-
-    ``nodes`` counts those of the main graph that it took, None where the log does not prove that it ran. ``devices``
-    are those that NNAPI compiled for, none where the log does not name them.
-    """
-
-    nodes: int | None
-    devices: tuple[str, ...] = ()
-
-    def is_like(self, other: ProvenRun) -> bool:
-        """Whether the same ran in the same place, as far as both logs say."""
-        is_one_device = not self.devices or not other.devices or set(self.devices) == set(other.devices)
-        return self.nodes == other.nodes and is_one_device
-
-    def __str__(self) -> str:
-        if self.nodes is None:
-            return "is not proven to run"
-        where = f" with {', '.join(sorted(self.devices))}" if self.devices else ""
-        return f"took {self.nodes} nodes{where}"
-
-
 class NativeDelegation(Struct, frozen=True):
     """What ran where, and why that is not what was asked for, None where it is or where nothing was asked for.
 
-    The log does not say which operators stay on the CPU: those of ``proof`` are empty. ``asked`` has every delegate
-    that was asked for.
+    The log does not say which operators stay on the CPU: those of ``proof`` are empty. ``asked`` says of every delegate
+    that was asked for how many nodes of the main graph it took, with the devices that NNAPI compiled for.
     """
 
     delegates: list[DelegateUsed]
     proof: DelegationProof
     why_not: str | None
-    asked: Mapping[str, ProvenRun] = field(default_factory=dict)
+    asked: Mapping[str, str] = field(default_factory=dict)
 
 
 def delegation_of(
@@ -82,27 +60,12 @@ def delegation_of(
     )
     reasons = undelegated(log, asked, on_cpu)
     why_not = "; ".join(f"{name} was asked for, but {reason}" for name, reason in reasons.items()) or None
-    nodes = {entry.name: entry.nodes or 0 for entry in used}
-    proven = {
-        name: ProvenRun(None if name in reasons else nodes[name], log.devices if name == _NNAPI else ())
-        for name in asked
-    }
+    proven = {}
+    for entry in used[: len(asked)]:
+        where = f" with {', '.join(sorted(log.devices))}" if entry.name == _NNAPI and log.devices else ""
+        took = f"took {entry.nodes or 0} nodes{where}"
+        proven[entry.name] = "is not proven to run" if entry.name in reasons else took
     return NativeDelegation(used, delegation_proof(used, node_count), why_not, proven)
-
-
-def differences(one: Mapping[str, NativeDelegation], other: Mapping[str, NativeDelegation], *places: str) -> list[str]:
-    """In words, which delegates that were asked for ran differently in configurations that both have, by their names.
-
-    What the runtime adds by itself stays on the CPU, and is no difference. ``places`` are what ``one`` and ``other``
-    ran on.
-    """
-    found = []
-    for name in one.keys() & other.keys():
-        for delegate, proven in one[name].asked.items():
-            own = other[name].asked[delegate]
-            if not proven.is_like(own):
-                found.append(f"configuration {name}: {delegate} {proven} on {places[0]}, {own} on {places[1]}")
-    return sorted(found)
 
 
 def reference_delegation(lines: Sequence[str], node_count: int) -> NativeDelegation:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import printable_name
 from evaltools.device.native.figures import NOTHING_TIMED, as_latency, first_measured, with_times
-from evaltools.device.native.inputs import CocoInputs, normalization_warnings
+from evaltools.device.native.inputs import NativeInputs, normalization_warnings
 from evaltools.device.native.outcome import NativeOutcome
 from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.run import PassOutcome
@@ -39,7 +39,7 @@ from evaltools.tasks.coco.figures import (
 from evaltools.tasks.coco.outputs import NATIVE_ORDER
 from evaltools.tasks.coco.result import CocoDetection, DetectionFigures
 from evaltools.tasks.coco.task import DEFAULT_EVALUATOR, CocoOptions, FoundObjects
-from evaltools.tasks.coco.truth import dense_category_ids, picture_size
+from evaltools.tasks.coco.truth import EvaluatedPictures, dense_category_ids, picture_size
 from evaltools.tasks.coco.warnings import OddPictures, general_warnings
 from evaltools.tasks.shared.figures import MeasuredPass, sum_up
 
@@ -53,25 +53,28 @@ _SIX_DIGITS: Final = (
 Records = Sequence[Record[FoundObjects]]
 
 
-def with_detection(empty: EvaluationResult, inputs: CocoInputs, outcomes: Sequence[NativeOutcome]) -> EvaluationResult:
+def with_detection(
+    empty: EvaluationResult, inputs: NativeInputs[EvaluatedPictures], outcomes: Sequence[NativeOutcome]
+) -> EvaluationResult:
     """The result with what the runs of all configurations gave.
 
     A run without the detections of every picture is not measured: they are what configurations are compared by.
     """
-    if inputs.pictures.truth is not None:
+    assert inputs.to_tensor is not None
+    if inputs.data.truth is not None:
         require_evaluator(inputs.request.options.coco_evaluator)
     raw_size = (inputs.to_tensor.width, inputs.to_tensor.height)
-    sizes = [picture_size(path, raw_size) for path in inputs.pictures.paths]
+    sizes = [picture_size(path, raw_size) for path in inputs.pictures]
     records: dict[str, Records] = {}
     configurations, stated = [], {}
     for outcome in outcomes:
         described, found = outcome.described, outcome.figures
         if isinstance(found, DetectorFigures):
-            pictures, reason = _matched(inputs.pictures.paths, outcome.log.pictures)
-            if reason is None and (found.overall is None) != (inputs.pictures.truth is None):
+            pictures, reason = _matched(inputs.pictures, outcome.log.pictures)
+            if reason is None and (found.overall is None) != (inputs.data.truth is None):
                 reason = "the native tool's ground truth was not the one that it was given: it could not read it"
             if reason is None:
-                records[described.name] = _records(described.name, inputs.pictures.paths, pictures, sizes)
+                records[described.name] = _records(described.name, inputs.pictures, pictures, sizes)
                 stated[described.name] = found
                 described = with_times(described, found)
             else:
@@ -82,12 +85,13 @@ def with_detection(empty: EvaluationResult, inputs: CocoInputs, outcomes: Sequen
 
 def _detection(
     empty: EvaluationResult,
-    inputs: CocoInputs,
+    inputs: NativeInputs[EvaluatedPictures],
     configurations: list[ConfigurationResult],
     records: Mapping[str, Records],
     stated: Mapping[str, DetectorFigures],
 ) -> EvaluationResult:
-    request, pictures = inputs.request, inputs.pictures
+    request, pictures = inputs.request, inputs.data
+    assert inputs.to_tensor is not None
     options: CocoOptions = request.options
     truth = pictures.truth
     objects = OverlappingObjects(truth)

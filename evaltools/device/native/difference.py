@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.device.native.delegation import reference_delegation
 from evaltools.device.native.figures import as_latency, merge_latencies
-from evaltools.device.native.inputs import DiffInputs
+from evaltools.device.native.inputs import NativeInputs
 from evaltools.device.native.outcome import NativeBinary, NativeOutcome
 from evaltools.errors import DataError
 from evaltools.gates.limits import check_limits
@@ -20,6 +20,7 @@ from evaltools.native.logs.run import INVOCATIONS, DiffFigures, NativeDifference
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.verdict import Reason, Verdict
 from evaltools.tasks.inference_diff.judgement import METRIC
+from evaltools.tasks.inference_diff.request import DiffRequest
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, InputUsed
 from evaltools.tasks.inference_diff.task import output_names
 
@@ -27,7 +28,7 @@ _INPUT_SOURCE: Final = "random numbers of the native tool, which are those of it
 
 
 def with_difference(
-    empty: EvaluationResult, inputs: DiffInputs, outcomes: Sequence[NativeOutcome], binary: NativeBinary
+    empty: EvaluationResult, inputs: NativeInputs[DiffRequest], outcomes: Sequence[NativeOutcome], binary: NativeBinary
 ) -> EvaluationResult:
     """The result with what the runs of all configurations gave, those of a place behind its reference.
 
@@ -44,7 +45,7 @@ def with_difference(
             described = replace(described, inference_latency=as_latency(figures.test), finished_examples=figures.runs)
             comparisons.append(_comparison(inputs, described.name, figures))
         else:
-            kept = False if inputs.request.limits else None
+            kept = False if inputs.data.limits else None
             comparisons.append(DiffComparison(described.name, [], None, None, None, [], kept))
         configurations.append(described)
     by_place = []
@@ -57,7 +58,7 @@ def with_difference(
 
 
 def _with_verdict(
-    inputs: DiffInputs, entry: ConfigurationResult, reference: str, outcomes: Sequence[NativeOutcome]
+    inputs: NativeInputs[DiffRequest], entry: ConfigurationResult, reference: str, outcomes: Sequence[NativeOutcome]
 ) -> ConfigurationResult:
     """Only outputs that are the same to the last bit can be judged: the tool tells one number of each."""
     figures = next(outcome.figures for outcome in outcomes if outcome.described.name == entry.name)
@@ -73,7 +74,7 @@ def _with_verdict(
     return replace(entry, verdicts=[verdict])
 
 
-def _require_outputs(inputs: DiffInputs, name: str, figures: DiffFigures) -> None:
+def _require_outputs(inputs: NativeInputs[DiffRequest], name: str, figures: DiffFigures) -> None:
     if len(figures.differences) != len(inputs.model.outputs):
         raise DataError(
             f"{name}: the native tool compared {len(figures.differences)} outputs, {inputs.model.path} has "
@@ -82,7 +83,7 @@ def _require_outputs(inputs: DiffInputs, name: str, figures: DiffFigures) -> Non
 
 
 def _reference(
-    inputs: DiffInputs, outcomes: Sequence[NativeOutcome], place: str, binary: NativeBinary
+    inputs: NativeInputs[DiffRequest], outcomes: Sequence[NativeOutcome], place: str, binary: NativeBinary
 ) -> ConfigurationResult:
     """The reference inside the tool: one thread, the default kernels, no delegate, whatever the test's flags say.
 
@@ -107,16 +108,16 @@ def _reference(
         delegation=taken.proof,
         inference_latency=as_latency(latency) if measured else None,
         failed_examples=0,
-        finished_examples=inputs.num_runs if measured else 0,
+        finished_examples=inputs.example_count if measured else 0,
         place=place,
     )
 
 
-def _comparison(inputs: DiffInputs, name: str, figures: DiffFigures) -> DiffComparison:
+def _comparison(inputs: NativeInputs[DiffRequest], name: str, figures: DiffFigures) -> DiffComparison:
     names = output_names(inputs.model)
     native = [_native_error(error) for error in figures.differences]
     found = [(shown, {"avg_error": error.avg_error}) for shown, error in zip(names, native, strict=True)]
-    checks = check_limits(inputs.request.limits, found)
+    checks = check_limits(inputs.data.limits, found)
     return DiffComparison(
         configuration=name,
         outputs=[],
@@ -124,7 +125,7 @@ def _comparison(inputs: DiffInputs, name: str, figures: DiffFigures) -> DiffComp
         boxes_verdict=None,
         repeatability=None,
         limits=checks,
-        within_limits=all(check.kept for check in checks) if inputs.request.limits else None,
+        within_limits=all(check.kept for check in checks) if inputs.data.limits else None,
         native_errors=native,
     )
 
@@ -138,9 +139,9 @@ def _finite(figure: float) -> float | None:
     return figure if math.isfinite(figure) else None
 
 
-def _details(inputs: DiffInputs, comparisons: list[DiffComparison]) -> InferenceDiff:
+def _details(inputs: NativeInputs[DiffRequest], comparisons: list[DiffComparison]) -> InferenceDiff:
     return InferenceDiff(
-        num_runs=inputs.num_runs,
+        num_runs=inputs.example_count,
         invocations_per_run=INVOCATIONS,
         warmup_runs=0,
         seed=1,

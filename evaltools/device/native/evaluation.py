@@ -7,24 +7,24 @@ command line.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from evaltools.device.native.detection import with_detection
 from evaltools.device.native.difference import with_difference
 from evaltools.device.native.figures import NOTHING_TIMED, as_classification, as_latency, first_measured, with_times
-from evaltools.device.native.inputs import CocoInputs, ImagenetInputs, NativeInputs, normalization_warnings
+from evaltools.device.native.inputs import NativeInputs, normalization_warnings
 from evaltools.device.native.outcome import NativeBinary, NativeOutcome, outcomes_of
 from evaltools.engine.describe import describe_model
 from evaltools.engine.run_folder import digest_of_files
-from evaltools.errors import UsageError
 from evaltools.native.logs.run import ClassifierFigures, NativeRun
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
 from evaltools.task_kind import with_task_figures
 from evaltools.tasks.imagenet.figures import classified
 from evaltools.tasks.imagenet.result import Data, ImagenetPart
+from evaltools.tasks.imagenet.task import LabelledImages
 from evaltools.tasks.shared.image_input import describe_normalization
 
 _WHAT_IS_NOT_KNOWN: Final = {
@@ -37,7 +37,7 @@ _WHAT_IS_NOT_KNOWN: Final = {
 
 
 def assemble_native(
-    inputs: NativeInputs, runs: Sequence[NativeRun], binary: NativeBinary, started_at: str, elapsed_s: float = 0.0
+    inputs: NativeInputs[Any], runs: Sequence[NativeRun], binary: NativeBinary, started_at: str, elapsed_s: float = 0.0
 ) -> EvaluationResult:
     """The result of all configurations, each run once, or imagenet in parts.
 
@@ -46,10 +46,8 @@ def assemble_native(
     inference_diff has one of each place. ``started_at`` is ISO 8601, ``elapsed_s`` what the command took until now, in
     seconds. A configuration is ``not measured``, with the reason, where a run of it did not come to its end, or where
     its log does not prove that the delegates that it asked for took nodes, unless the request allows a fallback.
-    Raises :class:`~evaltools.errors.UsageError` for parts of a task whose figures do not add up.
     """
     runs = runs if inputs.task == "inference_diff" else _with_one_reference(runs)
-    _require_runs(inputs, runs)
     outcomes = outcomes_of(inputs, runs, binary, inputs.request.allow_fallback)
     empty = EvaluationResult(
         schema_version=SCHEMA_VERSION,
@@ -64,9 +62,9 @@ def assemble_native(
         failed=[],
         warnings=[],
     )
-    if isinstance(inputs, ImagenetInputs):
+    if inputs.task == "imagenet":
         result = _with_classification(empty, inputs, outcomes)
-    elif isinstance(inputs, CocoInputs):
+    elif inputs.task == "coco":
         result = with_detection(empty, inputs, outcomes)
     else:
         result = with_difference(empty, inputs, outcomes, binary)
@@ -77,18 +75,8 @@ def _with_one_reference(runs: Sequence[NativeRun]) -> list[NativeRun]:
     return [run if run.place == runs[0].place else replace(run, role="test") for run in runs]
 
 
-def _require_runs(inputs: NativeInputs, runs: Sequence[NativeRun]) -> None:
-    references = {run.name for run in runs if run.role == "reference"}
-    if inputs.task == "inference_diff" and references:
-        raise UsageError("inference_diff runs a reference of its own; give runs of test configurations only")
-    if len(references) > 1:
-        raise UsageError(f"there are runs of {len(references)} references: {', '.join(sorted(references))}; give one")
-    if not any(run.role == "test" for run in runs):
-        raise UsageError("there is no run of a test configuration; give one at least")
-
-
 def _with_classification(
-    empty: EvaluationResult, inputs: ImagenetInputs, outcomes: Sequence[NativeOutcome]
+    empty: EvaluationResult, inputs: NativeInputs[LabelledImages], outcomes: Sequence[NativeOutcome]
 ) -> EvaluationResult:
     figures = {
         outcome.described.name: outcome.figures
@@ -96,7 +84,9 @@ def _with_classification(
         if isinstance(outcome.figures, ClassifierFigures)
     }
     configurations = [with_times(outcome.described, figures.get(outcome.described.name)) for outcome in outcomes]
-    options, images = inputs.request.options, inputs.images
+    options, images = inputs.request.options, inputs.data
+    assert inputs.labels is not None
+    assert inputs.to_tensor is not None
     shown = first_measured(configurations)
     data = Data(
         images=str(options.ground_truth_images_path),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -35,11 +35,7 @@ NATIVE_RUNS: Final = 50
 """Runs of inference_diff where nothing else is asked for."""
 _FEWEST_CLASS_LINES: Final = 1000
 _ELSEWHERE: Final = "or evaluate with --device_program=evaltools, which can"
-_WHY_ONE_PART: Final[dict[NativeTask, str]] = {
-    "coco": "average precision is taken over the detections of all pictures at once, so that figures of parts do not "
-    "give it",
-    "inference_diff": "its random inputs follow each other from run to run, so that parts would repeat the same ones",
-}
+Data = TypeVar("Data")
 
 
 class NativePart(Struct, frozen=True):
@@ -52,128 +48,57 @@ class NativePart(Struct, frozen=True):
     ground_truth: bytes | None
 
 
-class ImagenetInputs(Struct, frozen=True):
-    """Checked inputs of imagenet.
+class NativeInputs(Struct, Generic[Data], frozen=True):
+    """Checked inputs of a native tool.
 
-    Those of each task have the same members. ``label_text`` is the content of ``--model_output_labels``, None where the
-    tool takes none. ``example_count`` counts pictures, or runs; ``num_runs`` is asked for of inference_diff alone.
-    ``configurations`` are those of its runs. ``can_be_split``: figures of parts add up to those of the whole, so that
-    ``part`` gives them.
+    ``data`` is what a result says of them: :class:`LabelledImages` of imagenet, :class:`EvaluatedPictures` of coco,
+    :class:`DiffRequest` of inference_diff, which makes its own random numbers for ``num_runs`` runs. ``truth`` is a
+    line for each of imagenet's ``pictures``, or the content of coco's file for all. ``label_text`` is the content of
+    ``--model_output_labels``, None where the tool takes none.
     """
 
+    task: NativeTask
     request: TaskRequest
     model: ModelFile
-    images: LabelledImages
-    labels: LabelFile
-    to_tensor: ImageToTensor
-    task: ClassVar[NativeTask] = "imagenet"
-    num_runs: ClassVar[int | None] = None
-    can_be_split: ClassVar[bool] = True
-    ground_truth_name: ClassVar[str] = "ground_truth.txt"
-
-    @property
-    def label_text(self) -> bytes:
-        """One label per line, without Windows' line ends, which the native tool would take for a part of the label."""
-        return _text(self.labels.lines)
+    data: Data
+    pictures: tuple[Path, ...] = ()
+    truth: tuple[str, ...] | bytes | None = None
+    labels: LabelFile | None = None
+    label_text: bytes | None = None
+    to_tensor: ImageToTensor | None = None
+    num_runs: int | None = None
 
     @property
     def configurations(self) -> tuple[Configuration, ...]:
-        """Those of the runs."""
-        return self.request.configurations
-
-    def part(self, index: int = 0, count: int = 1) -> NativePart:
-        """Every ``count``-th picture from ``index`` on, with their labels."""
-        return NativePart(tuple(self.images.paths[index::count]), _text(self.images.truths[index::count]))
+        """Those of the runs, of which each has a reference inside in inference_diff."""
+        return self.request.tests if self.task == "inference_diff" else self.request.configurations
 
     @property
     def example_count(self) -> int:
-        """The pictures of all parts."""
-        return len(self.images.paths)
-
-
-class CocoInputs(Struct, frozen=True):
-    """Checked inputs of coco, with the members of :class:`ImagenetInputs`."""
-
-    request: TaskRequest
-    model: ModelFile
-    pictures: EvaluatedPictures
-    labels: LabelFile | None
-    to_tensor: ImageToTensor
-    task: ClassVar[NativeTask] = "coco"
-    num_runs: ClassVar[int | None] = None
-    can_be_split: ClassVar[bool] = False
-    ground_truth_name: ClassVar[str] = "ground_truth.pb"
+        """The pictures of all parts, or the runs."""
+        return len(self.pictures) if self.num_runs is None else self.num_runs
 
     @property
-    def label_text(self) -> bytes:
-        """A line for each class that can occur: the native tool ends at a class beyond them, names mean nothing to it.
+    def can_be_split(self) -> bool:
+        """Whether figures of parts add up to those of the whole.
 
-        More lines than classes change no figure.
+        Average precision is taken over the detections of all pictures at once, and random inputs follow each other from
+        run to run.
         """
-        lines = self.labels.lines if self.labels else ()
-        truth = self.pictures.truth
-        ids = [number for picture in (truth.native if truth else ()) for number in picture.class_ids.tolist()]
-        missing = max(_FEWEST_CLASS_LINES, 1 + max(ids, default=0)) - len(lines)
-        return _text([*lines, *["???"] * missing])
+        return self.task == "imagenet"
 
     @property
-    def configurations(self) -> tuple[Configuration, ...]:
-        """Those of the runs."""
-        return self.request.configurations
+    def ground_truth_name(self) -> str:
+        """The name of the file with the ground truth."""
+        return "ground_truth.pb" if self.task == "coco" else "ground_truth.txt"
 
     def part(self, index: int = 0, count: int = 1) -> NativePart:
-        """Everything; raises :class:`UsageError` for one of several parts."""
-        require_parts(self, count)
-        truth = self.pictures.truth
-        content = None if truth is None else NativeGroundTruth(truth.native).to_bytes()
-        return NativePart(tuple(self.pictures.paths[index::count]), content)
-
-    @property
-    def example_count(self) -> int:
-        """All pictures."""
-        return len(self.pictures.paths)
+        """Every ``count``-th picture from ``index`` on, with its ground truth; one part where there can be no more."""
+        truth = _text(self.truth[index::count]) if isinstance(self.truth, tuple) else self.truth
+        return NativePart(self.pictures[index::count], truth)
 
 
-class DiffInputs(Struct, frozen=True):
-    """Checked inputs of inference_diff, which makes its own random numbers; members as of :class:`ImagenetInputs`."""
-
-    request: DiffRequest
-    model: ModelFile
-    num_runs: int
-    task: ClassVar[NativeTask] = "inference_diff"
-    label_text: ClassVar[bytes | None] = None
-    can_be_split: ClassVar[bool] = False
-    ground_truth_name: ClassVar[str] = ""
-
-    @property
-    def configurations(self) -> tuple[Configuration, ...]:
-        """Those of the runs, of which each has a reference inside."""
-        return self.request.tests
-
-    def part(self, index: int = 0, count: int = 1) -> NativePart:  # noqa: ARG002 - as the others
-        """Nothing but the model is needed; raises :class:`UsageError` for one of several parts."""
-        require_parts(self, count)
-        return NativePart((), None)
-
-    @property
-    def example_count(self) -> int:
-        """Its runs."""
-        return self.num_runs
-
-
-NativeInputs = ImagenetInputs | CocoInputs | DiffInputs
-
-
-def require_parts(inputs: NativeInputs, count: int) -> None:
-    """Raise :class:`UsageError` for several parts of a task whose figures do not add up."""
-    if count > 1 and not inputs.can_be_split:
-        raise UsageError(
-            f"{count} parts of a native {inputs.task}: {_WHY_ONE_PART[inputs.task]}. Run it in one part, or with "
-            "--device_program=evaltools, whose records do add up"
-        )
-
-
-def prepare_imagenet(request: TaskRequest) -> ImagenetInputs:
+def prepare_imagenet(request: TaskRequest) -> NativeInputs[LabelledImages]:
     """Read and check what imagenet is to evaluate; raises :class:`UsageError` for what the native tool cannot.
 
     Options about reading are not looked at: :mod:`evaltools.device.native.command` refuses those that the tool lacks.
@@ -200,11 +125,20 @@ def prepare_imagenet(request: TaskRequest) -> ImagenetInputs:
             f"not one label in {options.ground_truth_labels} (such as {images.truths[0]!r}) is in "
             f"{options.model_output_labels} (such as {labels.lines[-1]!r}); both must use the same words"
         )
-    to_tensor = input_transform(model, model.inputs[0], native=True)
-    return ImagenetInputs(request, model, images, labels, to_tensor)
+    return NativeInputs(
+        "imagenet",
+        request,
+        model,
+        images,
+        pictures=tuple(images.paths),
+        truth=tuple(images.truths),
+        labels=labels,
+        label_text=_text(labels.lines),  # a label with the line end of Windows would be another one
+        to_tensor=input_transform(model, model.inputs[0], native=True),
+    )
 
 
-def prepare_coco(request: TaskRequest) -> CocoInputs:
+def prepare_coco(request: TaskRequest) -> NativeInputs[EvaluatedPictures]:
     """Read and check what coco is to evaluate, as :func:`prepare_imagenet` does."""
     options: CocoOptions = request.options
     model = read_model(request.model_file)
@@ -235,14 +169,29 @@ def prepare_coco(request: TaskRequest) -> CocoInputs:
         raw_size=(to_tensor.width, to_tensor.height),
     )
     _require_native_pictures(pictures.paths)
-    for picture in pictures.truth.native if pictures.truth else ():
+    truth = pictures.truth.native if pictures.truth else ()
+    for picture in truth:
         negative = [number for number in picture.class_ids.tolist() if number < 0]
         if negative:
             raise DataError(f"{picture.name} has an object of the class {negative[0]}, at which the native tool ends")
-    return CocoInputs(request, model, pictures, labels, to_tensor)
+    # The tool ends at a class beyond its labels, whose names mean nothing to it; more lines change no figure.
+    classes = 1 + max((number for picture in truth for number in picture.class_ids.tolist()), default=0)
+    lines = labels.lines if labels else ()
+    missing = max(_FEWEST_CLASS_LINES, classes) - len(lines)
+    return NativeInputs(
+        "coco",
+        request,
+        model,
+        pictures,
+        pictures=tuple(pictures.paths),
+        truth=NativeGroundTruth(truth).to_bytes() if pictures.truth else None,
+        labels=labels,
+        label_text=_text([*lines, *["???"] * missing]),
+        to_tensor=to_tensor,
+    )
 
 
-def prepare_diff(request: DiffRequest) -> DiffInputs:
+def prepare_diff(request: DiffRequest) -> NativeInputs[DiffRequest]:
     """Read and check what inference_diff is to compare, as :func:`prepare_imagenet` does."""
     model = read_model(request.model_file)
     check_types(model, native=True)
@@ -255,10 +204,10 @@ def prepare_diff(request: DiffRequest) -> DiffInputs:
         if limit.output is not None and not any(limit.output in names for names in output_names(model)):
             model.named("output", limit.output, model.outputs)
     runs = NATIVE_RUNS if request.inputs.num_runs is None else request.inputs.num_runs
-    return DiffInputs(request, model, runs)
+    return NativeInputs("inference_diff", request, model, request, num_runs=runs)
 
 
-def prepare_native(request: TaskRequest) -> NativeInputs:
+def prepare_native(request: TaskRequest) -> NativeInputs[Any]:
     """Read and check what a native tool is to evaluate; raises :class:`UsageError` for a task that has none."""
     if isinstance(request.options, ImagenetOptions):
         return prepare_imagenet(request)
@@ -269,7 +218,7 @@ def prepare_native(request: TaskRequest) -> NativeInputs:
     raise UsageError(f"there is no native tool for this task; {_ELSEWHERE.removeprefix('or ')}")
 
 
-def normalization_warnings(inputs: ImagenetInputs | CocoInputs) -> list[str]:
+def normalization_warnings(inputs: NativeInputs[Any]) -> list[str]:
     """A warning where the model's metadata ask for other input values than the native tool feeds."""
     tensor = inputs.model.inputs[0]
     stated = input_transform(inputs.model, tensor, crop_fraction=None)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.device.native.delegation import NativeDelegation, delegation_of
 from evaltools.device.native.figures import merge_classifiers
-from evaltools.device.native.inputs import NativeInputs, require_parts
-from evaltools.errors import DataError, UsageError
+from evaltools.device.native.inputs import NativeInputs
+from evaltools.errors import DataError
 from evaltools.native.logs.delegate_use import FALLBACK_HINT
 from evaltools.native.logs.evaluation import FAILED, UNCONSUMED, NativeEvaluationLog, parse_evaluation_log
 from evaltools.native.logs.evaluation_proto import read_evaluation_proto
@@ -64,21 +64,17 @@ class NativeOutcome(Struct, frozen=True):
 
 
 def outcomes_of(
-    inputs: NativeInputs, runs: Sequence[NativeRun], binary: NativeBinary, allow_fallback: bool
+    inputs: NativeInputs[Any], runs: Sequence[NativeRun], binary: NativeBinary, allow_fallback: bool
 ) -> list[NativeOutcome]:
-    """The outcome of each configuration, in the order in which they first occur among the runs.
-
-    Raises :class:`UsageError` for parts of a task whose figures do not add up.
-    """
+    """The outcome of each configuration, in the order in which they first occur among the runs."""
     names = dict.fromkeys(run.name for run in runs)
     return [_outcome(inputs, [run for run in runs if run.name == name], binary, allow_fallback) for name in names]
 
 
 def _outcome(
-    inputs: NativeInputs, runs: Sequence[NativeRun], binary: NativeBinary, allow_fallback: bool
+    inputs: NativeInputs[Any], runs: Sequence[NativeRun], binary: NativeBinary, allow_fallback: bool
 ) -> NativeOutcome:
     parts = sorted(runs, key=lambda run: run.part)
-    _require_distinct(inputs, parts)
     logs, figures, reasons = [], [], []
     for run in parts:
         log, found = _read(inputs, run)
@@ -107,14 +103,6 @@ def _outcome(
     )
 
 
-def _require_distinct(inputs: NativeInputs, parts: Sequence[NativeRun]) -> None:
-    first = parts[0]
-    require_parts(inputs, first.parts)
-    numbers = [run.part for run in parts]
-    if len(set(numbers)) < len(numbers) or any((run.parts, run.role) != (first.parts, first.role) for run in parts):
-        raise UsageError(f"{first.name}: there are runs {numbers} of {first.parts} parts; give each part once")
-
-
 def _of_part(run: NativeRun) -> str:
     """Which part it was, and on which device, as far as there are several; put behind a reason."""
     words = [f"part {run.part + 1} of {run.parts}"] if run.parts > 1 else []
@@ -122,28 +110,58 @@ def _of_part(run: NativeRun) -> str:
     return f" ({', '.join(words)})" if words else ""
 
 
-def unavailable(inputs: NativeInputs, runs: Sequence[NativeRun]) -> dict[str, str]:
-    """Why a device could not run configurations as asked, by their names, where another device may.
+class WhatRan(Struct, frozen=True):
+    """What ran on a device, by configuration: ``took`` says it of those that count as measured, ``lacks`` why not.
 
-    The device cannot start the tool, or its log does not prove that a delegate ran that was asked for. A fallback that
-    is allowed is no less one.
+    ``lacks`` has those that another device may be able to run: the device cannot start the tool, or its log does not
+    prove that a delegate ran that was asked for. A fallback that is allowed is no less one.
     """
-    found = {run.name: run.failure or _delegation(inputs, run).why_not for run in runs}
-    return {name: reason for name, reason in found.items() if reason}
+
+    serial: str
+    took: Mapping[str, str]
+    lacks: Mapping[str, str]
+
+    @classmethod
+    def of(cls, inputs: NativeInputs[Any], serial: str, runs: Sequence[NativeRun]) -> WhatRan:
+        """What the runs of a part show."""
+        took, lacks = {}, {}
+        for run in runs:
+            found = _delegation(inputs, run)
+            reason = run.failure or found.why_not
+            if reason:
+                lacks[run.name] = reason
+            if not run.failure and run.exit_code in (0, None) and (inputs.request.allow_fallback or not found.why_not):
+                took[run.name] = ", ".join(f"{name} {text}" for name, text in found.asked.items())
+        return cls(serial, took, lacks)
+
+    def differences(self, other: WhatRan) -> list[str]:
+        """In words, what another device ran otherwise.
+
+        Parts of one device need not be alike: the result warns of those. What the runtime adds by itself stays on the
+        CPU, and is no difference.
+        """
+        if other.serial == self.serial:
+            return []
+        found = [
+            f"configuration {name}: {self.took[name]} on {self.serial}, {other.took[name]} on {other.serial}"
+            for name in sorted(self.took.keys() & other.took.keys())
+            if self.took[name] != other.took[name]
+        ]
+        for one, another in ((self, other), (other, self)):
+            found += [
+                f"configuration {name} cannot run on {one.serial}: {reason}"
+                for name, reason in one.lacks.items()
+                if name not in another.lacks
+            ]
+        return found
 
 
-def delegations(inputs: NativeInputs, runs: Sequence[NativeRun]) -> dict[str, NativeDelegation]:
-    """What delegates took, by configuration, in the runs that count as measured."""
-    found = {run.name: _delegation(inputs, run) for run in runs if not run.failure and run.exit_code in (0, None)}
-    return {name: own for name, own in found.items() if inputs.request.allow_fallback or own.why_not is None}
-
-
-def _delegation(inputs: NativeInputs, run: NativeRun) -> NativeDelegation:
+def _delegation(inputs: NativeInputs[Any], run: NativeRun) -> NativeDelegation:
     is_diff = inputs.task == "inference_diff"
     return delegation_of(run.configuration, run.delegate_lines, inputs.model.node_count, is_diff)
 
 
-def _read(inputs: NativeInputs, run: NativeRun) -> tuple[NativeEvaluationLog, NativeFigures | str]:
+def _read(inputs: NativeInputs[Any], run: NativeRun) -> tuple[NativeEvaluationLog, NativeFigures | str]:
     """The outcome of one run: its figures, or why it has none."""
     try:
         log = parse_evaluation_log(run.log)
@@ -152,7 +170,7 @@ def _read(inputs: NativeInputs, run: NativeRun) -> tuple[NativeEvaluationLog, Na
     return log, _figures(inputs, run, log)
 
 
-def _figures(inputs: NativeInputs, run: NativeRun, log: NativeEvaluationLog) -> NativeFigures | str:
+def _figures(inputs: NativeInputs[Any], run: NativeRun, log: NativeEvaluationLog) -> NativeFigures | str:
     """The figures, or why there are none."""
     failure = _failure(run, log)
     if failure is not None:

@@ -25,7 +25,7 @@ _RUN_VARIABLE: Final = "EVALTOOLS_RUN"
 _SOON_S: Final = 300.0
 """A bound for what never comes; nothing is measured by it."""
 _HELD: Final = """#!/bin/sh
-if [ "$2" != evaltools.device.programs.on_device ] || [ "$3" = --check ] || [ ! -e {holds} ]; then
+if [ "$2" != evaltools.device.on_device ] || [ "$3" = --check ] || [ ! -e {holds} ]; then
   exec {python} "$@"
 fi
 {python} "$@"

@@ -13,7 +13,7 @@ import pytest
 
 from evaltools.cli.main import main
 from evaltools.datasets import sample
-from evaltools.device.run.request import HostRun, carry_out_on_host
+from evaltools.device.request import HostRun, carry_out_on_host
 from evaltools.request import Request
 from tests.cli.device import runs as device_runs
 from tests.device.fixtures import Devices
@@ -62,7 +62,7 @@ def test_this_computer_counts_as_every_device_does(
     def ends_with(request: Request, good_codes: Collection[int]) -> HostRun:
         return HostRun(4, carry_out_on_host(request, good_codes).out)
 
-    monkeypatch.setattr("evaltools.device.run.benchmark.carry_out_on_host", ends_with)
+    monkeypatch.setattr("evaltools.device.benchmark.carry_out_on_host", ends_with)
     output = tmp_path / "result.json"
     command = device_runs.on_devices(network, [devices[0].serial], BENCHMARK, "--split=each", "--include_host=true")
     assert main([*command, f"--output_file_path={output}"]) == 4

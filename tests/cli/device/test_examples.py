@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from evaltools.commands.names import task_of
-from evaltools.device.files.store import write_archive, write_manifest
-from evaltools.device.programs.on_device import lay_out
-from evaltools.device.run.evaluation import examples_of
-from evaltools.device.run.runner import parts_of
+from evaltools.device.evaluation import examples_of
+from evaltools.device.on_device import lay_out
+from evaltools.device.runner import parts_of
+from evaltools.device.store import write_archive, write_manifest
 from evaltools.engine.execution import Shard
 from evaltools.errors import DataError, UsageError
 from evaltools.request.flags import parse_flags

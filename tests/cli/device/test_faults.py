@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device.adb.adb import Adb
+from evaltools.device.adb import Adb
 from tests.cli.device import runs as device_runs
 from tests.cli.evaluate.sample_runs import figures, figures_here, imagenet
 from tests.command import Completed
@@ -89,7 +89,7 @@ def test_what_a_lost_device_had_is_done_by_another(
     assert f"{proxy.serial} was left out" in done.err
 
 
-def test_what_a_killed_run_left_is_ended_by_the_next(
+def test_what_a_killed_run_left_is_ended_by_the_next_that_takes_the_device(
     network: Network, devices: Devices, expected: object, tmp_path: Path
 ) -> None:
     output, held = tmp_path / "result.json", device_runs.Held(tmp_path)
@@ -102,5 +102,5 @@ def test_what_a_killed_run_left_is_ended_by_the_next(
     process.kill()
     process.communicate()
     assert device_runs.left_running()
-    done = device_runs.run(command_of(network, serials, output))
+    done = device_runs.run([*command_of(network, serials, output), "--force"])
     require_same(done, output, expected, devices)

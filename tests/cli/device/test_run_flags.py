@@ -11,7 +11,7 @@ import pytest
 from evaltools.cli.device.command import carry_out_on_devices
 from evaltools.cli.device.command import run_task as run
 from evaltools.commands.device_run import kind_on_devices
-from evaltools.device.run.flags import BY_NAME, DEFAULT_ROOT, PARAMETERS, DeviceFlags, read_device_flags, read_root
+from evaltools.device.flags import BY_NAME, DEFAULT_ROOT, PARAMETERS, DeviceFlags, read_device_flags, read_root
 from evaltools.errors import UsageError
 from evaltools.request import Options, Request
 from evaltools.request.flags import parse_flags

@@ -156,7 +156,7 @@ _WITHOUT_SCIPY = """
 import sys
 from pathlib import Path
 sys.modules["scipy"] = None
-from evaltools.device.programs.on_device import main
+from evaltools.device.on_device import main
 sys.exit(main(["--part", "--", sys.argv[1]]))
 """
 

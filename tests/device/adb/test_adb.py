@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device.adb import detached
-from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.errors import (
+from evaltools.device import detached
+from evaltools.device.adb import Adb, next_step, parse_devices
+from evaltools.device.errors import (
     AdbMissing,
     ConnectionLost,
     DeviceError,
@@ -24,9 +24,8 @@ from evaltools.device.adb.errors import (
     SeveralDevices,
     Unauthorized,
 )
-from evaltools.device.adb.process import find_adb, read_answer, run_adb
-from evaltools.device.adb.states import next_step, parse_devices
-from evaltools.device.files.transfer import push
+from evaltools.device.process import find_adb, read_answer, run_adb
+from evaltools.device.transfer import push
 from evaltools.errors import UsageError
 from tests.device.fault_proxy import FaultProxy
 from tests.device.fixtures import Devices, write_fake_adb
@@ -138,10 +137,10 @@ def test_one_that_prints_without_end_is_ended_and_has_failed(tmp_path: Path, mon
     script = tmp_path / "adb"
     script.write_text("#!/bin/sh\nexec yes")
     script.chmod(0o755)
-    monkeypatch.setattr("evaltools.device.adb.process._MOST_PRINTED", 1 << 20)
+    monkeypatch.setattr("evaltools.device.process._MOST_PRINTED", 1 << 20)
     done = run_adb([str(script), "devices"], 60.0)
     assert (done.code, len(done.out)) == (1, 1 << 20)
-    assert b"more than 64 MB were printed" in done.err
+    assert b"more than 1 MB were printed" in done.err
 
 
 @pytest.mark.parametrize(

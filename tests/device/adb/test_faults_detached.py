@@ -10,11 +10,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from evaltools.device.adb import adb as adb_module
-from evaltools.device.adb import detached
-from evaltools.device.adb.adb import Adb, patiently
-from evaltools.device.adb.detached import DetachedRun
-from evaltools.device.adb.errors import DeviceStopped, DeviceTimeout
+from evaltools.device import adb as adb_module
+from evaltools.device import detached
+from evaltools.device.adb import Adb, patiently
+from evaltools.device.detached import DetachedRun
+from evaltools.device.errors import DeviceStopped, DeviceTimeout
 from tests.device.fault_proxy import Direction, FaultProxy
 from tests.device.faults import FAULTS, Fault
 from tests.device.real_device import wait_until

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from evaltools.device.adb import adb as adb_module
-from evaltools.device.adb.adb import Adb, patiently
-from evaltools.device.adb.errors import (
+from evaltools.device import adb as adb_module
+from evaltools.device.adb import Adb, patiently
+from evaltools.device.errors import (
     MAY_PASS,
     CommandFailed,
     ConnectionLost,

@@ -12,8 +12,8 @@ import psutil
 import pytest
 from msgspec import Struct
 
-from evaltools.device.adb.detached import end_script, look_script, start_script
-from evaltools.device.files.lock import release_script, take_script
+from evaltools.device.detached import end_script, look_script, start_script
+from evaltools.device.lock import release_script, take_script
 
 SOON_S = 20.0
 MARK = "evaltools-" + "0" * 32
@@ -129,10 +129,10 @@ def test_a_stranger_with_the_number_of_a_run_is_left_alone(shell: Shell, tmp_pat
 def test_a_lock_is_one_s_until_it_is_given_back(shell: Shell, tmp_path: Path) -> None:
     folder, first, second = tmp_path / "it's a folder", "a" * 32, "b" * 32
     for _ in range(2):
-        assert shell.run(take_script(str(folder), first, f"it's me since today\n{first}")) == b""
+        assert shell.run(take_script(str(folder), first, "it's me since today")) == b""
     shown = shell.run(f"( {take_script(str(folder), second, 'another')} ) || true")
     assert shown.splitlines()[0] == b"it's me since today"
-    shell.run(take_script(str(folder), second, f"another\n{second}", "any"))
+    shell.run(take_script(str(folder), second, "another", force=True))
     assert shell.run(f"( {take_script(str(folder), first, 'me')} ) || true").startswith(b"another\n")
     shell.run(release_script(str(folder), first))
     assert folder.exists()

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from evaltools.benchmark import kind as benchmark
-from evaltools.device.files.store import MOST_BYTES, chunks, write_archive, write_manifest
-from evaltools.device.programs.on_device import lay_out, main
+from evaltools.device.on_device import lay_out, main
+from evaltools.device.store import MOST_BYTES, chunks, write_archive, write_manifest
 from evaltools.errors import DataError, OutputError
 from evaltools.task_kind import RequestKind, kind_names
 from evaltools.tasks.shared.declared import declared_task
@@ -173,7 +173,7 @@ def on_device(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """The module as a device's Python runs it, in the folder of a part."""
     folder.mkdir(exist_ok=True)
     return subprocess.run(
-        [sys.executable, "-m", "evaltools.device.programs.on_device", *words],
+        [sys.executable, "-m", "evaltools.device.on_device", *words],
         capture_output=True, text=True, timeout=120, cwd=folder,
     )  # fmt: skip
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device.adb import adb as adb_module
-from evaltools.device.adb import detached
-from evaltools.device.adb.adb import Adb, patiently
-from evaltools.device.adb.errors import (
+from evaltools.device import adb as adb_module
+from evaltools.device import detached
+from evaltools.device.adb import Adb, patiently
+from evaltools.device.errors import (
     MAY_PASS,
     CommandFailed,
     ConnectionLost,
@@ -25,9 +25,8 @@ from evaltools.device.adb.errors import (
     NoSpace,
     TransferFailed,
 )
-from evaltools.device.adb.process import AdbRun
-from evaltools.device.files import transfer as files
-from evaltools.device.files.transfer import pull, push
+from evaltools.device.process import Answer
+from evaltools.device.transfer import pull, push
 from evaltools.errors import DataError, OutputError
 from tests.device.fault_proxy import Direction, FaultProxy
 from tests.device.faults import FAULTS, Fault, stalled
@@ -168,24 +167,6 @@ def test_a_device_that_stays_away_is_an_error_that_names_the_file(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_bytes_that_have_arrived_are_told(
-    client: Adb, proxy: FaultProxy, model: Path, there: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(files, "_PROGRESS_S", 0.1)
-    arrived: list[int] = []
-
-    def take(count: int) -> None:
-        arrived.append(count)
-        if 0 < count < SIZE:
-            proxy.go_on()
-
-    proxy.slow_down(SIZE // 20)
-    push(client, proxy.serial, model, REMOTE, on_progress=take)
-    assert arrived == sorted(arrived)
-    assert arrived[-1] == SIZE
-    assert any(0 < count < SIZE for count in arrived)
-
-
 def test_a_transfer_that_takes_too_long_says_how_far_it_came(
     client: Adb, proxy: FaultProxy, model: Path, there: Path, tmp_path: Path
 ) -> None:
@@ -261,7 +242,7 @@ class Eventful(Adb):
         super().__init__(adb.path, adb.port)
         self._after_transfer = after_transfer
 
-    def run(self, arguments: Sequence[str], timeout_s: float, stop: threading.Event | None = None) -> AdbRun:
+    def run(self, arguments: Sequence[str], timeout_s: float, stop: threading.Event | None = None) -> Answer:
         done = super().run(arguments, timeout_s)
         if {"push", "pull"} & set(arguments):
             self._after_transfer()

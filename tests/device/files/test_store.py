@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device.adb import detached
-from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.errors import CommandFailed
-from evaltools.device.files.lock import DeviceLock
-from evaltools.device.files.store import DeviceStore, clear, is_there, remote_path, sha256_of
+from evaltools.device import detached
+from evaltools.device.adb import Adb
+from evaltools.device.errors import CommandFailed
+from evaltools.device.lock import DeviceLock
+from evaltools.device.store import DeviceStore, clear, is_there, remote_path, sha256_of
 from evaltools.errors import DataError
-from tests.device.fault_proxy import FaultProxy
 from tests.device.fixtures import Devices
 from tests.device.shared_folder import SHARED_ROOT, inside
 
@@ -66,20 +65,6 @@ def test_a_file_that_cannot_be_read_is_a_data_error_with_its_name(tmp_path: Path
         remote_path(ROOT, tmp_path / "none.tflite")
     with pytest.raises(DataError, match="cannot be read: Is a directory"):
         remote_path(ROOT, tmp_path)
-
-
-def test_apps_can_go_through_every_folder_above_a_file_once_the_device_is_back(
-    client: Adb, devices: Devices, proxy: FaultProxy, tmp_path: Path
-) -> None:
-    """A device's shell may have a umask of 077."""
-    store = DeviceStore(client, proxy.serial, PLACE, patience_s=30.0)
-    remote = store.put(written(tmp_path, "m.tflite"))
-    closed = [PLACE, f"{PLACE}/store", posixpath.dirname(remote)]
-    assert client.shell(devices[0].serial, f"chmod 700 {' '.join(closed)} && chmod 600 {remote}").code == 0
-    proxy.cut()
-    store.let_all_read([remote])
-    modes = client.shell(devices[0].serial, f"stat -c %a {' '.join(closed)} {remote}").text.split()
-    assert modes == ["711", "711", "711", "644"]
 
 
 def clean(client: Adb, serial: str) -> int:

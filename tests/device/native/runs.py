@@ -38,7 +38,7 @@ PLAIN: Final = Configuration("test")
 
 def run_stand_in(
     folder: Path,
-    inputs: NativeInputs,
+    inputs: NativeInputs[Any],
     configuration: Configuration,
     part: NativePart | None = None,
     delegate_lines: Sequence[str] = (),
@@ -99,12 +99,12 @@ def classified_run(
 
 
 def stand_ins(
-    folder: Path, inputs: NativeInputs, *configurations: Configuration, lines: Sequence[str] = ()
+    folder: Path, inputs: NativeInputs[Any], *configurations: Configuration, lines: Sequence[str] = ()
 ) -> list[NativeRun]:
     return [run_stand_in(folder / each.name, inputs, each, delegate_lines=lines) for each in configurations]
 
 
-def assembled(inputs: NativeInputs, *runs: NativeRun) -> EvaluationResult:
+def assembled(inputs: NativeInputs[Any], *runs: NativeRun) -> EvaluationResult:
     return assemble_native(inputs, runs, BINARY, STARTED)
 
 

@@ -114,7 +114,7 @@ def test_nnapi_that_may_have_used_its_own_cpu_is_not_proven(flags: str, lines: l
         "disable_nnapi_cpu=true or an accelerator name rules that out"
     )
     assert found.why_not == (None if is_proven else doubt)
-    assert found.asked["NNAPI"].nodes == (31 if is_proven else None)
+    assert found.asked["NNAPI"].startswith("took 31 nodes") is is_proven
 
 
 def test_nothing_that_was_not_asked_for_is_missed() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from evaltools.device.native.inputs import CocoInputs, prepare_coco
-from evaltools.errors import UsageError
+from evaltools.device.native.inputs import NativeInputs, prepare_coco
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.native.logs.evaluation import parse_evaluation_log
 from evaltools.native.logs.run import NativeRun
@@ -31,15 +31,17 @@ from tests.device.native.test_inputs import coco_request
 from tests.device.native_stand_in import GPU_LINES
 from tests.tasks.observers import Silent
 
+Inputs = NativeInputs[Any]
+
 
 @pytest.fixture(scope="module")
-def coco() -> CocoInputs:
+def coco() -> Inputs:
     made = coco_request()
     return prepare_coco(replace(made, options=replace(made.options, num_images=12, record_examples=True)))
 
 
 @pytest.mark.once
-def test_coco_from_the_program_to_the_tables(tmp_path: Path, coco: CocoInputs) -> None:
+def test_coco_from_the_program_to_the_tables(tmp_path: Path, coco: Inputs) -> None:
     """The figures are those of our own evaluation of the same pictures with the same kernels, to six digits."""
     reference, test = stand_ins(tmp_path, coco, REFERENCE, PLAIN)
     gpu = run_stand_in(tmp_path / "gpu", coco, GPU, delegate_lines=GPU_LINES)
@@ -65,7 +67,7 @@ def test_coco_from_the_program_to_the_tables(tmp_path: Path, coco: CocoInputs) -
     assert native_proto(result, entry_of(result, "test")) == test.proto
 
 
-def test_of_several_devices_tests_are_held_against_the_first_reference(tmp_path: Path, coco: CocoInputs) -> None:
+def test_of_several_devices_tests_are_held_against_the_first_reference(tmp_path: Path, coco: Inputs) -> None:
     runs = stand_ins(tmp_path, coco, REFERENCE, PLAIN)
     result = assembled(coco, *(replace(run, place=place) for place in ("A", "B") for run in runs))
     assert [(entry.baseline, entry.other) for entry in result.part.comparisons] == [
@@ -93,17 +95,17 @@ def test_coco_without_a_ground_truth_compares_boxes(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def coco_run(coco: CocoInputs, tmp_path_factory: pytest.TempPathFactory) -> NativeRun:
+def coco_run(coco: Inputs, tmp_path_factory: pytest.TempPathFactory) -> NativeRun:
     return run_stand_in(tmp_path_factory.mktemp("coco") / "run", coco, PLAIN)
 
 
-def why_coco_was_not_measured(coco: CocoInputs, run: NativeRun) -> str:
+def why_coco_was_not_measured(coco: Inputs, run: NativeRun) -> str:
     (entry,) = assembled(coco, run).configurations
     assert entry.status == "not measured"
     return str(entry.reason)
 
 
-def test_coco_without_every_detection_is_not_measured(coco: CocoInputs, coco_run: NativeRun) -> None:
+def test_coco_without_every_detection_is_not_measured(coco: Inputs, coco_run: NativeRun) -> None:
     first, second = (picture.name for picture in parse_evaluation_log(coco_run.log).pictures[:2])
     cut = coco_run.log.replace(f"Image: {first}", "Image: other.jpg")
     assert f"the detections of 12 pictures, there were 12: {first!r} is missing" in why_coco_was_not_measured(
@@ -117,7 +119,7 @@ def test_coco_without_every_detection_is_not_measured(coco: CocoInputs, coco_run
     assert "they stand in another order" in why_coco_was_not_measured(coco, replace(coco_run, log=swapped))
 
 
-def test_coco_that_could_not_read_its_ground_truth_is_not_measured(coco: CocoInputs, coco_run: NativeRun) -> None:
+def test_coco_that_could_not_read_its_ground_truth_is_not_measured(coco: Inputs, coco_run: NativeRun) -> None:
     """The native tool goes on without a word: every mAP is 0, or there is none."""
     message = message_class("EvaluationStageMetrics").FromString(coco_run.proto)
     metrics = message.process_metrics.object_detection_metrics
@@ -139,9 +141,7 @@ def test_coco_that_could_not_read_its_ground_truth_is_not_measured(coco: CocoInp
     )
 
 
-def test_parts_and_runs_of_another_task_are_refused(coco: CocoInputs) -> None:
-    with pytest.raises(UsageError, match="over the detections of all pictures at once.*Run it in one part"):
-        assembled(coco, classified_run([0], [1], parts=2))
+def test_a_run_of_another_task_is_not_measured(coco: Inputs) -> None:
     assert "the result file is one of imagenet; give the program of coco" in why_coco_was_not_measured(
         coco, classified_run([0], [1])
     )

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.device.native.inputs import prepare_diff
-from evaltools.errors import DataError, UsageError
+from evaltools.errors import DataError
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.native.logs.evaluation_proto import read_evaluation_proto
 from evaltools.native.logs.run import DiffFigures, NativeRun
@@ -21,7 +21,6 @@ from evaltools.report.words.verdicts import why_in_words
 from tests.device.native.runs import (
     PLAIN,
     assembled,
-    classified_run,
     entry_of,
     run_stand_in,
     stand_ins,
@@ -78,8 +77,6 @@ def test_the_protobuf_of_a_single_configuration_is_the_tools_own(tmp_path: Path)
 def test_inference_diff_has_one_reference_inside(tmp_path: Path) -> None:
     inputs = diff_inputs()
     run = run_stand_in(tmp_path / "run", inputs, PLAIN)
-    with pytest.raises(UsageError, match="inference_diff runs a reference of its own"):
-        assembled(inputs, replace(run, role="reference"))
     failed = replace(run, exit_code=1, log="ERROR: Could not run the task evaluation!\n")
     result = assembled(inputs, failed)
     assert [entry.status for entry in result.configurations] == ["not measured", "not measured"]
@@ -152,8 +149,3 @@ def test_inference_diff_of_another_model_is_refused(tmp_path: Path) -> None:
     detector = prepare_diff(diff_request(model_file=sample.detection_model_file("float32")))
     with pytest.raises(DataError, match="the native tool compared 1 outputs, .* has 4; give the run of this model"):
         assembled(detector, run)
-
-
-def test_parts_are_refused() -> None:
-    with pytest.raises(UsageError, match="inputs follow each other from run to run.*Run it in one part"):
-        assembled(diff_inputs(), classified_run([0], [1], parts=2))

@@ -9,8 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.device.native.evaluation import assemble_native
-from evaltools.device.native.inputs import ImagenetInputs, prepare_imagenet
-from evaltools.errors import UsageError
+from evaltools.device.native.inputs import NativeInputs, prepare_imagenet
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.native.logs.run import NativeRun
 from tests.device.native.runs import (
@@ -29,6 +28,7 @@ from tests.device.native.runs import (
 from tests.device.native.test_inputs import imagenet_options, imagenet_request
 from tests.device.native_stand_in import GPU_WARNINGS
 
+Inputs = NativeInputs[Any]
 RANKS: list[int | None] = [0, 1, None, 0, 4, 9, 0, None]
 TIMES = [30, 50, 40, 30, 90, 30, 35, 31]
 GPU_TOOK = (
@@ -37,7 +37,7 @@ GPU_TOOK = (
 
 
 @pytest.fixture(scope="module")
-def imagenet() -> ImagenetInputs:
+def imagenet() -> Inputs:
     return prepare_imagenet(imagenet_options(num_images=len(RANKS)))
 
 
@@ -45,7 +45,7 @@ def allowing_fallback(inputs: Any) -> Any:
     return replace(inputs, request=replace(inputs.request, allow_fallback=True))
 
 
-def test_a_run_of_imagenet_becomes_a_measured_configuration(imagenet: ImagenetInputs) -> None:
+def test_a_run_of_imagenet_becomes_a_measured_configuration(imagenet: Inputs) -> None:
     result = assembled(imagenet, classified_run(RANKS, TIMES, REFERENCE), classified_run(RANKS[::-1], TIMES))
     assert (result.task, result.complete, result.examples_done) == ("imagenet", True, 8)
     assert [(entry.name, entry.role, entry.status) for entry in result.configurations] == [
@@ -65,14 +65,14 @@ def test_a_run_of_imagenet_becomes_a_measured_configuration(imagenet: ImagenetIn
     assert (result.part.data.example_count, result.part.data.normalization) == (8, "native")
 
 
-def test_the_native_lines_and_the_protobuf_are_those_that_the_tool_gave(imagenet: ImagenetInputs) -> None:
+def test_the_native_lines_and_the_protobuf_are_those_that_the_tool_gave(imagenet: Inputs) -> None:
     run = classified_run(RANKS, TIMES)
     result = assembled(imagenet, run)
     assert "".join(f"{line}\n" for line in native_lines(result)) == run.log
     assert native_proto(result, entry_of(result, "test")) == run.proto
 
 
-def test_parts_give_the_result_of_one_run(imagenet: ImagenetInputs) -> None:
+def test_parts_give_the_result_of_one_run(imagenet: Inputs) -> None:
     whole = assembled(imagenet, classified_run(RANKS, TIMES))
     parts = [
         classified_run(RANKS[part::3], TIMES[part::3], part=part, parts=3, delegate_lines=("x",)) for part in range(3)
@@ -91,7 +91,7 @@ def part_of(part: int, parts: int, **changes: Any) -> NativeRun:
     return classified_run(RANKS[part::parts], TIMES[part::parts], part=part, parts=parts, **changes)
 
 
-def not_measured(imagenet: ImagenetInputs, *runs: NativeRun) -> str:
+def not_measured(imagenet: Inputs, *runs: NativeRun) -> str:
     """Why the only configuration was not measured."""
     result = assembled(imagenet, *runs)
     (entry,) = result.configurations
@@ -134,25 +134,25 @@ FAILED_LOG = (
     ],
 )
 def test_a_run_without_figures_is_not_measured_and_says_why(
-    imagenet: ImagenetInputs, changes: dict[str, Any], reason: str
+    imagenet: Inputs, changes: dict[str, Any], reason: str
 ) -> None:
     assert not_measured(imagenet, classified_run(RANKS, TIMES, **changes)) == reason
     assert not_measured(allowing_fallback(imagenet), classified_run(RANKS, TIMES, **changes)) == reason
 
 
-def test_a_run_over_other_pictures_is_not_measured(imagenet: ImagenetInputs) -> None:
+def test_a_run_over_other_pictures_is_not_measured(imagenet: Inputs) -> None:
     assert not_measured(imagenet, classified_run(RANKS[1:], TIMES[1:])) == (
         "the native tool evaluated 7 examples, there were 8"
     )
 
 
-def test_a_part_that_failed_or_is_missing_leaves_its_configuration_without_figures(imagenet: ImagenetInputs) -> None:
+def test_a_part_that_failed_or_is_missing_leaves_its_configuration_without_figures(imagenet: Inputs) -> None:
     lost = part_of(1, 2, failure="the device was lost")
     assert not_measured(imagenet, part_of(0, 2), lost) == "the device was lost (part 2 of 2)"
     assert not_measured(imagenet, part_of(0, 2)) == "only 1 of its 2 parts were run"
 
 
-def test_a_delegate_without_proof_is_not_measured_unless_the_fallback_is_allowed(imagenet: ImagenetInputs) -> None:
+def test_a_delegate_without_proof_is_not_measured_unless_the_fallback_is_allowed(imagenet: Inputs) -> None:
     run = classified_run(RANKS, TIMES, GPU, delegate_lines=("GPU acceleration is unsupported on this platform.",))
     said = 'GPU was asked for, but the log says "GPU acceleration is unsupported on this platform."'
     assert not_measured(imagenet, run) == (
@@ -166,7 +166,7 @@ def test_a_delegate_without_proof_is_not_measured_unless_the_fallback_is_allowed
     assert "FALLBACK: GPU was asked for" in printed(result)
 
 
-def test_a_delegate_that_took_nodes_is_measured_with_its_proof(imagenet: ImagenetInputs) -> None:
+def test_a_delegate_that_took_nodes_is_measured_with_its_proof(imagenet: Inputs) -> None:
     result = assembled(imagenet, classified_run(RANKS, TIMES, GPU, delegate_lines=(GPU_TOOK,)))
     (entry,) = result.configurations
     assert (entry.status, entry.fallback) == ("measured", None)
@@ -177,7 +177,7 @@ def test_a_delegate_that_took_nodes_is_measured_with_its_proof(imagenet: Imagene
     assert f"GPU 3 of {imagenet.model.node_count} nodes in 1 partition" in printed(result)
 
 
-def test_each_part_needs_its_own_proof(imagenet: ImagenetInputs) -> None:
+def test_each_part_needs_its_own_proof(imagenet: Inputs) -> None:
     proven = part_of(0, 2, configuration=GPU, delegate_lines=(GPU_TOOK,))
     assert "GPU was asked for" in not_measured(imagenet, proven, part_of(1, 2, configuration=GPU))
     fewer = part_of(1, 2, configuration=GPU, delegate_lines=(GPU_TOOK.replace("Replacing 3", "Replacing 2"),))
@@ -186,31 +186,21 @@ def test_each_part_needs_its_own_proof(imagenet: ImagenetInputs) -> None:
     assert result.configurations[0].delegates[0].nodes == 2
 
 
-def test_the_result_file_counts_whatever_the_text_says(imagenet: ImagenetInputs) -> None:
+def test_the_result_file_counts_whatever_the_text_says(imagenet: Inputs) -> None:
     run = classified_run(RANKS, TIMES)
     other = replace(run, log=run.log.replace("Top-1 Accuracy: 0.375", "Top-1 Accuracy: 0.5"))
     result = assembled(imagenet, replace(other, configuration=GPU, delegate_lines=(GPU_TOOK,)), run)
     assert [entry.figures.get("top1") for entry in result.configurations] == [0.375, 0.375]
 
 
-def test_a_result_file_that_cannot_be_read_is_no_measurement(imagenet: ImagenetInputs) -> None:
+def test_a_result_file_that_cannot_be_read_is_no_measurement(imagenet: Inputs) -> None:
     (found,) = assembled(imagenet, part_of(0, 2), part_of(1, 2, proto=b"\xff")).configurations
     assert found.status == "not measured"
     assert "part 2 of 2" in str(found.reason)
     assert "the native tool's result file cannot be read: " in str(found.reason)
 
 
-def test_runs_without_a_test_or_of_two_references_are_refused(imagenet: ImagenetInputs) -> None:
-    with pytest.raises(UsageError, match="there is no run of a test configuration"):
-        assembled(imagenet, classified_run(RANKS, TIMES, REFERENCE))
-    other = replace(REFERENCE, name="second")
-    with pytest.raises(UsageError, match="runs of 2 references: reference, second"):
-        assembled(imagenet, *(classified_run(RANKS, TIMES, name, role="reference") for name in (REFERENCE, other)))
-    with pytest.raises(UsageError, match=r"test: there are runs \[0, 0\] of 2 parts; give each part once"):
-        assembled(imagenet, part_of(0, 2), part_of(0, 2))
-
-
-def test_of_several_devices_only_the_first_has_the_reference(imagenet: ImagenetInputs, tmp_path: Path) -> None:
+def test_of_several_devices_only_the_first_has_the_reference(imagenet: Inputs, tmp_path: Path) -> None:
     runs = [
         classified_run(RANKS, TIMES, configuration, place=place)
         for place in ("pixel", "board")
@@ -227,12 +217,9 @@ def test_of_several_devices_only_the_first_has_the_reference(imagenet: ImagenetI
     assert headed == [f"INFO: Configuration: {name}" for name in ("test@pixel", "reference@board", "test@board")]
     table = through_every_rendering(result, tmp_path)
     assert all(entry.name in table for entry in result.configurations)
-    other = replace(REFERENCE, name="second")
-    with pytest.raises(UsageError, match="runs of 2 references: reference@pixel, second@pixel"):
-        assembled(imagenet, *runs, classified_run(RANKS, TIMES, other, role="reference", place="pixel"))
 
 
-def test_the_time_is_that_of_the_command_whatever_its_parts_took(imagenet: ImagenetInputs) -> None:
+def test_the_time_is_that_of_the_command_whatever_its_parts_took(imagenet: Inputs) -> None:
     """Devices work at the same time."""
     runs = [part_of(part, 2, place=place) for place in ("pixel", "board") for part in range(2)]
     assert assemble_native(imagenet, runs, BINARY, STARTED, 2.25).environment.elapsed_s == 2.25

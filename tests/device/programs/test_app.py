@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.errors import CommandFailed, ConnectionLost, DeviceStopped, NoSpace, ProgramMissing
-from evaltools.device.adb.process import ShellAnswer
-from evaltools.device.files.store import DeviceStore
-from evaltools.device.programs.app import AppRun, BenchmarkApp, install_app, run_app, start_command
+from evaltools.device.adb import Adb
+from evaltools.device.app import BenchmarkApp, install_app, run_app, start_command
+from evaltools.device.app_log import AppRun
+from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceStopped, NoSpace, ProgramMissing
+from evaltools.device.flags import PARAMETERS, read_device_flags
+from evaltools.device.part import PartDevice, PartWork
+from evaltools.device.process import Answer
+from evaltools.device.store import DeviceStore
 from evaltools.errors import UsageError
 from evaltools.native.logs.benchmark import parse_benchmark_log
 from evaltools.native.logs.delegates import delegate_lines
+from evaltools.request.flags import parse_flags
 from tests import tiny_models
 from tests.device.android_programs import OTHER_APP, add_android, kept
 from tests.device.fault_proxy import FaultProxy
@@ -25,9 +29,8 @@ from tests.device.fixtures import Devices
 from tests.device.real_device import Network, RealDevice, wait_until
 
 APP = BenchmarkApp()
-STORE = "/data/local/tmp/evaltools"
+STORE = "/data/local/tmp/app-test"
 LONG_S = 120.0
-POLL_S = 0.1
 FLAGS = (
     "--graph=/data/local/tmp/m.tflite",
     "--num_runs=3",
@@ -46,14 +49,29 @@ def phone(devices: Devices) -> RealDevice:
     return device
 
 
-def run(
+def starts(
     client: Adb,
     phone: RealDevice | FaultProxy,
+    steps: Sequence[Sequence[str]] = (FLAGS,),
     app: BenchmarkApp = APP,
     timeout_s: float = LONG_S,
     traces: bool = False,
-) -> AppRun:
-    return run_app(client, phone.serial, FLAGS, timeout_s, app, traces, POLL_S)
+    stop: threading.Event | None = None,
+    patience_s: float = 30.0,
+    sent: Path = Path(__file__),
+) -> list[AppRun]:
+    """Run the app with each of these flags; what could not be cleaned up is printed."""
+    words = [f"--device_patience={patience_s}"]
+    flags = read_device_flags(parse_flags("device run benchmark", "", "", {"devices": PARAMETERS}, words).options())
+    stop = stop or threading.Event()
+    device = PartDevice(DeviceStore(client, phone.serial, STORE, patience_s, stop), flags, stop)
+    work = PartWork(0, 1, 0, {sent: f"{STORE}/store/{'0' * 64}/{sent.name}"})
+    return run_app(device, work, app, steps, timeout_s, traces, print)[1]
+
+
+def run(client: Adb, phone: RealDevice | FaultProxy, app: BenchmarkApp = APP) -> AppRun:
+    (found,) = starts(client, phone, app=app)
+    return found
 
 
 def texts(log: str) -> list[str]:
@@ -97,11 +115,15 @@ def test_the_log_of_a_run_is_that_of_its_process_alone(client: Adb, phone: RealD
     assert delegate_lines(found.log)[0] == "XNNPACK delegate created."
 
 
-def test_the_log_of_an_earlier_run_is_not_read(client: Adb, phone: RealDevice) -> None:
-    kept(phone, "mode").write_text("exception")
-    assert run(client, phone).failure.startswith("it crashed")
+def test_each_start_has_its_own_log(client: Adb, phone: RealDevice) -> None:
     kept(phone, "mode").write_text("gives up")
-    assert texts(run(client, phone).log)[1:] == ["STARTING!", "Failed to load model /no/such/file"]
+    found = starts(client, phone, [["--graph=one"], ["--graph=two"]])
+    for name, own in zip(("one", "two"), found, strict=True):
+        assert texts(own.log) == [
+            f"Running TensorFlow Lite benchmark with args: --graph={name}",
+            "STARTING!",
+            "Failed to load model /no/such/file",
+        ]
 
 
 @pytest.mark.parametrize(
@@ -125,15 +147,16 @@ def test_an_app_that_ends_early_has_failed_and_keeps_its_log(
 
 def test_an_app_that_does_not_end_is_ended(client: Adb, phone: RealDevice) -> None:
     kept(phone, "mode").write_text("hang")
-    found = run(client, phone, timeout_s=0.5)
-    assert found.failure.startswith("it did not end within 0.5 s and was ended; it ")
+    (found,) = starts(client, phone, timeout_s=1)
+    assert found.failure.startswith("it did not end within 1 s and was ended; it ")
+    assert not found.was_killed
     assert kept(phone, "app.pid").read_text() == ""
 
 
 def test_a_stop_ends_the_app(client: Adb, phone: RealDevice) -> None:
     kept(phone, "mode").write_text("hang")
     with stop_when(lambda: wait_until_it_hangs(phone)) as stop, pytest.raises(DeviceStopped):
-        run_app(client, phone.serial, FLAGS, LONG_S, poll_s=POLL_S, stop=stop)
+        starts(client, phone, stop=stop)
     assert kept(phone, "app.pid").read_text() == ""
 
 
@@ -158,14 +181,6 @@ def test_a_renamed_app_is_run(client: Adb, phone: RealDevice) -> None:
     assert "Unsatisfied" in run(client, phone, BenchmarkApp("org.fork", ".Other", extra="flags")).failure
 
 
-def test_a_log_that_forgot_the_run_is_no_result(client: Adb, phone: RealDevice) -> None:
-    kept(phone, "mode").write_text("hang")
-    kept(phone, "tail").write_text("1")
-    with pytest.raises(CommandFailed, match=r"its log has forgotten lines of this run.*adb logcat -G 16M"):
-        run(client, phone)
-    assert kept(phone, "app.pid").read_text() == ""
-
-
 @pytest.mark.parametrize(("mode", "before"), [("gives up", ""), ("exception", "2")])
 def test_tracing_is_on_while_it_runs_and_as_before_afterwards(
     client: Adb, phone: RealDevice, mode: str, before: str
@@ -173,7 +188,7 @@ def test_tracing_is_on_while_it_runs_and_as_before_afterwards(
     kept(phone, "mode").write_text(mode)
     kept(phone, "property.debug.tflite.trace").write_text(f"{before}\n")
     kept(phone, "properties_set").unlink(missing_ok=True)
-    run(client, phone, traces=True)
+    starts(client, phone, traces=True)
     said = kept(phone, "properties_set").read_text().splitlines()
     assert said == ["debug.tflite.trace=1", f"debug.tflite.trace={before}"]
     assert kept(phone, "property.debug.tflite.trace").read_text() == f"{before}\n"
@@ -185,7 +200,6 @@ def test_a_link_that_breaks_meanwhile_does_not_matter(client: Adb, phone: RealDe
     thread = threading.Thread(target=lambda: found.append(run(client, proxy)))
     thread.start()
     wait_until_it_hangs(phone)
-    wait_until(lambda: "-1.\n" in kept(phone, "log").read_text(), "the log was not looked at: the start is not over")
     proxy.cut()
     process = kept(phone, "app.pid").read_text()
     client.shell(phone.serial, f"LOG_PID={process} log -p E -t tflite Benchmarking failed.")
@@ -209,7 +223,7 @@ def test_the_app_gets_flags_as_they_are(client: Adb, phone: RealDevice) -> None:
     graph = "a'b\"c$HOME`x`;&|<>(){}*?~#!é.tflite"
     kept(phone, "mode").write_text("gives up")
     flags = [f"--graph=/data/{graph}", "--use_gpu=true"]
-    found = run_app(client, phone.serial, flags, LONG_S, poll_s=POLL_S)
+    (found,) = starts(client, phone, [flags])
     assert texts(found.log)[0] == f"Running TensorFlow Lite benchmark with args: --graph=/data/{graph} --use_gpu=true"
 
 
@@ -217,6 +231,18 @@ def apk(folder: Path, answer: str) -> Path:
     file = folder / "benchmark.apk"
     file.write_text(f"{answer}\n{'x' * 10_000}")
     return file
+
+
+def test_the_app_may_read_what_was_sent(client: Adb, phone: RealDevice, tmp_path: Path) -> None:
+    """A device's shell may have a umask of 077."""
+    kept(phone, "mode").write_text("gives up")
+    (tmp_path / "m").write_text("a model")
+    above = [STORE, f"{STORE}/store", f"{STORE}/store/{'0' * 64}"]
+    assert client.shell(phone.serial, f"mkdir -p {above[-1]} && chmod 700 {' '.join(above)}").code == 0
+    starts(client, phone, sent=tmp_path / "m")
+    modes = client.shell(phone.serial, f"stat -c %a {' '.join(above)} {above[-1]}/m").text.split()
+    assert modes[:3] == ["711"] * 3
+    assert modes[3][-1] in "4567"
 
 
 def test_an_apk_is_installed(client: Adb, phone: RealDevice, tmp_path: Path) -> None:
@@ -246,9 +272,7 @@ def test_an_apk_that_is_refused(
 class Leaving(Adb):
     """A device that is lost when it is to be put in order."""
 
-    def shell(
-        self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None
-    ) -> ShellAnswer:
+    def shell(self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None) -> Answer:
         if command.startswith("am force-stop"):
             raise ConnectionLost(f"{serial}: it left", serial)
         return super().shell(serial, command, timeout_s, stop)
@@ -261,12 +285,14 @@ def leaving(network: Network, client: Adb, phone: RealDevice) -> Iterator[Adb]:
     client.shell(phone.serial, f"am force-stop {APP.package}")
 
 
-def test_a_run_that_was_done_before_the_device_left_counts(leaving: Adb, phone: RealDevice) -> None:
+def test_a_run_that_was_done_before_the_device_left_counts(
+    leaving: Adb, phone: RealDevice, capsys: pytest.CaptureFixture[str]
+) -> None:
     kept(phone, "mode").write_text("gives up")
     kept(phone, "property.debug.tflite.trace").write_text("\n")
-    found = run_app(leaving, phone.serial, FLAGS, LONG_S, traces=True, poll_s=POLL_S, patience_s=0.0)
+    (found,) = starts(leaving, phone, traces=True)
     assert (texts(found.log)[-1], found.failure) == ("Failed to load model /no/such/file", "")
-    assert found.left == (
+    assert capsys.readouterr().out == (
         "Afterwards the app org.tensorflow.lite.benchmark could not be ended, and the property debug.tflite.trace "
-        f"could not be set back to nothing: {phone.serial}: it left"
+        f"could not be set back to nothing: {phone.serial}: it left\n"
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
-from evaltools.device.programs.app_log import joined_log, marks_shown, read_app_log
+from evaltools.device.app_log import AppRun, end_of_run, process_script, read_app_log
 
 PACKAGE = "org.tensorflow.lite.benchmark"
 TIMES = "Inference timings in us: Init: 1, First inference: 2, Warmup (avg): 3, Inference (avg): 4"
@@ -21,8 +23,21 @@ def log(*lines: str) -> str:
     return "".join(f"{text}\n" for text in lines)
 
 
+def read(*lines: str) -> AppRun:
+    return read_app_log(log(*lines), PACKAGE, 60.0)
+
+
+def is_over(*lines: str) -> bool:
+    """Whether the device's own programs find the process in these lines, and its end."""
+    found = subprocess.run(
+        ["sed", "-n", process_script(PACKAGE)], input=log(*lines), capture_output=True, text=True, check=True
+    ).stdout.split()
+    searched = ["grep", "-Eq", end_of_run(PACKAGE, found[-1] if found else "none")]
+    return subprocess.run(searched, input=log(*lines), text=True).returncode == 0
+
+
 def test_the_log_of_the_process_that_was_started_last() -> None:
-    text = log(
+    found = read(
         line("STARTING!", 3),
         STARTED,
         line("STARTING!"),
@@ -30,27 +45,23 @@ def test_the_log_of_the_process_that_was_started_last() -> None:
         line("STARTING!", 22900),
         line("other", 4),
     )
-    assert read_app_log(text, PACKAGE).log == log(line("STARTING!", 22900))
+    assert found.log == log(line("STARTING!", 22900))
 
 
 @pytest.mark.parametrize(
     "started",
-    [
-        STARTED,
-        line("Running TensorFlow Lite benchmark with args: --graph=a", tag="tflite_BenchmarkModelActivity"),
-        line("STARTING!"),
-    ],
+    [STARTED, line("Running TensorFlow Lite benchmark with args: --graph=a", tag="tflite_BenchmarkModelActivity")],
 )
 def test_the_process_is_known_from_android_or_from_its_first_line(started: str) -> None:
-    state = read_app_log(log(line("x", 3), started, line("y"), line("z", 4)), PACKAGE)
-    assert state.last == "y"
-    assert line("y") in state.log
-    assert line("x", 3) not in state.log
+    found = read(line("x", 3), started, line("y"), line("z", 4))
+    assert found.failure == 'it did not end within 60 s and was ended; it logged last: "y"'
+    assert line("y") in found.log
+    assert line("x", 3) not in found.log
 
 
 def test_a_process_of_another_package_is_not_the_app() -> None:
     other = STARTED.replace(PACKAGE, f"{PACKAGE}.other").replace("22838", "7")
-    assert read_app_log(log(other, line("a", 7)), PACKAGE).log == ""
+    assert read(other, line("a", 7)) == AppRun("", "it did not end within 60 s and was ended; it has logged nothing")
 
 
 @pytest.mark.parametrize(
@@ -67,9 +78,11 @@ def test_a_process_of_another_package_is_not_the_app() -> None:
     ],
 )
 def test_a_run_is_over_with_its_times_or_where_it_gave_up(text: str) -> None:
-    state = read_app_log(log(STARTED, line(text)), PACKAGE)
-    assert (state.is_over, state.failure) == (True, "")
-    assert not read_app_log(log(STARTED, line(text, 3), line("count=3 curr=1")), PACKAGE).is_over
+    assert read(STARTED, line(text)).failure == ""
+    assert is_over(STARTED, line(text))
+    of_another = (STARTED, line(text, 3), line("count=3 curr=1"))
+    assert "it did not end" in read(*of_another).failure
+    assert not is_over(*of_another)
 
 
 @pytest.mark.parametrize(
@@ -84,8 +97,10 @@ def test_a_run_is_over_with_its_times_or_where_it_gave_up(text: str) -> None:
 )
 def test_a_process_that_android_ended(text: str, tag: str) -> None:
     ended = line(text, 1812, tag)
-    assert read_app_log(log(STARTED, ended), PACKAGE).failure == f"it ended before its time: {text}"
-    assert read_app_log(log(STARTED, line(TIMES), ended), PACKAGE).failure == ""
+    found = read(STARTED, ended)
+    assert (found.failure, found.was_killed) == (f"it ended before its time: {text}", True)
+    assert is_over(STARTED, ended)
+    assert read(STARTED, line(TIMES), ended).failure == ""
 
 
 @pytest.mark.parametrize(
@@ -97,28 +112,13 @@ def test_a_process_that_android_ended(text: str, tag: str) -> None:
     ],
 )
 def test_the_end_of_another_process_is_none_of_the_app(text: str) -> None:
-    assert read_app_log(log(STARTED, line(text, 1812, "ActivityManager")), PACKAGE).failure == ""
+    ended = line(text, 1812, "ActivityManager")
+    assert not read(STARTED, ended).was_killed
+    assert not is_over(STARTED, ended)
 
 
 def test_an_exception_without_words() -> None:
     crash = line("FATAL EXCEPTION: main", tag="AndroidRuntime", level="E")
-    assert read_app_log(log(STARTED, crash), PACKAGE).failure == "it crashed: FATAL EXCEPTION: main"
-    assert read_app_log(log(STARTED, crash.replace("22838", "   12")), PACKAGE).failure == ""
-
-
-def test_a_log_that_forgets_its_beginning_is_joined() -> None:
-    shown = [log("m0.", "a", "b"), log("m0.", "a", "b", "m1.", "c"), log("b", "m1.", "c", "m2.", "d"), log("m2.", "e")]
-    kept, marks = "m0.", ["m0."]
-    for number, text in enumerate(shown, 1):
-        joined = joined_log(kept, text, marks)
-        assert joined is not None
-        kept = joined
-        marks.append(f"m{number}.")
-    assert kept == log("m0.", "a", "b", "m1.", "c", "m2.", "e")
-    assert joined_log(kept, log("f"), marks) is None
-
-
-def test_marks_that_the_log_has_forgotten_are_looked_for_no_more() -> None:
-    assert marks_shown(["m1", "m2", "m3", "m4"], log("m2", "a", "m4")) == ["m2", "m3", "m4"]
-    assert marks_shown(["m1", "m2"], log("m1", "m2")) == ["m1", "m2"]
-    assert marks_shown(["m1"], "") == []
+    assert read(STARTED, crash).failure == "it crashed: FATAL EXCEPTION: main"
+    assert is_over(STARTED, crash)
+    assert "it did not end" in read(STARTED, crash.replace("22838", "   12")).failure

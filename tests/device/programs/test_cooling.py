@@ -7,8 +7,8 @@ import threading
 import pytest
 from msgspec.structs import replace
 
-from evaltools.device.adb.errors import CommandFailed
-from evaltools.device.programs.part import conditions_of, cool_down
+from evaltools.device.errors import CommandFailed
+from evaltools.device.part import conditions_of, cool_down
 from evaltools.result.device import DeviceCpu, DeviceFacts
 from evaltools.result.device_run import DeviceConditions, hottest
 
@@ -31,7 +31,7 @@ class Clock(threading.Event):
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of the waiting."""
     own = Clock()
-    monkeypatch.setattr("evaltools.device.programs.part.time", own)
+    monkeypatch.setattr("evaltools.device.part.time", own)
     return own
 
 

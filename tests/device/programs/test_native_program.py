@@ -6,13 +6,15 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from evaltools.device.adb.errors import CommandFailed
-from evaltools.device.programs.native_program import Kills, NativeProgram, StepDone, read_steps
-from evaltools.device.programs.part import PartDone, PartWork, SentFiles
-from evaltools.device.programs.pool import Job
+from evaltools.device.errors import CommandFailed
+from evaltools.device.native_program import NativeProgram, NativeRuns, StepDone, read_steps
+from evaltools.device.part import PartDone, PartWork, SentFiles
+from evaltools.device.pool import Job
 from evaltools.result.device_run import DeviceConditions, DevicePart
 
 _DATE = f"""#!/bin/sh
@@ -81,12 +83,17 @@ def test_a_crash_of_a_binary_is_a_result(code: int, tmp_path: Path) -> None:
 
 
 def test_a_part_in_which_the_device_killed_the_binary_is_lost_once_and_then_a_result(tmp_path: Path) -> None:
-    steps, kills = read_steps(ended(tmp_path, 0, 137, 0), 3), Kills()
+    (tmp_path / "run_eval").touch()
+    runs = NativeRuns(tmp_path / "run_eval", "/data/local/tmp/evaltools", tmp_path)
+    done = ended(tmp_path, 0, 137, 0)
+    devices: Any = SimpleNamespace(device=lambda _serial: SimpleNamespace(do=lambda *_: done))
+    work = PartWork(index=0, count=1, examples=1, files={})
     for job in (Job(0), Job(1)):
         with pytest.raises(CommandFailed, match=r"^A: run 2 was killed there \(SIGKILL\), as Android does"):
-            kills.require_none("A", job, steps)
-        kills.require_none("A", job, steps)
-    kills.require_none("A", Job(2), steps[:1])
+            runs.run(devices, "A", job, work, [["one"]] * 3)
+        part, steps = runs.run(devices, "A", job, work, [["one"]] * 3)
+        assert (part, [step.code for step in steps]) == (done.part, [0, 137, 0])
+    runs.run(devices, "A", Job(2), work, [["one"]])
 
 
 def test_a_run_without_an_exit_code_is_lost(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device.programs.python_program import own_package, write_own_package
+from evaltools.device.python_program import own_package, write_own_package
 
 VERSION = version("evaltools")
 INFO = f"evaltools-{VERSION}.dist-info"

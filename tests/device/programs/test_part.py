@@ -12,20 +12,15 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.cli.shared.progress import show_progress
-from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.errors import ConnectionLost
-from evaltools.device.adb.process import ShellAnswer
-from evaltools.device.files.store import DeviceStore
-from evaltools.device.programs.part import (
-    PartDevice,
-    PartOptions,
-    PartProgress,
-    PartWork,
-    ProgressReader,
-    SentFiles,
-    progress_of,
-)
+from evaltools.device.adb import Adb
+from evaltools.device.errors import ConnectionLost
+from evaltools.device.flags import PARAMETERS, read_device_flags
+from evaltools.device.part import PartDevice, PartWork, SentFiles, StderrLines
+from evaltools.device.parts import progress_of
+from evaltools.device.process import Answer
+from evaltools.device.store import DeviceStore
 from evaltools.engine.ledger import Tally
+from evaltools.request.flags import parse_flags
 from evaltools.result.device_run import DeviceConditions
 from tests.device.fixtures import Devices
 
@@ -57,11 +52,11 @@ def test_only_a_line_about_examples_says_how_many_are_done(line: str, done: int 
 
 
 def reading(*pieces: bytes) -> list[int]:
-    seen: list[PartProgress] = []
-    reader = ProgressReader(seen.append)
+    lines: list[bytes] = []
+    reader = StderrLines(lines.append)
     for piece in pieces:
         reader(b"", piece)
-    return [progress.done for progress in seen]
+    return [progress.done for progress in map(progress_of, lines) if progress]
 
 
 def test_each_line_is_told_when_it_is_whole() -> None:
@@ -96,12 +91,10 @@ class Leaving(Adb):
         super().__init__("/bin/true")
         self.is_away = False
 
-    def shell(
-        self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None
-    ) -> ShellAnswer:
+    def shell(self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None) -> Answer:
         if self.is_away:
             raise ConnectionLost("it is away", serial)
-        return ShellAnswer(0, b"", b"")
+        return Answer(0, b"", b"")
 
     def features(self, serial: str) -> tuple[str, ...]:
         return ()
@@ -112,7 +105,9 @@ WORK = PartWork(index=0, count=1, examples=3, files={})
 
 def part_device(adb: Adb, serial: str = "R58M") -> PartDevice:
     store = DeviceStore(adb, serial, "/data/local/tmp/evaltools")
-    return PartDevice(store, PartOptions(patience_s=0.0, timeout_s=60.0), threading.Event())
+    words = ["--device_patience=0.1", "--part_timeout=60"]
+    flags = read_device_flags(parse_flags("device run imagenet", "", "", {"devices": PARAMETERS}, words).options())
+    return PartDevice(store, flags, threading.Event())
 
 
 def test_what_a_device_did_before_it_left_counts() -> None:

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import pytest
 
-from evaltools.device.adb.errors import (
+from evaltools.device.errors import (
     CommandFailed,
     ConnectionLost,
     DeviceError,
@@ -22,7 +22,7 @@ from evaltools.device.adb.errors import (
     TransferFailed,
     Unauthorized,
 )
-from evaltools.device.programs.pool import MOST_ATTEMPTS, MOST_LOST_IN_A_ROW, Job, Pool
+from evaltools.device.pool import MOST_ATTEMPTS, MOST_LOST_IN_A_ROW, Job, Pool
 from evaltools.result.device_run import DeviceLeftOut, LostAttempt
 from tests.device.pool_devices import LONGEST_S, Devices, awaited, by, failing, parts, to_its_end
 

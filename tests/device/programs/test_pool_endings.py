@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import pytest
 
-from evaltools.device.adb.errors import (
+from evaltools.device.errors import (
     CommandFailed,
     ConnectionLost,
     DeviceError,
@@ -18,7 +18,7 @@ from evaltools.device.adb.errors import (
     DeviceTimeout,
     NoSpace,
 )
-from evaltools.device.programs.pool import Job
+from evaltools.device.pool import Job
 from evaltools.errors import UsageError
 from tests.device.pool_devices import LONGEST_S, Devices, awaited, by, parts, telling, to_its_end
 
@@ -133,8 +133,8 @@ def test_ctrl_c_stops_the_devices_and_waits_for_them(tmp_path: Path) -> None:
     script = f"""
 import signal, threading, os
 from pathlib import Path
-from evaltools.device.adb.errors import DeviceStopped
-from evaltools.device.programs.pool import Job, Pool
+from evaltools.device.errors import DeviceStopped
+from evaltools.device.pool import Job, Pool
 stop, both = threading.Event(), threading.Barrier(2)
 def do(serial, job):
     if both.wait() == 0:

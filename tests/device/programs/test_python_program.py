@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.errors import DeviceStopped, ProgramMissing
-from evaltools.device.files.store import DeviceStore
-from evaltools.device.programs.python_program import Needed, install, read_folder
+from evaltools.device.adb import Adb
+from evaltools.device.errors import DeviceStopped, ProgramMissing
+from evaltools.device.python_program import Needed, install, read_folder
+from evaltools.device.store import DeviceStore
 from tests.device.fixtures import Devices
 
 ROOT = "/data/local/tmp/programs-test"
@@ -20,7 +20,7 @@ NEEDED = Needed("imagenet", ("evaltools.tasks.imagenet.evaluation", "scipy.speci
 _STAND_IN = """\
 #!/bin/sh
 # As python3 --version, python3 -m zipfile -e WHEEL FOLDER, and
-# python3 -m evaltools.device.programs.on_device --check MODULE;
+# python3 -m evaltools.device.on_device --check MODULE;
 case "$*" in
 --version) echo Python 3.11.2 ;;
 *zipfile*) mkdir -p "$5/evaltools" && : >"$5/evaltools/__init__.py" ;;

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from evaltools.cli.shared.terminal import make_console
-from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.errors import DeviceBusy, DeviceError, NoSuchDevice
-from evaltools.device.files.lock import DeviceLock
-from evaltools.device.files.store import remote_path
-from evaltools.device.programs.part import PartWork, SentFiles
-from evaltools.device.run.devices import DevicesUsed, Sending
-from evaltools.device.run.flags import DEFAULT_ROOT, PARAMETERS, read_device_flags
+from evaltools.device.adb import Adb
+from evaltools.device.devices import DevicesUsed
+from evaltools.device.errors import DeviceBusy, DeviceError, NoSuchDevice
+from evaltools.device.flags import DEFAULT_ROOT, PARAMETERS, read_device_flags
+from evaltools.device.lock import DeviceLock
+from evaltools.device.part import PartWork, SentFiles
+from evaltools.device.store import remote_path
 from evaltools.errors import UsageError
 from evaltools.request.flags import parse_flags
 from tests.cli.device import runs as device_runs
@@ -33,37 +33,6 @@ def used(words: Sequence[str]) -> tuple[DevicesUsed, io.StringIO]:
     text = io.StringIO()
     own = read_device_flags(parse_flags("device run imagenet", "", "", {"devices": PARAMETERS}, words).options())
     return DevicesUsed(own, make_console(text)), text
-
-
-class Clock:
-    """What says the time, as far as it is told."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now = 1000.0
-        monkeypatch.setattr("evaltools.device.run.devices.time.monotonic", lambda: self.now)
-
-
-def test_a_file_is_told_of_when_it_takes_long_and_not_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, text = Clock(monkeypatch), io.StringIO()
-    sending = Sending("R58M", make_console(text))
-    clock.now += 60
-    sending(Path("a.txt"), 100, 100)
-    sending(Path("b.tflite"), 100_000, 900_000)
-    assert text.getvalue() == "", "whatever was before, this file is new"
-    clock.now += 10
-    sending(Path("b.tflite"), 300_000, 900_000)
-    clock.now += 9
-    sending(Path("b.tflite"), 700_000, 900_000)
-    sending(Path("b.tflite"), 900_000, 900_000)
-    sending(Path("x/pictures.tar"), 0, 33_000_000)
-    clock.now += 10
-    sending(Path("x/pictures.tar"), 1_300_000, 33_000_000)
-    clock.now += 10
-    sending(Path("x/pictures.tar"), 1_000_000, 33_000_000)
-    assert text.getvalue().splitlines() == [
-        "R58M: sending b.tflite, 300.0 kB of 900.0 kB",
-        "R58M: sending pictures, 1.3 MB of 33.0 MB",
-    ], "a file that is sent again begins anew"
 
 
 def wheels(folder: Path, *names: str) -> str:
@@ -112,7 +81,7 @@ def test_what_may_still_run_on_a_device_that_left_is_said_with_what_to_do(
 
     def do() -> None:
         try:
-            found.device(proxy.serial).do(work, Sleeping(), tmp_path, lambda _out, _err: None)
+            found.device(proxy.serial).do(work, Sleeping(), tmp_path)
         except DeviceError as error:
             raised.append(error)
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 
 import pytest
 
-from evaltools.cli.shared.terminal import make_console
-from evaltools.device.adb.errors import DeviceError
-from evaltools.device.adb.process import last_lines
-from evaltools.device.programs.pool import Job, PoolOutcome
-from evaltools.device.run.runner import complete_jobs, device_run_of, jobs_of, tell_lost
+from evaltools.device.errors import DeviceError
+from evaltools.device.pool import Job, PoolOutcome
+from evaltools.device.process import last_lines
+from evaltools.device.runner import complete_jobs, device_run_of, jobs_of
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceConditions, DeviceLeftOut, DevicePart, DeviceRun, LostAttempt
 
@@ -74,12 +72,6 @@ def test_the_reason_of_a_single_device_is_said_once() -> None:
         "2 of 3 parts were not done; the reason stands above\n  1 are done; go on"
     )
     assert missing(POOL, [], outcome({}, "A is full")) == "3 of 3 parts were not done: A is full"
-
-
-def test_losses_are_told_in_a_line_that_cannot_move_the_cursor() -> None:
-    text = io.StringIO()
-    tell_lost(make_console(text), 4)(Job(1), LostAttempt("A", "command", "A: it printed \x1b[2J[red]\nx", 1.0))
-    assert text.getvalue() == "part 2 of 4: A: it printed \\x1b[2J[red]\\nx [command]\n"
 
 
 def part(index: int, serial: str) -> DevicePart:

@@ -11,7 +11,7 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.device.run.parts import part_figures, part_messages
+from evaltools.device.parts import part_figures, part_messages
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Finished, TaskJournal, open_journal
 from evaltools.engine.run_folder import encode

@@ -17,11 +17,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
-from evaltools.device.adb.errors import CommandFailed, ConnectionLost, DeviceError, ProgramMissing
-from evaltools.device.programs.part import PartDone, PartWork
-from evaltools.device.programs.pool import Job, PoolOutcome
-from evaltools.device.run.parts import WITH_RECORDS, EvaltoolsProgram, KeptPart, PartsFolder
-from evaltools.device.run.runner import run_jobs
+from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceError, ProgramMissing
+from evaltools.device.part import PartDone, PartWork
+from evaltools.device.parts import WITH_RECORDS, KeptPart, MissingParts, PartsFolder
+from evaltools.device.pool import Job, PoolOutcome
 from evaltools.engine.execution import Shard
 from evaltools.engine.ledger import Tally
 from evaltools.errors import DataError, OutputError
@@ -193,10 +192,8 @@ class Run(Struct):
             is_back=lambda _serial: True,
             stop=self.stop,
         )
-        kept = self.kept
-        program = EvaltoolsProgram(KIND, self.jobs, kept, EXAMPLES, self._work, WITH_RECORDS, on_progress)
-        missing = [job for job in self.jobs if not kept.is_done(job)]
-        return run_jobs(program, missing, self.count, devices, make_console(self.printed))
+        missing = MissingParts(KIND, self.jobs, self.kept, EXAMPLES, self._work, WITH_RECORDS, on_progress)
+        return missing.run(devices, make_console(self.printed))
 
     @staticmethod
     def _work(shard: Shard) -> PartWork:
@@ -237,13 +234,14 @@ def test_every_device_does_everything_where_each_has_parts_of_its_own(tmp_path: 
 
 
 def test_a_part_that_is_lost_is_told_of_and_done_again(tmp_path: Path) -> None:
-    run = Run(tmp_path, [Phone("A", fails=[ConnectionLost("A: the link broke", "A")])])
+    """In a line that cannot move the cursor."""
+    run = Run(tmp_path, [Phone("A", fails=[ConnectionLost("A: the \x1b[2J[red]\nlink broke", "A")])])
     found = run.do()
     assert len(found.done) == 2
-    assert "part 1 of 2: A: the link broke [connection lost]\n" in run.printed.getvalue()
+    assert "part 1 of 2: A: the \\x1b[2J[red]\\nlink broke [connection lost]\n" in run.printed.getvalue()
     first, second = (run.kept.read(job).part.lost for job in run.jobs)
     assert [(attempt.serial, attempt.kind, attempt.reason) for attempt in first] == [
-        ("A", "connection lost", "A: the link broke")
+        ("A", "connection lost", "A: the \x1b[2J[red]\nlink broke")
     ]
     assert second == ()
 

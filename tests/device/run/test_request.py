@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from evaltools.commands.device_run import kind_on_devices
 from evaltools.configuration import Configuration
-from evaltools.device.files.store import remote_path
-from evaltools.device.run.request import DeviceRequest, device_request, without_host_options
+from evaltools.device.request import DeviceRequest, device_request, without_host_options
+from evaltools.device.store import remote_path
 from evaltools.errors import DataError
 from evaltools.request import Options, Request, Stated
 from evaltools.request.flags import parse_flags

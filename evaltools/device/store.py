@@ -11,17 +11,18 @@ import re
 import shlex
 import tarfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from evaltools.device.adb.adb import Adb, patiently
-from evaltools.device.adb.detached import DetachedRun, end
-from evaltools.device.adb.errors import CommandFailed
-from evaltools.device.adb.process import ShellAnswer
-from evaltools.device.files.lock import MARKER, OTHERS_FILES, DeviceLock
-from evaltools.device.files.transfer import local_sum, push
+from rich.filesize import decimal
+
+from evaltools.device.adb import Adb, patiently
+from evaltools.device.detached import DetachedRun, end
+from evaltools.device.errors import CommandFailed
+from evaltools.device.lock import MARKER, OTHERS_FILES, DeviceLock
+from evaltools.device.transfer import local_sum, push
 from evaltools.errors import DataError, OutputError
 
 STORE: Final = "store"
@@ -37,6 +38,10 @@ _OWN_NAMES: Final = {
 _LONGEST_NAME: Final = 200
 """Bytes; a name of 255 leaves no room for what is behind it while it is sent."""
 _CLEAR_S: Final = 120.0
+ARCHIVE: Final = ".tar"
+"""The ending of archives that are sent; before it stands what is in them."""
+_LARGE: Final = 10_000_000
+"""Bytes of a file about whose sending a line is printed."""
 MOST_BYTES: Final = 32 << 20
 """The size of an archive: a cut link costs the sending of one."""
 _ORDINARY_FILE: Final = 0o644
@@ -46,8 +51,8 @@ class DeviceStore:
     """The files of one device below ``root/store``, each in a folder that is named after its sha256.
 
     ``patience_s`` is the number of seconds that it waits for a device that is away; ``stop`` ends that, and the
-    sending. About once a second, ``on_sending`` gets the file that is sent, how many of its bytes have arrived, and its
-    size. The caller must hold the :class:`DeviceLock` of ``root`` to send files.
+    sending. ``tell`` gets a line about each large file that is sent. The caller must hold the :class:`DeviceLock` of
+    ``root`` to send files.
     """
 
     def __init__(
@@ -57,14 +62,14 @@ class DeviceStore:
         root: str,
         patience_s: float = 0.0,
         stop: threading.Event | None = None,
-        on_sending: Callable[[Path, int, int], None] | None = None,
+        tell: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self.adb = adb
         self.serial = serial
         self.root = root
         self.stop = stop
         self._patience_s = patience_s
-        self._on_sending = on_sending
+        self._tell = tell
         self._sent: set[str] = set()
 
     def put(self, local: Path, remote: str = "") -> str:
@@ -73,42 +78,30 @@ class DeviceStore:
         ``remote`` is the value of :func:`remote_path`, if that is known already.
         """
         remote = remote or remote_path(self.root, local)
-        if remote not in self._sent:
-            on_progress = None if self._on_sending is None else partial(self._on_arrived, local, size_of(local))
-            patience_s = self._patience_s
-            push(self.adb, self.serial, local, remote, patience_s=patience_s, stop=self.stop, on_progress=on_progress)
-            self._sent.add(remote)
+        if remote in self._sent:
+            return remote
+
+        def on_sending(size: int) -> None:
+            if size >= _LARGE:
+                self._tell(f"{self.serial}: sending {local.name.removesuffix(ARCHIVE)}, {decimal(size)}")
+
+        push(
+            self.adb,
+            self.serial,
+            local,
+            remote,
+            patience_s=self._patience_s,
+            stop=self.stop,
+            on_sending=on_sending,
+        )
+        self._sent.add(remote)
         return remote
-
-    def _on_arrived(self, local: Path, size: int, arrived: int) -> None:
-        assert self._on_sending is not None
-        self._on_sending(local, arrived, size)
-
-    def let_all_read(self, remotes: Iterable[str]) -> None:
-        """Let programs of other users, such as apps, read files of this store, and go through the folders above them.
-
-        Raises :class:`CommandFailed` where that cannot be done, and :class:`DeviceError` as :meth:`claim` does.
-        """
-        files = list(remotes)
-        folders = [self.root, posixpath.join(self.root, STORE), *(posixpath.dirname(path) for path in files)]
-        opened = shlex.join(dict.fromkeys(folders))
-        answer = self._shell(f"chmod a+x {opened} && chmod a+r {shlex.join(files)}")
-        if answer.code != 0:
-            raise CommandFailed(
-                f"{self.serial}: files in {self.root} cannot be made readable for apps{answer.quote()}; give another "
-                "--device_folder",
-                self.serial,
-            )
-
-    def _shell(self, command: str) -> ShellAnswer:
-        """Run a command that may be repeated."""
-        act = partial(self.adb.shell, self.serial, command, stop=self.stop)
-        return patiently(self.adb, self.serial, act, self._patience_s, self.stop)
 
     def runs(self) -> list[str]:
         """The folders of all runs that are there, by evaltools' own names."""
         folder = posixpath.join(self.root, RUNS)
-        found = self._shell(f"ls {shlex.quote(folder)} 2> /dev/null || true").text.splitlines()
+        act = partial(self.adb.shell, self.serial, f"ls {shlex.quote(folder)} 2> /dev/null || true", stop=self.stop)
+        found = patiently(self.adb, self.serial, act, self._patience_s, self.stop).text.splitlines()
         return [posixpath.join(folder, name) for name in found if re.fullmatch(_OWN_NAMES[RUNS], name)]
 
     def forget(self) -> None:

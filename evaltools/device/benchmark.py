@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -18,28 +19,27 @@ from evaltools.benchmark.accuracy import accuracies_of, with_accuracies
 from evaltools.benchmark.kind import KIND
 from evaltools.benchmark.request import BenchmarkRequest, read_request
 from evaltools.benchmark.run import options_in_force
+from evaltools.device.devices import DevicesUsed
+from evaltools.device.flags import DeviceFlags
 from evaltools.device.native.command import refuse_options
-from evaltools.device.programs.part import PartWork
-from evaltools.device.programs.pool import Job
-from evaltools.device.run.devices import DevicesUsed
-from evaltools.device.run.flags import DeviceFlags
-from evaltools.device.run.native_benchmark import BenchmarkDone, BenchmarkPlace, NativeBenchmark
-from evaltools.device.run.native_evaluation import require_binary
-from evaltools.device.run.request import carry_out_on_host, device_request, without_host_options
-from evaltools.device.run.runner import SPLIT_EACH, AlikeCheck, DeviceProgram, require_answer, run_on_devices
+from evaltools.device.native_benchmark import BenchmarkPlace, NativeBenchmark
+from evaltools.device.native_program import require_binary
+from evaltools.device.part import PartWork, StderrLines
+from evaltools.device.pool import Job
+from evaltools.device.request import carry_out_on_host, device_request, without_host_options
+from evaltools.device.runner import SPLIT_EACH, require_answer, run_on_devices
 from evaltools.engine.describe import describe_model
 from evaltools.errors import UsageError
 from evaltools.request import Request
 from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, AccuracyGiven, BenchmarkResult, BenchmarkRow
-from evaltools.result.device_run import HOST
+from evaltools.result.device_run import HOST, DevicePart
 from evaltools.result.environment import describe_environment
 from evaltools.result.json_file import read_json
 from evaltools.runs.stored import to_bytes
 from evaltools.tasks.shared.host_names import HostNames
 
 _RESULT: Final = "result.json"
-_STEP: Final = " of up to "
-_KIND: Final = "benchmark result"
+_STEP: Final = b" of up to "
 _WITH_A_RESULT: Final = (exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED, exit_codes.OK)
 """The gravest first."""
 
@@ -68,20 +68,15 @@ class MeasuredOnDevices(Struct, frozen=True):
 
 def read_device_benchmark(asked: Request, flags: DeviceFlags) -> DeviceBenchmark:
     """Check everything that the host can check; raises :class:`UsageError` and its kinds."""
-    _require_sense(asked, flags)
-    binary = require_binary(flags, asked.task) if flags.program == "native" else None
-    request = read_request(asked, libraries_on_host=False)
-    return DeviceBenchmark(asked, flags, request, accuracies_of(asked.options, request), binary)
-
-
-def _require_sense(asked: Request, flags: DeviceFlags) -> None:
-    """Raise :class:`UsageError` for flags that have no effect together."""
     if flags.program != "evaltools":
         refuse_options(asked.options, flags.program)
     if flags.parts:
         raise UsageError("--parts has no effect on a benchmark, which every device does as a whole; leave it out")
     if flags.program == "app" and flags.taskset:
         raise UsageError("--taskset has no effect on a benchmark by --device_program=app; leave it out")
+    binary = require_binary(flags, asked.task) if flags.program == "native" else None
+    request = read_request(asked, libraries_on_host=False)
+    return DeviceBenchmark(asked, flags, request, accuracies_of(asked.options, request), binary)
 
 
 def measure_on_devices(wanted: DeviceBenchmark, console: Console) -> MeasuredOnDevices:
@@ -90,17 +85,17 @@ def measure_on_devices(wanted: DeviceBenchmark, console: Console) -> MeasuredOnD
     asked, flags, request = wanted.asked, wanted.flags, wanted.request
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         folder = Path(temporary)
-        program: DeviceProgram[BenchmarkDone, None]
+        program: _EvaltoolsBenchmark | NativeBenchmark
         if flags.program == "evaltools":
-            program = EvaltoolsBenchmark(asked, request, flags.root, folder, console)
+            program = _EvaltoolsBenchmark(asked, request, flags.root, folder, console)
         else:
             program = NativeBenchmark(asked.options, request, flags, wanted.binary, folder, console)
         with DevicesUsed(flags, console) as devices:
-            host = {HOST: _benchmark_on_host(asked, request, folder, console)} if flags.include_host else {}
-            found = run_on_devices(program, flags.program, SPLIT_EACH, 1, devices, console)
-    places = host | {job.serial: done.place for job, done in found.done.items()}
+            places = {HOST: _benchmark_on_host(asked, request, folder, console)} if flags.include_host else {}
+            found = run_on_devices(partial(program.run, devices), flags.program, SPLIT_EACH, 1, devices, console)
+        places |= {job.serial: place for job, place in found.done.items()}
+        is_one_place = not flags.include_host and len(devices.serials) == 1
     rows = {name: with_accuracies(place.rows, wanted.accuracies) for name, place in places.items()}
-    warnings = [warning for place in places.values() for warning in place.warnings]
     result = BenchmarkResult(
         schema_version=BENCHMARK_SCHEMA_VERSION,
         environment=describe_environment(
@@ -108,8 +103,12 @@ def measure_on_devices(wanted: DeviceBenchmark, console: Console) -> MeasuredOnD
         ),
         options=options_in_force(asked.options, request),
         models=[describe_model(model) for model in request.models],
-        rows=joined_rows(rows, flags.include_host or len(devices.serials) > 1),
-        warnings=list(dict.fromkeys(warnings)),
+        rows=[
+            row if is_one_place else replace(row, name=f"{row.name}@{place}")
+            for place, own in rows.items()
+            for row in own
+        ],
+        warnings=list(dict.fromkeys(warning for place in places.values() for warning in place.warnings)),
         device_run=found.device_run,
     )
     codes = [place.code for place in places.values() if place.code is not None]
@@ -117,7 +116,7 @@ def measure_on_devices(wanted: DeviceBenchmark, console: Console) -> MeasuredOnD
     return MeasuredOnDevices(result, printed, gravest(codes) if codes else None, found.are_all)
 
 
-class EvaltoolsBenchmark(DeviceProgram[BenchmarkDone, None]):
+class _EvaltoolsBenchmark:
     """A benchmark by evaltools itself; the results of devices are put into ``folder``."""
 
     def __init__(self, asked: Request, request: BenchmarkRequest, root: str, folder: Path, console: Console) -> None:
@@ -136,18 +135,24 @@ class EvaltoolsBenchmark(DeviceProgram[BenchmarkDone, None]):
         self._folder = folder
         self._console = console
 
-    def run(self, devices: DevicesUsed, serial: str, _job: Job, _alike: AlikeCheck[None]) -> BenchmarkDone:
+    def run(self, devices: DevicesUsed, serial: str, _job: Job) -> tuple[DevicePart, BenchmarkPlace]:
         """One device; raises :class:`CommandFailed` where it gives no result."""
+
+        def on_line(line: bytes) -> None:
+            """Show which measurement the device is doing."""
+            if _STEP in line:
+                self._console.print(f"{serial}: {line.decode('utf-8', 'replace')}", style="dim")
+
         into = Path(tempfile.mkdtemp(dir=self._folder))
         python = devices.python(serial, KIND)
-        done = devices.device(serial).do(self._work, python, into, _Steps(serial, self._console))
+        done = devices.device(serial).do(self._work, python, into, StderrLines(on_line))
         require_answer(done, _WITH_A_RESULT, _RESULT, "result")
-        return BenchmarkDone(done.part, _place(into, self._request, self._names, done.out, done.code))
+        return done.part, _place(into, self._request, self._names, done.out, done.code)
 
 
 def _place(folder: Path, request: BenchmarkRequest, names: HostNames, printed: str, code: int) -> BenchmarkPlace:
     """The result that evaltools wrote into ``folder``, with the names that files have on the host."""
-    result = read_json(folder / _RESULT, BenchmarkResult, _KIND)
+    result = read_json(folder / _RESULT, BenchmarkResult, "benchmark result")
     rows = [
         with_host_names(row, candidate.configuration.to_flags(), names)
         for row, candidate in zip(result.rows, request.candidates, strict=True)
@@ -176,31 +181,4 @@ def with_host_names(row: BenchmarkRow, flags: Sequence[str], names: HostNames) -
 
     ``flags`` are the configuration's on the host.
     """
-    return replace(
-        row,
-        flags=list(flags),
-        delegates=names.delegates(row.delegates),
-        reason=names.reason(row.reason),
-    )
-
-
-def joined_rows(rows: Mapping[str, Sequence[BenchmarkRow]], several: bool) -> list[BenchmarkRow]:
-    """The rows of all places. With ``several`` places, each name gets ``@PLACE`` behind it."""
-    return [
-        replace(row, name=f"{row.name}@{place}" if several else row.name) for place, own in rows.items() for row in own
-    ]
-
-
-class _Steps:
-    """Shows which measurement a device is doing, from the lines that it prints to stderr."""
-
-    def __init__(self, serial: str, console: Console) -> None:
-        self._serial = serial
-        self._console = console
-        self._rest = b""
-
-    def __call__(self, _out: bytes, err: bytes) -> None:
-        *lines, self._rest = (self._rest + err).split(b"\n")
-        for line in lines:
-            if _STEP.encode() in line:
-                self._console.print(f"{self._serial}: {line.decode('utf-8', 'replace')}", style="dim")
+    return replace(row, flags=list(flags), delegates=names.delegates(row.delegates), reason=names.reason(row.reason))

@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
+from rich.console import Console
 
-from evaltools.device.programs.part import PartDone, PartProgress, PartWork, ProgressReader
-from evaltools.device.programs.pool import Job
-from evaltools.device.run.devices import DevicesUsed
-from evaltools.device.run.runner import AlikeCheck, DeviceProgram, require_answer
+from evaltools.device.devices import DevicesUsed
+from evaltools.device.part import PartDone, PartWork, StderrLines
+from evaltools.device.pool import Alike, Job, PoolOutcome
+from evaltools.device.runner import require_answer, run_jobs
 from evaltools.documents import json_as
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import JOURNAL_NAME, Journal
@@ -33,9 +34,10 @@ from evaltools.tasks.shared.merging import QUIET, described_in, differences_of_r
 
 RUN: Final = "run"
 RECORDS: Final = f"{RUN}/{JOURNAL_NAME}"
+WITH_RECORDS: Final = (OK, NOT_MEASURED, EXAMPLES_FAILED)
 _FACTS: Final = "part.json"
 _POOL: Final = "pool"
-WITH_RECORDS: Final = (OK, NOT_MEASURED, EXAMPLES_FAILED)
+_PROGRESS: Final = b'{"phase": "evaluation"'
 
 
 class KeptPart(Struct, frozen=True):
@@ -94,10 +96,31 @@ class PartsFolder:
             raise DataError(f"{path} cannot be read: {error}; delete its folder, then go on") from error
 
 
-class EvaltoolsProgram(DeviceProgram[PartDone, Path]):
-    """Evaltools itself, which leaves records. ``work`` says what a part is.
+class PartProgress(Struct, frozen=True):
+    """The progress of a part: finished examples, those of them that failed, and failures by configuration."""
 
-    Devices must be alike in what the records say of configurations.
+    done: int
+    failed_examples: int = 0
+    failed: dict[str, int] = field(default_factory=dict)
+
+
+def progress_of(line: bytes) -> PartProgress | None:
+    """The progress of an evaluation in a line; None if it is any other line.
+
+    >>> progress_of(b'{"phase": "evaluation", "done": 20, "total": 50, "failed_examples": 1, "failed": {"test": 1}}')
+    PartProgress(done=20, failed_examples=1, failed={'test': 1})
+    """
+    try:
+        return json_as(line, PartProgress) if line.startswith(_PROGRESS) else None
+    except ValueError:
+        return None
+
+
+class MissingParts:
+    """The parts of an evaluation that devices do with evaltools itself, and which are kept in the run folder.
+
+    ``work`` says what a part is, ``good_codes`` are the exit codes of one that leaves records. Devices must be alike in
+    what the records say of configurations. ``on_progress`` gets the progress of all parts together.
     """
 
     def __init__(
@@ -110,79 +133,76 @@ class EvaltoolsProgram(DeviceProgram[PartDone, Path]):
         good_codes: Collection[int],
         on_progress: Callable[[Tally], None],
     ) -> None:
+        self._kind = kind
+        self._kept = kept
         self._examples = examples
         self._work = work
-        self._kept = kept
-        self._kind = kind
-        self._on_progress = on_progress
         self._good_codes = good_codes
-        self._before = [job for job in jobs if kept.is_done(job)]
-        self._progress = {job: self._whole(job) for job in self._before}
+        self._on_progress = on_progress
+        done = [job for job in jobs if kept.is_done(job)]
+        self._missing = [job for job in jobs if job not in done]
+        self._progress = {job: self._finished(job) for job in done}
         self._losses: dict[Job, list[LostAttempt]] = {}
+        earlier = ((job, kept.read(job).part.serial, kept.of(job) / RUN) for job in done)
+        self._alike = Alike(differences_of_runs, earlier)
 
-    def run(self, devices: DevicesUsed, serial: str, job: Job, alike: AlikeCheck[Path]) -> PartDone:
+    def run(self, devices: DevicesUsed, console: Console) -> PoolOutcome[PartDone]:
+        """Do them, as far as the devices can."""
+
+        def do(serial: str, job: Job) -> PartDone:
+            return self._do(devices, serial, job)
+
+        return run_jobs(do, self._missing, self._kept.count, devices, console, self._lose)
+
+    def _do(self, devices: DevicesUsed, serial: str, job: Job) -> PartDone:
         """One part on one device, with its records, which are kept."""
         program = devices.python(serial, self._kind)
-        size = self._size(job)
-        reader = ProgressReader(lambda progress: self._tell(job, replace(progress, done=min(progress.done, size - 1))))
-        work = self._work(self._shard(job))
-        done = devices.device(serial).do(work, program, self._kept.unfinished(job), reader)
+        shard = Shard(job.index, self._kept.count)
+        most = shard.size_of(self._examples) - 1  # it is whole once its records are here
+
+        def on_line(line: bytes) -> None:
+            progress = progress_of(line)
+            if progress is not None:
+                self._tell(job, replace(progress, done=min(progress.done, most)))
+
+        folder = self._kept.unfinished(job)
+        done = devices.device(serial).do(self._work(shard), program, folder, StderrLines(on_line))
         if done.code not in self._good_codes:
             devices.check_python_again(serial)
         require_answer(done, self._good_codes, RECORDS, "records")
-        folder = done.folder / RUN
-        alike.admit(job, serial, folder, lambda: self._keep(done, job, devices.facts_of(serial)))
-        self._tell(job, self._whole(job))
+        run = done.folder / RUN
+        self._alike.admit(job, serial, run, lambda: self._keep(done, job, devices.facts_of(serial)))
+        self._tell(job, self._finished(job))
         return done
 
-    def differences(self, _other: str, earlier: Path, _serial: str, own: Path) -> list[str]:
-        """What keeps their records from being of one run."""
-        return differences_of_runs(earlier, own)
+    def _keep(self, done: PartDone, job: Job, device: DeviceFacts) -> Path:
+        """Keep a part in the run folder; returns where its records are."""
+        run = done.folder / RUN
+        lines = delegate_lines(f"{part_messages(run)}\n{done.err}")
+        lost = tuple(self._losses.get(job, ()))
+        part = replace(done.part, delegate_lines=lines, figures=part_figures(run), lost=lost)
+        self._kept.keep(job, KeptPart(part, device))
+        return self._kept.of(job) / RUN
 
-    def done_before(self) -> Iterator[tuple[Job, str, Path]]:
-        """The parts that the run folder has."""
-        for job in self._before:
-            yield job, self._kept.read(job).part.serial, self._kept.of(job) / RUN
-
-    def lost(self, job: Job, attempt: LostAttempt) -> None:
+    def _lose(self, job: Job, attempt: LostAttempt) -> None:
         """Its examples are to be done again."""
         self._tell(job, PartProgress(0))
         self._losses.setdefault(job, []).append(attempt)
 
     def _tell(self, job: Job, progress: PartProgress) -> None:
         self._progress[job] = progress
-        self._on_progress(together(list(self._progress.values())))
+        parts = list(self._progress.values())
+        failed: Counter[str] = Counter()
+        for part in parts:
+            failed.update(part.failed)
+        done, failed_examples = sum(part.done for part in parts), sum(part.failed_examples for part in parts)
+        self._on_progress(Tally(done, failed_examples, dict(failed)))
 
-    def _keep(self, done: PartDone, job: Job, device: DeviceFacts) -> Path:
-        """Keep a part in the run folder; returns where its records are."""
-        figures = part_figures(done.folder / RUN)
-        lines = delegate_lines(f"{part_messages(done.folder / RUN)}\n{done.err}")
-        part = replace(done.part, delegate_lines=lines, figures=figures, lost=tuple(self._losses.get(job, ())))
-        self._kept.keep(job, KeptPart(part, device))
-        return self._kept.of(job) / RUN
-
-    def _shard(self, job: Job) -> Shard:
-        return Shard(job.index, self._kept.count)
-
-    def _size(self, job: Job) -> int:
-        return self._shard(job).size_of(self._examples)
-
-    def _whole(self, job: Job) -> PartProgress:
+    def _finished(self, job: Job) -> PartProgress:
         """Of a part that is done: as many examples failed as for the configuration with the most failures, at least."""
         failed = {figures.configuration: figures.failed for figures in self._kept.read(job).part.figures}
-        return PartProgress(self._size(job), max(failed.values(), default=0), failed)
-
-
-def together(parts: Sequence[PartProgress]) -> Tally:
-    """The progress of all parts.
-
-    >>> together([PartProgress(5, 1, {"test": 1}), PartProgress(2, 1, {"test": 1, "reference": 1})])
-    Tally(done=7, failed_examples=2, failed={'test': 2, 'reference': 1})
-    """
-    failed: Counter[str] = Counter()
-    for part in parts:
-        failed.update(part.failed)
-    return Tally(sum(part.done for part in parts), sum(part.failed_examples for part in parts), dict(failed))
+        size = Shard(job.index, self._kept.count).size_of(self._examples)
+        return PartProgress(size, max(failed.values(), default=0), failed)
 
 
 def part_figures(folder: Path) -> tuple[PartFigures, ...]:

@@ -17,48 +17,35 @@ from typing import Final, Protocol, TypeVar
 
 from msgspec import Struct, field
 
-from evaltools.device.adb import detached
-from evaltools.device.adb.adb import patiently
-from evaltools.device.adb.detached import DetachedRun
-from evaltools.device.adb.errors import CommandFailed, DeviceError, FileMissing
-from evaltools.device.adb.facts import facts_that_change
-from evaltools.device.adb.process import ShellAnswer
-from evaltools.device.files.store import RUNS, DeviceStore, chunks, write_archive
-from evaltools.device.files.transfer import pull
-from evaltools.documents import json_as
+from evaltools.device import detached
+from evaltools.device.adb import patiently
+from evaltools.device.detached import DetachedRun
+from evaltools.device.errors import CommandFailed, DeviceError, FileMissing
+from evaltools.device.facts import facts_that_change
+from evaltools.device.flags import DeviceFlags
+from evaltools.device.process import Answer
+from evaltools.device.store import ARCHIVE, RUNS, DeviceStore, chunks, write_archive
+from evaltools.device.transfer import pull
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceConditions, DevicePart, hottest
 from evaltools.text import printable
 
 Found = TypeVar("Found")
 
-ARCHIVE: Final = ".tar"
-"""The ending of archives that are sent; before it stands what is in them."""
-EVALUATION: Final = "evaluation"
 _LONGEST_COMMAND: Final = 30_000
 """Bytes of a command, in the quotes that it is sent in; what starts it comes on top."""
-_BATTERY: Final = "battery"
 _BETWEEN_LOOKS_S: Final = 5.0
 
 
-class PartOptions(Struct, frozen=True):
-    """How parts are done.
+class PictureFolder(Struct, frozen=True):
+    """A folder of which the ``chosen`` files are sent.
 
-    ``patience_s`` is how long to wait for a device that is away, ``timeout_s`` how long a part may take, both in
-    seconds. ``cool_down_c`` is the temperature in degrees Celsius to wait for, for at most ``cool_down_timeout_s``;
-    None: no waiting. ``taskset`` is a mask of CPUs, empty for all.
+    ``manifest`` is a file that names all, None where none is needed.
     """
 
-    patience_s: float
-    timeout_s: float
-    cool_down_c: float | None = None
-    cool_down_timeout_s: float = 0.0
-    taskset: str = ""
-
-    @property
-    def ends_itself_after_s(self) -> float:
-        """The seconds after which a part ends itself on a device that stays away."""
-        return self.timeout_s + self.patience_s
+    folder: Path
+    chosen: tuple[Path, ...]
+    manifest: Path | None = None
 
 
 class PartWork(Struct, frozen=True):
@@ -79,17 +66,6 @@ class PartWork(Struct, frozen=True):
     folders: Mapping[str, Path] = field(default_factory=dict)
     results: tuple[str, ...] = ()
     records_only: bool = False
-
-
-class PictureFolder(Struct, frozen=True):
-    """A folder of which the ``chosen`` files are sent.
-
-    ``manifest`` is a file that names all, None where none is needed.
-    """
-
-    folder: Path
-    chosen: tuple[Path, ...]
-    manifest: Path | None = None
 
 
 class SentFiles(Struct, frozen=True):
@@ -120,48 +96,70 @@ class PartDone(Struct, frozen=True):
     folder: Path
 
 
+class StderrLines:
+    """Gives ``on_line`` each line of a command's stderr, which comes in pieces, once the line is whole."""
+
+    def __init__(self, on_line: Callable[[bytes], None]) -> None:
+        self._on_line = on_line
+        self._rest = b""
+
+    def __call__(self, _out: bytes, err: bytes) -> None:
+        """Take the next piece of output."""
+        *lines, self._rest = (self._rest + err).split(b"\n")
+        for line in lines:
+            self._on_line(line)
+
+
 class PartDevice:
-    """A device that does one part at a time; ``tell`` gets lines for the user about what it waits for."""
+    """A device that does one part at a time; ``tell`` gets lines for the user about what it waits for.
+
+    Attributes:
+        store: the files on the device
+    """
 
     def __init__(
         self,
         store: DeviceStore,
-        options: PartOptions,
+        flags: DeviceFlags,
         stop: threading.Event,
         tell: Callable[[str], None] = lambda _line: None,
     ) -> None:
-        self._store = store
-        self._adb = store.adb
-        self._serial = store.serial
-        self._options = options
+        self.store = store
+        self._flags = flags
         self._stop = stop
         self._tell = tell
-        self._left: list[DetachedRun] = []
-        self._has_looked = False
+        self._left: list[DetachedRun] | None = None
 
-    @property
-    def store(self) -> DeviceStore:
-        """The files on the device."""
-        return self._store
-
-    def do(self, work: PartWork, program: Program, folder: Path, on_output: Callable[[bytes, bytes], None]) -> PartDone:
+    def do(
+        self,
+        work: PartWork,
+        program: Program,
+        folder: Path,
+        on_output: Callable[[bytes, bytes], None] = lambda _out, _err: None,
+    ) -> PartDone:
         """Run a program; its results are put into ``folder``.
 
         Raises :class:`DeviceError` where the device did not finish.
         """
 
-        def act(sent: SentFiles) -> ShellAnswer:
+        def act(sent: SentFiles) -> Answer:
+            adb, serial, flags = self.store.adb, self.store.serial, self._flags
+            parent = posixpath.join(self.store.root, RUNS)
             name = f"{work.index}-of-{work.count}-{uuid.uuid4().hex[:16]}"
-            command = self._in_short(program.command(work, sent, self._options.taskset))
-            parent = posixpath.join(self._store.root, RUNS)
-            run = DetachedRun(self._serial, posixpath.join(parent, name))
+            run = DetachedRun(serial, posixpath.join(parent, name))
+            command = self._in_short(program.command(work, sent, flags.taskset))
+            assert self._left is not None
             self._left.append(run)
-            patience_s, timeout_s = self._options.patience_s, self._options.timeout_s
-            limit_s = self._options.ends_itself_after_s
-            self._patiently(partial(detached.start, self._adb, self._serial, command, parent, name, limit_s))
-            answer = detached.wait(self._adb, run, timeout_s, on_output, patience_s=patience_s, stop=self._stop)
+            self._patiently(partial(detached.start, adb, serial, command, parent, name, flags.ends_itself_after_s))
+            answer = detached.wait(
+                adb, run, flags.part_timeout_s, on_output, patience_s=flags.patience_s, stop=self._stop
+            )
             for result in work.results:
-                self._fetch(run, result, folder)
+                local = folder / result
+                local.parent.mkdir(parents=True, exist_ok=True)
+                with suppress(FileMissing):  # the exit code shows why the command did not write it
+                    remote = posixpath.join(run.folder, result)
+                    pull(adb, serial, remote, local, patience_s=flags.patience_s, stop=self._stop)
             return answer
 
         answer, part = self.run_part(work, act)
@@ -174,18 +172,28 @@ class PartDevice:
 
         If the device goes away after ``act``, the result still counts, and the conditions afterwards are not known.
         """
-        self._take_over_left()
         self._patiently(self._remove_left)
         before, waited_s = self._begin()
         started_at, started = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
         found = act(self._send(work))
         elapsed_s = round(time.monotonic() - started, 3)
-        after = self._conditions_if_there()
+        try:
+            after = self._conditions()
+        except DeviceError:
+            after = DeviceConditions()
         self.clean_up()
-        waited_s = round(waited_s, 3)
-        return found, DevicePart(
-            work.index, work.count, self._serial, work.examples, started_at, waited_s, elapsed_s, before, after
+        part = DevicePart(
+            work.index,
+            work.count,
+            self.store.serial,
+            work.examples,
+            started_at,
+            round(waited_s, 3),
+            elapsed_s,
+            before,
+            after,
         )
+        return found, part
 
     def clean_up(self) -> DeviceError | None:
         """End and delete what earlier parts left on the device. If that fails, the next part tries it again.
@@ -193,61 +201,44 @@ class PartDevice:
         Returns the error if something may still run or lie there, None if not.
         """
         try:
-            self._remove_left()
+            if self._left:
+                self._remove_left()
         except DeviceError as error:
             return error
         return None
 
-    def _take_over_left(self) -> None:
-        """Remember the runs that earlier commands left on the device, for :meth:`clean_up`."""
-        if not self._has_looked:
-            self._left += [DetachedRun(self._serial, folder) for folder in self._store.runs()]
-            self._has_looked = True
-
     def _remove_left(self) -> None:
+        """End and delete runs; at first those that earlier commands left on the device."""
+        if self._left is None:
+            self._left = [DetachedRun(self.store.serial, folder) for folder in self.store.runs()]
         for run in list(self._left):
-            detached.remove(self._adb, run)
+            detached.remove(self.store.adb, run)
             self._left.remove(run)
 
     def _begin(self) -> tuple[DeviceConditions, float]:
-        limit = self._options.cool_down_c
+        limit = self._flags.cool_down_c
         if limit is None:
             return self._conditions(), 0.0
-        timeout_s = self._options.cool_down_timeout_s
-        return cool_down(self._conditions, self._serial, limit, timeout_s, self._stop, tell=self._tell)
+        timeout_s = self._flags.cool_down_timeout_s
+        return cool_down(self._conditions, self.store.serial, limit, timeout_s, self._stop, tell=self._tell)
 
     def _conditions(self) -> DeviceConditions:
-        return conditions_of(self._patiently(partial(facts_that_change, self._adb, self._serial)))
-
-    def _conditions_if_there(self) -> DeviceConditions:
-        try:
-            return self._conditions()
-        except DeviceError:
-            return DeviceConditions()
+        return conditions_of(self._patiently(partial(facts_that_change, self.store.adb, self.store.serial)))
 
     def _send(self, work: PartWork) -> SentFiles:
         """Send the files of a part."""
         for local, remote in work.files.items():
-            self._store.put(local, remote)
-        manifests = {
-            name: self._store.put(pictures.manifest)
-            for name, pictures in work.pictures.items()
-            if pictures.manifest is not None
-        }
-        archives = {
-            name: self._send_archives("pictures", pictures.folder, pictures.chosen)
-            for name, pictures in work.pictures.items()
-        }
+            self.store.put(local, remote)
+        manifests, archives = {}, {}
+        for name, pictures in work.pictures.items():
+            if pictures.manifest is not None:
+                manifests[name] = self.store.put(pictures.manifest)
+            archives[name] = self._send_archives("pictures", pictures.folder, pictures.chosen)
         for name, folder in work.folders.items():
             files = sorted(path for path in folder.rglob("*") if path.is_file())
             archives[name] = self._send_archives("files", folder, files)
-        return SentFiles(manifests, archives, self._send_request(work.request) if work.request else "")
-
-    def _send_request(self, content: bytes) -> str:
-        with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
-            file = Path(temporary, "request.json")
-            file.write_bytes(content)
-            return self._store.put(file)
+        request = self._send_content("request.json", work.request) if work.request else ""
+        return SentFiles(manifests, archives, request)
 
     def _send_archives(self, name: str, folder: Path, files: Sequence[Path]) -> tuple[str, ...]:
         paths = []
@@ -255,66 +246,23 @@ class PartDevice:
             with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
                 archive = Path(temporary, f"{name}{ARCHIVE}")
                 write_archive(archive, folder, chunk)
-                paths.append(self._store.put(archive))
+                paths.append(self.store.put(archive))
         return tuple(paths)
+
+    def _send_content(self, name: str, content: bytes) -> str:
+        with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
+            file = Path(temporary, name)
+            file.write_bytes(content)
+            return self.store.put(file)
 
     def _in_short(self, command: str) -> str:
         """The command itself; where it is too long for adb's command line, one that runs a file with it."""
-        length = len(shlex.quote(shlex.quote(command)).encode())
-        if length <= _LONGEST_COMMAND:
+        if len(shlex.quote(shlex.quote(command)).encode()) <= _LONGEST_COMMAND:
             return command
-        with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
-            file = Path(temporary, "command")
-            file.write_text(command, encoding="utf-8", newline="\n")
-            return f"exec sh {shlex.quote(self._store.put(file))}"
-
-    def _fetch(self, run: DetachedRun, name: str, folder: Path) -> None:
-        """Fetch a result. If the command did not write it, that is no error here: its exit code shows what happened."""
-        remote, local = posixpath.join(run.folder, name), folder / name
-        local.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileMissing):
-            pull(self._adb, self._serial, remote, local, patience_s=self._options.patience_s, stop=self._stop)
+        return f"exec sh {shlex.quote(self._send_content('command', command.encode()))}"
 
     def _patiently(self, act: Callable[[], Found]) -> Found:
-        return patiently(self._adb, self._serial, act, self._options.patience_s, self._stop)
-
-
-class PartProgress(Struct, frozen=True):
-    """The progress of a part: finished examples, those of them that failed, and failures by configuration."""
-
-    done: int
-    failed_examples: int = 0
-    failed: dict[str, int] = field(default_factory=dict)
-
-
-class ProgressReader:
-    """Reads the lines of ``--progress=json`` about an evaluation in a command's stderr, which comes in pieces."""
-
-    def __init__(self, on_progress: Callable[[PartProgress], None]) -> None:
-        self._on_progress = on_progress
-        self._rest = b""
-
-    def __call__(self, _out: bytes, err: bytes) -> None:
-        """Take the next piece of output."""
-        *lines, self._rest = (self._rest + err).split(b"\n")
-        for line in lines:
-            progress = progress_of(line)
-            if progress is not None:
-                self._on_progress(progress)
-
-
-def progress_of(line: bytes) -> PartProgress | None:
-    """The progress of an evaluation in a line; None if it is any other line.
-
-    >>> progress_of(b'{"phase": "evaluation", "done": 20, "total": 50, "failed_examples": 1, "failed": {"test": 1}}')
-    PartProgress(done=20, failed_examples=1, failed={'test': 1})
-    """
-    if not line.startswith(f'{{"phase": "{EVALUATION}"'.encode()):
-        return None
-    try:
-        return json_as(line, PartProgress)
-    except ValueError:
-        return None
+        return patiently(self.store.adb, self.store.serial, act, self._flags.patience_s, self._stop)
 
 
 def conditions_of(facts: DeviceFacts) -> DeviceConditions:
@@ -355,7 +303,8 @@ def cool_down(
             )
         if temperature <= limit_celsius:
             return conditions, waited
-        warm = f"{temperature:.1f} C (sensor {printable(sensor_of(conditions, temperature))})"
+        sensors = (name for name, degrees in conditions.temperatures.items() if degrees == temperature)
+        warm = f"{temperature:.1f} C (sensor {printable(next(sensors, 'battery'))})"
         if waited >= timeout_s:
             tell(
                 f"{serial}: warning: still {warm} after {timeout_s:g} s of waiting for {limit_celsius:g} C; it goes on "
@@ -368,12 +317,3 @@ def cool_down(
             is_announced = True
         if stop.wait(between_looks_s):
             return conditions, waited
-
-
-def sensor_of(conditions: DeviceConditions, temperature: float) -> str:
-    """The name of the sensor that shows this temperature, in degrees Celsius.
-
-    >>> sensor_of(DeviceConditions(battery_temperature=287, temperatures={"skin": 31.5}), 31.5)
-    'skin'
-    """
-    return next((name for name, degrees in conditions.temperatures.items() if degrees == temperature), _BATTERY)

@@ -5,28 +5,23 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, Generic, TypeVar
 
 from msgspec import Struct, field
 
-from evaltools.device.adb.errors import (
-    MAY_PASS,
-    CommandFailed,
-    DeviceError,
-    DeviceStopped,
-    ServerFailed,
-    TransferFailed,
-)
+from evaltools.device.errors import MAY_PASS, CommandFailed, DeviceError, DeviceStopped, NotAlike, TransferFailed
 from evaltools.result.device_run import DeviceLeftOut, LostAttempt
 
 Done = TypeVar("Done")
+Ran = TypeVar("Ran")
 
 MOST_ATTEMPTS: Final = 4
 """A part that was lost so often is given up: it may be what kills the devices. A device that cannot work is no loss."""
 MOST_LOST_IN_A_ROW: Final = 3
 """A device that lost so many parts without finishing one is left out."""
-_WORTH_ANOTHER_TRY: Final = (*MAY_PASS, ServerFailed, TransferFailed, CommandFailed)
+_WORTH_ANOTHER_TRY: Final = (*MAY_PASS, TransferFailed, CommandFailed)
 _LOOK_S: Final = 0.2
 
 
@@ -87,8 +82,8 @@ class Pool(Generic[Done]):
             while any(thread.is_alive() for thread in threads):
                 time.sleep(_LOOK_S)
         finally:
-            self._stop.set()
-            self._wake()
+            with self._changing():
+                self._stop.set()
             for thread in threads:
                 if thread.is_alive():
                     thread.join()
@@ -96,12 +91,21 @@ class Pool(Generic[Done]):
             raise self._error
         return self._outcome
 
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """A context that changes what devices wait for."""
+        with self._changed:
+            yield
+            self._changed.notify_all()
+
     def _work(self, serial: str) -> None:
         """The thread of one device; an error that is no device's stops the other devices, too."""
         try:
             self._do_jobs(serial)
         except BaseException as error:
-            self._fail(error)
+            with self._changing():
+                self._error = self._error or error
+                self._stop.set()
 
     def _do_jobs(self, serial: str) -> None:
         lost_in_a_row = 0
@@ -110,17 +114,22 @@ class Pool(Generic[Done]):
             try:
                 done = self._do(serial, job)
             except DeviceStopped:
-                self._give_back(job)
+                with self._changing():
+                    self._running.discard(job)
                 return
             except DeviceError as error:
                 lost_in_a_row += 1
                 attempt = LostAttempt(serial, error.kind, str(error), round(time.monotonic() - started, 3))
-                self._lose(job, attempt, isinstance(error, _WORTH_ANOTHER_TRY))
-                if not self._goes_on(serial, error, lost_in_a_row):
+                may_pass = isinstance(error, _WORTH_ANOTHER_TRY)
+                self._lose(job, attempt, may_pass)
+                if not (may_pass and lost_in_a_row < MOST_LOST_IN_A_ROW and self._is_back(serial)):
+                    self._leave_out(attempt)
                     return
             else:
                 lost_in_a_row = 0
-                self._finish(job, done)
+                with self._changing():
+                    self._running.discard(job)
+                    self._outcome.done[job] = done
 
     def _take(self, serial: str) -> Job | None:
         """The next job for a device, None if there is none left.
@@ -128,10 +137,8 @@ class Pool(Generic[Done]):
         It waits while other devices may still give one back.
         """
         with self._changed:
-            while True:
+            while not self._stop.is_set():
                 own = next((job for job in self._waiting if job.serial in ("", serial)), None)
-                if self._stop.is_set():
-                    return None
                 if own is not None:
                     self._waiting.remove(own)
                     self._running.add(own)
@@ -139,47 +146,56 @@ class Pool(Generic[Done]):
                 if not any(job.serial in ("", serial) for job in self._running):
                     return None
                 self._changed.wait()
-
-    def _goes_on(self, serial: str, error: DeviceError, lost_in_a_row: int) -> bool:
-        """Whether a device that lost a part is tried again; otherwise it is left out."""
-        may_pass = isinstance(error, _WORTH_ANOTHER_TRY) and lost_in_a_row < MOST_LOST_IN_A_ROW
-        if may_pass and self._is_back(serial):
-            return True
-        if not self._stop.is_set():
-            with self._changed:
-                self._outcome.left_out.append(DeviceLeftOut(serial, error.kind, str(error)))
-                self._waiting = [job for job in self._waiting if job.serial != serial]
-                self._changed.notify_all()
-        return False
+        return None
 
     def _lose(self, job: Job, attempt: LostAttempt, may_be_its_fault: bool) -> None:
         self._on_lost(job, attempt)
-        with self._changed:
+        with self._changing():
             self._outcome.lost.setdefault(job, []).append(attempt)
             self._tries[job] += may_be_its_fault
             self._running.discard(job)
             if self._tries[job] < MOST_ATTEMPTS:
                 self._waiting.append(job)
-            self._changed.notify_all()
 
-    def _finish(self, job: Job, done: Done) -> None:
-        with self._changed:
-            self._running.discard(job)
-            self._outcome.done[job] = done
-            self._changed.notify_all()
+    def _leave_out(self, attempt: LostAttempt) -> None:
+        """Leave a device out, unless everything is to stop, with what it alone could do."""
+        if not self._stop.is_set():
+            with self._changing():
+                self._outcome.left_out.append(DeviceLeftOut(attempt.serial, attempt.kind, attempt.reason))
+                self._waiting = [job for job in self._waiting if job.serial != attempt.serial]
 
-    def _give_back(self, job: Job) -> None:
-        with self._changed:
-            self._running.discard(job)
-            self._waiting.insert(0, job)
-            self._changed.notify_all()
 
-    def _fail(self, error: BaseException) -> None:
-        with self._changed:
-            self._error = self._error or error
-            self._stop.set()
-            self._changed.notify_all()
+class Alike(Generic[Ran]):
+    """Refuses a device that did not run the same as the first one with which it shares parts.
 
-    def _wake(self) -> None:
-        with self._changed:
-            self._changed.notify_all()
+    ``differences`` says what two devices ran otherwise. ``earlier`` are parts that an earlier run did: a part's job,
+    its device, and what that ran.
+    """
+
+    def __init__(
+        self, differences: Callable[[Ran, Ran], list[str]], earlier: Iterable[tuple[Job, str, Ran]] = ()
+    ) -> None:
+        self._differences = differences
+        self._first: dict[str, tuple[str, Ran]] = {}
+        for job, serial, ran in earlier:
+            self._first.setdefault(job.serial, (serial, ran))
+        self._admitting = threading.Lock()
+
+    def admit(self, job: Job, serial: str, ran: Ran, keep: Callable[[], Ran]) -> None:
+        """Take a part that a device has done: ``keep`` does so, and returns what others are to be like.
+
+        Raises :class:`NotAlike` for a device that ran something else than the first.
+        """
+        with self._admitting:
+            if job.serial not in self._first:
+                self._first[job.serial] = (serial, keep())
+                return
+            first, earlier = self._first[job.serial]
+            changed = self._differences(earlier, ran)
+            if changed:
+                raise NotAlike(
+                    f"{serial} is not like {first}, so that their parts make no one result: {'; '.join(changed)}. "
+                    "Use devices that are alike, or compare them with --split=each",
+                    serial,
+                )
+            keep()

@@ -17,10 +17,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from evaltools.device.adb.errors import ProgramMissing
-from evaltools.device.adb.process import ShellAnswer
-from evaltools.device.files.store import PROGRAMS, DeviceStore, sha256_of
-from evaltools.device.programs.part import PartWork, SentFiles
+from evaltools.device.errors import ProgramMissing
+from evaltools.device.part import PartWork, SentFiles
+from evaltools.device.process import Answer
+from evaltools.device.store import PROGRAMS, DeviceStore, sha256_of
 from evaltools.documents import json_values
 
 _CHECK_S: Final = 180.0
@@ -56,7 +56,7 @@ class PythonProgram(Struct, frozen=True):
         """
         affinity = f"taskset {shlex.quote(taskset)} " if taskset else ""
         environment = f'env PYTHONPATH={shlex.quote(self.folder)} TMPDIR="$PWD" XDG_STATE_HOME="$PWD"'
-        python = f"{shlex.quote(self.python)} -m evaltools.device.programs.on_device"
+        python = f"{shlex.quote(self.python)} -m evaltools.device.on_device"
         return f"exec {affinity}{environment} {python} {shlex.join(words)}"
 
 
@@ -191,7 +191,7 @@ def _name_of(wheels: Sequence[Path]) -> str:
     return together.hexdigest()[:16]
 
 
-def _why_not(serial: str, python: str, command: str, answer: ShellAnswer) -> str:
+def _why_not(serial: str, python: str, command: str, answer: Answer) -> str:
     return (
         f"{serial}: evaltools {command} cannot be started with {python}{answer.quote()}; install what it needs there "
         "(numpy, pillow, tflite-runtime or ai-edge-litert ...), or give a folder of wheels for the device with "

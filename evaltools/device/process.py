@@ -14,20 +14,18 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import IO, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct
 
-from evaltools.device.adb.errors import AdbMissing
+from evaltools.device.errors import AdbMissing
 from evaltools.errors import UsageError
 from evaltools.text import last_words, printable
 
-ADB_VARIABLE: Final = "ADB"
 _STOP_LOOK_S: Final = 0.2
 _MOST_PRINTED: Final = 64 << 20
 """Bytes that are read of what adb prints; files of devices do not come that way."""
-_TOO_MUCH: Final = f"more than {_MOST_PRINTED >> 20} MB were printed, so it was ended".encode()
 _INSTALL: Final = (
     "install Android's platform tools (Debian and Ubuntu: apt install adb), or give --adb=PATH or the variable ADB"
 )
@@ -35,8 +33,12 @@ _LONGEST_QUOTE: Final = 200
 _LAST_LINES: Final = 3
 
 
-class ShellAnswer(Struct, frozen=True):
-    """The exit code of a command and what it printed."""
+class Answer(Struct, frozen=True):
+    """The exit code of a command and what it printed; the code is negative where adb was ended.
+
+    An exit code of 0 of adb itself proves nothing: it also exits with 0 where the connection breaks in the middle of a
+    command. That of a command in the device's shell is proven by :func:`read_answer`.
+    """
 
     code: int
     out: bytes
@@ -48,22 +50,13 @@ class ShellAnswer(Struct, frozen=True):
         return self.out.decode("utf-8", "replace")
 
     def quote(self) -> str:
-        """The last line that it printed, for a message."""
-        return last_line(self.out, self.err)
+        r"""The last line of stderr, else of stdout, to be put behind a message; empty where nothing was printed.
 
-
-def last_line(out: bytes, err: bytes) -> str:
-    r"""The last line of stderr, else of stdout, to be put behind a message; empty where nothing was printed.
-
-    Of a long line it is the end, from a word on.
-
-    >>> last_line(b"one\n", b"two\nthree\n"), last_line(b"", b" \n")
-    ('; it printed last: three', '')
-    >>> last_line(b"", b"abcdefg " * 40)[:30]
-    '; it printed last: ... abcdefg'
-    """
-    lines = (err.strip() or out.strip()).decode("utf-8", "replace").splitlines()
-    return f"; it printed last: {printable(last_words(lines[-1], _LONGEST_QUOTE))}" if lines else ""
+        >>> Answer(1, b"one\n", b"two\nthree\n").quote(), Answer(0, b"", b" \n").quote()
+        ('; it printed last: three', '')
+        """
+        lines = (self.err.strip() or self.out.strip()).decode("utf-8", "replace").splitlines()
+        return f"; it printed last: {printable(last_words(lines[-1], _LONGEST_QUOTE))}" if lines else ""
 
 
 def last_lines(text: str, leave_out: str = "") -> str:
@@ -88,11 +81,11 @@ def wrap_command(command: str, mark: str) -> str:
     return f"( eval {shlex.quote(command)} ) < /dev/null; c=$?; printf %s {mark}e >&2; printf %s-%s. {mark} $c"
 
 
-def read_answer(out: bytes, err: bytes, mark: str) -> ShellAnswer | None:
+def read_answer(out: bytes, err: bytes, mark: str) -> Answer | None:
     r"""The answer in the output of adb; None where the marks do not prove that it is whole.
 
     >>> read_answer(b"one\nm1-3.", b"m1e", "m1")
-    ShellAnswer(code=3, out=b'one\n', err=b'')
+    Answer(code=3, out=b'one\n', err=b'')
     >>> read_answer(b"one\n", b"m1e", "m1") is None
     True
     """
@@ -100,40 +93,21 @@ def read_answer(out: bytes, err: bytes, mark: str) -> ShellAnswer | None:
     before, error_mark, after = err.partition(f"{mark}e".encode())
     if end is None or not error_mark:
         return None
-    return ShellAnswer(int(end[1]), out[: end.start()] + out[end.end() :], before + after)
-
-
-class AdbRun(Struct, frozen=True):
-    """The output of an adb process; ``code`` is None where it was ended because its time was over.
-
-    An exit code of 0 proves nothing: adb also exits with 0 where the connection breaks in the middle of a command.
-    """
-
-    code: int | None
-    out: bytes
-    err: bytes
-
-    def quote(self) -> str:
-        """The last line that was printed, by adb or by the command that it ran, for a message."""
-        return last_line(self.out, self.err)
+    return Answer(int(end[1]), out[: end.start()] + out[end.end() :], before + after)
 
 
 def find_adb(given: str = "", environment: Mapping[str, str] | None = None) -> str:
     """The adb binary: ``given`` (the flag --adb), else the variable ADB, else the one in PATH.
 
     Raises :class:`UsageError` where one is named and cannot be run, :class:`AdbMissing` where there is none.
-
-    >>> find_adb("/no/such/adb")
-    Traceback (most recent call last):
-    evaltools.errors.UsageError: --adb=/no/such/adb is no program; give the path of the adb binary
     """
     variables = os.environ if environment is None else environment
-    named = given or variables.get(ADB_VARIABLE, "")
+    named = given or variables.get("ADB", "")
     found = shutil.which(named or "adb", path=variables.get("PATH"))
     if found is not None:
         return found
     if named:
-        source = f"--adb={given}" if given else f"{ADB_VARIABLE}={named}"
+        source = f"--adb={given}" if given else f"ADB={named}"
         raise UsageError(f"{source} is no program; give the path of the adb binary")
     raise AdbMissing(f"adb is neither given nor in PATH; {_INSTALL}")
 
@@ -143,13 +117,17 @@ def run_adb(
     timeout_s: float,
     environment: Mapping[str, str] | None = None,
     stop: threading.Event | None = None,
-) -> AdbRun:
+) -> Answer:
     """Run adb to its end, or end its process group after ``timeout_s`` seconds, and where ``stop`` is set.
 
     It writes into files: a server that it starts would keep a pipe open. One that prints more than 64 MB is ended too,
     and has failed. Raises :class:`AdbMissing` where the binary cannot be run.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+
+        def is_too_much() -> bool:
+            return any(os.fstat(file.fileno()).st_size > _MOST_PRINTED for file in (out, err))
+
         try:
             process = subprocess.Popen(
                 list(command),
@@ -161,38 +139,22 @@ def run_adb(
             )
         except OSError as error:
             raise AdbMissing(f"{command[0]} cannot be run: {error.strerror}; {_INSTALL}") from error
+        limit = time.monotonic() + timeout_s
         try:
-            code = _wait(process, timeout_s, lambda: _is_set(stop) or _is_too_much(out, err))
+            while process.poll() is None and time.monotonic() < limit and not is_too_much():
+                if stop is not None and stop.is_set():
+                    break
+                try:
+                    process.wait(min(_STOP_LOOK_S, max(0.0, limit - time.monotonic())))
+                except subprocess.TimeoutExpired:
+                    continue
         finally:
-            end_group(process)
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
         out.seek(0)
         err.seek(0)
-        if _is_too_much(out, err):
-            return AdbRun(1, out.read(_MOST_PRINTED), _TOO_MUCH)
-        return AdbRun(code, out.read(), err.read())
-
-
-def _is_set(stop: threading.Event | None) -> bool:
-    return stop is not None and stop.is_set()
-
-
-def _is_too_much(*files: IO[bytes]) -> bool:
-    return any(os.fstat(file.fileno()).st_size > _MOST_PRINTED for file in files)
-
-
-def _wait(process: subprocess.Popen[bytes], timeout_s: float, must_end: Callable[[], bool]) -> int | None:
-    """The exit code of a process, None where it did not end by itself."""
-    limit = time.monotonic() + timeout_s
-    while (left := limit - time.monotonic()) > 0 and not must_end():
-        try:
-            return process.wait(min(left, _STOP_LOOK_S))
-        except subprocess.TimeoutExpired:
-            continue
-    return process.poll()
-
-
-def end_group(process: subprocess.Popen[bytes]) -> None:
-    """End a process that leads its group, and the group; does nothing if it has ended."""
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        if is_too_much():
+            said = f"more than {_MOST_PRINTED >> 20} MB were printed, so it was ended"
+            return Answer(1, out.read(_MOST_PRINTED), said.encode())
+        return Answer(process.returncode, out.read(), err.read())

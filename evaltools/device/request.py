@@ -13,8 +13,8 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from evaltools.device.adb.process import last_lines
-from evaltools.device.files.store import remote_path, sha256_of, stored_path, write_manifest
+from evaltools.device.process import last_lines
+from evaltools.device.store import remote_path, sha256_of, stored_path, write_manifest
 from evaltools.errors import DataError, UsageError
 from evaltools.parameter import Parameter
 from evaltools.request import Request

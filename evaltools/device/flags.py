@@ -176,6 +176,11 @@ class DeviceFlags(Struct, frozen=True):
     keeps_files: bool
     takes_by_force: bool
 
+    @property
+    def ends_itself_after_s(self) -> float:
+        """The seconds after which a part ends itself on a device that stays away."""
+        return self.part_timeout_s + self.patience_s
+
 
 def read_serials(text: str) -> tuple[str, ...]:
     """The serial numbers named, each once; none for ``all``. Raises :class:`UsageError` for an empty one.

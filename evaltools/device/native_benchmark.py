@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -13,18 +12,17 @@ from rich.console import Console
 
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.request import BenchmarkRequest
-from evaltools.device.adb.process import last_lines
-from evaltools.device.files.store import remote_path, sha256_of
+from evaltools.device.app import BenchmarkApp, install_app, run_app
+from evaltools.device.devices import DevicesUsed
+from evaltools.device.flags import DeviceFlags
 from evaltools.device.native.command import configuration_flags
 from evaltools.device.native.outcome import NativeBinary, signal_of, why_not_started
-from evaltools.device.programs.app import AppRun, BenchmarkApp, install_app, run_app
-from evaltools.device.programs.native_program import Kills, NativeProgram, StepDone, interleaved, read_steps, results_of
-from evaltools.device.programs.part import PartDone, PartWork, SentFiles
-from evaltools.device.programs.pool import Job
-from evaltools.device.run.devices import DevicesUsed
-from evaltools.device.run.flags import DeviceFlags
-from evaltools.device.run.request import RequestFiles
-from evaltools.device.run.runner import AlikeCheck, DeviceProgram
+from evaltools.device.native_program import Killed, NativeRuns, StepDone, interleaved
+from evaltools.device.part import PartWork
+from evaltools.device.pool import Job
+from evaltools.device.process import last_lines
+from evaltools.device.request import RequestFiles
+from evaltools.device.store import sha256_of
 from evaltools.native.logs.benchmark_rows import row_of_log, with_logged_ratios
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.native.logs.log_lines import plain_lines
@@ -60,14 +58,7 @@ class BenchmarkPlace(Struct, frozen=True):
     code: int | None = None
 
 
-class BenchmarkDone(Struct, frozen=True):
-    """A benchmark that a device has done."""
-
-    part: DevicePart
-    place: BenchmarkPlace
-
-
-class NativeBenchmark(DeviceProgram[BenchmarkDone, None]):
+class NativeBenchmark:
     """A benchmark by a ``binary``, or without one by the app; results of the binary are put into ``folder``.
 
     Every device starts the program for each candidate in turns: all in order, then in reverse order, as often as there
@@ -85,73 +76,49 @@ class NativeBenchmark(DeviceProgram[BenchmarkDone, None]):
     ) -> None:
         self._request = request
         self._flags = flags
-        self._binary = binary
-        self._folder = folder
         self._console = console
-        self._kills = Kills()
-        self._runtime = _runtime(binary, flags.app_package)
+        self._killed = Killed()
+        self._runs = None if binary is None else NativeRuns(binary, flags.root, folder)
+        self._runtime = RuntimeUsed("app", flags.app_package, "", "default")
+        if binary is not None:
+            self._runtime = NativeBinary(binary.name, sha256_of(binary)).as_runtime("default")
         self._named = RequestFiles(flags.root)
         count = len(request.candidates)
         self._order = [which for number in range(request.options.rounds) for which in interleaved(count, number)]
         arguments = _arguments(options, request, self._named)
         self._steps = tuple(arguments[which] for which in self._order)
 
-    def run(self, devices: DevicesUsed, serial: str, job: Job, _alike: AlikeCheck[None]) -> BenchmarkDone:
+    def run(self, devices: DevicesUsed, serial: str, job: Job) -> tuple[DevicePart, BenchmarkPlace]:
         """All starts on a device."""
-        if self._binary is None:
-            starts, part = self._run_app(devices, serial)
+        work = PartWork(0, 1, 0, self._named.files)
+        if self._runs is None:
+            part, starts = self._run_app(devices, serial, job, work)
         else:
-            done = self._run_binary(self._binary, devices, serial)
-            steps = read_steps(done, len(self._steps))
-            self._kills.require_none(serial, job, steps)
+            part, steps = self._runs.run(devices, serial, job, work, self._steps)
             facts = devices.facts_of(serial)
-            starts, part = [_start_of(step, facts) for step in steps], done.part
+            starts = [_start_of(step, facts) for step in steps]
         lines = tuple(dict.fromkeys(line for start in starts for line in delegate_lines(start.text)))
         rows = with_logged_ratios([self._row(which, starts) for which in range(len(self._request.candidates))])
         place = BenchmarkPlace(rows, "\n".join(start.printed for start in starts), self._request.warnings)
-        return BenchmarkDone(replace(part, delegate_lines=lines), place)
+        return replace(part, delegate_lines=lines), place
 
-    def _run_binary(self, binary: Path, devices: DevicesUsed, serial: str) -> PartDone:
-        on_device = remote_path(self._flags.root, binary)
-        work = PartWork(0, 1, 0, self._named.files | {binary: on_device}, results=results_of(len(self._steps)))
-        folder = Path(tempfile.mkdtemp(dir=self._folder))
-        program = NativeProgram(on_device, self._steps)
-        return devices.device(serial).do(work, program, folder, lambda _out, _err: None)
-
-    def _run_app(self, devices: DevicesUsed, serial: str) -> tuple[list[_ProgramStart], DevicePart]:
-        device, flags, console = devices.device(serial), self._flags, self._console
-        app = BenchmarkApp(flags.app_package, flags.app_activity)
+    def _run_app(
+        self, devices: DevicesUsed, serial: str, job: Job, work: PartWork
+    ) -> tuple[DevicePart, list[_ProgramStart]]:
+        device, flags = devices.device(serial), self._flags
         if flags.app_apk is not None:
             install_app(device.store, flags.app_apk)
-
-        def start(arguments: Sequence[str]) -> AppRun:
-            return run_app(
-                device.store.adb,
-                serial,
-                arguments,
-                flags.part_timeout_s,
-                app,
-                flags.app_traces,
-                patience_s=flags.patience_s,
-                stop=devices.stop,
-            )
-
-        def act(_sent: SentFiles) -> list[AppRun]:
-            """Start the app for each step. A start that was killed is repeated once, and the second one counts."""
-            device.store.let_all_read(self._named.files.values())
-            runs = []
-            for arguments in self._steps:
-                run = start(arguments)
-                if run.was_killed:
-                    console.print(f"{serial}: the app was killed, and is started once more: {printable(run.failure)}")
-                    run = start(arguments)
-                runs.append(run)
-            return runs
-
-        runs, part = device.run_part(PartWork(0, 1, 0, self._named.files), act)
-        for left in dict.fromkeys(run.left for run in runs if run.left):
-            console.print(f"evaltools: {printable(left)}")
-        return [_ProgramStart(run.log, run.log, run.failure) for run in runs], part
+        part, runs = run_app(
+            device,
+            work,
+            BenchmarkApp(flags.app_package, flags.app_activity),
+            self._steps,
+            flags.part_timeout_s / len(self._steps),
+            flags.app_traces,
+            lambda left: self._console.print(f"evaltools: {printable(left)}"),
+        )
+        self._killed.look_at(serial, job, [run.was_killed for run in runs])
+        return part, [_ProgramStart(run.log, run.log, run.failure) for run in runs]
 
     def _row(self, number: int, starts: Sequence[_ProgramStart]) -> BenchmarkRow:
         """The row of a candidate, from all starts."""
@@ -175,7 +142,12 @@ class NativeBenchmark(DeviceProgram[BenchmarkDone, None]):
 
 def _arguments(options: Options, request: BenchmarkRequest, named: RequestFiles) -> list[tuple[str, ...]]:
     """The program's arguments for each candidate, with the paths that files have on devices."""
-    stated = _native_words(options, named)
+    native = [each for each in benchmark_flags.PARAMETERS if each.log and each.is_sent and not each.repeatable]
+    stated = [
+        each.format(each.rewrite(options.stated[each.name], partial(named.take, each)))  # type: ignore[arg-type]
+        for each in native
+        if each.name in options
+    ]
     arguments = []
     for candidate in request.candidates:
         configuration = candidate.configuration
@@ -185,16 +157,6 @@ def _arguments(options: Options, request: BenchmarkRequest, named: RequestFiles)
         graph = f"--graph={named.take_file(candidate.model.path)}"
         arguments.append((graph, threads, *stated, *delegates))
     return arguments
-
-
-def _native_words(options: Options, named: RequestFiles) -> list[str]:
-    """The flags of the benchmark that the native tool has, with the paths that files have on devices."""
-    native = [each for each in benchmark_flags.PARAMETERS if each.log and each.is_sent and not each.repeatable]
-    return [
-        each.format(each.rewrite(options.stated[each.name], partial(named.take, each)))  # type: ignore[arg-type]
-        for each in native
-        if each.name in options
-    ]
 
 
 def _start_of(step: StepDone, facts: DeviceFacts) -> _ProgramStart:
@@ -215,9 +177,3 @@ def beside(printed: str, logcat: str) -> str:
     """
     known = {line.text for line in plain_lines(printed)}
     return "\n".join(line for line in logcat.splitlines() if not {each.text for each in plain_lines(line)} <= known)
-
-
-def _runtime(binary: Path | None, package: str) -> RuntimeUsed:
-    if binary is None:
-        return RuntimeUsed("app", package, "", "default")
-    return NativeBinary(binary.name, sha256_of(binary)).as_runtime("default")

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from evaltools.device.adb.adb import SHELL_TIMEOUT_S, Adb
-from evaltools.device.adb.errors import DeviceError
-from evaltools.device.adb.states import NOT_LISTED, USABLE, error_of_state, next_step
+from evaltools.device.adb import NOT_LISTED, SHELL_TIMEOUT_S, USABLE, Adb, error_of_state, next_step
+from evaltools.device.errors import DeviceError
 from evaltools.result.device import DeviceCpu, DeviceFacts, DeviceFinding, ListedDevice
 
 PROPERTIES: Final = (
@@ -310,7 +309,7 @@ def free_bytes(df: str) -> int | None:
 def find_devices(adb: Adb, serials: Sequence[str] = ()) -> tuple[DeviceFinding, ...]:
     """The devices named by ``serials`` in that order, or all, with what to do for each that cannot be used.
 
-    Raises :class:`evaltools.device.adb.errors.ServerFailed` where there is no list.
+    Raises :class:`evaltools.device.errors.ServerFailed` where there is no list.
     """
     return tuple(_finding(device, found) for device, found in look_at_devices(adb, serials))
 

@@ -19,36 +19,26 @@ from typing import Final
 
 from msgspec import Struct
 
-from evaltools.device.adb.adb import Adb, patiently, rest, stop_if_asked
-from evaltools.device.adb.errors import CommandFailed, DeviceError, DeviceStopped, DeviceTimeout
-from evaltools.device.adb.process import ShellAnswer
+from evaltools.device.adb import Adb, patiently, rest, stop_if_asked
+from evaltools.device.errors import CommandFailed, DeviceError, DeviceStopped, DeviceTimeout
+from evaltools.device.process import Answer
 
 VARIABLE: Final = "EVALTOOLS_RUN"
 """In the environment of a run: its folder, then ``/.``, so that no folder is the beginning of another."""
+WORK_FOLDER: Final = "/data/local/tmp"
+_POLL_S: Final = 0.5
+_PATIENCE_S: Final = 60.0
+_PATIENCE_AT_STOP_S: Final = 10.0
+_TIMEOUT_S: Final = 3600.0
 
 
 def start_script(folder: str, command: str, timeout_s: int) -> str:
-    """Start ``command`` in ``folder``; it is ended after ``timeout_s`` seconds."""
+    """Start ``command`` in ``folder``; it is ended after ``timeout_s`` seconds.
+
+    If several leaders of a session are started, only the first goes on.
+    """
     own = shlex.quote(folder)
-    return f"""\
-mkdir -p {own} && cd {own} || exit 1
-if [ ! -s pid ]; then
-printf %s {shlex.quote(command)} >c.$$ && mv c.$$ command || {{ [ -s pid ] || rm -r {own}; exit 1; }}
-setsid true || {{ rm -r {own}; echo no setsid; exit 1; }}
-{VARIABLE}={own}/. setsid sh -c {shlex.quote(_run_script(timeout_s))} </dev/null >/dev/null 2>&1 &
-n=0
-while [ ! -s pid ]; do
-if [ $n -gt 50 ]; then echo it does not begin; exit 1; fi
-n=$((n+1))
-sleep .1
-done
-fi
-"""
-
-
-def _run_script(timeout_s: int) -> str:
-    """The script of the leader of a run's session; if several are started, only the first goes on."""
-    return f"""\
+    leader = f"""\
 set -- $(cat /proc/$$/stat)
 (set -C; echo $$ ${{22}} >pid) || exit
 (trap "kill \\$s; exit" TERM
@@ -61,6 +51,20 @@ c=$?
 kill $w
 echo $c >code.part
 mv code.part code
+"""
+    return f"""\
+mkdir -p {own} && cd {own} || exit 1
+if [ ! -s pid ]; then
+printf %s {shlex.quote(command)} >c.$$ && mv c.$$ command || {{ [ -s pid ] || rm -r {own}; exit 1; }}
+setsid true || {{ rm -r {own}; echo no setsid; exit 1; }}
+{VARIABLE}={own}/. setsid sh -c {shlex.quote(leader)} </dev/null >/dev/null 2>&1 &
+n=0
+while [ ! -s pid ]; do
+if [ $n -gt 50 ]; then echo it does not begin; exit 1; fi
+n=$((n+1))
+sleep .1
+done
+fi
 """
 
 
@@ -106,27 +110,11 @@ exit 1
 """
 
 
-WORK_FOLDER: Final = "/data/local/tmp"
-_POLL_S: Final = 0.5
-_PATIENCE_S: Final = 60.0
-_PATIENCE_AT_STOP_S: Final = 10.0
-_TIMEOUT_S: Final = 3600.0
-
-
 class DetachedRun(Struct, frozen=True):
     """A command on a device: ``folder`` there holds its pid, exit code, stdout and stderr."""
 
     serial: str
     folder: str
-
-
-class RunProgress(Struct, frozen=True):
-    """What came since the last look: ``code`` is None while it runs; ``is_gone``: it ended without leaving a code."""
-
-    out: bytes
-    err: bytes
-    code: int | None
-    is_gone: bool
 
 
 def start(
@@ -154,29 +142,15 @@ def start(
     return DetachedRun(serial, folder)
 
 
-def look(adb: Adb, run: DetachedRun, out_offset: int = 0, err_offset: int = 0) -> RunProgress:
-    """What the command printed behind these offsets (bytes), and whether it has ended."""
-    mark = f"evaltools-{uuid.uuid4().hex}"
-    answer = adb.shell(run.serial, look_script(run.folder, out_offset, err_offset, mark))
-    parts = answer.out.split(mark.encode())
-    if answer.code != 0 or len(parts) != 3:
-        raise CommandFailed(
-            f"{run.serial}: {run.folder} is gone or cannot be read{answer.quote()}; run it again", run.serial
-        )
-    out, err, end = parts
-    alive, *code = end.split()
-    return RunProgress(out, err, int(code[0]) if code else None, not code and alive == b"0")
-
-
 def wait(
     adb: Adb,
     run: DetachedRun,
     timeout_s: float,
-    on_output: Callable[[bytes, bytes], None] | None = None,
+    on_output: Callable[[bytes, bytes], None] = lambda _out, _err: None,
     poll_s: float = _POLL_S,
     patience_s: float = _PATIENCE_S,
     stop: threading.Event | None = None,
-) -> ShellAnswer:
+) -> Answer:
     """Wait for the end; ``on_output`` gets what is new on stdout and stderr.
 
     A device that is away is waited for ``patience_s`` seconds at a time. Raises :class:`DeviceTimeout` after
@@ -184,55 +158,56 @@ def wait(
     ended, :class:`CommandFailed` where the command vanished without an exit code (memory or space ran out, or the
     device restarted), and the error of a device that stayed away.
     """
+    serial, limit = run.serial, time.monotonic() + timeout_s
+    printed = Answer(0, b"", b"")
     try:
-        return _watch(adb, run, timeout_s, on_output, poll_s, patience_s, stop)
+        while True:
+            is_late = time.monotonic() > limit
+            look = partial(_look, adb, run, len(printed.out), len(printed.err))
+            new, code, is_alive = patiently(adb, serial, look, patience_s, stop)
+            printed = Answer(0, printed.out + new.out, printed.err + new.err)
+            if new.out or new.err:
+                on_output(new.out, new.err)
+            if code is not None:
+                return Answer(code, printed.out, printed.err)
+            if is_late or not is_alive:
+                patiently(adb, serial, partial(end, adb, run), patience_s)
+                raise _why_ended(run, printed, timeout_s if is_alive else None)
+            rest(max(0.0, min(poll_s, limit - time.monotonic())), stop)
+            stop_if_asked(serial, stop)
     except DeviceStopped as stopped:
         try:
-            patiently(adb, run.serial, partial(end, adb, run), min(patience_s, _PATIENCE_AT_STOP_S))
+            patiently(adb, serial, partial(end, adb, run), min(patience_s, _PATIENCE_AT_STOP_S))
         except DeviceError as error:
             raise DeviceStopped(
                 f"{stopped}. The command in {run.folder} could not be ended: {error}; it ends itself after its time",
-                run.serial,
+                serial,
             ) from error
         raise
 
 
-def _watch(
-    adb: Adb,
-    run: DetachedRun,
-    timeout_s: float,
-    on_output: Callable[[bytes, bytes], None] | None,
-    poll_s: float,
-    patience_s: float,
-    stop: threading.Event | None,
-) -> ShellAnswer:
-    """Wait as :func:`wait` does, but leave the command running on a stop."""
-    limit = time.monotonic() + timeout_s
-    out, err = bytearray(), bytearray()
-    while True:
-        is_late = time.monotonic() > limit
-        progress = patiently(adb, run.serial, partial(look, adb, run, len(out), len(err)), patience_s, stop)
-        out += progress.out
-        err += progress.err
-        if on_output is not None and (progress.out or progress.err):
-            on_output(progress.out, progress.err)
-        if progress.code is not None:
-            return ShellAnswer(progress.code, bytes(out), bytes(err))
-        if progress.is_gone:
-            patiently(adb, run.serial, partial(end, adb, run), patience_s)
-            raise _why_gone(run, ShellAnswer(0, bytes(out), bytes(err)))
-        if is_late:
-            patiently(adb, run.serial, partial(end, adb, run), patience_s)
-            raise DeviceTimeout(
-                f"{run.serial}: the command in {run.folder} did not end within {timeout_s:g} s and was ended"
-                f"{ShellAnswer(0, bytes(out), bytes(err)).quote()}; allow more time",
-                run.serial,
-            )
-        rest(max(0.0, min(poll_s, limit - time.monotonic())), stop)
-        stop_if_asked(run.serial, stop)
+def _look(adb: Adb, run: DetachedRun, out_offset: int, err_offset: int) -> tuple[Answer, int | None, bool]:
+    """What the command printed behind these offsets (bytes), its exit code if it has ended, and whether it is alive."""
+    mark = f"evaltools-{uuid.uuid4().hex}"
+    answer = adb.shell(run.serial, look_script(run.folder, out_offset, err_offset, mark))
+    sections = answer.out.split(mark.encode())
+    if answer.code != 0 or len(sections) != 3:
+        raise CommandFailed(
+            f"{run.serial}: {run.folder} is gone or cannot be read{answer.quote()}; run it again", run.serial
+        )
+    out, err, end_line = sections
+    alive, *code = end_line.split()
+    return Answer(0, out, err), int(code[0]) if code else None, alive != b"0"
 
 
-def _why_gone(run: DetachedRun, printed: ShellAnswer) -> CommandFailed:
+def _why_ended(run: DetachedRun, printed: Answer, timeout_s: float | None) -> DeviceError:
+    """The error of a command that was ended after ``timeout_s`` seconds; None: that vanished."""
+    if timeout_s is not None:
+        return DeviceTimeout(
+            f"{run.serial}: the command in {run.folder} did not end within {timeout_s:g} s and was ended"
+            f"{printed.quote()}; allow more time",
+            run.serial,
+        )
     return CommandFailed(
         f"{run.serial}: the command in {run.folder} vanished without an exit code{printed.quote()}; memory or space "
         "ran out, its time was over, or the device restarted: see adb logcat and df, then run it again",
@@ -240,13 +215,9 @@ def _why_gone(run: DetachedRun, printed: ShellAnswer) -> CommandFailed:
     )
 
 
-def end(adb: Adb, run: DetachedRun) -> None:
+def end(adb: Adb, run: DetachedRun, script: str = "") -> None:
     """End the command and its children, unless they have ended. Raises :class:`CommandFailed` if some stay."""
-    _end(adb, run, end_script(run.folder))
-
-
-def _end(adb: Adb, run: DetachedRun, script: str) -> None:
-    answer = adb.shell(run.serial, script)
+    answer = adb.shell(run.serial, script or end_script(run.folder))
     if answer.code != 0:
         raise CommandFailed(
             f"{run.serial}: the command in {run.folder} cannot be ended{answer.quote()}; restart the device", run.serial
@@ -255,4 +226,4 @@ def _end(adb: Adb, run: DetachedRun, script: str) -> None:
 
 def remove(adb: Adb, run: DetachedRun) -> None:
     """End the command if it still runs, and delete its folder."""
-    _end(adb, run, f"({end_script(run.folder)}) || exit; rm -rf {shlex.quote(run.folder)}; exit 0")
+    end(adb, run, f"({end_script(run.folder)}) || exit; rm -rf {shlex.quote(run.folder)}; exit 0")

@@ -16,21 +16,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rich.console import Console
 
-from evaltools.device.adb.errors import NoSuchDevice
-from evaltools.device.files.store import sha256_of
-from evaltools.device.programs.part import PartDone, PartWork, PictureFolder
-from evaltools.device.programs.pool import Job, PoolOutcome
-from evaltools.device.run.devices import DevicesUsed
-from evaltools.device.run.flags import DeviceFlags
-from evaltools.device.run.parts import RECORDS, RUN, WITH_RECORDS, EvaltoolsProgram, PartsFolder
-from evaltools.device.run.request import (
+from evaltools.device.devices import DevicesUsed
+from evaltools.device.errors import NoSuchDevice
+from evaltools.device.flags import DeviceFlags
+from evaltools.device.part import PartDone, PartWork, PictureFolder
+from evaltools.device.parts import RECORDS, RUN, WITH_RECORDS, MissingParts, PartsFolder
+from evaltools.device.pool import Job, PoolOutcome
+from evaltools.device.request import (
     DeviceRequest,
     carry_out_on_host,
     device_request,
     pictures_on_device,
     without_host_options,
 )
-from evaltools.device.run.runner import SPLIT_EACH, complete_jobs, device_run_of, jobs_of, parts_of, run_jobs
+from evaltools.device.runner import SPLIT_EACH, complete_jobs, device_run_of, jobs_of, parts_of
+from evaltools.device.store import sha256_of
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Journal
 from evaltools.engine.run_folder import (
@@ -93,12 +93,38 @@ def parts_on_devices(
     examples = examples_of(kind, request)
     _require_sense(kind, request, flags, examples)
     with run_folder(run_dir) as folder, run_journal(folder) as journal:
-        plan, outcome = _carry_out(kind, request, flags, sent, examples, folder, journal, console, observer)
-        done = [job for job in plan.jobs if plan.kept.is_done(job)]
-        complete = complete_jobs(plan.jobs, done, outcome, _step(run_dir))
-        shards = plan.finished(complete, outcome.left_out)
+        begun = _Begun.read(journal, flags, identity_of(flags, sent))
+        is_done = begun.count > 0 and all(map(PartsFolder(folder, begun.count).is_done, begun.jobs(flags.split)))
+        with (
+            tempfile.TemporaryDirectory(prefix="evaltools-") as temporary,
+            nullcontext() if is_done else DevicesUsed(flags, console) as devices,
+        ):
+            if devices is not None:
+                serials = devices.serials if flags.split == SPLIT_EACH else ()
+                count = begun.count or _parts_wanted(kind, flags, examples, len(devices.serials))
+                begun = begun.write(journal, request, count, serials)
+            against_host = _against_host_outputs(kind, request, folder) if flags.split == SPLIT_EACH else None
+            if against_host is not None:
+                request, sent = against_host, device_request(against_host, flags.root)
+            run = DeviceEvaluation(
+                kind=kind,
+                request=request,
+                sent=sent,
+                examples=examples,
+                jobs=begun.jobs(flags.split),
+                kept=PartsFolder(folder, begun.count),
+                manifests=sent.manifests(Path(temporary)),
+                is_each=flags.split == SPLIT_EACH,
+                is_against_host=against_host is not None,
+            )
+            if flags.include_host:
+                run = replace(run, host=(run.run_on_host(folder, console),))
+            outcome = PoolOutcome[PartDone]() if devices is None else run.run(devices, console, observer)
+        done = [job for job in run.jobs if run.kept.is_done(job)]
+        complete = complete_jobs(run.jobs, done, outcome, _step(run_dir))
+        shards = run.finished(complete, outcome.left_out)
         shards = replace(shards, started_at=started_at, elapsed_s=round(time.perf_counter() - clock, 3))
-        yield MergedParts(plan.merge_request, shards, len(complete) == len(plan.jobs))
+        yield MergedParts(run.merge_request, shards, len(complete) == len(run.jobs))
 
 
 def examples_of(kind: DeclaredTask, request: Request) -> Evaluation[Any]:
@@ -133,98 +159,43 @@ def identity_of(flags: DeviceFlags, sent: DeviceRequest) -> RunIdentity:
     return found
 
 
-class _RunStart(Struct, frozen=True):
-    """How a run was started: in ``count`` parts, and with ``--split=each`` on the devices ``serials``.
+class _Begun(Struct, frozen=True):
+    """How a run was begun: in ``count`` parts, 0 for one that is new, and with ``--split=each`` on ``serials``.
 
-    A run that is resumed keeps this count and these devices. Without ``--split=each`` there are no ``serials``.
+    A run that is resumed keeps its count, and its devices beside those that it has now.
     """
 
+    identity: RunIdentity
     count: int
-    serials: tuple[str, ...] = ()
+    serials: tuple[str, ...]
 
     def jobs(self, split: str) -> list[Job]:
         """All parts."""
         return jobs_of(split, self.serials, self.count)
 
+    @classmethod
+    def read(cls, journal: Journal, flags: DeviceFlags, identity: RunIdentity) -> _Begun:
+        """What the journal states.
 
-def _read_run_start(journal: Journal, flags: DeviceFlags, identity: RunIdentity) -> _RunStart | None:
-    """How the run in the journal's folder was started, None for a new folder.
+        Raises :class:`UsageError` for that of another run, and for another ``--parts`` than the run has.
+        """
+        count = int(journal.fact(_PARTS) or 0)
+        require_same_run(journal, identity, has_begun=bool(count))
+        if count and flags.parts not in (0, count):
+            raise UsageError(
+                f"--parts={flags.parts}: the run in {journal.folder} began with {count}; leave the flag out"
+            )
+        serials: list[str] = decode(journal.fact(_SERIALS) or "[]", list[str], journal.folder)
+        return cls(identity, count, tuple(serials))
 
-    Raises :class:`UsageError` for the folder of another run, and for another ``--parts`` than the run has.
-    """
-    count = int(journal.fact(_PARTS) or 0)
-    require_same_run(journal, identity, has_begun=bool(count))
-    if not count:
-        return None
-    parts = flags.parts
-    if parts and parts != count:
-        raise UsageError(f"--parts={parts}: the run in {journal.folder} began with {count}; leave the flag out")
-    serials: list[str] = decode(journal.fact(_SERIALS) or "[]", list[str], journal.folder)
-    return _RunStart(count, tuple(serials))
-
-
-def _write_run_start(
-    journal: Journal, request: Request, identity: RunIdentity, run: _RunStart, serials: Sequence[str], is_new: bool
-) -> _RunStart:
-    """Write to the journal how a run was started, and return that.
-
-    ``serials`` are the devices that do everything now. They are added to those that did so when the run was started.
-    """
-    together = tuple(dict.fromkeys((*run.serials, *serials)))
-    facts = {_SERIALS: encode(list(together))}
-    if is_new:
-        facts[_PARTS] = str(run.count)
-    if is_new or not has_own_request(journal):
-        facts |= request_facts(to_plain(request), identity)
-    journal.state(facts)
-    return replace(run, serials=together)
-
-
-def _carry_out(
-    kind: DeclaredTask,
-    request: Request,
-    flags: DeviceFlags,
-    sent: DeviceRequest,
-    examples: Evaluation[Any],
-    folder: Path,
-    journal: Journal,
-    console: Console,
-    observer: Observer,
-) -> tuple[DeviceEvaluation, PoolOutcome[PartDone]]:
-    """Start the run, or resume it: do its missing parts. Where none is missing, no device is looked at.
-
-    Returns the run, and what the devices did in this command.
-    """
-    is_each = flags.split == SPLIT_EACH
-    identity = identity_of(flags, sent)
-    run = _read_run_start(journal, flags, identity)
-    is_done = run is not None and all(map(PartsFolder(folder, run.count).is_done, run.jobs(flags.split)))
-    with (
-        tempfile.TemporaryDirectory(prefix="evaltools-") as temporary,
-        nullcontext() if is_done else DevicesUsed(flags, console) as devices,
-    ):
-        if devices is not None:
-            started = run or _RunStart(_parts_wanted(kind, flags, examples, len(devices.serials)))
-            serials = devices.serials if is_each else ()
-            run = _write_run_start(journal, request, identity, started, serials, is_new=run is None)
-        assert run is not None
-        against_host = _against_host_outputs(kind, request, folder) if is_each else None
-        if against_host is not None:
-            request, sent = against_host, device_request(against_host, flags.root)
-        plan = DeviceEvaluation(
-            kind=kind,
-            request=request,
-            sent=sent,
-            examples=examples,
-            jobs=run.jobs(flags.split),
-            kept=PartsFolder(folder, run.count),
-            manifests=sent.manifests(Path(temporary)),
-            is_each=is_each,
-            is_against_host=against_host is not None,
-        )
-        if flags.include_host:
-            plan = replace(plan, host=(plan.run_on_host(folder, console),))
-        return plan, PoolOutcome() if devices is None else plan.run(devices, console, observer)
+    def write(self, journal: Journal, request: Request, count: int, serials: Sequence[str]) -> _Begun:
+        """Write to the journal how the run goes on, and return that."""
+        together = tuple(dict.fromkeys((*self.serials, *serials)))
+        facts = {_SERIALS: encode(list(together)), _PARTS: str(count)}
+        if not self.count or not has_own_request(journal):
+            facts |= request_facts(to_plain(request), self.identity)
+        journal.state(facts)
+        return replace(self, count=count, serials=together)
 
 
 def _against_host_outputs(kind: DeclaredTask, request: Request, folder: Path) -> Request | None:
@@ -247,14 +218,6 @@ def _parts_wanted(kind: DeclaredTask, flags: DeviceFlags, examples: Evaluation[A
     if examples.task.keeps_state or (kind.whole_run_option and not flags.parts):
         return 1
     return parts_of(examples.example_count, flags.parts, 1 if flags.split == SPLIT_EACH else devices)
-
-
-def _absent(jobs: Sequence[Job], kept: PartsFolder, devices: DevicesUsed) -> list[DeviceLeftOut]:
-    """The devices that do everything in this run, have not finished, and are not connected now."""
-    known = {*devices.serials, *(entry.serial for entry in devices.left_out)}
-    away = dict.fromkeys(job.serial for job in jobs if job.serial not in known and not kept.is_done(job))
-    reason = "began this run and is not among the devices now: connect it, name it in --serials, then resume the run"
-    return [DeviceLeftOut(serial, NoSuchDevice.kind, f"{serial} {reason}") for serial in away if serial]
 
 
 def _step(run_dir: Path | None) -> str:
@@ -349,10 +312,21 @@ class DeviceEvaluation(Struct, frozen=True):
         """Do the parts that are missing, as far as the devices can; the ``observer`` is shown their progress."""
         size, count = self.examples.example_count, self.kept.count
         with observer.progress("on devices", sum(Shard(job.index, count).size_of(size) for job in self.jobs)) as tell:
-            program = EvaltoolsProgram(self.kind, self.jobs, self.kept, size, self.work, self.good_codes, tell)
-            missing = [job for job in self.jobs if not self.kept.is_done(job)]
-            outcome = run_jobs(program, missing, count, devices, console)
-        outcome.left_out[:0] = _absent(self.jobs, self.kept, devices)
+            missing = MissingParts(self.kind, self.jobs, self.kept, size, self.work, self.good_codes, tell)
+            outcome = missing.run(devices, console)
+        known = {*devices.serials, *(entry.serial for entry in devices.left_out)}
+        away = dict.fromkeys(
+            job.serial for job in self.jobs if job.serial not in known and job.serial and not self.kept.is_done(job)
+        )
+        outcome.left_out[:0] = [
+            DeviceLeftOut(
+                serial,
+                NoSuchDevice.kind,
+                f"{serial} began this run and is not among the devices now: connect it, name it in --serials, then "
+                "resume the run",
+            )
+            for serial in away
+        ]
         return outcome
 
     def work(self, shard: Shard) -> PartWork:

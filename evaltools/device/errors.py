@@ -1,25 +1,4 @@
-"""Every error of a device that evaltools raises on purpose.
-
-::
-
-    EvaltoolsError
-    └── DeviceError              a device cannot do what was asked                    exit code 3
-        ├── AdbMissing           there is no adb binary, or it cannot be run
-        ├── ServerFailed         the adb server gives no list of devices
-        ├── Unauthorized         the device does not trust this computer
-        ├── Offline              the device is there and does not answer, or is in another mode
-        ├── NoSuchDevice         no device has this serial number
-        ├── SeveralDevices       several devices, and none named                      exit code 2
-        ├── ConnectionLost       the link broke before a command said that it had ended
-        ├── DeviceTimeout        no answer within the time given
-        ├── NoSpace              a file does not fit on the device
-        ├── NoPermission         a folder of the device cannot be written
-        ├── TransferFailed       a file did not arrive as it was sent
-        │   └── FileMissing      the device has no such file
-        ├── CommandFailed        a command of evaltools' own failed on the device
-        ├── DeviceBusy           another process or computer uses the folder on the device
-        ├── ProgramMissing       what is to run is not on the device, or cannot be started there
-        └── NotAlike             a device runs something else than those that do the other parts
+"""Every error of a device that evaltools raises on purpose, with exit code 3 where nothing else is said.
 
 ``kind`` says the same in a word, for results. The message says what was wrong, what was got, and the next step.
 """

@@ -6,7 +6,6 @@ import re
 import shlex
 import tempfile
 import threading
-import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,22 +14,20 @@ from typing import Final
 
 from msgspec.structs import replace
 from rich.console import Console
-from rich.filesize import decimal
 
-from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.errors import DeviceError, NoSuchDevice
-from evaltools.device.adb.facts import look_at_devices
-from evaltools.device.files.lock import DeviceLock
-from evaltools.device.files.store import DeviceStore, clear
-from evaltools.device.programs.part import ARCHIVE, PartDevice, PartOptions
-from evaltools.device.programs.python_program import Needed, PythonProgram, install, write_own_package
-from evaltools.device.run.flags import DEFAULT_ROOT, DeviceFlags
+from evaltools.device.adb import Adb
+from evaltools.device.errors import DeviceError, NoSuchDevice
+from evaltools.device.facts import look_at_devices
+from evaltools.device.flags import DEFAULT_ROOT, DeviceFlags
+from evaltools.device.lock import DeviceLock
+from evaltools.device.part import PartDevice
+from evaltools.device.python_program import Needed, PythonProgram, install, write_own_package
+from evaltools.device.store import DeviceStore, clear
 from evaltools.errors import UsageError
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceLeftOut
 from evaltools.task_kind import RequestKind
 
-_BETWEEN_LINES_S: Final = 10.0
 _OWN_NAME: Final = "evaltools"
 
 
@@ -56,13 +53,6 @@ class DevicesUsed:
             console.print(f"left out: {entry.reason}")
         self._flags = flags
         self._console = console
-        self._options = PartOptions(
-            patience_s=flags.patience_s,
-            timeout_s=flags.part_timeout_s,
-            cool_down_c=flags.cool_down_c,
-            cool_down_timeout_s=flags.cool_down_timeout_s,
-            taskset=flags.taskset,
-        )
         self._devices = {serial: self._device(serial) for serial in self.serials}
         self._locks: dict[str, DeviceLock] = {}
         self._held = ExitStack()
@@ -114,7 +104,7 @@ class DevicesUsed:
         if problem is not None:
             self._console.print(
                 f"evaltools: {serial}: a part may still run there, and its files be left ({problem}); it ends "
-                f"itself after {self._options.ends_itself_after_s / 60:.0f} minutes, and "
+                f"itself after {self._flags.ends_itself_after_s / 60:.0f} minutes, and "
                 f"{self._cleaning(serial)} --force ends and deletes all"
             )
         elif not self._flags.keeps_files:
@@ -162,9 +152,11 @@ class DevicesUsed:
         self._pythons.pop(serial, None)
 
     def _device(self, serial: str) -> PartDevice:
-        flags, on_sending = self._flags, Sending(serial, self._console)
-        store = DeviceStore(self.adb, serial, flags.root, flags.patience_s, self.stop, on_sending)
-        return PartDevice(store, self._options, self.stop, self._console.print)
+        store = DeviceStore(self.adb, serial, self._flags.root, self._flags.patience_s, self.stop, self._tell)
+        return PartDevice(store, self._flags, self.stop, self._console.print)
+
+    def _tell(self, line: str) -> None:
+        self._console.print(line, style="dim")
 
     def is_back(self, serial: str) -> bool:
         """Whether a device that was lost can be used again; waits as long as a device may be away.
@@ -184,32 +176,6 @@ class DevicesUsed:
             if not self._wheels:
                 self._wheels = (write_own_package(Path(self._temporary.name)), *self._others_wheels)
             return self._wheels
-
-
-class Sending:
-    """Prints on stderr how much of a large file has arrived."""
-
-    def __init__(self, serial: str, console: Console) -> None:
-        self._serial = serial
-        self._console = console
-        self._file: Path | None = None
-        self._arrived = 0
-        self._last = 0.0
-
-    def __call__(self, file: Path, arrived: int, size: int) -> None:
-        """Take the number of bytes that have arrived, of ``size``.
-
-        If they are fewer than before, the file is sent again.
-        """
-        if file != self._file or arrived < self._arrived:
-            self._file, self._last = file, time.monotonic()
-        self._arrived = arrived
-        if arrived >= size:
-            self._file = None
-        elif time.monotonic() - self._last >= _BETWEEN_LINES_S:
-            self._last = time.monotonic()
-            name = file.name.removesuffix(ARCHIVE)
-            self._console.print(f"{self._serial}: sending {name}, {decimal(arrived)} of {decimal(size)}", style="dim")
 
 
 def _one_of_each(wheels: Iterable[Path], console: Console) -> tuple[Path, ...]:
@@ -266,7 +232,7 @@ def _none_usable(left_out: Iterable[DeviceLeftOut]) -> NoSuchDevice:
 def _why_not_used(facts: DeviceFacts, mask: str, others: Sequence[DeviceFacts]) -> DeviceError | None:
     """The error of a device that is the same as one of ``others``, or lacks the CPUs of the mask.
 
-    None if it can be used.
+    None if it can be used, or does not say.
     """
     for other in others:
         if facts.identity and facts.identity == other.identity:
@@ -275,11 +241,6 @@ def _why_not_used(facts: DeviceFacts, mask: str, others: Sequence[DeviceFacts]) 
                 "name one of the two in --serials",
                 facts.serial,
             )
-    return _why_not_bound(facts, mask)
-
-
-def _why_not_bound(facts: DeviceFacts, mask: str) -> DeviceError | None:
-    """The error of a device that has none of the mask's CPUs; None if it has some, or does not say."""
     if not mask or facts.cpus is None:
         return None
     count = max([facts.cpus, *(cpu.cpu + 1 for cpu in facts.cpu_frequencies)])

@@ -55,7 +55,7 @@ def describe_installation(modules: Iterable[str]) -> dict[str, object]:
     return {
         "evaltools": version("evaltools"),
         "python": sys.version.split()[0],
-        "folder": str(Path(__file__).parents[2]),
+        "folder": str(Path(__file__).parents[1]),
     }
 
 

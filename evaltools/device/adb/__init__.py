@@ -1,1 +1,0 @@
-"""The adb client, its answers, and the facts about a device."""

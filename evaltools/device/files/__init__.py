@@ -1,1 +1,0 @@
-"""Files on devices: sent, kept, fetched."""

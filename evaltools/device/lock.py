@@ -1,0 +1,133 @@
+"""A lock in a device's folder: a folder made by ``mkdir``, in which a file says who has it since when."""
+
+from __future__ import annotations
+
+import getpass
+import platform
+import shlex
+import threading
+import uuid
+from contextlib import suppress
+from datetime import datetime, timezone
+from functools import partial
+from typing import Final
+
+from evaltools.device.adb import Adb, patiently
+from evaltools.device.errors import CommandFailed, DeviceBusy, DeviceError, NoPermission, NoSpace
+from evaltools.device.facts import free_bytes
+from evaltools.text import printable
+
+MARKER: Final = ".evaltools"
+"""The file by which a folder is known as evaltools' own."""
+OTHERS_FILES: Final = 4
+_HELD: Final = 5
+_RELEASE_S: Final = 5.0
+
+
+class DeviceLock:
+    """Makes sure that one process at a time uses ``root`` on a device; a context that holds the lock.
+
+    ``patience_s`` is the number of seconds that it waits for a device that is away; ``stop`` ends that. ``force`` takes
+    the lock from its owner on entry.
+    """
+
+    def __init__(
+        self,
+        adb: Adb,
+        serial: str,
+        root: str,
+        patience_s: float = 0.0,
+        stop: threading.Event | None = None,
+        force: bool = False,
+    ) -> None:
+        self.root = root
+        self._adb = adb
+        self._serial = serial
+        self._patience_s = patience_s
+        self._stop = stop
+        self._force = force
+        self._lock_id = uuid.uuid4().hex
+
+    def __enter__(self) -> DeviceLock:
+        self.take(self._force)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Delete the lock, if the device answers. Otherwise it is taken later by ``--force``."""
+        with suppress(DeviceError):
+            self._adb.shell(self._serial, release_script(self.root, self._lock_id), _RELEASE_S)
+
+    def take(self, force: bool = False) -> None:
+        """Make the folder evaltools' own, and take its lock, unless this lock has it already.
+
+        Raises :class:`DeviceBusy` where another has it, :class:`CommandFailed` where the folder has files of others,
+        :class:`NoPermission` or :class:`NoSpace` where the folder cannot be written, and the error of a device that
+        stayed away.
+        """
+        serial, root = self._serial, self.root
+        script = take_script(root, self._lock_id, _owner_now(), force)
+        act = partial(self._adb.shell, serial, script, stop=self._stop)
+        answer = patiently(self._adb, serial, act, self._patience_s, self._stop)
+        if answer.code == 0:
+            return
+        if answer.code == _HELD:
+            owner = next(iter(answer.text.splitlines()), "")
+            raise DeviceBusy(
+                f"device {serial} is in use by {printable(owner) or 'another process'}; --force takes it, and "
+                "ends what runs there",
+                serial,
+            )
+        if answer.code == OTHERS_FILES:
+            raise CommandFailed(
+                f"{serial}: {root} holds files that are not evaltools'; give a folder of its own with --device_folder",
+                serial,
+            )
+        if free_bytes(self._adb.shell(serial, f"df -k {shlex.quote(root)}").text) == 0:
+            raise NoSpace(f"{serial}: the lock does not fit into {root}, which has 0 bytes free; delete some", serial)
+        raise NoPermission(
+            f"{serial}: {root} cannot be made or written{answer.quote()}; give a folder below /data/local/tmp with "
+            "--device_folder",
+            serial,
+        )
+
+
+def take_script(root: str, lock_id: str, owner: str, force: bool = False) -> str:
+    """A script that makes the lock, which only one of several can do at a time, and may be repeated by that one.
+
+    ``owner`` is what stands in it, before ``lock_id``. ``force`` deletes that of another before. Where another has the
+    lock, the script prints its owner. The marker is looked for twice, since another may make it before the folder is
+    listed.
+    """
+    own, text = shlex.quote(root), shlex.quote(f"{owner}\n{lock_id}\n")
+    return f"""\
+mkdir -p {own} && cd {own} || exit 1
+[ -e {MARKER} ] || [ -z "$(ls -A)" ] || [ -e {MARKER} ] || exit {OTHERS_FILES}
+touch {MARKER} || exit 1
+grep -qF {lock_id} lock/owner 2> /dev/null && exit 0
+{"rm -rf lock" if force else ""}
+if mkdir lock 2> /dev/null
+then printf %s {text} > lock/owner || {{ rm -rf lock; exit 1; }}
+else
+[ -e lock ] || exit 1
+cat lock/owner 2> /dev/null
+exit {_HELD}
+fi
+"""
+
+
+def release_script(root: str, lock_id: str) -> str:
+    """A script that deletes the lock if it has this id, then the folder if it is empty."""
+    own = shlex.quote(root)
+    return f"""\
+cd {own} && grep -qF {lock_id} lock/owner && rm -rf lock || exit 0
+[ "$(ls -A)" != {MARKER} ] || {{ rm -f {MARKER}; cd /; rmdir {own}; }} 2> /dev/null
+"""
+
+
+def _owner_now() -> str:
+    """Who takes a lock now: ``USER@HOST since TIME``."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):  # a number without a name, as in a container
+        user = "somebody"
+    return f"{user}@{platform.node()} since {datetime.now(timezone.utc).isoformat(timespec='seconds')}"

@@ -1,0 +1,170 @@
+"""TensorFlow's binaries on a device: several runs, one after the other, with what each printed, wrote and logged."""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evaltools.device.devices import DevicesUsed
+from evaltools.device.errors import CommandFailed
+from evaltools.device.flags import DeviceFlags
+from evaltools.device.part import PartDone, PartWork, SentFiles
+from evaltools.device.pool import Job
+from evaltools.device.store import remote_path
+from evaltools.errors import UsageError
+from evaltools.result.device_run import DevicePart
+
+_NOW: Final = "t=$(date '+%m-%d %H:%M:%S.000')"
+# An earlier process may have had the same number.
+_LOGCAT: Final = 'command -v logcat > /dev/null && logcat -d -v threadtime -T "$t" --pid=$p'
+_KINDS: Final = ("out", "err", "code", "log")
+_OUTPUT: Final = "proto"
+_KILLED: Final = 128 + 9
+
+
+class StepDone(Struct, frozen=True):
+    """A run of a binary: its exit code, what it printed, its part of Android's log, and the file that it wrote.
+
+    ``output`` is None where it wrote none.
+    """
+
+    code: int
+    out: str
+    err: str
+    logcat: str
+    output: bytes | None
+
+
+class NativeProgram(Struct, frozen=True):
+    """Runs of ``binary``, a path on the device, one after the other; each writes :func:`output_file` of its number.
+
+    ``steps`` has the arguments of each run.
+    """
+
+    binary: str
+    steps: Sequence[Sequence[str]]
+
+    def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
+        """A shell command that unpacks the folders, then runs all steps, whatever their exit codes."""
+        lines = [f"chmod +x {shlex.quote(self.binary)} || exit 3"]
+        for name in work.pictures:
+            lines.append(f"mkdir {shlex.quote(name)} || exit 3")
+            lines += [f"tar -xf {shlex.quote(path)} -C {shlex.quote(name)} || exit 3" for path in sent.archives[name]]
+        affinity = f"taskset {shlex.quote(taskset)} " if taskset else ""
+        for number, step in enumerate(self.steps):
+            run = f"{affinity}{shlex.join([self.binary, *step])}"
+            lines.append(_NOW)
+            lines.append(f"( exec {run} ) > out-{number} 2> err-{number} < /dev/null &")
+            lines.append(f"p=$!; wait $p; echo $? > code-{number}")
+            lines.append(f"{_LOGCAT} > log-{number} 2> /dev/null")
+        return "\n".join([*lines, "exit 0"])
+
+
+class Killed:
+    """The parts in which a device killed a program, as Android does where memory runs out.
+
+    The first time, the part is tried again. If it happens again in the same part, it counts as a result, as a crash
+    does: the configuration may need more memory than there is.
+    """
+
+    def __init__(self) -> None:
+        self._seen: set[Job] = set()
+
+    def look_at(self, serial: str, job: Job, was_killed: Sequence[bool]) -> None:
+        """Raise :class:`CommandFailed` the first time that a step of a part was killed."""
+        if any(was_killed) and job not in self._seen:
+            self._seen.add(job)
+            raise CommandFailed(
+                f"{serial}: run {was_killed.index(True) + 1} was killed there (SIGKILL), as Android does where memory "
+                "runs out; it is tried once more",
+                serial,
+            )
+
+
+class NativeRuns:
+    """Runs ``binary``, a file here, on devices; what it leaves is put below ``folder``.
+
+    ``on_device`` is its path there, below ``root``.
+    """
+
+    def __init__(self, binary: Path, root: str, folder: Path) -> None:
+        self.on_device = remote_path(root, binary)
+        self._binary = binary
+        self._folder = folder
+        self._killed = Killed()
+
+    def run(
+        self, devices: DevicesUsed, serial: str, job: Job, work: PartWork, steps: Sequence[Sequence[str]]
+    ) -> tuple[DevicePart, list[StepDone]]:
+        """Run the binary with the arguments of each step, in their order.
+
+        Raises :class:`CommandFailed` where the steps could not be started, or one left no exit code, and the first time
+        that one was killed.
+        """
+        results = tuple(f"{kind}-{number}" for number in range(len(steps)) for kind in (*_KINDS, _OUTPUT))
+        work = replace(work, files={self._binary: self.on_device, **work.files}, results=results)
+        into = Path(tempfile.mkdtemp(dir=self._folder))
+        done = devices.device(serial).do(work, NativeProgram(self.on_device, steps), into)
+        found = read_steps(done, len(steps))
+        self._killed.look_at(serial, job, [step.code == _KILLED for step in found])
+        return done.part, found
+
+
+def require_binary(flags: DeviceFlags, command: str) -> Path:
+    """The binary that was given; raises :class:`UsageError` where there is none."""
+    binary = flags.native_binary
+    if binary is None:
+        raise UsageError(f"--device_program=native needs --native_binary=PATH, {command}'s program for the device")
+    if not binary.is_file():
+        raise UsageError(f"--native_binary={binary}: no such file; build it with bazel for the device's ABI")
+    return binary
+
+
+def output_file(step: int) -> str:
+    """The name of the file that a step writes."""
+    return f"{_OUTPUT}-{step}"
+
+
+def read_steps(done: PartDone, steps: int) -> list[StepDone]:
+    """Read what each step of a part gave.
+
+    Raises :class:`CommandFailed` where the steps could not be started, or one left no exit code.
+    """
+    serial = done.part.serial
+    if done.code != 0:
+        last = done.err.strip().splitlines()[-1:] or ["nothing"]
+        raise CommandFailed(
+            f"{serial}: the files could not be unpacked, or the binary not be made executable: {last[0]}",
+            serial,
+        )
+    found = []
+    for number in range(steps):
+        out, err, code, log = (_text(done.folder / f"{kind}-{number}") for kind in _KINDS)
+        output = done.folder / output_file(number)
+        if not code.strip().isdigit():
+            raise CommandFailed(
+                f"{serial}: run {number + 1} left no exit code; memory or space ran out there: see adb shell df, "
+                "then run it again",
+                serial,
+            )
+        found.append(StepDone(int(code), out, err, log, output.read_bytes() if output.is_file() else None))
+    return found
+
+
+def _text(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", "replace") if path.is_file() else ""
+
+
+def interleaved(count: int, part: int) -> Sequence[int]:
+    """The order of configurations in a part: forwards and backwards in turns, so that warming up and drift cancel out.
+
+    >>> interleaved(3, 0), interleaved(3, 1)
+    (range(0, 3), range(2, -1, -1))
+    """
+    return range(count) if part % 2 == 0 else range(count - 1, -1, -1)

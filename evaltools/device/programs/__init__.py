@@ -1,1 +1,0 @@
-"""Programs on devices: started, watched, ended."""
