@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from evaltools.device.adb import patiently
 from evaltools.device.app_log import AppRun, end_of_run, process_script, read_app_log
+from evaltools.device.device import Device
 from evaltools.device.errors import CommandFailed, DeviceError, NoSpace, ProgramMissing
-from evaltools.device.part import PartDevice, PartWork, SentFiles
-from evaltools.device.store import DeviceStore
+from evaltools.device.part import PartWork, SentFiles
 from evaltools.errors import UsageError
 from evaltools.result.device_run import DevicePart
 
@@ -132,7 +132,7 @@ def start_command(app: BenchmarkApp, arguments: Sequence[str]) -> str:
 
 
 def run_app(
-    device: PartDevice,
+    device: Device,
     work: PartWork,
     app: BenchmarkApp,
     steps: Sequence[Sequence[str]],
@@ -149,29 +149,29 @@ def run_app(
     Raises :class:`UsageError` for flags with blanks, :class:`ProgramMissing` where the app or its activity is not
     there, and :class:`DeviceError` where the device did not finish.
     """
-    store, serial = device.store, device.store.serial
-    program = AppProgram(app, steps, timeout_s, store.root, list(work.files.values()))
+    serial, root = device.serial, device.flags.root
+    program = AppProgram(app, steps, timeout_s, root, list(work.files.values()))
     names = [f"{kind}-{number}" for number in range(len(steps)) for kind in ("code", "start", "log")]
     tidying = {f"the app {app.package} could not be ended": shlex.join(["am", "force-stop", app.package])}
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         try:
             if traces:
-                before = store.adb.shell(serial, f"getprop {_TRACE_PROPERTY}").text.strip()
+                before = device.shell(f"getprop {_TRACE_PROPERTY}").text.strip()
                 words = f"the property {_TRACE_PROPERTY} could not be set back to {before or 'nothing'}"
                 tidying[words] = f"setprop {_TRACE_PROPERTY} {shlex.quote(before)}"
-                if store.adb.shell(serial, f"setprop {_TRACE_PROPERTY} 1").code != 0:
+                if device.shell(f"setprop {_TRACE_PROPERTY} 1").code != 0:
                     raise CommandFailed(
                         f"{serial}: the property {_TRACE_PROPERTY} cannot be set; run without tracing", serial
                     )
             done = device.do(replace(work, results=tuple(names)), program, Path(temporary))
         finally:
-            tidy = partial(store.adb.shell, serial, "; ".join(tidying.values()))
+            tidy = partial(device.adb.shell, serial, "; ".join(tidying.values()))
             try:
-                patiently(store.adb, serial, tidy, _PATIENCE_AT_END_S)
+                patiently(device.adb, serial, tidy, _PATIENCE_AT_END_S)
             except DeviceError as error:
                 tell(f"Afterwards {', and '.join(tidying)}: {error}")
         if done.code != 0:
-            raise _why_not_run(serial, app, done.code, done.err, store.root)
+            raise _why_not_run(serial, app, done.code, done.err, root)
         found = {name: _text(done.folder / name) for name in names}
     for number in range(len(steps)):
         if found[f"code-{number}"].strip() != "0":
@@ -208,24 +208,24 @@ def _text(path: Path) -> str:
     return path.read_bytes().decode("utf-8", "replace") if path.is_file() else ""
 
 
-def install_app(store: DeviceStore, apk: Path, timeout_s: float = _INSTALL_S) -> None:
+def install_app(device: Device, apk: Path, timeout_s: float = _INSTALL_S) -> None:
     """Install an APK as ``adb install -r -d -g`` does: over another version, an older one too, with all permissions.
 
-    The store sends it, which proves that it is whole. Raises :class:`DataError` where it cannot be read,
-    :class:`NoSpace`, :class:`ProgramMissing` where the device refuses it, and :class:`DeviceError`. The store's
+    It is sent first, which proves that it is whole. Raises :class:`DataError` where it cannot be read,
+    :class:`NoSpace`, :class:`ProgramMissing` where the device refuses it, and :class:`DeviceError`. The device's
     ``stop`` ends the waiting.
     """
-    command = shlex.join(["pm", "install", "-r", "-d", "-g", store.put(apk)])
-    answer = store.adb.shell(store.serial, f"{command} 2>&1", timeout_s, store.stop)
+    command = shlex.join(["pm", "install", "-r", "-d", "-g", device.put(apk)])
+    answer = device.shell(f"{command} 2>&1", timeout_s)
     if answer.code == 0 and "Success" in answer.text:
         return
-    refused = f"{store.serial}: {apk} cannot be installed"
+    refused = f"{device.serial}: {apk} cannot be installed"
     found = _INSTALL_CODE.search(answer.text)
     if found is None:
-        raise ProgramMissing(f"{refused}{answer.quote()}; try adb install -r -d -g", store.serial)
+        raise ProgramMissing(f"{refused}{answer.quote()}; try adb install -r -d -g", device.serial)
     code = found[1]
     kind = NoSpace if code == "INSTALL_FAILED_INSUFFICIENT_STORAGE" else ProgramMissing
     advice = _INSTALL_ADVICE.get(code, "look for this word in the documentation of adb install")
     if code.startswith("INSTALL_PARSE_FAILED"):
         advice = "give the APK of the benchmark app, whole"
-    raise kind(f"{refused}: {code}; {advice}", store.serial)
+    raise kind(f"{refused}: {code}; {advice}", device.serial)

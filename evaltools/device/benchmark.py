@@ -6,7 +6,6 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +18,7 @@ from evaltools.benchmark.accuracy import accuracies_of, with_accuracies
 from evaltools.benchmark.kind import KIND
 from evaltools.benchmark.request import BenchmarkRequest, read_request
 from evaltools.benchmark.run import options_in_force
+from evaltools.device.device import Device
 from evaltools.device.devices import DevicesUsed
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native.command import refuse_options
@@ -26,6 +26,7 @@ from evaltools.device.native_benchmark import BenchmarkPlace, NativeBenchmark
 from evaltools.device.native_program import require_binary
 from evaltools.device.part import PartWork, StderrLines
 from evaltools.device.pool import Job
+from evaltools.device.python_program import Pythons
 from evaltools.device.request import carry_out_on_host, device_request, without_host_options
 from evaltools.device.runner import SPLIT_EACH, require_answer, run_on_devices
 from evaltools.engine.describe import describe_model
@@ -87,12 +88,12 @@ def measure_on_devices(wanted: DeviceBenchmark, console: Console) -> MeasuredOnD
         folder = Path(temporary)
         program: _EvaltoolsBenchmark | NativeBenchmark
         if flags.program == "evaltools":
-            program = _EvaltoolsBenchmark(asked, request, flags.root, folder, console)
+            program = _EvaltoolsBenchmark(asked, request, flags, folder, console)
         else:
             program = NativeBenchmark(asked.options, request, flags, wanted.binary, folder, console)
         with DevicesUsed(flags, console) as devices:
             places = {HOST: _benchmark_on_host(asked, request, folder, console)} if flags.include_host else {}
-            found = run_on_devices(partial(program.run, devices), flags.program, SPLIT_EACH, 1, devices, console)
+            found = run_on_devices(program.run, flags.program, SPLIT_EACH, 1, devices, console)
         places |= {job.serial: place for job, place in found.done.items()}
         is_one_place = not flags.include_host and len(devices.serials) == 1
     rows = {name: with_accuracies(place.rows, wanted.accuracies) for name, place in places.items()}
@@ -119,8 +120,10 @@ def measure_on_devices(wanted: DeviceBenchmark, console: Console) -> MeasuredOnD
 class _EvaltoolsBenchmark:
     """A benchmark by evaltools itself; the results of devices are put into ``folder``."""
 
-    def __init__(self, asked: Request, request: BenchmarkRequest, root: str, folder: Path, console: Console) -> None:
-        sent = device_request(asked, root)
+    def __init__(
+        self, asked: Request, request: BenchmarkRequest, flags: DeviceFlags, folder: Path, console: Console
+    ) -> None:
+        sent = device_request(asked, flags.root)
         self._work = PartWork(
             index=0,
             count=1,
@@ -131,21 +134,22 @@ class _EvaltoolsBenchmark:
             results=(_RESULT,),
         )
         self._names = sent.host_names()
+        self._pythons = Pythons(flags, console)
         self._request = request
         self._folder = folder
         self._console = console
 
-    def run(self, devices: DevicesUsed, serial: str, _job: Job) -> tuple[DevicePart, BenchmarkPlace]:
+    def run(self, device: Device, _job: Job) -> tuple[DevicePart, BenchmarkPlace]:
         """One device; raises :class:`CommandFailed` where it gives no result."""
 
         def on_line(line: bytes) -> None:
             """Show which measurement the device is doing."""
             if _STEP in line:
-                self._console.print(f"{serial}: {line.decode('utf-8', 'replace')}", style="dim")
+                self._console.print(f"{device.serial}: {line.decode('utf-8', 'replace')}", style="dim")
 
         into = Path(tempfile.mkdtemp(dir=self._folder))
-        python = devices.python(serial, KIND)
-        done = devices.device(serial).do(self._work, python, into, StderrLines(on_line))
+        python = self._pythons.on(device, KIND)
+        done = device.do(self._work, python, into, StderrLines(on_line))
         require_answer(done, _WITH_A_RESULT, _RESULT, "result")
         return done.part, _place(into, self._request, self._names, done.out, done.code)
 

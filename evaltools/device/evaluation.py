@@ -22,6 +22,7 @@ from evaltools.device.flags import DeviceFlags
 from evaltools.device.part import PartDone, PartWork, PictureFolder
 from evaltools.device.parts import RECORDS, RUN, WITH_RECORDS, MissingParts, PartsFolder
 from evaltools.device.pool import Job, PoolOutcome
+from evaltools.device.python_program import Pythons
 from evaltools.device.request import (
     DeviceRequest,
     carry_out_on_host,
@@ -92,6 +93,7 @@ def parts_on_devices(
     sent = device_request(request, flags.root)
     examples = examples_of(kind, request)
     _require_sense(kind, request, flags, examples)
+    pythons = Pythons(flags, console)
     with run_folder(run_dir) as folder, run_journal(folder) as journal:
         begun = _Begun.read(journal, flags, identity_of(flags, sent))
         is_done = begun.count > 0 and all(map(PartsFolder(folder, begun.count).is_done, begun.jobs(flags.split)))
@@ -114,6 +116,7 @@ def parts_on_devices(
                 jobs=begun.jobs(flags.split),
                 kept=PartsFolder(folder, begun.count),
                 manifests=sent.manifests(Path(temporary)),
+                pythons=pythons,
                 is_each=flags.split == SPLIT_EACH,
                 is_against_host=against_host is not None,
             )
@@ -254,6 +257,7 @@ class DeviceEvaluation(Struct, frozen=True):
     jobs: list[Job]
     kept: PartsFolder
     manifests: Mapping[str, Path]
+    pythons: Pythons
     is_each: bool
     is_against_host: bool
     host: tuple[RunAtPlace, ...] = ()
@@ -312,7 +316,9 @@ class DeviceEvaluation(Struct, frozen=True):
         """Do the parts that are missing, as far as the devices can; the ``observer`` is shown their progress."""
         size, count = self.examples.example_count, self.kept.count
         with observer.progress("on devices", sum(Shard(job.index, count).size_of(size) for job in self.jobs)) as tell:
-            missing = MissingParts(self.kind, self.jobs, self.kept, size, self.work, self.good_codes, tell)
+            missing = MissingParts(
+                self.kind, self.pythons, self.jobs, self.kept, size, self.work, self.good_codes, tell
+            )
             outcome = missing.run(devices, console)
         known = {*devices.serials, *(entry.serial for entry in devices.left_out)}
         away = dict.fromkeys(

@@ -27,8 +27,8 @@ _RELEASE_S: Final = 5.0
 class DeviceLock:
     """Makes sure that one process at a time uses ``root`` on a device; a context that holds the lock.
 
-    ``patience_s`` is the number of seconds that it waits for a device that is away; ``stop`` ends that. ``force`` takes
-    the lock from its owner on entry.
+    ``patience_s`` is the number of seconds that it waits for a device that is away. ``force`` takes the lock from its
+    owner on entry.
     """
 
     def __init__(
@@ -37,19 +37,17 @@ class DeviceLock:
         serial: str,
         root: str,
         patience_s: float = 0.0,
-        stop: threading.Event | None = None,
         force: bool = False,
     ) -> None:
         self.root = root
         self._adb = adb
         self._serial = serial
         self._patience_s = patience_s
-        self._stop = stop
         self._force = force
         self._lock_id = uuid.uuid4().hex
 
     def __enter__(self) -> DeviceLock:
-        self.take(self._force)
+        self.take(force=self._force)
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -57,8 +55,8 @@ class DeviceLock:
         with suppress(DeviceError):
             self._adb.shell(self._serial, release_script(self.root, self._lock_id), _RELEASE_S)
 
-    def take(self, force: bool = False) -> None:
-        """Make the folder evaltools' own, and take its lock, unless this lock has it already.
+    def take(self, stop: threading.Event | None = None, force: bool = False) -> None:
+        """Make the folder evaltools' own, and take its lock, unless this lock has it already. ``stop`` ends a wait.
 
         Raises :class:`DeviceBusy` where another has it, :class:`CommandFailed` where the folder has files of others,
         :class:`NoPermission` or :class:`NoSpace` where the folder cannot be written, and the error of a device that
@@ -66,8 +64,8 @@ class DeviceLock:
         """
         serial, root = self._serial, self.root
         script = take_script(root, self._lock_id, _owner_now(), force)
-        act = partial(self._adb.shell, serial, script, stop=self._stop)
-        answer = patiently(self._adb, serial, act, self._patience_s, self._stop)
+        act = partial(self._adb.shell, serial, script, stop=stop)
+        answer = patiently(self._adb, serial, act, self._patience_s, stop)
         if answer.code == 0:
             return
         if answer.code == _HELD:

@@ -13,7 +13,7 @@ from rich.console import Console
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.request import BenchmarkRequest
 from evaltools.device.app import BenchmarkApp, install_app, run_app
-from evaltools.device.devices import DevicesUsed
+from evaltools.device.device import Device
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native.command import configuration_flags
 from evaltools.device.native.outcome import NativeBinary, signal_of, why_not_started
@@ -88,26 +88,23 @@ class NativeBenchmark:
         arguments = _arguments(options, request, self._named)
         self._steps = tuple(arguments[which] for which in self._order)
 
-    def run(self, devices: DevicesUsed, serial: str, job: Job) -> tuple[DevicePart, BenchmarkPlace]:
+    def run(self, device: Device, job: Job) -> tuple[DevicePart, BenchmarkPlace]:
         """All starts on a device."""
         work = PartWork(0, 1, 0, self._named.files)
         if self._runs is None:
-            part, starts = self._run_app(devices, serial, job, work)
+            part, starts = self._run_app(device, job, work)
         else:
-            part, steps = self._runs.run(devices, serial, job, work, self._steps)
-            facts = devices.facts_of(serial)
-            starts = [_start_of(step, facts) for step in steps]
+            part, steps = self._runs.run(device, job, work, self._steps)
+            starts = [_start_of(step, device.facts) for step in steps]
         lines = tuple(dict.fromkeys(line for start in starts for line in delegate_lines(start.text)))
         rows = with_logged_ratios([self._row(which, starts) for which in range(len(self._request.candidates))])
         place = BenchmarkPlace(rows, "\n".join(start.printed for start in starts), self._request.warnings)
         return replace(part, delegate_lines=lines), place
 
-    def _run_app(
-        self, devices: DevicesUsed, serial: str, job: Job, work: PartWork
-    ) -> tuple[DevicePart, list[_ProgramStart]]:
-        device, flags = devices.device(serial), self._flags
+    def _run_app(self, device: Device, job: Job, work: PartWork) -> tuple[DevicePart, list[_ProgramStart]]:
+        flags = self._flags
         if flags.app_apk is not None:
-            install_app(device.store, flags.app_apk)
+            install_app(device, flags.app_apk)
         part, runs = run_app(
             device,
             work,
@@ -117,7 +114,7 @@ class NativeBenchmark:
             flags.app_traces,
             lambda left: self._console.print(f"evaltools: {printable(left)}"),
         )
-        self._killed.look_at(serial, job, [run.was_killed for run in runs])
+        self._killed.look_at(device.serial, job, [run.was_killed for run in runs])
         return part, [_ProgramStart(run.log, run.log, run.failure) for run in runs]
 
     def _row(self, number: int, starts: Sequence[_ProgramStart]) -> BenchmarkRow:

@@ -6,13 +6,13 @@ import tempfile
 import time
 from collections.abc import Sequence
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec.structs import replace
 from rich.console import Console
 
+from evaltools.device.device import Device
 from evaltools.device.devices import DevicesUsed
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native.command import NativePaths, native_command
@@ -44,7 +44,7 @@ def evaluate_native(
         with DevicesUsed(flags, console) as devices:
             count = _part_count(flags, inputs, len(devices.serials))
             program = _NativeEvaluation(binary, inputs, count, flags.root, Path(temporary), console)
-            found = run_on_devices(partial(program.run, devices), "native", flags.split, count, devices, console)
+            found = run_on_devices(program.run, "native", flags.split, count, devices, console)
         runs = [run for done in found.done.values() for run in done]
         elapsed_s = round(time.perf_counter() - clock, 3)
         result = assemble_native(inputs, runs, NativeBinary(binary.name, sha256_of(binary)), started_at, elapsed_s)
@@ -77,18 +77,17 @@ class _NativeEvaluation:
         self._console = console
         self._alike = Alike(WhatRan.differences)
 
-    def run(self, devices: DevicesUsed, serial: str, job: Job) -> tuple[DevicePart, list[NativeRun]]:
+    def run(self, device: Device, job: Job) -> tuple[DevicePart, list[NativeRun]]:
         """The runs of all configurations on a part."""
         order = interleaved(len(self._inputs.configurations), job.index)
         work, steps = self._part(job, order)
-        part, found = self._runs.run(devices, serial, job, work, steps)
-        facts = devices.facts_of(serial)
-        runs = [self._run_of(which, step, job, facts) for which, step in zip(order, found, strict=True)]
+        part, found = self._runs.run(device, job, work, steps)
+        runs = [self._run_of(which, step, job, device.facts) for which, step in zip(order, found, strict=True)]
         if not job.serial:
-            ran = WhatRan.of(self._inputs, serial, runs)
-            self._alike.admit(job, serial, ran, lambda: ran)
+            ran = WhatRan.of(self._inputs, device.serial, runs)
+            self._alike.admit(job, device.serial, ran, lambda: ran)
         self._console.print(
-            f"{serial}: part {job.index + 1} of {self._count} done in {part.elapsed_s:.0f} s", style="dim"
+            f"{device.serial}: part {job.index + 1} of {self._count} done in {part.elapsed_s:.0f} s", style="dim"
         )
         proof = tuple(dict.fromkeys(line for run in runs for line in run.delegate_lines))
         return replace(part, delegate_lines=proof), runs

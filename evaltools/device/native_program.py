@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.device.devices import DevicesUsed
+from evaltools.device.device import Device
 from evaltools.device.errors import CommandFailed
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.part import PartDone, PartWork, SentFiles
@@ -100,7 +100,7 @@ class NativeRuns:
         self._killed = Killed()
 
     def run(
-        self, devices: DevicesUsed, serial: str, job: Job, work: PartWork, steps: Sequence[Sequence[str]]
+        self, device: Device, job: Job, work: PartWork, steps: Sequence[Sequence[str]]
     ) -> tuple[DevicePart, list[StepDone]]:
         """Run the binary with the arguments of each step, in their order.
 
@@ -110,9 +110,9 @@ class NativeRuns:
         results = tuple(f"{kind}-{number}" for number in range(len(steps)) for kind in (*_KINDS, _OUTPUT))
         work = replace(work, files={self._binary: self.on_device, **work.files}, results=results)
         into = Path(tempfile.mkdtemp(dir=self._folder))
-        done = devices.device(serial).do(work, NativeProgram(self.on_device, steps), into)
+        done = device.do(work, NativeProgram(self.on_device, steps), into)
         found = read_steps(done, len(steps))
-        self._killed.look_at(serial, job, [step.code == _KILLED for step in found])
+        self._killed.look_at(device.serial, job, [step.code == _KILLED for step in found])
         return done.part, found
 
 

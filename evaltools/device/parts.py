@@ -14,9 +14,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from rich.console import Console
 
+from evaltools.device.device import Device
 from evaltools.device.devices import DevicesUsed
 from evaltools.device.part import PartDone, PartWork, StderrLines
 from evaltools.device.pool import Alike, Job, PoolOutcome
+from evaltools.device.python_program import Pythons
 from evaltools.device.runner import require_answer, run_jobs
 from evaltools.documents import json_as
 from evaltools.engine.execution import Shard
@@ -126,6 +128,7 @@ class MissingParts:
     def __init__(
         self,
         kind: RequestKind,
+        pythons: Pythons,
         jobs: Sequence[Job],
         kept: PartsFolder,
         examples: int,
@@ -134,6 +137,7 @@ class MissingParts:
         on_progress: Callable[[Tally], None],
     ) -> None:
         self._kind = kind
+        self._pythons = pythons
         self._kept = kept
         self._examples = examples
         self._work = work
@@ -148,15 +152,11 @@ class MissingParts:
 
     def run(self, devices: DevicesUsed, console: Console) -> PoolOutcome[PartDone]:
         """Do them, as far as the devices can."""
+        return run_jobs(self._do, self._missing, self._kept.count, devices, console, self._lose)
 
-        def do(serial: str, job: Job) -> PartDone:
-            return self._do(devices, serial, job)
-
-        return run_jobs(do, self._missing, self._kept.count, devices, console, self._lose)
-
-    def _do(self, devices: DevicesUsed, serial: str, job: Job) -> PartDone:
+    def _do(self, device: Device, job: Job) -> PartDone:
         """One part on one device, with its records, which are kept."""
-        program = devices.python(serial, self._kind)
+        program = self._pythons.on(device, self._kind)
         shard = Shard(job.index, self._kept.count)
         most = shard.size_of(self._examples) - 1  # it is whole once its records are here
 
@@ -166,12 +166,12 @@ class MissingParts:
                 self._tell(job, replace(progress, done=min(progress.done, most)))
 
         folder = self._kept.unfinished(job)
-        done = devices.device(serial).do(self._work(shard), program, folder, StderrLines(on_line))
+        done = device.do(self._work(shard), program, folder, StderrLines(on_line))
         if done.code not in self._good_codes:
-            devices.check_python_again(serial)
+            device.forget(program.folder)  # a package may be gone
         require_answer(done, self._good_codes, RECORDS, "records")
         run = done.folder / RUN
-        self._alike.admit(job, serial, run, lambda: self._keep(done, job, devices.facts_of(serial)))
+        self._alike.admit(job, device.serial, run, lambda: self._keep(done, job, device.facts))
         self._tell(job, self._finished(job))
         return done
 

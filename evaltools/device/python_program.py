@@ -8,24 +8,29 @@ import io
 import posixpath
 import re
 import shlex
+import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
+from rich.console import Console
 
+from evaltools.device.device import Device
 from evaltools.device.errors import ProgramMissing
+from evaltools.device.flags import DeviceFlags
 from evaltools.device.part import PartWork, SentFiles
-from evaltools.device.process import Answer
-from evaltools.device.store import PROGRAMS, DeviceStore, sha256_of
+from evaltools.device.store import PROGRAMS, sha256_of
 from evaltools.documents import json_values
+from evaltools.errors import UsageError
+from evaltools.task_kind import RequestKind
 
 _CHECK_S: Final = 180.0
 _UNPACK_S: Final = 600.0
-_PREINSTALLED: Final = "python3"
 _KNOWN_FOLDER: Final = "evaltools"
 _PACKAGES: Final = ("evaltools", "evaltools.tasks", "evaltools.datasets")
 OLDEST_PYTHON: Final = (3, 10)
@@ -60,60 +65,128 @@ class PythonProgram(Struct, frozen=True):
         return f"exec {affinity}{environment} {python} {shlex.join(words)}"
 
 
-class Needed(Struct, frozen=True):
-    """What a device must be able to run: the ``command`` of evaltools, and the ``modules`` that it imports."""
+class Pythons:
+    """Evaltools on devices that have Python: the running one, with wheels of the packages that they lack.
 
-    command: str
-    modules: Sequence[str]
+    Making it raises :class:`UsageError` for wheels of which two are the same package.
+    """
+
+    def __init__(self, flags: DeviceFlags, console: Console) -> None:
+        self._others_wheels = _one_of_each(flags.wheels, console)
+        self._python = flags.python or "python3"
+        self._programs: dict[str, PythonProgram] = {}
+
+    def on(self, device: Device, kind: RequestKind) -> PythonProgram:
+        """Evaltools on a device, with all modules that a command needs; it is sent and unpacked if necessary.
+
+        Raises :class:`ProgramMissing` where Python or a package is missing, and :class:`DeviceError`.
+        """
+        known = self._programs.get(device.serial)
+        if known is not None and device.is_known(known.folder):
+            return known
+        with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
+            wheels = [write_own_package(Path(temporary)), *self._others_wheels]
+            program = install(device, wheels, kind.command, kind.modules_on_devices, self._python)
+        self._programs[device.serial] = program
+        device.know(program.folder)
+        if self._python != "python3":
+            device.facts = replace(device.facts, python=program.version, python_path=program.python)
+        return program
 
 
-def install(store: DeviceStore, wheels: Sequence[Path], needed: Needed, python: str = "") -> PythonProgram:
+def _one_of_each(wheels: Iterable[Path], console: Console) -> tuple[Path, ...]:
+    """The given wheels without those of evaltools, of which the host's version is sent.
+
+    Raises :class:`UsageError` where two are of one package: all are unpacked into one folder.
+    """
+    found: dict[str, Path] = {}
+    for wheel in wheels:
+        name = re.sub(r"[-_.]+", "-", wheel.name.partition("-")[0]).lower()
+        if name == _KNOWN_FOLDER:
+            console.print(f"left aside: {wheel}: evaltools is sent to the devices as it is here")
+        elif name in found:
+            raise UsageError(
+                f"--device_wheels: {found[name]} and {wheel} are both {name}, and one would be unpacked over the "
+                "other; leave the one for the devices' processor and Python there, and delete the other"
+            )
+        else:
+            found[name] = wheel
+    return tuple(found.values())
+
+
+def install(device: Device, wheels: Sequence[Path], command: str, modules: Sequence[str], python: str) -> PythonProgram:
     """Send wheels to a device, unpack them, and check that all modules of a command of evaltools can be imported there.
 
-    The first of ``wheels`` is that of evaltools. ``python`` is the interpreter on the device; empty means ``python3``.
-    Raises :class:`ProgramMissing` where Python or a package is missing, and :class:`DeviceError`.
+    The first of ``wheels`` is that of evaltools. Raises as :meth:`Pythons.on` does.
     """
-    interpreter = python or _PREINSTALLED
-    folder = posixpath.join(store.root, PROGRAMS, _name_of(wheels))
-    asked = f"{shlex.quote(interpreter)} --version || exit; ls -1 {shlex.quote(folder)} 2> /dev/null || true"
-    answer = store.adb.shell(store.serial, asked, _CHECK_S, store.stop)
+    serial = device.serial
+    together = hashlib.sha256("".join(sha256_of(wheel) for wheel in wheels).encode())
+    folder = posixpath.join(device.flags.root, PROGRAMS, together.hexdigest()[:16])
+    answer = device.shell(
+        f"{shlex.quote(python)} --version || exit; ls -1 {shlex.quote(folder)} 2> /dev/null || true", _CHECK_S
+    )
     found = _VERSION.match(answer.text) or _VERSION.match(answer.err.decode("utf-8", "replace"))
     if answer.code != 0 or found is None:
         raise ProgramMissing(
-            f"{store.serial}: there is no Python: {interpreter} --version failed{answer.quote()}; name one with "
+            f"{serial}: there is no Python: {python} --version failed{answer.quote()}; name one with "
             "--device_python=PATH, or use --device_program=native",
-            store.serial,
+            serial,
         )
     if (int(found[1]), int(found[2])) < OLDEST_PYTHON:
         raise ProgramMissing(
-            f"{store.serial}: {interpreter} is {found[0]}, evaltools needs {'.'.join(map(str, OLDEST_PYTHON))} or "
+            f"{serial}: {python} is {found[0]}, evaltools needs {'.'.join(map(str, OLDEST_PYTHON))} or "
             "newer; name another with --device_python=PATH",
-            store.serial,
+            serial,
         )
-    program = PythonProgram(interpreter, folder, found[0].removeprefix("Python "))
+    program = PythonProgram(python, folder, found[0].removeprefix("Python "))
     if _KNOWN_FOLDER not in answer.text.splitlines()[1:]:
-        _unpack(store, wheels, interpreter, folder)
-    _check(store, program, needed)
+        _unpack(device, wheels, program)
+    _check(device, program, command, modules)
     return program
 
 
-def _check(store: DeviceStore, program: PythonProgram, needed: Needed) -> None:
-    """Import the modules on the device."""
-    answer = store.adb.shell(store.serial, program.start(["--check", *needed.modules]), _CHECK_S, store.stop)
+def _unpack(device: Device, wheels: Sequence[Path], program: PythonProgram) -> None:
+    """Unpack all wheels into one folder, all or none."""
+    part, whole = shlex.quote(f"{program.folder}.part"), shlex.quote(program.folder)
+    unpacking = " && ".join(
+        f"{shlex.quote(program.python)} -m zipfile -e {shlex.quote(device.put(wheel))} {part}" for wheel in wheels
+    )
+    answer = device.shell(
+        f"rm -rf {part}; mkdir -p {part} && {unpacking} && test -f {part}/{_KNOWN_FOLDER}/__init__.py && "
+        f"mv {part} {whole} || {{ c=$?; rm -rf {part}; exit $c; }}",
+        _UNPACK_S,
+    )
     if answer.code != 0:
-        raise ProgramMissing(_why_not(store.serial, program.python, needed.command, answer), store.serial)
+        raise ProgramMissing(
+            f"{device.serial}: the wheels cannot be unpacked in {program.folder}{answer.quote()}; look at the space "
+            "there, and whether its Python has the module zipfile",
+            device.serial,
+        )
+
+
+def _check(device: Device, program: PythonProgram, command: str, modules: Sequence[str]) -> None:
+    """Import the modules on the device."""
+    serial, python = device.serial, program.python
+    answer = device.shell(program.start(["--check", *modules]), _CHECK_S)
+    if answer.code != 0:
+        raise ProgramMissing(
+            f"{serial}: evaltools {command} cannot be started with {python}{answer.quote()}; install what it needs "
+            "there (numpy, pillow, tflite-runtime or ai-edge-litert ...), or give a folder of wheels for the device "
+            "with --device_wheels",
+            serial,
+        )
     found = read_folder(answer.text)
     if found is None:
         raise ProgramMissing(
-            f"{store.serial}: {program.python} ended well, but did not say where it imports evaltools from"
+            f"{serial}: {python} ended well, but did not say where it imports evaltools from"
             f"{answer.quote()}; is it a Python? Give the path of another one with --device_python",
-            store.serial,
+            serial,
         )
     if posixpath.dirname(found) != program.folder:
         raise ProgramMissing(
-            f"{store.serial}: {program.python} imports evaltools from {found} and not from {program.folder}, which was "
+            f"{serial}: {python} imports evaltools from {found} and not from {program.folder}, which was "
             "put there for it; give the path of another interpreter with --device_python",
-            store.serial,
+            serial,
         )
 
 
@@ -162,38 +235,3 @@ def _package_files() -> Iterator[tuple[str, bytes]]:
             for file in Path(root).rglob("*"):
                 if file.is_file() and "__pycache__" not in file.parts:
                     yield f"{package.replace('.', '/')}/{file.relative_to(root).as_posix()}", file.read_bytes()
-
-
-def _unpack(store: DeviceStore, wheels: Sequence[Path], python: str, folder: str) -> None:
-    """Unpack all wheels into one folder, all or none."""
-    part, whole = shlex.quote(f"{folder}.part"), shlex.quote(folder)
-    unpacking = " && ".join(
-        f"{shlex.quote(python)} -m zipfile -e {shlex.quote(store.put(wheel))} {part}" for wheel in wheels
-    )
-    answer = store.adb.shell(
-        store.serial,
-        f"rm -rf {part}; mkdir -p {part} && {unpacking} && test -f {part}/{_KNOWN_FOLDER}/__init__.py && "
-        f"mv {part} {whole} || {{ c=$?; rm -rf {part}; exit $c; }}",
-        _UNPACK_S,
-        store.stop,
-    )
-    if answer.code != 0:
-        raise ProgramMissing(
-            f"{store.serial}: the wheels cannot be unpacked in {folder}{answer.quote()}; look at the space there, and "
-            "whether its Python has the module zipfile",
-            store.serial,
-        )
-
-
-def _name_of(wheels: Sequence[Path]) -> str:
-    """A folder name that depends on the wheels, so that every version gets a folder of its own."""
-    together = hashlib.sha256("".join(sha256_of(wheel) for wheel in wheels).encode())
-    return together.hexdigest()[:16]
-
-
-def _why_not(serial: str, python: str, command: str, answer: Answer) -> str:
-    return (
-        f"{serial}: evaltools {command} cannot be started with {python}{answer.quote()}; install what it needs there "
-        "(numpy, pillow, tflite-runtime or ai-edge-litert ...), or give a folder of wheels for the device with "
-        "--device_wheels"
-    )

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rich.console import Console
 
+from evaltools.device.device import Device
 from evaltools.device.devices import DevicesUsed
 from evaltools.device.errors import CommandFailed, DeviceError, ProgramMissing
 from evaltools.device.flags import ProgramName
@@ -40,7 +41,7 @@ class CompleteParts(Struct, Generic[Done], frozen=True):
 
 
 def run_jobs(
-    do: Callable[[str, Job], Done],
+    do: Callable[[Device, Job], Done],
     jobs: Sequence[Job],
     count: int,
     devices: DevicesUsed,
@@ -52,17 +53,20 @@ def run_jobs(
     What was lost is printed to stderr.
     """
 
+    def do_there(serial: str, job: Job) -> Done:
+        return do(devices[serial], job)
+
     def lost(job: Job, attempt: LostAttempt) -> None:
         on_lost(job, attempt)
         console.print(f"part {job.index + 1} of {count}: {printable(attempt.reason)} [{attempt.kind}]")
 
-    outcome = Pool(devices.serials, jobs, do, devices.is_back, devices.stop, lost).run()
+    outcome = Pool(devices.serials, jobs, do_there, lambda serial: devices[serial].is_back(), devices.stop, lost).run()
     outcome.left_out[:0] = devices.left_out
     return outcome
 
 
 def run_on_devices(
-    do: Callable[[str, Job], tuple[DevicePart, Done]],
+    do: Callable[[Device, Job], tuple[DevicePart, Done]],
     name: ProgramName,
     split: str,
     count: int,
@@ -77,7 +81,7 @@ def run_on_devices(
     outcome = run_jobs(do, jobs, count, devices, console)
     complete = complete_jobs(jobs, outcome.done, outcome)
     parts = [replace(outcome.done[job][0], lost=tuple(outcome.lost.get(job, ()))) for job in complete]
-    facts = map(devices.facts_of, devices.serials)
+    facts = (devices[serial].facts for serial in devices.serials)
     device_run = device_run_of(name, split, facts, parts, outcome.left_out)
     return CompleteParts({job: outcome.done[job][1] for job in complete}, device_run, len(complete) == len(jobs))
 

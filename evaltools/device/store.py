@@ -10,19 +10,15 @@ import posixpath
 import re
 import shlex
 import tarfile
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from rich.filesize import decimal
-
-from evaltools.device.adb import Adb, patiently
+from evaltools.device.adb import Adb
 from evaltools.device.detached import DetachedRun, end
 from evaltools.device.errors import CommandFailed
 from evaltools.device.lock import MARKER, OTHERS_FILES, DeviceLock
-from evaltools.device.transfer import local_sum, push
+from evaltools.device.transfer import local_sum
 from evaltools.errors import DataError, OutputError
 
 STORE: Final = "store"
@@ -40,73 +36,9 @@ _LONGEST_NAME: Final = 200
 _CLEAR_S: Final = 120.0
 ARCHIVE: Final = ".tar"
 """The ending of archives that are sent; before it stands what is in them."""
-_LARGE: Final = 10_000_000
-"""Bytes of a file about whose sending a line is printed."""
 MOST_BYTES: Final = 32 << 20
 """The size of an archive: a cut link costs the sending of one."""
 _ORDINARY_FILE: Final = 0o644
-
-
-class DeviceStore:
-    """The files of one device below ``root/store``, each in a folder that is named after its sha256.
-
-    ``patience_s`` is the number of seconds that it waits for a device that is away; ``stop`` ends that, and the
-    sending. ``tell`` gets a line about each large file that is sent. The caller must hold the :class:`DeviceLock` of
-    ``root`` to send files.
-    """
-
-    def __init__(
-        self,
-        adb: Adb,
-        serial: str,
-        root: str,
-        patience_s: float = 0.0,
-        stop: threading.Event | None = None,
-        tell: Callable[[str], None] = lambda _line: None,
-    ) -> None:
-        self.adb = adb
-        self.serial = serial
-        self.root = root
-        self.stop = stop
-        self._patience_s = patience_s
-        self._tell = tell
-        self._sent: set[str] = set()
-
-    def put(self, local: Path, remote: str = "") -> str:
-        """Send a file unless the device has its content; returns its path on the device. Raises as :func:`push` does.
-
-        ``remote`` is the value of :func:`remote_path`, if that is known already.
-        """
-        remote = remote or remote_path(self.root, local)
-        if remote in self._sent:
-            return remote
-
-        def on_sending(size: int) -> None:
-            if size >= _LARGE:
-                self._tell(f"{self.serial}: sending {local.name.removesuffix(ARCHIVE)}, {decimal(size)}")
-
-        push(
-            self.adb,
-            self.serial,
-            local,
-            remote,
-            patience_s=self._patience_s,
-            stop=self.stop,
-            on_sending=on_sending,
-        )
-        self._sent.add(remote)
-        return remote
-
-    def runs(self) -> list[str]:
-        """The folders of all runs that are there, by evaltools' own names."""
-        folder = posixpath.join(self.root, RUNS)
-        act = partial(self.adb.shell, self.serial, f"ls {shlex.quote(folder)} 2> /dev/null || true", stop=self.stop)
-        found = patiently(self.adb, self.serial, act, self._patience_s, self.stop).text.splitlines()
-        return [posixpath.join(folder, name) for name in found if re.fullmatch(_OWN_NAMES[RUNS], name)]
-
-    def forget(self) -> None:
-        """Forget which files are on the device, and look again, as after it was away."""
-        self._sent.clear()
 
 
 def remote_path(root: str, local: Path) -> str:
@@ -117,6 +49,14 @@ def remote_path(root: str, local: Path) -> str:
 def stored_path(root: str, digest: str, name: str) -> str:
     """The path of a file on every device, below ``root``, in a folder that is named after a digest."""
     return posixpath.join(root, STORE, digest, name)
+
+
+def runs_on(adb: Adb, serial: str, root: str) -> list[DetachedRun]:
+    """All runs that are there, by evaltools' own names."""
+    folder = posixpath.join(root, RUNS)
+    found = adb.shell(serial, f"ls {shlex.quote(folder)} 2> /dev/null || true").text.splitlines()
+    named = (name for name in found if re.fullmatch(_OWN_NAMES[RUNS], name))
+    return [DetachedRun(serial, posixpath.join(folder, name)) for name in named]
 
 
 def is_there(adb: Adb, serial: str, root: str) -> bool:
@@ -143,8 +83,8 @@ def clear(adb: Adb, serial: str, lock: DeviceLock) -> int:
     It deletes only names that evaltools gives. Raises :class:`CommandFailed` where some of them stay.
     """
     root = lock.root
-    for folder in DeviceStore(adb, serial, root).runs():
-        end(adb, DetachedRun(serial, folder))
+    for run in runs_on(adb, serial, root):
+        end(adb, run)
     answer = adb.shell(serial, _deleting(root), _CLEAR_S)
     if answer.code != 0 or not answer.text.strip().isdigit():
         raise CommandFailed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NoReturn
@@ -11,6 +12,10 @@ from typing import Final, NoReturn
 import pytest
 
 from evaltools.device.adb import Adb
+from evaltools.device.device import Device
+from evaltools.device.flags import DEFAULT_ROOT, PARAMETERS, read_device_flags
+from evaltools.request.flags import parse_flags
+from evaltools.result.device import DeviceFacts
 from tests.device.fault_proxy import FaultProxy
 from tests.device.real_device import FIRST_PORT, Facts, Network, NoNetwork, RealDevice
 
@@ -37,6 +42,19 @@ def leave_out(reason: NoNetwork) -> NoReturn:
     if os.environ.get("EVALTOOLS_EXPECT_ADBD"):
         pytest.fail(str(reason))
     pytest.skip(str(reason))
+
+
+def device_at(
+    client: Adb,
+    serial: str,
+    root: str = DEFAULT_ROOT,
+    stop: threading.Event | None = None,
+    patience_s: float = 30.0,
+) -> Device:
+    """A device of ``evaltools device run`` of which nothing is known."""
+    words = (f"--device_folder={root}", f"--device_patience={patience_s}")
+    flags = read_device_flags(parse_flags("device run imagenet", "", "", {"devices": PARAMETERS}, words).options())
+    return Device(client, DeviceFacts(serial, "device"), flags, stop or threading.Event())
 
 
 @pytest.fixture(scope="module")

@@ -94,7 +94,7 @@ def test_what_a_killed_run_left_is_ended_by_the_next_that_takes_the_device(
 ) -> None:
     output, held = tmp_path / "result.json", device_runs.Held(tmp_path)
     serials = [devices[0].serial]
-    process = device_runs.start(command_of(network, serials, output, python=held.python))
+    process = device_runs.start([*command_of(network, serials, output, python=held.python), "--force"])
     device_runs.wait_for(lambda: device_runs.is_running(devices[0]), process)
     second = device_runs.finish(device_runs.start(command_of(network, serials, output)))
     assert second.code == 3

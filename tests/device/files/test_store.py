@@ -13,9 +13,9 @@ from evaltools.device import detached
 from evaltools.device.adb import Adb
 from evaltools.device.errors import CommandFailed
 from evaltools.device.lock import DeviceLock
-from evaltools.device.store import DeviceStore, clear, is_there, remote_path, sha256_of
+from evaltools.device.store import clear, is_there, remote_path, sha256_of
 from evaltools.errors import DataError
-from tests.device.fixtures import Devices
+from tests.device.fixtures import Devices, device_at
 from tests.device.shared_folder import SHARED_ROOT, inside
 
 ROOT = "/data/local/tmp/evaltools"
@@ -76,11 +76,11 @@ def test_what_was_deleted_is_sent_again_once_the_device_is_looked_at_anew(
     client: Adb, devices: Devices, shared: Path, tmp_path: Path
 ) -> None:
     serial, model = devices[0].serial, written(tmp_path, "m")
-    store = DeviceStore(client, serial, SHARED_ROOT)
-    with DeviceLock(client, serial, SHARED_ROOT) as lock:
+    store = device_at(client, serial, root=SHARED_ROOT)
+    with store.lock as lock:
         store.put(model)
         assert clear(client, serial, lock) > 0
-        store.forget()
+        assert store.is_back()
         assert inside(shared, store.put(model)).read_bytes() == model.read_bytes()
     assert clean(client, serial) > 0
     assert not shared.exists()
@@ -102,7 +102,7 @@ def test_what_others_keep_in_evaltools_own_folders_stays(
     client: Adb, devices: Devices, shared: Path, tmp_path: Path
 ) -> None:
     """What has evaltools' own names goes from beside it."""
-    serial, store = devices[0].serial, DeviceStore(client, devices[0].serial, SHARED_ROOT)
+    serial, store = devices[0].serial, device_at(client, devices[0].serial, root=SHARED_ROOT)
     with DeviceLock(client, serial, SHARED_ROOT) as lock:
         store.put(written(tmp_path, "m"))
         own = [shared / "runs" / "0-of-20-0123abcd0123abcd", shared / "programs" / "0123456789abcdef"]

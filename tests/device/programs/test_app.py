@@ -14,18 +14,15 @@ from evaltools.device.adb import Adb
 from evaltools.device.app import BenchmarkApp, install_app, run_app, start_command
 from evaltools.device.app_log import AppRun
 from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceStopped, NoSpace, ProgramMissing
-from evaltools.device.flags import PARAMETERS, read_device_flags
-from evaltools.device.part import PartDevice, PartWork
+from evaltools.device.part import PartWork
 from evaltools.device.process import Answer
-from evaltools.device.store import DeviceStore
 from evaltools.errors import UsageError
 from evaltools.native.logs.benchmark import parse_benchmark_log
 from evaltools.native.logs.delegates import delegate_lines
-from evaltools.request.flags import parse_flags
 from tests import tiny_models
 from tests.device.android_programs import OTHER_APP, add_android, kept
 from tests.device.fault_proxy import FaultProxy
-from tests.device.fixtures import Devices
+from tests.device.fixtures import Devices, device_at
 from tests.device.real_device import Network, RealDevice, wait_until
 
 APP = BenchmarkApp()
@@ -57,16 +54,13 @@ def starts(
     timeout_s: float = LONG_S,
     traces: bool = False,
     stop: threading.Event | None = None,
-    patience_s: float = 30.0,
     sent: Path = Path(__file__),
 ) -> list[AppRun]:
     """Run the app with each of these flags; what could not be cleaned up is printed."""
-    words = [f"--device_patience={patience_s}"]
-    flags = read_device_flags(parse_flags("device run benchmark", "", "", {"devices": PARAMETERS}, words).options())
-    stop = stop or threading.Event()
-    device = PartDevice(DeviceStore(client, phone.serial, STORE, patience_s, stop), flags, stop)
+    device = device_at(client, phone.serial, root=STORE, stop=stop)
     work = PartWork(0, 1, 0, {sent: f"{STORE}/store/{'0' * 64}/{sent.name}"})
-    return run_app(device, work, app, steps, timeout_s, traces, print)[1]
+    with device.lock:
+        return run_app(device, work, app, steps, timeout_s, traces, print)[1]
 
 
 def run(client: Adb, phone: RealDevice | FaultProxy, app: BenchmarkApp = APP) -> AppRun:
@@ -246,7 +240,7 @@ def test_the_app_may_read_what_was_sent(client: Adb, phone: RealDevice, tmp_path
 
 
 def test_an_apk_is_installed(client: Adb, phone: RealDevice, tmp_path: Path) -> None:
-    install_app(DeviceStore(client, phone.serial, STORE), apk(tmp_path, "Success"))
+    install_app(device_at(client, phone.serial, root=STORE), apk(tmp_path, "Success"))
 
 
 @pytest.mark.parametrize(
@@ -266,7 +260,7 @@ def test_an_apk_that_is_refused(
     client: Adb, phone: RealDevice, tmp_path: Path, answer: str, kind: type[Exception], message: str
 ) -> None:
     with pytest.raises(kind, match=message):
-        install_app(DeviceStore(client, phone.serial, STORE), apk(tmp_path, answer))
+        install_app(device_at(client, phone.serial, root=STORE), apk(tmp_path, answer))
 
 
 class Leaving(Adb):

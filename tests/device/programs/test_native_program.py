@@ -86,14 +86,14 @@ def test_a_part_in_which_the_device_killed_the_binary_is_lost_once_and_then_a_re
     (tmp_path / "run_eval").touch()
     runs = NativeRuns(tmp_path / "run_eval", "/data/local/tmp/evaltools", tmp_path)
     done = ended(tmp_path, 0, 137, 0)
-    devices: Any = SimpleNamespace(device=lambda _serial: SimpleNamespace(do=lambda *_: done))
+    device: Any = SimpleNamespace(serial="A", do=lambda *_: done)
     work = PartWork(index=0, count=1, examples=1, files={})
     for job in (Job(0), Job(1)):
         with pytest.raises(CommandFailed, match=r"^A: run 2 was killed there \(SIGKILL\), as Android does"):
-            runs.run(devices, "A", job, work, [["one"]] * 3)
-        part, steps = runs.run(devices, "A", job, work, [["one"]] * 3)
+            runs.run(device, job, work, [["one"]] * 3)
+        part, steps = runs.run(device, job, work, [["one"]] * 3)
         assert (part, [step.code for step in steps]) == (done.part, [0, 137, 0])
-    runs.run(devices, "A", Job(2), work, [["one"]])
+    runs.run(device, Job(2), work, [["one"]])
 
 
 def test_a_run_without_an_exit_code_is_lost(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import threading
 from pathlib import Path
 
@@ -14,15 +15,12 @@ from rich.console import Console
 from evaltools.cli.shared.progress import show_progress
 from evaltools.device.adb import Adb
 from evaltools.device.errors import ConnectionLost
-from evaltools.device.flags import PARAMETERS, read_device_flags
-from evaltools.device.part import PartDevice, PartWork, SentFiles, StderrLines
+from evaltools.device.part import PartWork, SentFiles, StderrLines
 from evaltools.device.parts import progress_of
 from evaltools.device.process import Answer
-from evaltools.device.store import DeviceStore
 from evaltools.engine.ledger import Tally
-from evaltools.request.flags import parse_flags
 from evaltools.result.device_run import DeviceConditions
-from tests.device.fixtures import Devices
+from tests.device.fixtures import Devices, device_at
 
 
 def line_of(done: object, phase: str = "evaluation") -> str:
@@ -85,40 +83,33 @@ def test_what_an_evaluation_prints_is_understood(phase: str) -> None:
 
 
 class Leaving(Adb):
-    """A device that answers everything with nothing, until it is away."""
+    """A device that answers everything with nothing, until a program has ended; then it is away."""
 
     def __init__(self) -> None:
         super().__init__("/bin/true")
-        self.is_away = False
+        self._is_away = False
 
     def shell(self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None) -> Answer:
-        if self.is_away:
+        if self._is_away:
             raise ConnectionLost("it is away", serial)
-        return Answer(0, b"", b"")
-
-    def features(self, serial: str) -> tuple[str, ...]:
-        return ()
+        marks = re.findall("printf %s (evaltools-[0-9a-f]+)", command)
+        self._is_away = len(marks) == 2
+        return Answer(0, f"{marks[0]}{marks[1]}1 0".encode() if marks else b"", b"")
 
 
 WORK = PartWork(index=0, count=1, examples=3, files={})
 
 
-def part_device(adb: Adb, serial: str = "R58M") -> PartDevice:
-    store = DeviceStore(adb, serial, "/data/local/tmp/evaltools")
-    words = ["--device_patience=0.1", "--part_timeout=60"]
-    flags = read_device_flags(parse_flags("device run imagenet", "", "", {"devices": PARAMETERS}, words).options())
-    return PartDevice(store, flags, threading.Event())
+class Leaves:
+    """A program after which the device is away."""
+
+    def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
+        return "true"
 
 
-def test_what_a_device_did_before_it_left_counts() -> None:
-    adb = Leaving()
-
-    def act(_sent: SentFiles) -> str:
-        adb.is_away = True
-        return "done"
-
-    found, part = part_device(adb).run_part(WORK, act)
-    assert (found, part.examples, part.after) == ("done", 3, DeviceConditions())
+def test_what_a_device_did_before_it_left_counts(tmp_path: Path) -> None:
+    done = device_at(Leaving(), "R58M", patience_s=0.1).do(WORK, Leaves(), tmp_path)
+    assert (done.code, done.part.examples, done.part.after) == (0, 3, DeviceConditions())
 
 
 class Adding:
@@ -134,6 +125,7 @@ class Adding:
 @pytest.mark.parametrize("lines", [1, 20_000])
 def test_a_command_of_any_length_is_run(lines: int, client: Adb, devices: Devices, tmp_path: Path) -> None:
     """Those of native benchmarks have some lines for each start."""
-    device = part_device(client, devices[0].serial)
-    done = device.do(replace(WORK, results=("count",)), Adding(lines), tmp_path, lambda _out, _err: None)
+    device = device_at(client, devices[0].serial)
+    with device.lock:
+        done = device.do(replace(WORK, results=("count",)), Adding(lines), tmp_path)
     assert (done.code, (tmp_path / "count").read_text()) == (3, f"é {lines}\n")

@@ -10,13 +10,12 @@ import pytest
 
 from evaltools.device.adb import Adb
 from evaltools.device.errors import DeviceStopped, ProgramMissing
-from evaltools.device.python_program import Needed, install, read_folder
-from evaltools.device.store import DeviceStore
-from tests.device.fixtures import Devices
+from evaltools.device.python_program import install, read_folder
+from tests.device.fixtures import Devices, device_at
 
 ROOT = "/data/local/tmp/programs-test"
 PYTHON = "/data/local/tmp/python"
-NEEDED = Needed("imagenet", ("evaltools.tasks.imagenet.evaluation", "scipy.special"))
+NEEDED = ("imagenet", ("evaltools.tasks.imagenet.evaluation", "scipy.special"))
 _STAND_IN = """\
 #!/bin/sh
 # As python3 --version, python3 -m zipfile -e WHEEL FOLDER, and
@@ -48,7 +47,7 @@ def test_a_check_that_says_nothing_is_a_missing_program_with_what_it_printed(
 ) -> None:
     put_python(devices, f"echo '{printed}'")
     with pytest.raises(ProgramMissing, match=r"did not say where it imports evaltools from") as caught:
-        install(DeviceStore(client, devices[0].serial, ROOT), [wheel], NEEDED, PYTHON)
+        install(device_at(client, devices[0].serial, root=ROOT), [wheel], *NEEDED, PYTHON)
     assert (f"; it printed last: {printed};" in str(caught.value)) == bool(printed)
 
 
@@ -58,7 +57,7 @@ def test_a_stop_ends_the_waiting_for_a_check(client: Adb, devices: Devices, whee
     timer = threading.Timer(3.0, stop.set)
     timer.start()
     with pytest.raises(DeviceStopped):
-        install(DeviceStore(client, devices[0].serial, ROOT, stop=stop), [wheel], NEEDED, PYTHON)
+        install(device_at(client, devices[0].serial, root=ROOT, stop=stop), [wheel], *NEEDED, PYTHON)
     timer.join()
 
 
@@ -69,23 +68,23 @@ def test_no_text_is_no_folder(printed: str) -> None:
 
 def test_a_program_that_cannot_be_started_stays_for_another_try(client: Adb, devices: Devices, wheel: Path) -> None:
     put_python(devices, "echo no module numpy >&2; exit 1")
-    store = DeviceStore(client, devices[0].serial, ROOT)
+    store = device_at(client, devices[0].serial, root=ROOT)
     programs = devices[0].folder / "programs-test" / "programs"
     inodes = []
     for _ in range(2):
         with pytest.raises(ProgramMissing, match="no module numpy"):
-            install(store, [wheel], NEEDED, PYTHON)
+            install(store, [wheel], *NEEDED, PYTHON)
         inodes.append([path.stat().st_ino for path in programs.iterdir()])
     assert inodes[0] == inodes[1]
 
 
 def test_what_was_left_half_unpacked_is_unpacked_anew(client: Adb, devices: Devices, wheel: Path) -> None:
     put_python(devices, 'echo "{\\"folder\\": \\"$PYTHONPATH/evaltools\\"}"')
-    store = DeviceStore(client, devices[0].serial, ROOT)
-    name = posixpath.basename(install(store, [wheel], NEEDED, PYTHON).folder)
+    store = device_at(client, devices[0].serial, root=ROOT)
+    name = posixpath.basename(install(store, [wheel], *NEEDED, PYTHON).folder)
     programs = devices[0].folder / "programs-test" / "programs"
     (programs / name).rename(programs / f"{name}.part")
     (programs / f"{name}.part" / "old").touch()
-    assert posixpath.basename(install(store, [wheel], NEEDED, PYTHON).folder) == name
+    assert posixpath.basename(install(store, [wheel], *NEEDED, PYTHON).folder) == name
     assert [path.name for path in programs.iterdir()] == [name]
     assert [path.name for path in (programs / name).iterdir()] == ["evaltools"]

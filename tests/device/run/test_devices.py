@@ -13,9 +13,10 @@ from evaltools.cli.shared.terminal import make_console
 from evaltools.device.adb import Adb
 from evaltools.device.devices import DevicesUsed
 from evaltools.device.errors import DeviceBusy, DeviceError, NoSuchDevice
-from evaltools.device.flags import DEFAULT_ROOT, PARAMETERS, read_device_flags
+from evaltools.device.flags import DEFAULT_ROOT, PARAMETERS, DeviceFlags, read_device_flags
 from evaltools.device.lock import DeviceLock
 from evaltools.device.part import PartWork, SentFiles
+from evaltools.device.python_program import Pythons
 from evaltools.device.store import remote_path
 from evaltools.errors import UsageError
 from evaltools.request.flags import parse_flags
@@ -28,30 +29,33 @@ NO_CPU = "8" + "0" * 250
 """A mask of a CPU that no device has."""
 
 
+def flags_of(words: Sequence[str]) -> DeviceFlags:
+    return read_device_flags(parse_flags("device run imagenet", "", "", {"devices": PARAMETERS}, words).options())
+
+
 def used(words: Sequence[str]) -> tuple[DevicesUsed, io.StringIO]:
     """The devices of ``evaltools device run`` with these flags, and what is printed."""
     text = io.StringIO()
-    own = read_device_flags(parse_flags("device run imagenet", "", "", {"devices": PARAMETERS}, words).options())
-    return DevicesUsed(own, make_console(text)), text
+    return DevicesUsed(flags_of(words), make_console(text)), text
 
 
-def wheels(folder: Path, *names: str) -> str:
+def pythons_of(folder: Path, *names: str) -> str:
+    """What is printed about these wheels."""
     for name in names:
         (folder / name).write_bytes(b"")
-    return f"--device_wheels={folder}"
+    text = io.StringIO()
+    Pythons(flags_of([f"--device_wheels={folder}"]), make_console(text))
+    return text.getvalue()
 
 
-def test_two_wheels_of_one_package_are_refused_before_a_device_is_asked(tmp_path: Path) -> None:
-    flag = wheels(tmp_path, "My_Pkg-1-py3-none-any.whl", "my.pkg-2-py3-none-any.whl", "other-1-py3-none-any.whl")
+def test_two_wheels_of_one_package_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"My_Pkg-1-.* and .*my\.pkg-2-.*\.whl are both my-pkg, and one would be"):
-        used([flag, "--adb=/bin/false"])
+        pythons_of(tmp_path, "My_Pkg-1-py3-none-any.whl", "my.pkg-2-py3-none-any.whl", "other-1-py3-none-any.whl")
 
 
-def test_a_wheel_of_evaltools_itself_is_left_aside(network: Network, devices: Devices, tmp_path: Path) -> None:
-    flag = wheels(tmp_path, "evaltools-0.0.1-py3-none-any.whl", "other-1-py3-none-any.whl")
-    found, text = used([flag, f"--adb={network.adb}", f"--serials={devices[0].serial}"])
-    assert f"left aside: {tmp_path}/evaltools-0.0.1-py3-none-any.whl: evaltools is sent" in text.getvalue()
-    assert [wheel.name for wheel in found._all_wheels()][1:] == ["other-1-py3-none-any.whl"]
+def test_a_wheel_of_evaltools_itself_is_left_aside(tmp_path: Path) -> None:
+    printed = pythons_of(tmp_path, "evaltools-0.0.1-py3-none-any.whl", "other-1-py3-none-any.whl")
+    assert printed.startswith(f"left aside: {tmp_path}/evaltools-0.0.1-py3-none-any.whl: evaltools is sent")
 
 
 def test_a_mask_without_a_cpu_of_the_device_is_refused(network: Network, devices: Devices) -> None:
@@ -81,7 +85,7 @@ def test_what_may_still_run_on_a_device_that_left_is_said_with_what_to_do(
 
     def do() -> None:
         try:
-            found.device(proxy.serial).do(work, Sleeping(), tmp_path)
+            found[proxy.serial].do(work, Sleeping(), tmp_path)
         except DeviceError as error:
             raised.append(error)
 
@@ -135,7 +139,8 @@ def test_nothing_is_left_of_a_run_that_keeps_nothing(network: Network, devices: 
     for keeping, is_left in (([], True), (["--keep_on_device=false"], False)):
         found, text = used([*flags, *keeping])
         with found:
-            found.device(serial).store.put(tmp_path / "m")
+            found[serial].put(tmp_path / "m")
+            found.stop.set()  # as when all parts are done
         assert (text.getvalue(), (devices[0].folder / "evaltools-4").exists()) == ("", is_left)
 
 

@@ -21,6 +21,7 @@ from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceError, 
 from evaltools.device.part import PartDone, PartWork
 from evaltools.device.parts import WITH_RECORDS, KeptPart, MissingParts, PartsFolder
 from evaltools.device.pool import Job, PoolOutcome
+from evaltools.device.python_program import PythonProgram
 from evaltools.engine.execution import Shard
 from evaltools.engine.ledger import Tally
 from evaltools.errors import DataError, OutputError
@@ -139,14 +140,25 @@ class Phone(Struct):
     fails_after: list[DeviceError] = field(default_factory=list)
     prints: Sequence[bytes] = ()
     done: list[int] = field(default_factory=list)
+    looked_at_again: list[str] = field(default_factory=list)
 
     @property
-    def store(self) -> SimpleNamespace:
-        """All that was sent is there."""
-        return SimpleNamespace(serial=self.serial, has=lambda _path: True)
+    def facts(self) -> DeviceFacts:
+        """What it says of itself."""
+        return facts_of(self.serial)
 
-    def do(self, work: PartWork, program: object, folder: Path, on_output: Callable[[bytes, bytes], None]) -> PartDone:
-        assert program == f"imagenet on {self.serial}"
+    def is_back(self) -> bool:
+        """It always is."""
+        return True
+
+    def forget(self, remote: str) -> None:
+        """Note what is to be looked at again."""
+        self.looked_at_again.append(remote)
+
+    def do(
+        self, work: PartWork, program: PythonProgram, folder: Path, on_output: Callable[[bytes, bytes], None]
+    ) -> PartDone:
+        assert program.folder == f"imagenet on {self.serial}"
         if self.fails:
             raise self.fails.pop(0)
         for piece in self.prints:
@@ -169,7 +181,6 @@ class Run(Struct):
     each: bool = False
     stop: threading.Event = field(default_factory=threading.Event)
     printed: io.StringIO = field(default_factory=io.StringIO)
-    checked_again: list[str] = field(default_factory=list)
 
     @property
     def jobs(self) -> list[Job]:
@@ -181,18 +192,16 @@ class Run(Struct):
         return PartsFolder(self.folder, self.count)
 
     def do(self, on_progress: Callable[[Tally], None] = lambda _tally: None) -> PoolOutcome[PartDone]:
-        by_serial = {phone.serial: phone for phone in self.phones}
-        devices: Any = SimpleNamespace(
-            device=by_serial.__getitem__,
-            python=lambda serial, kind: f"{kind.name} on {serial}",
-            check_python_again=self.checked_again.append,
-            facts_of=facts_of,
-            serials=tuple(by_serial),
-            left_out=(),
-            is_back=lambda _serial: True,
-            stop=self.stop,
+        class Phones(dict[str, Phone]):
+            serials = tuple(phone.serial for phone in self.phones)
+            left_out = ()
+            stop = self.stop
+
+        devices: Any = Phones({phone.serial: phone for phone in self.phones})
+        pythons: Any = SimpleNamespace(
+            on=lambda phone, kind: PythonProgram("python3", f"{kind.name} on {phone.serial}")
         )
-        missing = MissingParts(KIND, self.jobs, self.kept, EXAMPLES, self._work, WITH_RECORDS, on_progress)
+        missing = MissingParts(KIND, pythons, self.jobs, self.kept, EXAMPLES, self._work, WITH_RECORDS, on_progress)
         return missing.run(devices, make_console(self.printed))
 
     @staticmethod
@@ -291,7 +300,7 @@ def test_a_part_is_done_where_its_code_says_so_and_its_records_are_there(
     run = Run(tmp_path, [Phone("A", code=code, leaves_records=leaves_records, err="x\nKilled\n")], count=1)
     found = run.do()
     assert run.kept.is_done(Job(0)) is is_done
-    assert set(run.checked_again) == (set() if code in WITH_RECORDS else {"A"})
+    assert set(run.phones[0].looked_at_again) == (set() if code in WITH_RECORDS else {"imagenet on A"})
     if not is_done:
         assert {attempt.kind for attempt in found.lost[Job(0)]} == {CommandFailed.kind}
         assert found.left_out[0].reason == (

@@ -1,0 +1,261 @@
+"""One device of a run: what is sent to it, the parts that it does, and how it is left."""
+
+from __future__ import annotations
+
+import posixpath
+import shlex
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+from rich.filesize import decimal
+
+from evaltools.device import detached
+from evaltools.device.adb import SHELL_TIMEOUT_S, Adb, patiently
+from evaltools.device.detached import DetachedRun
+from evaltools.device.errors import DeviceError, FileMissing
+from evaltools.device.facts import facts_that_change
+from evaltools.device.flags import DEFAULT_ROOT, DeviceFlags
+from evaltools.device.lock import DeviceLock
+from evaltools.device.part import PartDone, PartWork, Program, SentFiles, conditions_of, cool_down
+from evaltools.device.process import Answer
+from evaltools.device.store import ARCHIVE, RUNS, chunks, clear, remote_path, runs_on, write_archive
+from evaltools.device.transfer import pull, push
+from evaltools.result.device import DeviceFacts
+from evaltools.result.device_run import DeviceConditions, DevicePart
+
+Found = TypeVar("Found")
+
+_LARGE: Final = 10_000_000
+"""Bytes of a file about whose sending a line is printed."""
+_LONGEST_COMMAND: Final = 30_000
+"""Bytes of a command, in the quotes that it is sent in; what starts it comes on top."""
+
+
+class Device:
+    """A device that does one part at a time; files can be sent while its :attr:`lock` is held.
+
+    ``stop`` ends everything that is under way. ``tell`` gets lines for the user.
+
+    Attributes:
+        facts: at the beginning; the Python in them is the one that is used
+        lock: that of evaltools' folder there
+    """
+
+    def __init__(
+        self,
+        adb: Adb,
+        facts: DeviceFacts,
+        flags: DeviceFlags,
+        stop: threading.Event,
+        tell: Callable[[str], None] = lambda _line: None,
+    ) -> None:
+        self.adb = adb
+        self.serial = facts.serial
+        self.facts = facts
+        self.flags = flags
+        self.stop = stop
+        self.lock = DeviceLock(adb, facts.serial, flags.root, flags.patience_s, flags.takes_by_force)
+        self._tell = tell
+        self._known: set[str] = set()
+        self._left: list[DetachedRun] | None = None
+
+    def shell(self, command: str, timeout_s: float = SHELL_TIMEOUT_S) -> Answer:
+        """Run a command once, as :meth:`Adb.shell` does."""
+        return self.adb.shell(self.serial, command, timeout_s, self.stop)
+
+    def patiently(self, act: Callable[[], Found]) -> Found:
+        """Do what may be repeated, and wait for the device as long as it may be away."""
+        return patiently(self.adb, self.serial, act, self.flags.patience_s, self.stop)
+
+    def put(self, local: Path, remote: str = "") -> str:
+        """Send a file unless the device has its content; returns its path on the device. Raises as :func:`push` does.
+
+        ``remote`` is the value of :func:`remote_path`, if that is known already.
+        """
+        remote = remote or remote_path(self.flags.root, local)
+
+        def on_sending(size: int) -> None:
+            if size >= _LARGE:
+                self._tell(f"{self.serial}: sending {local.name.removesuffix(ARCHIVE)}, {decimal(size)}")
+
+        if not self.is_known(remote):
+            patience_s = self.flags.patience_s
+            push(self.adb, self.serial, local, remote, patience_s=patience_s, stop=self.stop, on_sending=on_sending)
+            self.know(remote)
+        return remote
+
+    def know(self, remote: str) -> None:
+        """Remember that the device has a file or folder."""
+        self._known.add(remote)
+
+    def is_known(self, remote: str) -> bool:
+        """Whether the device has had a file or folder since it was away."""
+        return remote in self._known
+
+    def forget(self, remote: str) -> None:
+        """Have a file or folder looked at again."""
+        self._known.discard(remote)
+
+    def is_back(self) -> bool:
+        """Whether the device, which was lost, can be used again; waits as long as it may be away.
+
+        Its files may be gone, so that they are looked for again.
+        """
+        self._known.clear()
+        try:
+            self.lock.take(self.stop)
+        except DeviceError:
+            return False
+        return True
+
+    def do(
+        self,
+        work: PartWork,
+        program: Program,
+        folder: Path,
+        on_output: Callable[[bytes, bytes], None] = lambda _out, _err: None,
+    ) -> PartDone:
+        """Wait until the device is cool, send the files of a part, run a program; results are put into ``folder``.
+
+        If the device goes away afterwards, the part still counts, and the conditions after it are not known. Raises
+        :class:`DeviceError` where the device did not finish, :class:`DeviceBusy` where another has taken its lock.
+        """
+        self.lock.take(self.stop)
+        self.patiently(self._remove_left)
+        before, waited_s = self._begin()
+        started_at, started = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
+        answer = self._run(work, program, self._send(work), folder, on_output)
+        elapsed_s = round(time.monotonic() - started, 3)
+        try:
+            after = self._conditions()
+        except DeviceError:
+            after = DeviceConditions()
+        self.clean_up()
+        part = DevicePart(
+            work.index,
+            work.count,
+            self.serial,
+            work.examples,
+            started_at,
+            round(waited_s, 3),
+            elapsed_s,
+            before,
+            after,
+        )
+        return PartDone(part, answer.code, answer.text, answer.err.decode("utf-8", "replace"), folder)
+
+    def _run(
+        self,
+        work: PartWork,
+        program: Program,
+        sent: SentFiles,
+        folder: Path,
+        on_output: Callable[[bytes, bytes], None],
+    ) -> Answer:
+        flags = self.flags
+        name = f"{work.index}-of-{work.count}-{uuid.uuid4().hex[:16]}"
+        parent = posixpath.join(flags.root, RUNS)
+        run = DetachedRun(self.serial, posixpath.join(parent, name))
+        command = program.command(work, sent, flags.taskset)
+        if len(shlex.quote(shlex.quote(command)).encode()) > _LONGEST_COMMAND:  # too long for adb's command line
+            command = f"exec sh {shlex.quote(self._put_content('command', command.encode()))}"
+        self._left = [*(self._left or []), run]
+        limit_s = flags.ends_itself_after_s
+        self.patiently(partial(detached.start, self.adb, self.serial, command, parent, name, limit_s))
+        answer = detached.wait(
+            self.adb, run, flags.part_timeout_s, on_output, patience_s=flags.patience_s, stop=self.stop
+        )
+        for result in work.results:
+            local = folder / result
+            local.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileMissing):  # the exit code shows why the command did not write it
+                remote = posixpath.join(run.folder, result)
+                pull(self.adb, self.serial, remote, local, patience_s=flags.patience_s, stop=self.stop)
+        return answer
+
+    def _begin(self) -> tuple[DeviceConditions, float]:
+        limit, timeout_s = self.flags.cool_down_c, self.flags.cool_down_timeout_s
+        if limit is None:
+            return self._conditions(), 0.0
+        return cool_down(self._conditions, self.serial, limit, timeout_s, self.stop, tell=self._tell)
+
+    def _conditions(self) -> DeviceConditions:
+        return conditions_of(self.patiently(partial(facts_that_change, self.adb, self.serial)))
+
+    def _send(self, work: PartWork) -> SentFiles:
+        """Send the files of a part."""
+        for local, remote in work.files.items():
+            self.put(local, remote)
+        manifests, archives = {}, {}
+        for name, pictures in work.pictures.items():
+            if pictures.manifest is not None:
+                manifests[name] = self.put(pictures.manifest)
+            archives[name] = self._put_archives("pictures", pictures.folder, pictures.chosen)
+        for name, folder in work.folders.items():
+            files = sorted(path for path in folder.rglob("*") if path.is_file())
+            archives[name] = self._put_archives("files", folder, files)
+        request = self._put_content("request.json", work.request) if work.request else ""
+        return SentFiles(manifests, archives, request)
+
+    def _put_archives(self, name: str, folder: Path, files: Sequence[Path]) -> tuple[str, ...]:
+        paths = []
+        for chunk in chunks(files):
+            with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
+                archive = Path(temporary, f"{name}{ARCHIVE}")
+                write_archive(archive, folder, chunk)
+                paths.append(self.put(archive))
+        return tuple(paths)
+
+    def _put_content(self, name: str, content: bytes) -> str:
+        with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
+            file = Path(temporary, name)
+            file.write_bytes(content)
+            return self.put(file)
+
+    def clean_up(self) -> DeviceError | None:
+        """End and delete what earlier parts left on the device. If that fails, the next part tries it again.
+
+        Returns the error if something may still run or lie there, None if not.
+        """
+        try:
+            if self._left:
+                self._remove_left()
+        except DeviceError as error:
+            return error
+        return None
+
+    def _remove_left(self) -> None:
+        """End and delete runs; at first those that earlier commands left on the device."""
+        if self._left is None:
+            self._left = runs_on(self.adb, self.serial, self.flags.root)
+        for run in list(self._left):
+            detached.remove(self.adb, run)
+            self._left.remove(run)
+
+    def leave(self) -> None:
+        """End what still runs there; unless files are to be kept, delete evaltools'. What stays is said."""
+        flags, problem = self.flags, self.clean_up()
+        words = ["evaltools", "device", "clean", f"--serials={self.serial}"]
+        words += [f"--adb={flags.adb}"] if flags.adb else []
+        words += [f"--adb_port={flags.port}"] if flags.port is not None else []
+        words += [f"--device_folder={flags.root}"] if flags.root != DEFAULT_ROOT else []
+        clean = shlex.join(words)
+        if problem is not None:
+            self._tell(
+                f"evaltools: {self.serial}: a part may still run there, and its files be left ({problem}); it ends "
+                f"itself after {flags.ends_itself_after_s / 60:.0f} minutes, and {clean} --force ends and deletes all"
+            )
+        elif not flags.keeps_files:
+            try:
+                self.lock.take()
+                clear(self.adb, self.serial, self.lock)
+            except DeviceError as error:
+                self._tell(f"evaltools: not everything could be deleted: {error}; try again with {clean}")
