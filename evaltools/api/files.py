@@ -10,6 +10,7 @@ import msgspec
 
 from evaltools.api.benchmarks import Benchmark
 from evaltools.api.configurations import OneConfiguration, read_tests
+from evaltools.api.options import errors_in_python
 from evaltools.api.result import Result
 from evaltools.api.suites import Suite
 from evaltools.errors import UsageError
@@ -39,6 +40,7 @@ def path_of(given: object, what: str) -> Path:
     raise UsageError(f"{what}: expected a path, got {given!r}")
 
 
+@errors_in_python({})
 def load(path: str | Path) -> Result | Benchmark | Suite:
     """The result of an evaluation, of a benchmark or of a suite that a JSON file holds.
 
@@ -53,6 +55,7 @@ def load(path: str | Path) -> Result | Benchmark | Suite:
     return Result(read_result(file))
 
 
+@errors_in_python({})
 def inspect(
     model: str | Path,
     *,

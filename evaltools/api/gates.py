@@ -8,6 +8,7 @@ from pathlib import Path
 from evaltools.api.benchmarks import Benchmark
 from evaltools.api.files import load, path_of
 from evaltools.api.gate_report import GateReport
+from evaltools.api.options import errors_in_python
 from evaltools.api.result import Result
 from evaltools.api.suites import Suite
 from evaltools.errors import UsageError
@@ -24,6 +25,7 @@ from evaltools.runs.gate_runs import parts_of
 from evaltools.task_kind import OWN, kind_of, other_metrics
 
 
+@errors_in_python({})
 def gate(
     result: Result | Benchmark | Suite | str | Path,
     limits: Sequence[str] = (),
