@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.metrics.latency import summarise_latency
-from evaltools.report.tables.short_answers import answers_of
+from evaltools.report.tables.short_answers import after_evaluation, answers_of
 from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, LatencyComparison
 from evaltools.result.fastest_cpu import fastest_on_cpu, with_cpu_ratios
 from tests.report.tables.cases import judged
@@ -48,3 +48,9 @@ def test_what_did_not_run_there_as_asked_is_not_the_fastest(changes: dict[str, o
     found = fastest_on_cpu([REFERENCE, broken, GPU], "")
     assert found is not None
     assert found.name == "reference"
+
+
+def test_beside_plain_kernels_alone_what_apps_use_is_suggested() -> None:
+    alone, beside = (with_cpu_ratios(result(*found)) for found in ((REFERENCE, GPU), (REFERENCE, XNNPACK, GPU)))
+    assert any("xnnpack: use_xnnpack=true" in step for step in after_evaluation(alone, alone.configurations[-1]))
+    assert not any("xnnpack: " in step for step in after_evaluation(beside, beside.configurations[-1]))

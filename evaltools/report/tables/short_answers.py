@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _BAD: Final = ("worse", "diverged", "not measured")
 _OF_OUTPUTS: Final = "outputs"
 _DOCTOR: Final = "evaltools doctor says what runs on this machine, and what is missing for the rest"
+_BESIDE_XNNPACK: Final = (
+    '--config "xnnpack: use_xnnpack=true" beside it says whether it is faster than what apps use without it'
+)
 _DEVICES: Final = "evaltools device list says what the devices are, and whether they can be used"
 _CRASHED: Final = ("process of this configuration died", "was ended")
 """What is said of a process that crashed or hung."""
@@ -164,7 +167,16 @@ def after_evaluation(result: EvaluationResult, configuration: ConfigurationResul
     verdict = configuration.verdict
     if configuration.status == "measured" and verdict is not None and verdict.kind not in _SETTLED:
         steps += kind_of(result.task).report.next_steps(result, configuration)
+    if _is_beside_plain_kernels_alone(result, configuration):
+        steps.append(_BESIDE_XNNPACK)
     return steps
+
+
+def _is_beside_plain_kernels_alone(result: EvaluationResult, configuration: ConfigurationResult) -> bool:
+    """Whether the speed of an accelerator is known beside kernels alone that no app would use in its place."""
+    cpu = fastest_on_cpu(result.configurations, configuration.place)
+    is_on_cpu = configuration.fallback is not None or runs_on_cpu(configuration)
+    return configuration.latency_cpu_ratio is not None and not is_on_cpu and cpu is not None and not cpu.delegates
 
 
 def where_it_did_not_run(
