@@ -23,8 +23,6 @@ from evaltools.extensions import TASKS, Installed, entries, installed, named, un
 from evaltools.parameter import Parameter
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from evaltools.metrics.metric import Figure, Metric
     from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
     from evaltools.result.evidence import Judged
@@ -59,11 +57,8 @@ class TaskReport(Protocol):
     def fill(self, message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None:
         """Put the figures of one configuration into the native tool's ``EvaluationStageMetrics``."""
 
-    def print_figures(self, result: EvaluationResult, console: Console, detail: Detail) -> None:
-        """The figures for a person, on stderr; ``detail`` is ``figures`` or ``all``."""
-
     def sections(self, result: EvaluationResult) -> Sequence[Section]:
-        """What a page has besides the figures of all tasks."""
+        """What there is to show besides the figures of all tasks."""
 
     def next_steps(self, result: EvaluationResult, configuration: ConfigurationResult) -> Sequence[str]:
         """Commands that answer the question which a bad or open verdict leaves, or sentences about them."""

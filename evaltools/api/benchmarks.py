@@ -21,7 +21,7 @@ from evaltools.candidates import with_tests_here
 from evaltools.errors import UsageError
 from evaltools.gates.other_results import evidence_of_row
 from evaltools.report.page.content.sources import Sources
-from evaltools.report.tables.shown_figures import shown_figures
+from evaltools.report.words.shown_figures import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 
 OnRound = Callable[[str, int], object]

@@ -11,8 +11,8 @@ import pandas
 from msgspec.structs import replace
 
 from evaltools.errors import UsageError
-from evaltools.report.page.make import own_sections
 from evaltools.report.page.rendering.html import sections_html
+from evaltools.report.page.sections.first import own_sections
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Gallery, Section
 from evaltools.task_kind import kind_of

@@ -17,7 +17,7 @@ from evaltools.gates.compare import DEFAULT_MARGIN
 from evaltools.gates.compare_suites import compare_suites
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult
 from evaltools.report.page.content.sources import Sources
-from evaltools.report.tables.suite import lines_of, reasons_of, summary_of
+from evaltools.report.page.sections.suite import lines_of, reasons_of, summary_of
 from evaltools.suite.kind import request_of_flags
 from evaltools.suite.options import PARAMETERS
 from evaltools.suite.run import OnEntry, run_suite

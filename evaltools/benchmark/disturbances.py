@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaltools.report.tables.cells import p_value
+from evaltools.report.words.numbers import p_value
 from evaltools.result.benchmark import Conditions
 from evaltools.stats.latency import Drift, is_clear
 

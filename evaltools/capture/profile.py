@@ -19,7 +19,7 @@ from evaltools.capture.recorder import Recorder
 from evaltools.capture.running import UsedOverTime, sample_of, usage_events
 from evaltools.engine.trace import Event, TraceFile, Track
 from evaltools.errors import OutputError, UsageError
-from evaltools.report.tables.capture import models_in_words
+from evaltools.report.words.capture import models_in_words
 from evaltools.result.capture import ModelsCapture
 
 _SECONDS_BETWEEN_SAMPLES: Final = 0.1

@@ -51,7 +51,7 @@ def benchmark(asked: Request, missing: str = "") -> int:
     from evaltools.cli.shared.interrupts import interrupts_restored
     from evaltools.cli.shared.outputs import planned_outputs, write_outputs
     from evaltools.cli.shared.terminal import make_console
-    from evaltools.report.tables.benchmark import print_benchmark
+    from evaltools.report.page.screens import print_benchmark
 
     console, flags = make_console(), asked.options
     request = read_request(asked)

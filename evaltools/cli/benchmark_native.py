@@ -40,8 +40,7 @@ from evaltools.native.lines.stat_line import stat_figures
 from evaltools.parameter import Parameter, Value, split_flag
 from evaltools.report.files.evaluation import file_per_configuration
 from evaltools.report.files.output_file import require_output_file, write_file
-from evaltools.report.tables.benchmark import model_names
-from evaltools.report.tables.evaluation import describe_configuration
+from evaltools.report.words.facts import describe_configuration, model_names
 from evaltools.request import Options, Request, require_apart
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Phase, Round
 from evaltools.runtime.session import Array

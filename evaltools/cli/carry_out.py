@@ -32,7 +32,7 @@ from evaltools.report.files.evaluation import (
 )
 from evaltools.report.files.output_file import write_measured
 from evaltools.report.page.content.sources import Sources
-from evaltools.report.tables.evaluation import print_configurations, print_result
+from evaltools.report.page.screens import print_configurations, print_result
 from evaltools.request import Options, Request
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json
@@ -228,7 +228,7 @@ def carry_out_each(decided: Mapping[str, Decided], options: Options) -> int:
     """
     from evaltools.report.files.plot import plot_models
     from evaltools.report.page.file import measured_page
-    from evaltools.report.tables.models import print_models
+    from evaltools.report.page.screens import print_models
 
     console = make_console()
     read = [path for each in decided.values() for path in files_read(each.request)]

@@ -260,7 +260,7 @@ def convert_ios_log(flags: GivenFlags) -> int:
     """Read the log, write the result, print the table."""
     from evaltools.benchmark.ios import result_of_ios_log
     from evaltools.cli.shared.terminal import make_console
-    from evaltools.report.tables.benchmark import print_benchmark
+    from evaltools.report.page.screens import print_benchmark
     from evaltools.result.json_file import encode_json
 
     log, graph, output = Path(flags.text("log_file")), Path(flags.text("graph")), flags.path("output_file_path")

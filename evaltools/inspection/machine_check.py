@@ -23,7 +23,7 @@ from evaltools.delegates import DELEGATES
 from evaltools.delegates.registry import PROBLEMS
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, SessionEnded, UsageError
 from evaltools.model import ModelFile, read_model
-from evaltools.report.tables.cells import device_text
+from evaltools.report.words.facts import device_text
 from evaltools.runtime import Runtime, Session
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array

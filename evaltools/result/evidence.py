@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from evaltools.stats.interval import Interval
 from evaltools.stats.means import MeanOfScores
 from evaltools.stats.power import Change, Share
 
@@ -16,7 +17,7 @@ class ScoreMean(Struct, frozen=True):
 
     ``unequal``, ``low``, ``high`` and ``is_bounded`` are as in :class:`~evaltools.stats.means.MeanOfScores`. ``scores``
     are those of each example in order, where all were recorded. ``margin`` is the change that counts as none where the
-    metric has one of its own, ``bounds`` are those that it states.
+    metric has one of its own, ``bounds`` are those that it states. ``interval`` is that of the mean, None for none.
     """
 
     mean: float
@@ -30,6 +31,7 @@ class ScoreMean(Struct, frozen=True):
     high: float = 0.0
     is_bounded: bool = False
     bounds: tuple[float, float] | None = None
+    interval: Interval | None = None
 
     @property
     def of_scores(self) -> MeanOfScores:

@@ -1,4 +1,4 @@
-"""What a report shows below its first screen: blocks under a heading.
+"""What a report shows: blocks under a heading, made once, for terminals, pages, Markdown and CSV.
 
 The sections that all tasks have are in ``evaltools/report/page/sections``; a task adds its own by
 ``TaskReport.sections``, and says by ``place`` beside which of those they stand.
@@ -10,13 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.small_pictures import Panel
 
-Tone = Literal["", "good", "bad", "open"]
-"""The colour of a statement: what a verdict says, never a judgement of the page's own."""
-Place = Literal["accuracy", "numerics", "changes", "task"]
+Tone = Literal["", "good", "near", "open", "bad", "missing"]
+"""The colour of a statement: what a verdict says, never a judgement of the page's own.
+
+``good`` is the same, ``near`` within a precision, ``open`` not decided, ``bad`` worse, ``missing`` not measured.
+"""
+Place = Literal["first", "accuracy", "numerics", "changes", "task"]
+"""``first`` is the first screen."""
 
 
 class Number(Struct, frozen=True):
@@ -59,23 +64,61 @@ def path_to(*steps: str | int) -> str:
     return "/".join(str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
+def text_of(cell: Cell) -> str:
+    """What is shown of a cell."""
+    return cell if isinstance(cell, str) else cell.text
+
+
 class Table(Struct, frozen=True):
-    """``caption`` says what it is; ``below`` is a line under it, empty for none."""
+    """``caption`` says what it is; ``below`` is a line under it, empty for none. Without ``columns``: names and values.
+
+    ``names`` is how many of the first columns are names, which take several lines before another column is left out
+    for them. ``ranks`` says how important each column is: of those that do not fit a terminal, the one of the highest
+    rank is left out first, none of rank 0. Empty: names are, and of the others those to the left.
+    """
 
     kind: ClassVar = "table"
     caption: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     below: str = ""
+    names: int = 1
+    ranks: Sequence[int] = ()
+
+    @property
+    def compact(self) -> Table:
+        """The table without columns in which no cell says anything.
+
+        >>> Table("", ("a", "b", "c"), [("1", "-", "2"), ("3", "", "")], ranks=(0, 1, 2)).compact.ranks
+        [0, 2]
+        """
+        if not self.columns or not self.rows:
+            return self
+        kept = [
+            place
+            for place in range(len(self.columns))
+            if any(text_of(row[place]) not in ("", "-") for row in self.rows)
+        ]
+        return self.of_columns(kept)
+
+    def of_columns(self, places: Sequence[int]) -> Table:
+        """The table with the columns at these places alone."""
+        return replace(
+            self,
+            columns=[self.columns[place] for place in places],
+            rows=[[row[place] for place in places] for row in self.rows],
+            names=sum(place < self.names for place in places),
+            ranks=[self.ranks[place] for place in places] if self.ranks else (),
+        )
 
 
 class Chart(Struct, frozen=True):
-    """A Vega-Lite specification; ``told`` says in a sentence, with the figures, what there is to see."""
+    """A Vega-Lite specification; ``text`` says in a sentence, with the figures, what there is to see."""
 
     kind: ClassVar = "chart"
     caption: str
     spec: Mapping[str, Any]
-    told: str
+    text: str
 
 
 class Frame(Struct, frozen=True):
@@ -111,11 +154,26 @@ class Gallery(Struct, frozen=True):
     below: str = ""
 
 
+class Sentence(Struct, frozen=True):
+    """The answer to the question that was asked."""
+
+    kind: ClassVar = "sentence"
+    text: str
+
+
+class Note(Struct, frozen=True):
+    """A remark on ``of``: a configuration, or what sort of remark it is, such as ``next`` or ``warning``."""
+
+    of: str
+    text: str
+    tone: Tone = ""
+
+
 class Lines(Struct, frozen=True):
-    """Sentences, each an item of a list."""
+    """Sentences and remarks, each an item of a list."""
 
     kind: ClassVar = "lines"
-    lines: Sequence[str]
+    lines: Sequence[str | Note]
 
 
 class Linked(Struct, frozen=True):
@@ -133,13 +191,14 @@ class Files(Struct, frozen=True):
     files: Sequence[Linked]
 
 
-Block = Table | Chart | Gallery | Lines | Files
+Block = Sentence | Table | Chart | Gallery | Lines | Files
 
 
 class Section(Struct, frozen=True):
     """A heading with blocks below it; ``lead`` is a sentence before them that says how to read them.
 
     ``source`` names the JSON result that the paths of its figures lead to, where it is not that of the evaluation.
+    ``is_brief``: a terminal shows it without ``--verbose``, and Markdown has it.
     """
 
     title: str
@@ -147,6 +206,7 @@ class Section(Struct, frozen=True):
     place: Place = "task"
     lead: str = ""
     source: str = ""
+    is_brief: bool = False
 
 
 def no_sections(_result: EvaluationResult) -> list[Section]:

@@ -17,7 +17,7 @@ from evaltools.commands.gates import request_of_words
 from evaltools.configuration import Configuration
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
-from evaltools.report.tables.benchmark import model_names
+from evaltools.report.words.facts import model_names
 from evaltools.request import Request
 from evaltools.request.flags import TEST_NAME, parse_flags
 from evaltools.runs.stored import seen_from

@@ -9,11 +9,23 @@ import numpy as np
 from msgspec import Struct
 
 from evaltools.metrics.boxes import Detection, Detections, compare_boxes, match_boxes
-from evaltools.report.tables.cells import p_value
+from evaltools.report.words.numbers import change, p_value, percent
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.section import Block, Cell, Frame, Gallery, Lines, Number, Picture, Section, Table, Tone
+from evaltools.result.section import (
+    Block,
+    Cell,
+    Frame,
+    Gallery,
+    Lines,
+    Number,
+    Picture,
+    Section,
+    Table,
+    Tone,
+    number_cell,
+)
 from evaltools.tasks.coco.changes import is_clear
-from evaltools.tasks.coco.result import BoxComparison, CategoryChange, CocoDetection, DetectedPicture
+from evaltools.tasks.coco.result import BoxComparison, CategoryChange, CocoData, CocoDetection, DetectedPicture
 
 DRAWN_SCORE: Final = 0.3
 _VISIBLE_SHIFT: Final = 0.01
@@ -27,18 +39,59 @@ _ABOUT_THE_PICTURES: Final = (
 
 
 def sections(result: EvaluationResult) -> list[Section]:
-    """Changes of figures, agreement of boxes, categories that changed most, and a gallery."""
+    """How outputs were read, changes of figures, agreement of boxes, categories that changed most, and a gallery."""
     coco: CocoDetection = result.part
-    tables: list[Block] = _figures(coco)
+    tables: list[Block] = [_native(coco)] if any(entry.native for entry in coco.figures) else []
+    tables += _figures(coco)
     tables += [_boxes(coco)] if coco.comparisons else []
     tables += [_categories(entry, place) for place, entry in enumerate(coco.comparisons) if _clear(entry)]
     compared = coco.comparisons if coco.data.ground_truth is not None else []
     unclear = [_unclear(entry) for entry in compared if not _clear(entry)]
     tables += [Lines(unclear)] if unclear else []
+    mapping = coco.data.class_mapping
+    is_evident = coco.data.head is None and mapping is not None and not mapping.is_doubtful
+    read = _how_read(coco.data)
     return [
+        Section("Pictures", [Lines([_pictures(coco.data), *(() if is_evident else read)])], "first"),
         Section("Boxes and categories", tables, "accuracy"),
+        Section("How outputs were read", [Lines(read)] if read else []),
         Section("What changed", _galleries(coco), "changes", _ABOUT_THE_PICTURES),
     ]
+
+
+def _pictures(data: CocoData) -> str:
+    truth = data.ground_truth
+    if truth is None:
+        return f"{data.example_count} pictures without ground truth"
+    crowds = f", {truth.crowd_regions} crowd regions among them" if truth.crowd_regions else ""
+    return f"{data.example_count} pictures, {truth.objects} annotated objects of {truth.categories} categories{crowds}"
+
+
+def _how_read(data: CocoData) -> list[str]:
+    """Which output is what, the decoder, how pictures were made, and what is taken for a category."""
+    lines = [] if data.output_map is None else [f"outputs: {data.output_map} ({data.output_map.source})"]
+    if data.head is not None:
+        suppression = "suppressed in the model" if data.nms_iou is None else f"NMS at IoU {data.nms_iou:g} by class"
+        lines += [
+            data.head.describe(),
+            f"pictures: {data.resize}, {data.normalization}, {data.channel_order}; "
+            f"boxes: scores from {data.score_threshold:g}, {suppression}",
+        ]
+    return lines + ([] if data.class_mapping is None else [data.class_mapping.describe()])
+
+
+def _native(coco: CocoDetection) -> Table:
+    """What the native tool makes of it, over as many pictures as each configuration finished."""
+    rows: list[Sequence[Cell]] = [
+        [
+            found.configuration,
+            number_cell(None if found.native is None else found.native.overall, percent),
+            number_cell(found.detections, path=f"part/figures/{place}/detections"),
+            number_cell(found.pictures, path=f"part/figures/{place}/pictures"),
+        ]
+        for place, found in enumerate(coco.figures)
+    ]
+    return Table("As the native tool counts", ("configuration", "native mAP", "boxes", "pictures"), rows)
 
 
 def _figures(coco: CocoDetection) -> list[Block]:
@@ -46,17 +99,18 @@ def _figures(coco: CocoDetection) -> list[Block]:
     rows: list[Sequence[Cell]] = [
         [
             _sides(comparison),
-            change.stat,
+            found.stat,
             Number(
-                f"{100 * change.change:+.2f} points", change.change, f"part/comparisons/{place}/changes/{number}/change"
+                change(found.change, found.interval.low, found.interval.high, is_share=True),
+                found.change,
+                f"part/comparisons/{place}/changes/{number}/change",
             ),
-            f"[{100 * change.interval.low:+.2f}, {100 * change.interval.high:+.2f}]",
-            Number(p_value(change.p_value), change.p_value, f"part/comparisons/{place}/changes/{number}/p_value"),
+            Number(p_value(found.p_value), found.p_value, f"part/comparisons/{place}/changes/{number}/p_value"),
         ]
         for place, comparison in enumerate(coco.comparisons)
-        for number, change in enumerate(comparison.changes)
+        for number, found in enumerate(comparison.changes)
     ]
-    columns = ("configuration", "figure", "change", "95 % interval", "test, uncorrected")
+    columns = ("configuration", "figure", "change [95 %]", "test, uncorrected")
     return [Table("Changes of the figures of COCO, paired bootstrap over pictures", columns, rows)] if rows else []
 
 

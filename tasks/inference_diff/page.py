@@ -3,33 +3,66 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
+from evaltools.metrics.boxes import BoxAgreement
+from evaltools.metrics.output_difference import OutputDifference
 from evaltools.report.page.charts.figures import QUANTA, Apart, floor_chart
 from evaltools.report.page.charts.times import shares_chart
 from evaltools.report.page.content.page import first_few, sentences, some_of
+from evaltools.report.words.facts import counted
+from evaltools.report.words.numbers import figure, milliseconds, percent
 from evaltools.report.words.verdicts import kind_in_words
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.section import Block, Cell, Chart, Number, Section, Table
+from evaltools.result.section import Block, Cell, Chart, Lines, Note, Number, Section, Table, number_cell, path_to
 from evaltools.tasks.inference_diff.output_kinds import KINDS
 from evaltools.tasks.inference_diff.output_order import other_order_in_words
-from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, JudgedOutput
+from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff
 
 _TOLERANCE: Final = "As a tolerance the largest would do, absolute, or relative to the reference"
 _MOST_OUTPUTS: Final = 12
 
 
 def sections(result: EvaluationResult) -> list[Section]:
-    """Outputs beside the noise floor, quanta, inputs."""
+    """Inputs and broken limits for the first screen; outputs beside the noise floor, what else was seen, times."""
     diff: InferenceDiff = result.part
     compared = [(place, comparison) for place, comparison in enumerate(diff.comparisons) if comparison.outputs]
     found = [comparison for _, comparison in compared]
-    outputs: list[Block] = [_outputs(compared)] if compared else []
+    outputs: list[Block] = [_outputs(diff, compared)] if compared else []
     outputs += [drawn for drawn in (_floor(diff, found), _quanta(found)) if drawn is not None]
+    lines = [*_boxes(diff, found), *_by_inputs(found), *_repeated(diff), *_native_errors(result, diff)]
+    outputs += [Lines(lines)] if lines else []
+    other_order = other_order_in_words(result)
+    first: list[str | Note] = [*_inputs_in_short(diff), *([other_order] if other_order else [])]
+    first += _broken_limits(diff)
     return [
-        Section("Outputs", outputs, "numerics", sentences(_about_the_floor(diff), other_order_in_words(result))),
+        Section("Inputs in short", [Lines(first)] if first else [], "first"),
+        Section("Outputs", outputs, "numerics", _about_the_floor(diff)),
         Section("Inputs", [_inputs(diff)] if diff.inputs else []),
+        Section("Times with reading", [_times(result, diff)] if diff.times else []),
+    ]
+
+
+def _inputs_in_short(diff: InferenceDiff) -> list[str]:
+    sources = list(dict.fromkeys(used.source for used in diff.inputs))
+    if not sources:
+        return []
+    more = f" and {counted(len(sources) - 1, 'other source')}" if len(sources) > 1 else ""
+    return [f"{counted(diff.num_runs, 'run')} on {sources[0]}{more}"]
+
+
+def _broken_limits(diff: InferenceDiff) -> list[Note]:
+    return [
+        Note(
+            comparison.configuration,
+            f"LIMIT BROKEN {check.limit}: {check.output} has {figure(check.found, None)}",
+            "bad",
+        )
+        for comparison in diff.comparisons
+        for check in comparison.limits
+        if not check.kept
     ]
 
 
@@ -41,42 +74,138 @@ def _about_the_floor(diff: InferenceDiff) -> str:
     return f"The noise floor is how far apart right CPU kernels are: {names}; over {diff.noise_floor_runs} runs."
 
 
-def _outputs(compared: Sequence[tuple[int, DiffComparison]]) -> Table:
+def _outputs(diff: InferenceDiff, compared: Sequence[tuple[int, DiffComparison]]) -> Table:
+    """The outputs that differ most of each configuration, each above the worst of the noise floor."""
     rows: list[Sequence[Cell]] = []
-    total = 0
+    total = shown = 0
     for place, comparison in compared:
         judged = [(number, each) for number, each in enumerate(comparison.outputs) if not each.in_boxes]
         worst = sorted(judged, key=lambda entry: -entry[1].difference.size)[:_MOST_OUTPUTS]
-        total += len(judged)
-        rows += [
-            [comparison.configuration, *_output(each, f"part/comparisons/{place}/outputs/{number}/difference")]
-            for number, each in sorted(worst, key=lambda entry: entry[0])
-        ]
+        total, shown = total + len(judged), shown + len(worst)
+        for number, each in sorted(worst, key=lambda entry: entry[0]):
+            path = f"part/comparisons/{place}/outputs/{number}/difference"
+            found = each.difference
+            meaning = "" if found.of_kind is None else KINDS[found.of_kind.kind].in_words(found.of_kind)
+            name = f"{found.output} ({found.dtype})"
+            grade = kind_in_words(each.verdict.grade)
+            rows.append([comparison.configuration, name, grade, *_figures([found], path), meaning])
+            floor = [
+                variant.outputs[number]
+                for variant in diff.noise_floor
+                if variant.outputs and variant.name in each.held_against
+            ]
+            if floor:
+                rows.append([f"noise floor, {counted(floor[0].runs, 'run')}", "", "", *_figures(floor, ""), ""])
     columns = (
-        "configuration", "output", "verdict", "relative RMS", "largest", "largest relative", "p99", "SNR",
-        "what it means",
+        "configuration", "output", "verdict", "relative RMS", "largest", "largest relative", "differ", "same best",
+        "cosine", "SNR", "quanta off 0/1/2/more", "top-5", "mean", "p99", "what it means",
     )  # fmt: skip
-    below = sentences(_TOLERANCE, some_of(len(rows), total, "differences")) if rows else ""
-    return Table("Difference of each output from the reference", columns, rows, below)
+    ranks = (0, 0, 1, 0, 3, 4, 2, 5, 6, 7, 8, 9, 10, 11, 12)
+    below = sentences(_TOLERANCE, some_of(shown, total, "differences")) if rows else ""
+    return Table("Difference of each output from the reference", columns, rows, below, 2, ranks)
 
 
-def _output(judged: JudgedOutput, path: str) -> list[Cell]:
-    found = judged.difference
-    meaning = "" if found.of_kind is None else KINDS[found.of_kind.kind].in_words(found.of_kind)
+def _figures(differences: Sequence[OutputDifference], path: str) -> list[Cell]:
+    """The worst figures of some differences of the same output; ``path`` leads to the only one."""
+
+    def number(name: str, show: Callable[[float], str] = "{:.2g}".format, best: Callable[..., float] = max) -> Cell:
+        known = [value for each in differences if (value := getattr(each, name)) is not None]
+        return number_cell(best(known) if known else None, show, path and f"{path}/{name}")
+
+    if differences[0].kind == "exact":
+        share = max(each.different / max(1, each.elements) for each in differences)
+        return ["", "", "", Number(f"{100 * share:.3g} %", share), *[""] * 7]
+    scores = [each.scores for each in differences if each.scores is not None]
+    overlaps = [score.top5_overlap for score in scores if score.top5_overlap is not None]
+    quanta = [each.quanta for each in differences if each.quanta is not None]
+    shares = max(quanta, key=lambda each: each.rms).shares if quanta else ()
     return [
-        f"{found.output} ({found.dtype})",
-        kind_in_words(judged.verdict.grade),
-        _number(found.relative_rms, f"{path}/relative_rms"),
-        _number(found.max, f"{path}/max"),
-        _number(found.max_relative, f"{path}/max_relative"),
-        _number(found.p99, f"{path}/p99"),
-        "-" if found.snr_db is None else Number(f"{found.snr_db:.1f} dB", found.snr_db, f"{path}/snr_db"),
-        meaning,
+        number("relative_rms"),
+        number("max"),
+        number("max_relative"),
+        "",
+        number_cell(min((score.share for score in scores), default=None), partial(percent, digits=1), absent=""),
+        number("cosine", "{:.7f}".format, min),
+        number("snr_db", "{:.1f} dB".format, min),
+        f"{' / '.join(f'{100 * share:.3g}' for share in shares)} %" if shares else "",
+        number_cell(min(overlaps, default=None), partial(percent, digits=1), absent=""),
+        number("mean"),
+        number("p99"),
     ]
 
 
-def _number(value: float | None, path: str) -> Cell:
-    return "-" if value is None else Number(f"{value:.2g}", value, path)
+def _boxes(diff: InferenceDiff, compared: Sequence[DiffComparison]) -> list[Note]:
+    """How boxes were matched, of configurations and of the CPU variants that count."""
+    counting = {name for entry in compared for judged in entry.outputs for name in judged.held_against}
+    found = [(entry.configuration, entry.boxes) for entry in compared]
+    found += [(f"noise floor, {one.name}", one.boxes) for one in diff.noise_floor if one.name in counting]
+    return [Note(name, f"boxes: {boxes_in_words(boxes)}") for name, boxes in found if boxes is not None]
+
+
+def boxes_in_words(boxes: BoxAgreement) -> str:
+    """How many boxes both sides have, how well they fit, and how many one side alone has."""
+    iou = "-" if boxes.mean_iou is None else f"{boxes.mean_iou:.4f}"
+    return (
+        f"{boxes.matched} matched (mean IoU {iou}, score shift at most {boxes.score_shift:.2g}), {boxes.lost} lost, "
+        f"{boxes.new} new, {boxes.class_changes} of another class"
+    )
+
+
+def _by_inputs(compared: Sequence[DiffComparison]) -> list[Note]:
+    """The largest relative RMS and the boxes over the runs on noise, and over those on photos."""
+    notes = []
+    for comparison in compared:
+        in_boxes = [judged.in_boxes for judged in comparison.outputs]
+        for found in comparison.by_kind:
+            outputs = [output for output, is_box in zip(found.outputs, in_boxes, strict=True) if not is_box]
+            sizes = [output.relative_rms for output in outputs if output.relative_rms is not None]
+            texts = [f"relative RMS at most {max(sizes):.3g}"] if sizes else []
+            texts += [boxes_in_words(found.boxes)] if found.boxes is not None else []
+            name = f"{comparison.configuration}, {found.kind} ({counted(found.runs, 'run')})"
+            notes += [Note(name, ", ".join(texts))] if texts else []
+    return notes
+
+
+def _repeated(diff: InferenceDiff) -> list[Note]:
+    notes = []
+    for comparison in diff.comparisons:
+        repeated = comparison.repeatability
+        if repeated is not None and repeated.identical:
+            text = f"repeatable, {counted(repeated.runs, 'run')} gave the same outputs a second time"
+            notes.append(Note(comparison.configuration, text))
+        elif repeated is not None and repeated.reason is not None:
+            notes.append(Note(comparison.configuration, f"could not be run a second time: {repeated.reason}", "open"))
+    return notes
+
+
+def _native_errors(result: EvaluationResult, diff: InferenceDiff) -> list[Note]:
+    """What a native tool states about each output, in raw numbers."""
+    notes = []
+    for comparison in diff.comparisons:
+        for number, error in enumerate(comparison.native_errors):
+            names = [tensor.name for tensor in result.model.outputs[number : number + 1]]
+            figures = (("avg_error", error.avg_error), ("between runs", error.std_dev), ("largest", error.max_error))
+            text = ", ".join(f"{name} {figure(value, None)}" for name, value in figures)
+            notes.append(Note(f"{comparison.configuration}, output {number} {' '.join(names)}".rstrip(), text))
+    return notes
+
+
+def _times(result: EvaluationResult, diff: InferenceDiff) -> Table:
+    rows: list[Sequence[Cell]] = []
+    for entry in result.configurations:
+        times = diff.times.get(entry.name)
+        if times is not None and entry.inference_latency is not None:
+            path = path_to("part", "times", entry.name)
+            p50 = times.run_and_read_latency.p50_us
+            rows.append(
+                [
+                    entry.name,
+                    number_cell(p50, milliseconds, f"{path}/run_and_read_latency/p50_us"),
+                    number_cell(times.first_run_us, milliseconds, f"{path}/first_run_us"),
+                ]
+            )
+    return Table("Times of runs with reading their outputs, and of the first run", ("configuration", "with reading",
+                 "first run"), rows)  # fmt: skip
 
 
 def _floor(diff: InferenceDiff, compared: Sequence[DiffComparison]) -> Chart | None:
@@ -98,13 +227,13 @@ def _floor(diff: InferenceDiff, compared: Sequence[DiffComparison]) -> Chart | N
     if all(point.is_floor for point in points):
         return None
     floors = [point.size for point in points if point.is_floor]
-    told = [f"{point.output}, {point.name}: {_size_in_words(point.size)}" for point in points if not point.is_floor]
+    texts = [f"{point.output}, {point.name}: {_size_in_words(point.size)}" for point in points if not point.is_floor]
     floor = f"CPU variants up to {_size_in_words(max(floors))}" if floors else "no noise floor was measured"
     note = "Grey ticks are CPU variants; identical outputs stand at the left edge"
     note += ", those without a relative size at the right" if any(point.size == math.inf for point in points) else ""
     left = some_of(len(shown), len(outputs), "outputs")
-    said = sentences(first_few(told, _MOST_OUTPUTS), floor, note, left)
-    return Chart("Differences beside the noise floor", floor_chart(points), said)
+    text = sentences(first_few(texts, _MOST_OUTPUTS), floor, note, left)
+    return Chart("Differences beside the noise floor", floor_chart(points), text)
 
 
 def _size_in_words(size: float) -> str:
@@ -123,13 +252,13 @@ def _quanta(compared: Sequence[DiffComparison]) -> Chart | None:
     if not every:
         return None
     rows = dict(list(every.items())[:_MOST_OUTPUTS])
-    told = [
+    texts = [
         f"{name}: {', '.join(f'{part} {100 * share:.3g} %' for part, share in shares.items())}"
         for name, shares in rows.items()
     ]
     spec = shares_chart(rows, QUANTA, "share of the elements", as_shares=True)
-    said = sentences("; ".join(told), some_of(len(rows), len(every), "outputs"))
-    return Chart("Elements by quanta that they are off", spec, said)
+    text = sentences("; ".join(texts), some_of(len(rows), len(every), "outputs"))
+    return Chart("Elements by quanta that they are off", spec, text)
 
 
 def _inputs(diff: InferenceDiff) -> Table:

@@ -1,4 +1,4 @@
-"""How a diff is shown: the native tool's lines and protobuf, what to do next; table and page have their own files."""
+"""How a diff is shown: the native tool's lines and protobuf, what to do next; its sections have their own file."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from evaltools.result.model import Model
 from evaltools.result.places import reference_of
 from evaltools.tasks.inference_diff.options import GIVEN_TO_A_SEARCH, LOCATE
 from evaltools.tasks.inference_diff.result import InferenceDiff
-from evaltools.tasks.inference_diff.table import print_figures
 
 if TYPE_CHECKING:
     from evaltools.result.section import Section
 
 
-__all__ = ["fill", "lines", "next_steps", "print_figures", "sections"]
+__all__ = ["fill", "lines", "next_steps", "sections"]
 _OF_KINDS: Final[Mapping[str, str]] = {
     "keypoints": "keypoints",
     "yolo": "coco",

@@ -163,5 +163,6 @@ def _means(result: EvaluationResult, configuration: ConfigurationResult) -> dict
                     high=entry.high,
                     is_bounded=entry.is_bounded,
                     bounds=metric.bounds,
+                    interval=entry.interval,
                 )
     return found

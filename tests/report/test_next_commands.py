@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.metrics.output_difference import KindFigures, Scores
-from evaltools.report.tables.short_answers import after_evaluation, answers_of
+from evaltools.report.words.next_steps import after_evaluation
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.model import Tensor
 from evaltools.task_kind import kind_of
@@ -62,7 +62,7 @@ def test_what_ran_on_a_phone_is_not_tried_on_this_computer() -> None:
 def test_after_a_crash_the_operator_is_looked_for(changes: dict[str, Any]) -> None:
     crashed = replace(configuration("gpu"), **changes)
     made = typed(result(REFERENCE, crashed), "imagenet", "m.tflite")
-    assert "evaltools locate m.tflite" in "\n".join(step for each in answers_of(made) for step in each.next_steps)
+    assert "evaltools locate m.tflite" in steps_of(made)
 
 
 @pytest.mark.parametrize(

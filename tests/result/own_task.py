@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rich.console import Console
-
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged
-from evaltools.result.section import Section
+from evaltools.result.section import Lines, Section
 from evaltools.stats.power import Share
-from evaltools.task_kind import Detail
 
 
 @dataclass(frozen=True)
@@ -30,13 +27,10 @@ class _Report:
         message.num_runs = result.part.pixels
 
     def sections(self, result: EvaluationResult) -> list[Section]:
-        return []
+        return [Section("Pixels", [Lines([f"right: {result.part.right}"])], "first")]
 
     def next_steps(self, result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
         return []
-
-    def print_figures(self, result: EvaluationResult, console: Console, detail: Detail) -> None:
-        console.print(f"right: {result.part.right}")
 
 
 class _Evidence:
@@ -58,6 +52,8 @@ class _Evidence:
 
 class OwnTask:
     name: Final = "own"
+    command: Final = "own"
+    parameters: Final[dict[str, object]] = {}
     accuracy: Final = None
     metrics: Final = ()
     part_type: Final = Part

@@ -15,7 +15,7 @@ from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.other_results import hold_all
 from evaltools.native.lines.evaluation import native_lines
-from evaltools.report.tables.evaluation import print_result
+from evaltools.report.page.screens import print_result
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result_file import read_result
@@ -48,5 +48,5 @@ def test_it_is_gated(made: EvaluationResult) -> None:
 def test_it_is_shown_by_its_own_report(made: EvaluationResult) -> None:
     text = io.StringIO()
     print_result(made, make_console(text))
-    assert text.getvalue().splitlines()[0] == "right: {'reference': 900, 'test': 700}"
+    assert "right: {'reference': 900, 'test': 700}" in text.getvalue().splitlines()
     assert native_lines(made) == []

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 from msgspec import Struct
-from rich.console import Console
 
 from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.run_folder import RunIdentity
@@ -19,7 +18,6 @@ from evaltools.result.evidence import Judged
 from evaltools.result.section import Section, no_sections
 from evaltools.runtime.session import Array
 from evaltools.stats.power import Share
-from evaltools.task_kind import Detail
 from evaltools.tasks.shared.evaluation import Evaluation, Findings
 from evaltools.tasks.shared.figures import MeasuredPass, judge_records, sum_up
 from evaltools.tasks.shared.request import TaskRequest
@@ -107,9 +105,6 @@ class _Report:
         return [f"firsts of {configuration.name}: {result.part.firsts[configuration.name]}"]
 
     def fill(self, message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None: ...
-
-    def print_figures(self, result: EvaluationResult, console: Console, detail: Detail) -> None:
-        console.print(f"firsts: {result.part.firsts}")
 
     def sections(self, result: EvaluationResult) -> list[Section]:
         return no_sections(result)

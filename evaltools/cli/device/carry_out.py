@@ -23,9 +23,7 @@ from evaltools.device.native_program import require_binary
 from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.report.files.evaluation import planned_files, planned_report
 from evaltools.report.page.content.sources import Sources
-from evaltools.report.tables.benchmark import print_benchmark
-from evaltools.report.tables.device import print_device_run
-from evaltools.report.tables.evaluation import print_configurations
+from evaltools.report.page.screens import print_benchmark, print_configurations
 from evaltools.request import Request
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.tasks.shared.declared import declared_task
@@ -89,8 +87,6 @@ def _show_benchmark(
         heading = f"INFO: Device: {serial}\n" if len(printed) > 1 else ""
         is_written = say(heading + text.rstrip("\n")) and is_written
     print_benchmark(result, console, is_quiet)
-    if result.device_run is not None:
-        print_device_run(result.device_run, console)
     not_written = write_outputs(files, contents_of(result, files))
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")

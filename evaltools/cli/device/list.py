@@ -50,7 +50,7 @@ def run(arguments: list[str]) -> int:
     from evaltools.cli.shared.terminal import text_for_stdout
     from evaltools.device.adb import Adb
     from evaltools.device.facts import find_devices
-    from evaltools.report.tables.device import print_devices
+    from evaltools.report.page.screens import print_devices
     from evaltools.result.device import DeviceList
 
     adb = Adb(flags.text("adb"), port)

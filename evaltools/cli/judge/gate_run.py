@@ -31,7 +31,7 @@ from evaltools.gates.other_results import AnyResult, hold_all, unjudged
 from evaltools.gates.outcome import outcome_of
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.content.sources import Sources
-from evaltools.report.tables.gates import print_gates
+from evaltools.report.page.screens import print_gates
 from evaltools.request import require_apart
 from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import EvaluationResult

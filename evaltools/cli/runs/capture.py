@@ -59,7 +59,7 @@ def _capture(run_dir: Path, seconds: float, output: Path) -> int:
     from evaltools.capture.running import process_of_run
     from evaltools.engine.trace import whole_trace
     from evaltools.report.files.output_file import require_writable, write_file
-    from evaltools.report.tables.capture import run_in_words
+    from evaltools.report.words.capture import run_in_words
 
     process_of_run(run_dir)
     with interrupts_restored(), taken(output):

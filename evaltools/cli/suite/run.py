@@ -23,7 +23,7 @@ from evaltools.gates.suite_result import SuiteResult, read_suite
 from evaltools.report.files.suite import csv_of_suite, junit_of_suite
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import measured_page
-from evaltools.report.tables.suite import print_suite
+from evaltools.report.page.screens import print_suite
 from evaltools.request import Request
 from evaltools.result.json_file import encode_json
 from evaltools.suite.run import measured_again, run_suite

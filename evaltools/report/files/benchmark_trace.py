@@ -7,7 +7,7 @@ from typing import Final
 
 from evaltools.engine.trace import Event, Track, whole_trace
 from evaltools.metrics.op_profile import Opening, OpProfile
-from evaltools.report.tables.benchmark import label
+from evaltools.report.words.facts import label
 from evaltools.result.benchmark import BenchmarkResult, Memory, Phase, Round
 
 _CATEGORY: Final = "benchmark"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +16,6 @@ from evaltools.report.files.output_file import require_output_file
 from evaltools.request import Request, require_apart
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json
-from evaltools.result.metrics import METRICS
 from evaltools.task_kind import file_named
 
 if TYPE_CHECKING:
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
 
 _WHOLE_RESULT: Final = "the result"
 PLOT: Final = "the plot"
-_FACTS: Final = ("configuration", "role", "status", "verdict", "reason")
 
 
 def plan_files(output: Path, configurations: Sequence[str], stated: str = "") -> dict[str, Path]:
@@ -114,29 +110,10 @@ def _page(result: EvaluationResult) -> Page:
 
 def _csv(result: EvaluationResult, _configuration: ConfigurationResult | None) -> bytes:
     """A row per configuration, figures as the JSON result has them; one that a configuration lacks is empty."""
-    rows = [_row(result, entry) for entry in result.configurations]
-    columns = dict.fromkeys([*_FACTS, *(name for row in rows for name in row)])
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().encode(errors="replace")
+    from evaltools.report.page.rendering.csv_text import csv_of
+    from evaltools.report.page.sections.accuracy import every_figure
 
-
-def _row(result: EvaluationResult, entry: ConfigurationResult) -> dict[str, object]:
-    """Facts, the task's figures, then those that every task has."""
-    row: dict[str, object] = {
-        "configuration": entry.name,
-        "role": entry.role,
-        "status": entry.status,
-        "verdict": entry.verdict.kind if entry.verdict is not None else "",
-        "reason": entry.reason or "",
-    }
-    if entry.status == "measured":
-        common = {metric.name: metric.read(result, entry) for metric in METRICS}
-        row.update({name: value for name, value in common.items() if isinstance(value, float)})
-        row.update(entry.figures)
-    return row
+    return csv_of(every_figure(result))
 
 
 def _protobuf(result: EvaluationResult, configuration: ConfigurationResult | None) -> bytes:

@@ -10,11 +10,11 @@ from typing import Final
 
 from evaltools.errors import UsageError
 from evaltools.report.page.charts.figures import Spread, intervals_chart
-from evaltools.report.page.sections.benchmarks import medians
-from evaltools.report.page.sections.tradeoff import benchmark_tradeoff, models_tradeoff
-from evaltools.report.tables.benchmark import label
-from evaltools.report.tables.models import ModelRows
-from evaltools.report.tables.shown_figures import shown_figures
+from evaltools.report.page.sections.benchmark_details import benchmark_tradeoff, medians
+from evaltools.report.page.sections.rows import ModelRows
+from evaltools.report.page.sections.tradeoff import models_tradeoff
+from evaltools.report.words.facts import label
+from evaltools.report.words.shown_figures import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Chart

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any, Final
 
 import msgspec
@@ -14,6 +12,8 @@ from evaltools.gates.decide import Decision, GateVerdict
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
 from evaltools.report.files.gates import junit_xml
+from evaltools.report.page.rendering.csv_text import csv_of
+from evaltools.result.section import Cell, Number, Table
 from evaltools.result.verdict import Reason, VerdictKind
 
 _NESTED: Final = ("flags", "delegates", "not_decided", "p50_interval", "speed_interval")
@@ -25,17 +25,18 @@ _OPEN: Final[tuple[VerdictKind, ...]] = ("not decided", "not judged", "the refer
 def csv_of_suite(result: SuiteResult) -> bytes:
     """A row for each configuration of each entry; an entry without a result has one with its reason."""
     names = ["model", "job", *(name for name in SuiteRow.__struct_fields__ if name not in _NESTED)]
-    rows: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
     for entry in result.entries:
         which = {"model": entry.model, "job": entry.job}
-        rows += [{**msgspec.to_builtins(row), **which} for row in entry.rows]
+        found += [{**msgspec.to_builtins(row), **which} for row in entry.rows]
         if not entry.rows:
-            rows.append({"configuration": "*", "status": "not measured", "reason": entry.reason, **which})
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().encode()
+            found.append({"configuration": "*", "status": "not measured", "reason": entry.reason, **which})
+    return csv_of(Table("", names, [[_cell(row.get(name)) for name in names] for row in found]))
+
+
+def _cell(value: Any) -> Cell:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return Number(str(value), value) if is_number else "" if value is None else str(value)
 
 
 def junit_of_suite(result: SuiteResult) -> bytes:

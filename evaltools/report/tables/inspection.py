@@ -10,7 +10,7 @@ from rich.table import Table
 
 from evaltools.model.compiled_for import DISPATCH, CompiledFor
 from evaltools.model.half_precision import OutsideHalf
-from evaltools.report.tables.cells import device_text
+from evaltools.report.words.facts import device_text
 from evaltools.result.inspection import (
     COMPILED,
     FROM_GRAPH,

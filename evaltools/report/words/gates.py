@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -10,6 +9,7 @@ from msgspec import Struct
 
 from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.outcome import GateOutcome
+from evaltools.report.words.numbers import in_unit, number_in
 from evaltools.result.verdict import FEW_UNEQUAL, TEXT, Reason
 from evaltools.stats.power import POWER
 from evaltools.text import printable
@@ -139,27 +139,9 @@ def _basis(found: Found) -> str:
 
 
 def _figure(found: Found) -> str:
-    span = "" if found.low is None else f" [{_number(found.low, found.unit)}, {_number(found.high, found.unit)}]"
+    span = "" if found.low is None else f" [{number_in(found.low, found.unit)}, {number_in(found.high, found.unit)}]"
     output = "" if found.output is None else f" in {found.output}"
     return f"{in_unit(found.value, found.unit)}{span}{output}"
-
-
-def in_unit(value: float | None, unit: str) -> str:
-    """A figure with its unit; a share, 0..1, in ``%`` or ``points`` as a hundred times as much.
-
-    >>> in_unit(0.985, "%"), in_unit(123456.7, "ms"), in_unit(None, "ms")
-    ('98.5 %', '123457 ms', 'no number')
-    """
-    is_number = value is not None and math.isfinite(value)
-    return f"{_number(value, unit)} {unit}" if unit and is_number else _number(value, unit)
-
-
-def _number(value: float | None, unit: str) -> str:
-    """Four digits, more before the point where there are more."""
-    if value is None:
-        return "no number"
-    scaled = 100 * value if unit in ("%", "points") else value
-    return f"{scaled:.0f}" if 1e4 <= abs(scaled) < 1e15 else f"{scaled:.4g}"
 
 
 _MEASURED_ON_THE_CPU: Final = "measured on the CPU instead of what it asked for: {why}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from evaltools.report.words.numbers import change as change_text
+from evaltools.report.words.numbers import points, two_digits
 from evaltools.result.verdict import (
     FEW_DIFFERING,
     FEW_UNEQUAL,
@@ -18,6 +20,8 @@ from evaltools.result.verdict import (
 from evaltools.stats.power import POWER
 from evaltools.task_kind import metric_named
 
+OF_OUTPUTS: Final = "outputs"
+"""The metric of verdicts on the outputs themselves."""
 _PRECISIONS: Final = ("fp16", "bf16", "int8")
 _OTHER_INPUTS: Final = "try others (--input_images, --input_files)"
 _REAL_DATA: Final = "accuracy on real data decides (imagenet, coco, a task of your own)"
@@ -49,7 +53,7 @@ def change_in_words(verdict: Verdict) -> str:
         return unchanged
     if verdict.reasons and (verdict.low is None or verdict.high is None):
         return _without_interval(verdict)
-    change = change_with_interval(verdict, is_share=True)
+    change = _change(verdict, is_share=True)
     within = "" if verdict.margin is None else f" within {100 * verdict.margin:g} points"
     if verdict.kind == "equivalent":
         return f"equivalent{within}: {change}"
@@ -60,7 +64,7 @@ def change_in_words(verdict: Verdict) -> str:
 
 def _without_interval(verdict: Verdict) -> str:
     """The change, if it is known, and why nothing says how sure it is."""
-    change = [] if verdict.change is None else [f"{in_points(verdict.change)} points"]
+    change = [] if verdict.change is None else [f"{points(verdict.change)} points"]
     return f"{verdict.kind}: {'; '.join([*change, reasons_in_words(verdict.reasons)])}"
 
 
@@ -93,22 +97,29 @@ def score_change_in_words(verdict: Verdict) -> str:
     for reason in verdict.reasons:
         if reason.kind in (FEW_UNEQUAL, FEW_DIFFERING):
             needed = f"; {_reason(reason)}"
-    return f"{words.get(verdict.kind, verdict.kind)}: {change_with_interval(verdict, is_share=False)}{needed}"
+    return f"{words.get(verdict.kind, verdict.kind)}: {_change(verdict, is_share=False)}{needed}"
 
 
-def change_with_interval(verdict: Verdict, is_share: bool) -> str:
-    """The change, of a share in points, with its interval where it has one.
-
-    >>> change_with_interval(Verdict("worse", "iou", change=-0.027, low=-0.033, high=-0.021), is_share=False)
-    '-0.027 [-0.033, -0.021]'
-    """
-    ends = [end for end in (verdict.low, verdict.high) if end is not None]
-    span = f" [{', '.join(_signed(end, is_share) for end in ends)}]" if len(ends) == 2 else ""
-    return f"{_signed(verdict.change or 0.0, is_share)}{' points' if is_share else ''}{span}"
+def _change(verdict: Verdict, is_share: bool) -> str:
+    return change_text(verdict.change or 0.0, verdict.low, verdict.high, is_share)
 
 
-def _signed(change: float, is_share: bool) -> str:
-    return in_points(change) if is_share else f"{change:+.3g}"
+def is_share(verdict: Verdict) -> bool:
+    """Whether a verdict is about a share, whose changes are in points."""
+    metric = metric_named(verdict.metric)
+    return metric is not None and metric.is_share
+
+
+def judged_in_words(verdict: Verdict) -> str:
+    """The verdict in words; of one on outputs its first reason, where that says why nothing is decided."""
+    if verdict.metric == OF_OUTPUTS:
+        kind = kind_in_words(verdict.kind)
+        why = reasons_in_words(verdict.reasons[:1])
+        return f"{kind}: {why}" if why else kind
+    metric = metric_named(verdict.metric)
+    if metric is None or metric.is_of_own_task:
+        return f"{verdict.metric} {score_change_in_words(verdict)}"
+    return f"{metric.heading or metric.name} {change_in_words(verdict)}"
 
 
 def verdict_in_words(verdict: Verdict) -> str:
@@ -122,11 +133,6 @@ def verdict_in_words(verdict: Verdict) -> str:
         return outputs_in_words(verdict)
     is_share = metric is not None and not metric.is_of_own_task
     return f"{verdict.metric} {change_in_words(verdict) if is_share else score_change_in_words(verdict)}"
-
-
-def in_points(share: float | None) -> str:
-    """A change of a share in points, with its sign, as text."""
-    return "no number" if share is None else f"{100 * share:+.2f}"
 
 
 def outputs_in_words(verdict: Verdict) -> str:
@@ -196,18 +202,18 @@ def _worst_run(reason: Reason) -> str:
     }.get(kind, "relative RMS")
     name = "CPU kernels explain" if explanation == "equivalent" else f"rounding to {explanation} explains"
     is_kept = value is not None and tolerance is not None and value <= tolerance
-    size = f"run {reason.numbers['index']} is worst, {_two_digits(value)} {what}"
-    return f"{size}, {'no more' if is_kept else 'more'} than {name} ({_two_digits(tolerance)})"
+    size = f"run {reason.numbers['index']} is worst, {two_digits(value)} {what}"
+    return f"{size}, {'no more' if is_kept else 'more'} than {name} ({two_digits(tolerance)})"
 
 
 def _worst_channel(reason: Reason) -> str:
-    value, tolerance = (_two_digits(reason.numbers[name]) for name in ("value", "tolerance"))
+    value, tolerance = (two_digits(reason.numbers[name]) for name in ("value", "tolerance"))
     return f"channel {reason.numbers['index']} alone is off by {value}, where {tolerance} is explained"
 
 
 def _noise_floor(reason: Reason) -> str:
     variant = f" ({reason.names['variant']})" if reason.names["variant"] else ""
-    return f"worst run of the CPU variants: {_two_digits(reason.numbers['value'])}{variant}"
+    return f"worst run of the CPU variants: {two_digits(reason.numbers['value'])}{variant}"
 
 
 def _quanta(reason: Reason) -> str:
@@ -217,7 +223,7 @@ def _quanta(reason: Reason) -> str:
     )
     return (
         f"{equal} of the elements are equal, {one} off by 1 quantum, {two} by 2, {more} by more; RMS "
-        f"{_two_digits(numbers['rms'])}, max {numbers['largest']} quanta"
+        f"{two_digits(numbers['rms'])}, max {numbers['largest']} quanta"
     )
 
 
@@ -243,10 +249,6 @@ def _avg_error(reason: Reason) -> str:
         f"avg_error {average:g} in raw numbers, at most {largest:g} in a run; the native tool gives nothing to hold "
         "that against"
     )
-
-
-def _two_digits(value: float | None) -> str:
-    return "no number" if value is None else f"{value:.2g}"
 
 
 _SENTENCES: Final[Mapping[str, str]] = {

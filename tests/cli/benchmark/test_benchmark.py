@@ -103,7 +103,7 @@ def test_of_several_configurations_stdout_has_no_lines_and_a_file_has_them(tmp_p
     assert benchmark(INT8, *QUICK, *several).out == ""
     done = benchmark(INT8, *QUICK, *several, f"--native_lines={file}", "--quiet")
     assert (done.code, done.out) == (0, "")
-    assert done.err.startswith("fastest by median: num_threads=")
+    assert done.err.startswith("The fastest is num_threads=")
     assert len(done.err.splitlines()) == 1
     assert file.read_text().count("INFO: STARTING!") == 2
     assert "Summary of All Runs" in file.read_text()

@@ -49,7 +49,7 @@ def test_without_a_usable_device_the_code_is_3_and_the_next_step_is_said(
     output = tmp_path / "found.json"
     assert run(["list", f"--adb={write_fake_adb(tmp_path, 'unauthorized')}", f"--output_file_path={output}"]) == 3
     out, err = capsys.readouterr()
-    assert "R58M: unauthorized\n  unlock the device and accept" in out
+    assert "R58M: unauthorized; unlock the device and accept" in out
     assert "no device can be used; stdout says what to do for each" in err
     (found,) = msgspec.json.decode(output.read_bytes(), type=DeviceList).devices
     assert (found.facts, found.problem) == (None, "unauthorized")

@@ -38,11 +38,11 @@ def run_here(project: Path, *more: str, task: str = "own.py:brightness") -> Comp
 
 
 def test_figures_go_to_stdout_and_the_table_to_stderr(project: Path) -> None:
-    completed = run_here(project, "--use_xnnpack=true", f"--output_file_path={project / 'result.json'}")
+    completed = run_here(project, "--use_xnnpack=true", "--verbose", f"--output_file_path={project / 'result.json'}")
     assert completed.code == 0, completed.err
     assert f"INFO: Num evaluation runs: {EXAMPLES}" in completed.out
     assert "INFO: near: 0.05" in completed.out
-    assert "test: near unchanged: no answer of 100 changes it; at most 3 % of such examples can (95 %)" in completed.err
+    assert "near unchanged: no answer of 100 changes it; at most 3 % of such examples can (95 %)" in completed.err
     part = json.loads((project / "result.json").read_text())["part"]
     assert (part["name"], part["source"]) == ("brightness", f"{project / 'own.py'}:brightness")
     assert part["options"] == {"values": str(project / "values.txt"), "times": "1.0"}
@@ -103,7 +103,7 @@ def test_examples_that_fail_give_exit_code_4(project: Path) -> None:
     )
     completed = run_here(project)
     assert completed.code == 4
-    assert "failed: example00 (reference): " in completed.err
+    assert "first example00 (reference): " in completed.err
     assert "own.py, line 20: score failed for 'example00': AssertionError" in completed.err
 
 

@@ -159,8 +159,8 @@ def test_limits_and_the_results_behind_them_share_a_page(tmp_path: Path) -> None
     )
     assert done.code == 1
     page = page_at(tmp_path / "r.html")
-    assert "1 failed" in page.of_class("saying")[0].text
-    assert "xnnpack" in page.of_class("saying")[1].text
+    assert "1 failed" in page.of_class("answer")[0].text
+    assert "xnnpack" in page.of_class("answer")[1].text
 
 
 def report_on(folder: Path, *files: Path) -> PageRead:

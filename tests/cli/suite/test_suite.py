@@ -16,7 +16,7 @@ import pytest
 
 import evaltools as et
 from evaltools.datasets import sample
-from evaltools.report.tables.suite import lines_of
+from evaltools.report.page.sections.suite import lines_of
 from tests.command import evaltools_here
 
 pytestmark = pytest.mark.once
@@ -55,7 +55,7 @@ def test_a_model_that_is_none_costs_its_own_entry(models: Path, tmp_path: Path) 
     assert failed["reason"].startswith(f"{models}/broken.tflite")
     assert failed["reason"] in done.out
     assert "runs: 3 of 3" in done.err
-    assert "| broken | all | failed |" in page.read_text()
+    assert "| broken | all | **failed** |" in page.read_text()
 
 
 def test_a_delegate_that_crashes_or_hangs_costs_its_own_configuration(

@@ -22,7 +22,7 @@ from evaltools.metrics.latency import summarise_latency
 from evaltools.native.lines.evaluation import fill_latency
 from evaltools.native.logs.run import NativeRun, proof_lines
 from evaltools.proto import message_class
-from evaltools.report.tables.evaluation import print_configurations, print_result
+from evaltools.report.page.screens import print_configurations, print_result
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result_file import read_result, result_schema
@@ -112,7 +112,7 @@ def printed(result: EvaluationResult) -> str:
     text = io.StringIO()
     console = make_console(text)
     print_configurations(result.configurations, console)
-    print_result(result, console)
+    print_result(result, console, "all")
     return text.getvalue()
 
 

@@ -106,17 +106,18 @@ _WHOLE: Final = {
 
 
 def transcript(page: PageRead) -> str:
-    """Every text of a page in its order, a line each; of a saying its colour, of a table a line for each row."""
+    """Every text of a page in its order, a line each; of a verdict its colour, of a table a line for each row."""
     lines: list[str] = []
     for element in page.elements:
         text, around = " ".join(element.text.split()), element.inside
         tone = [name for name in element.attributes.get("class", "").split() if name.startswith("tone-")]
-        if element.tag == "article":
-            lines.append(f"[{' '.join(tone)}]")
-        elif element.tag == "tr":
+        if element.tag == "tr":
             lines.append("")
         elif element.tag in ("th", "td"):
             lines[-1] += f"| {text} "
+        elif "word" in element.attributes.get("class", "").split():
+            marked = f"[{' '.join(tone)}]"
+            lines[-1] = f"{lines[-1].rstrip()} {marked} " if "td" in around else f"{lines[-1]} {marked}"
         elif element.tag == "img":
             lines.append(f"picture: {element.attributes['alt']}")
         elif element.tag == "span" and "figcaption" in around:

@@ -9,9 +9,9 @@ import pytest
 
 from evaltools.errors import UsageError
 from evaltools.report.page.content.page import Page, Part
-from evaltools.report.page.make import own_sections
 from evaltools.report.page.rendering.html import html_of
 from evaltools.report.page.rendering.markdown import markdown_of
+from evaltools.report.page.sections.first import own_sections
 from evaltools.result.section import Lines, Number, Section, Table
 from tests.report.page.reading import PageRead
 from tests.report.page.samples import classifier
@@ -30,7 +30,7 @@ def test_cells_of_any_type_and_short_rows_are_shown() -> None:
     (table,) = found.blocks
     assert isinstance(table, Table)
     assert table.rows == [["a", "1.5", "None"], ["b", "", ""], ["c", Number("3", 3.0), ""]]
-    page = Page("t", (Part("r", "own", (), (found,)),))
+    page = Page("t", (), (Part("r", "own", (found,)),))
     assert "1.5" in [cell.text for cell in PageRead(html_of(page)).all("td")]
     assert markdown_of(page)
 

@@ -18,7 +18,7 @@ from evaltools.gates.outcome import outcome_of
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.markdown import markdown_of
-from evaltools.report.page.sections.first_screen import sayings
+from evaltools.report.page.sections.answer import first_screen
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.locate import Verdict
@@ -43,15 +43,18 @@ def test_a_result_that_is_too_large_for_the_page_is_left_in_its_file() -> None:
     large = random.Random(0).randbytes(3_000_000)
     page = read(Sources({"r": timed()}, saved={"r": large}))
     assert page.results == []
-    assert "the result (3.0 MB) is too large for a page; it is in its own file" in page.source
+    assert "too large for a page" in page.source
     page = read(Sources({"r": timed()}, saved={"r": b"[" + b" " * 3_000_000 + b"]"}))
     assert page.results == [[]]
 
 
 def test_what_was_not_measured_as_asked_is_never_good_and_has_no_figure() -> None:
     page = read(Sources({"r": not_as_asked()}))
-    tones = {each.text.split()[0]: each.attributes["class"].split()[-1] for each in page.of_class("saying")}
-    assert tones == {"gpu": "tone-bad", "fallen": "tone-bad", "crashed": "tone-bad", "empty": "tone-open"}
+    words = [word for word in page.of_class("word") if "td" in word.inside]
+    tones = {word.text: word.attributes["class"].split()[-1] for word in words}
+    assert tones["not measured"] == "tone-missing"
+    assert tones["fell back"] == tones["not clean"] == "tone-bad"
+    assert "tone-good" not in tones.values()
     assert not [path for path in page.figures if path.startswith("configurations/1/")]
     assert "no number" in [cell.text for cell in page.all("td")]
     assert "configurations/4/figures/top1" not in page.figures
@@ -102,7 +105,7 @@ def hostile() -> Sources:
 _OUTER = "html head meta title style body header h1 main nav footer script a section"
 
 
-_INNER = "article h2 h3 h4 span dl div dt dd p b small ul li table caption thead tbody tr th td figure figcaption"
+_INNER = "h2 h3 h4 span dl div dt dd p b small ul li table caption thead tbody tr th td figure figcaption"
 
 
 OURS = {*_OUTER.split(), *_INNER.split(), *["svg", "g", "path", "line", "rect", "text", "img"]}
@@ -174,7 +177,7 @@ def test_results_of_many_examples_make_a_bounded_page() -> None:
 def test_a_search_that_found_no_fault_is_not_on_the_first_screen() -> None:
     right = replace(search(), verdict=Verdict("no difference"), culprits=())
     page = read(Sources({"r": timed()}, located={"r": [right]}))
-    assert not [each for each in page.of_class("saying") if "layer by layer" in each.text]
+    assert not [word for word in page.of_class("word") if "layer by layer" in word.text]
 
 
 def test_the_search_for_an_operator_is_no_next_step_where_it_is_on_the_page() -> None:
@@ -182,28 +185,27 @@ def test_the_search_for_an_operator_is_no_next_step_where_it_is_on_the_page() ->
     made = stored("inference_diff")
     tests = [replace(entry, verdicts=[diverged]) if entry.role == "test" else entry for entry in made.configurations]
     differing = replace(made, configurations=tests)
-    searches = [step for said in sayings(differing) for step in said.next_steps if "evaltools locate" in step]
-    assert searches
+    assert [step for step in first_screen({"r": differing}).steps if "evaltools locate" in step]
     page = read(Sources({"r": differing}, located={"r": [search()]}))
-    assert not [each.text for each in page.of_class("next") if "evaltools locate" in each.text]
+    assert not [line.text for line in page.all("li") if "evaltools locate" in line.text]
 
 
 def test_no_line_ends_within_a_flag_or_between_a_number_and_its_sign_or_unit() -> None:
     warning = "--use_gpu=<b>, 12.5 % of 3 ms; 4 msec, -0.5 points [-1.5, +2] of 2.0e-5"
     page = read(Sources({"r": replace(timed(), warnings=[warning])}))
-    assert warning in [line.text for line in page.all("li")]
-    kept = [each.text for each in page.of_class("kept")]
-    together = ["--use_gpu=<b>,", "12.5 %", "3 ms", "-0.5 points", "[-1.5,", "+2]"]
-    assert [text for text in kept if text in (*together, "4 ms", "-5")] == together
+    (line,) = [each for each in page.all("li") if warning in each.text]
+    kept = [each.text for each in page.of_class("kept") if each.text in line.text]
+    together = {"--use_gpu=<b>,", "12.5 %", "3 ms", "-0.5 points", "[-1.5,", "+2]"}
+    assert {text for text in kept if text in (*together, "4 ms", "-5")} == together
 
 
 def markdown(sources: Sources) -> str:
     return markdown_of(page_of(sources)).decode()
 
 
-def table(text: str, heading: str) -> list[list[str]]:
-    """The cells of the first table below a heading; its own headings first."""
-    below = text[text.index(f"\n## {heading}") :].splitlines()
+def table(text: str) -> list[list[str]]:
+    """The cells of the first table; its own headings first."""
+    below = text.splitlines()
     start = next(place for place, line in enumerate(below) if line.startswith("| "))
     end = next((place for place in range(start, len(below)) if not below[place].startswith("| ")), len(below))
     head, _, *rows = below[start:end]
@@ -235,7 +237,7 @@ def test_what_differs_stands_in_its_column_and_there_is_no_front(
     changed: Callable[[EvaluationResult], EvaluationResult], cells: dict[str, str]
 ) -> None:
     made = {"a": alone("a.tflite", 1, 0.5), "b": changed(alone("b.tflite", 2, 0.75))}
-    headings, _first, second = table(markdown(Sources(made)), "All together: imagenet")
+    headings, _first, second = table(markdown(Sources(made)))
     assert "on the front" not in headings
     assert {name: second[headings.index(name)] for name in cells} == cells
     page = read(Sources(made))
@@ -251,19 +253,20 @@ def test_what_differs_stands_in_its_column_and_there_is_no_front(
             Sources({"a": replace(result(configuration("x")), configurations=[], stopped="interrupted")}),
             "inter",
         ),
-        (Sources(benchmarks={"b": benchmark()}), "the result has no rows"),
-        (Sources(outcomes={"gate": outcome_of("1", "gates.toml", [])}), "no limit was held"),
+        (Sources(benchmarks={"b": benchmark()}), "Nothing was measured"),
+        (Sources(outcomes={"gate": outcome_of("1", "gates.toml", [])}), "no limit was checked"),
     ],
     ids=["evaluation", "interrupted", "benchmark", "gates"],
 )
 def test_where_there_is_nothing_the_first_screen_says_so(sources: Sources, said: str) -> None:
-    (saying,) = read(sources).of_class("saying")
-    assert said in saying.text
-    assert "tone-good" not in saying.attributes["class"]
+    page = read(sources)
+    (answer,) = page.of_class("answer")
+    assert said in answer.text
+    assert not page.of_class("tone-good")
 
 
 @pytest.mark.parametrize(("better", "front"), [("higher", ["", "yes"]), ("lower", ["yes", ""])])
 def test_tasks_of_ones_own_are_ranked_by_their_first_metric(better: Better, front: list[str]) -> None:
     results = {"a": lone("a.tflite", 0.25, better), "b": lone("b.tflite", 0.75, better)}
-    found = table(markdown(Sources(results)), "All together")
+    found = table(markdown(Sources(results)))
     assert [line[found[0].index("on the front")] for line in found[1:]] == front

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from evaltools.report.page.sections.first_screen import overview
 from evaltools.report.page.sections.run import pipeline
 from evaltools.result.evaluation import ExecutionUsed
 from evaltools.result.section import Chart
@@ -19,17 +18,17 @@ def charts(execution: ExecutionUsed) -> dict[str, Chart]:
 
 
 def test_a_run_that_nothing_bounds_has_no_advice() -> None:
-    chart, advice = overview(replace(classifier(), execution=replace(EXECUTION, bound=None)))
-    assert chart is not None
-    assert advice == ""
+    section = pipeline(replace(classifier(), execution=replace(EXECUTION, bound=None)))
+    assert section is not None
+    assert section.lead == ""
 
 
 def test_one_worker_has_no_chart_of_workers_and_many_are_bounded() -> None:
     many = charts(replace(EXECUTION, worker_seconds=[{"inference": 1.0}] * 500, memory=EXECUTION.memory * 40))
     assert len({value["row"] for value in many["Time of each worker"].spec["data"]["values"]}) == 32
-    assert "and 495 more" in many["Time of each worker"].told
+    assert "and 495 more" in many["Time of each worker"].text
     alone = replace(EXECUTION, worker_seconds=EXECUTION.worker_seconds[:1], memory=[])
-    assert list(charts(alone)) == ["Time by stage of the run"]
+    assert list(charts(alone)) == ["What took the time", "Time by stage of the run"]
 
 
 def test_a_result_that_does_not_say_where_time_went_has_no_such_section() -> None:

@@ -4,25 +4,38 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from evaltools.gates.suite_result import SuiteEntry, SuiteRow
 from evaltools.report.page.content.sources import Sources
-from evaltools.report.page.sections.suite import sayings
+from evaltools.report.page.sections.suite import answer
+from evaltools.result.section import Lines, Note, Table, Word
+from evaltools.result.verdict import Reason, Verdict
 from tests.report.page.samples import read, suite
 
 
-def test_the_run_folder_is_that_of_the_command_and_long_reasons_are_cut() -> None:
-    made = suite("xnnpack " * 60)
+def test_the_run_folder_is_that_of_the_command() -> None:
+    made = suite("xnnpack")
     asked = replace(made, environment=replace(made.environment, command=["evaltools", "suite", "--run_dir=my runs"]))
-    _, found, _ = sayings(asked)
-    assert found.next_steps[0].startswith("evaltools report 'my runs/entries/1/r.json' --output=FILE.html")
-    why = dict(found.facts)["why not"]
-    assert why.endswith("xnnpack ...")
-    assert len(why) <= 200
+    (step,) = answer("s", asked).steps
+    assert step.startswith("evaltools report 'my runs/entries/1/r.json' --output=FILE.html")
 
 
 def test_a_suite_in_which_all_is_right_asks_for_nothing_and_a_single_job_takes_no_column() -> None:
     made = suite("xnnpack")
     right = replace(made, entries=made.entries[:1], changes=None)
-    (found,) = sayings(right)
-    assert (found.tone, found.next_steps) == ("good", ())
+    found = answer("s", right)
+    (table,) = [block for block in found.blocks if isinstance(block, Table)]
+    assert [cell for row in table.rows for cell in row if isinstance(cell, Word)] == [Word("equivalent", "good")]
+    assert found.steps == ()
     one, several = ([head.text for head in read(Sources(suites={"s": each})).all("th")] for each in (right, made))
     assert (one.count("job"), several.count("job")) == (0, 1)
+
+
+def test_what_is_not_decided_has_its_reason() -> None:
+    verdict = Verdict("not decided", "outputs", output="scores", reasons=[Reason("all_zero")])
+    row = SuiteRow("fast", "test", [], "measured", "bad.jpg", "not decided", not_decided=verdict, failed_examples=3)
+    entry = SuiteEntry("m", "m.tflite", "00", "diff", [], "done", result="r.json", rows=[row])
+    found = answer("s", replace(suite("x"), entries=[entry], changes=None))
+    (lines,) = [block.lines for block in found.blocks if isinstance(block, Lines)]
+    reasons = {line.text for line in lines if isinstance(line, Note) and line.of == "fast (m)"}
+    assert "3 runs failed: bad.jpg" in reasons
+    assert any(reason.startswith("not decided: scores") for reason in reasons)

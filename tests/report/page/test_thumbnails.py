@@ -70,7 +70,7 @@ def test_a_picture_is_told_with_its_answers_and_boxes() -> None:
     given = Picture(
         "gone", "a.png", "2 boxes", "bad", ["scores shift by 0.1"], [Frame((0.0, 0.0, 1.0, 1.0), "cat 0.75")]
     )
-    assert thumbnail(given, []).told == "a.png: 2 boxes; scores shift by 0.1; cat 0.75"
+    assert thumbnail(given, []).text == "a.png: 2 boxes; scores shift by 0.1; cat 0.75"
 
 
 def test_damaged_exif_costs_no_picture(tmp_path: Path) -> None:

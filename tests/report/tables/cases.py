@@ -12,11 +12,16 @@ from rich.console import Console
 from evaltools.metrics.classification import Agreement
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.op_profile import OpProfile, OpTimes
-from evaltools.report.tables.benchmark import print_benchmark
-from evaltools.report.tables.device import print_device_run, print_devices
-from evaltools.report.tables.evaluation import print_configurations, print_result
-from evaltools.report.tables.execution import print_execution
-from evaltools.report.tables.short_answers import print_answers
+from evaltools.report.page.rendering.terminal import show_block
+from evaltools.report.page.screens import (
+    print_benchmark,
+    print_configurations,
+    print_device_run,
+    print_devices,
+    print_result,
+)
+from evaltools.report.page.sections.run import pipeline
+from evaltools.report.page.sections.speed import speed
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Phase
 from evaltools.result.device import DeviceFinding, DeviceList, ListedDevice
 from evaltools.result.device_run import DeviceConditions, DeviceLeftOut, DeviceRun
@@ -36,7 +41,7 @@ from evaltools.tasks.imagenet.result import Comparison, TopKChange
 from tests.report.benchmark_samples import PROFILE, a_round, benchmark, on_front, row
 from tests.report.device_samples import BOARD, NOTHING, PHONE, lost, part, run_of, timed_part
 from tests.results import classified, configuration, result, with_part
-from tests.tasks.inference_diff.test_report import result as diff_result
+from tests.tasks.inference_diff import test_report as diff
 
 Show = Callable[[Console], None]
 ROUND: Final = a_round(Phase([90]), Phase([100], [1], [0]))
@@ -254,7 +259,8 @@ def judged(name: str, kind: VerdictKind, metric: str = "outputs", **more: Any) -
 
 
 def _diff(kind: VerdictKind, *words: str) -> EvaluationResult:
-    made = replace(result(REFERENCE, judged("gpu", kind)), task="inference_diff", part=diff_result().part)
+    made = diff.result(diff.comparison("gpu", diff.judged()))
+    made = replace(made, configurations=[REFERENCE, judged("gpu", kind)])
     return replace(made, environment=replace(made.environment, command=["evaltools", "diff", "m.tflite", *words]))
 
 
@@ -292,16 +298,21 @@ def _answers() -> Mapping[str, Show]:
         "too few pictures": result(REFERENCE, judged("gpu", "not decided", "top1", reasons=[few])),
         "nothing decides": result(REFERENCE, judged("gpu", "not decided", "top1")),
     }
-    return {
-        **{title: partial(print_answers, each, with_reasons=True) for title, each in made.items()},
-        "reasons stand above": partial(print_answers, missed, with_reasons=False),
-    }
+    return {title: partial(print_result, each, detail="answer") for title, each in made.items()}
 
 
 def used(bound: str | None = "input", workers: int = 2, quiet: int | None = 12, **seconds: Any) -> ExecutionUsed:
     """How a run of nine examples was carried out."""
     facts: dict[str, Any] = {"bound": bound, "stage_seconds": seconds}
     return ExecutionUsed(workers, 9, None, 0, quiet, {}, **facts)
+
+
+def _print_execution(each: EvaluationResult, console: Console) -> None:
+    for section in (speed(each), pipeline(each)):
+        for block in section.blocks if section is not None else ():
+            show_block(block, console)
+        if section is not None and section.lead:
+            console.print(section.lead)
 
 
 def _executions() -> Mapping[str, Show]:
@@ -333,7 +344,7 @@ def _executions() -> Mapping[str, Show]:
     made["a speed without an interval"] = replace(timed, latency_comparisons=[replace(one, interval=None)])
     made["a speed of one process each"] = replace(timed, latency_comparisons=[one])
     made["a speed of four processes each"] = replace(timed, latency_comparisons=[replace(one, processes=4)])
-    return {title: partial(print_execution, each) for title, each in made.items()}
+    return {title: partial(_print_execution, each) for title, each in made.items()}
 
 
 CASES: Final[Mapping[str, Mapping[str, Show]]] = {

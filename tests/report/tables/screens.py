@@ -22,11 +22,14 @@ from evaltools.gates.decide import Decision, Found
 from evaltools.gates.outcome import outcome_of
 from evaltools.metrics.classification import Agreement
 from evaltools.metrics.latency import summarise_latency
-from evaltools.report.tables.benchmark import print_benchmark
-from evaltools.report.tables.device import print_devices
-from evaltools.report.tables.evaluation import print_configurations, print_result
-from evaltools.report.tables.gates import print_gates
-from evaltools.report.tables.models import print_models
+from evaltools.report.page.screens import (
+    print_benchmark,
+    print_configurations,
+    print_devices,
+    print_gates,
+    print_models,
+    print_result,
+)
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.device import DeviceFacts, DeviceFinding, DeviceList, ListedDevice
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison

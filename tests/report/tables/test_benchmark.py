@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from evaltools.report.tables.benchmark import after_benchmark
+from evaltools.report.page.sections.benchmarks import after_benchmark
 from evaltools.result.benchmark import BenchmarkRow
 from evaltools.result.evaluation import DelegateUsed
 from evaltools.stats.interval import Interval

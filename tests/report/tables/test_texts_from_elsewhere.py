@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.cli.shared.terminal import make_console
-from evaltools.report.tables.device import print_device_run
-from evaltools.report.tables.evaluation import print_configurations, print_result
+from evaltools.report.page.screens import print_configurations, print_device_run, print_result
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceLeftOut
 from evaltools.result.evaluation import FailedExample
@@ -37,12 +36,12 @@ def test_what_a_device_says_of_itself() -> None:
     shown = printed(print_device_run, run_of(part(0, odd.serial, lost=(lost("\x1b[A"),)), devices=[odd], left_out=gone))
     assert not set(shown) & set("\x1b\x07\r")
     assert "Pi\\nxel (\\x07)" in shown
-    assert "warning: \\r was left out: two\\nlines\\x1b[31m" in shown
+    assert "\\r: left out: two\\nlines\\x1b[31m" in shown
 
 
 def test_what_an_evaluation_was_told() -> None:
     failure = FailedExample(f"{ODD}.jpg", None, "input", ODD)
     lines = printed(print_result, replace(result(configuration("test")), failed=[failure], warnings=[ODD])).splitlines()
-    assert f"failed: {SHOWN}.jpg: {SHOWN}" in lines
+    assert [line for line in lines if line.startswith("failed: ") and line.endswith(f"{SHOWN}.jpg: {SHOWN}")]
     assert f"warning: {SHOWN}" in lines
-    assert printed(print_configurations, [missing("test", ODD)]) == f"test  not measured: {SHOWN}\n"
+    assert printed(print_configurations, [missing("test", ODD)]) == f"test: not measured: {SHOWN}\n"

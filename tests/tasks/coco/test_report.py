@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,9 @@ from evaltools.metrics.boxes import Detection
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.proto import message_class
-from evaltools.report.tables.evaluation import print_result
+from evaltools.report.page.screens import print_result
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.section import Gallery, Lines, Table
+from evaltools.result.section import Block, Gallery, Lines, Number, Table
 from evaltools.task_kind import Detail
 from evaltools.tasks.coco.page import Disagreement, disagreements, sections
 from evaltools.tasks.coco.report import coco_results, debug_lines
@@ -148,27 +149,24 @@ def test_detections_are_written_in_the_format_of_coco_results() -> None:
     assert json.loads(coco_results(replace(made.part, pictures=pictures), "test")) == []
 
 
-def test_how_outputs_were_read_is_one_line_where_much_shows_that_it_is_right() -> None:
+def test_how_outputs_were_read_is_on_the_first_screen_where_little_shows_that_it_is_right() -> None:
     sure = replace(MAPPING, pairs=40, agreeing={"+1": 38, "0": 1})
     assert not sure.is_doubtful
     made = with_data(detection_result("reference", "test"), class_mapping=sure)
-    assert printed(made)[1] == "outputs: boxes=1,classes=3,scores=0,count=2; category = class + 1"
-    assert printed(made, "all")[1:3] == ["outputs: boxes=1,classes=3,scores=0,count=2 (stated)", sure.describe()]
+    assert sure.describe() not in printed(made)
+    assert sure.describe() in printed(made, "all")
     for doubt in (replace(sure, pairs=19), replace(sure, better="0"), replace(sure, agreeing={"+1": 19})):
         assert doubt.is_doubtful
-        assert printed(with_data(made, class_mapping=doubt))[2] == doubt.describe()
+        assert doubt.describe() in printed(with_data(made, class_mapping=doubt))
 
 
-def test_without_a_ground_truth_the_table_has_boxes_only() -> None:
+def test_without_a_ground_truth_there_are_boxes_only() -> None:
     made = with_data(
         detection_result("reference", "test", truth=None), output_map=OutputMap(0, 1, 2, None, "recognised")
     )
     lines = printed(made)
-    assert lines[:2] == ["4 pictures without ground truth", "outputs: boxes=0,classes=1,scores=2 (recognised)"]
-    assert lines[2].startswith("category = ")
-    assert "mean IoU" in lines[3]
-    assert [line for line in lines if "mAP" in line] == [lines[-1]]
-    assert lines[-1].startswith("test: mAP not decided: without a ground truth there is no mAP; ")
+    assert "4 pictures without ground truth" in lines
+    assert [line for line in lines if line.startswith("test: mAP not decided: without a ground truth there is no mAP")]
 
 
 def test_categories_that_changed_most_are_named() -> None:
@@ -180,26 +178,18 @@ def test_categories_that_changed_most_are_named() -> None:
     ]
     first, *others = made.part.comparisons
     made = with_part(made, comparisons=[replace(first, categories=changes), *others])
-    assert [line for line in printed(made) if "changed" in line] == [
-        "AP changed most, a against reference: cat\\n 50.0 -> 70.0 (35 objects), person 50.0 -> 40.0 (40 objects)",
-    ], "chance explains what becomes of a single cow"
-    clear, unclear = sections(made)[0].blocks[-2:]
+    clear, unclear = boxes_of(made)[-2:]
     assert isinstance(clear, Table)
-    assert [row[0] for row in clear.rows] == ["cat\n", "person"]
+    assert [row[0] for row in clear.rows] == ["cat\n", "person"], "chance explains what becomes of a single cow"
     assert isinstance(unclear, Lines)
-    assert [line.partition(":")[0] for line in unclear.lines] == ["b against reference", "b against a"]
+    assert [str(line).partition(":")[0] for line in unclear.lines] == ["b against reference", "b against a"]
     without = detection_result("r", "t", truth=None)
-    assert not [block for block in sections(without)[0].blocks if isinstance(block, Lines)]
+    assert not [block for block in boxes_of(without) if isinstance(block, Lines)]
 
 
-def test_without_a_reference_the_first_test_is_the_baseline() -> None:
-    made = detection_result("first", "second")
-    first = replace(made.configurations[0], role="test")
-    lines = printed(replace(made, configurations=[first, made.configurations[1]]))
-    assert [line for line in lines if "vs first" in line and "vs ref" not in line]
-    alone = replace(made, configurations=[first])
-    alone = replace(alone, part=replace(made.part, figures=made.part.figures[:1], comparisons=[]))
-    assert ["first", "10", "2", "ms", "9/10"] in [line.split() for line in printed(alone)]
+def boxes_of(made: EvaluationResult) -> Sequence[Block]:
+    (section,) = [section for section in sections(made) if section.place == "accuracy"]
+    return section.blocks
 
 
 def test_boxes_without_a_partner_have_no_mean() -> None:
@@ -207,7 +197,10 @@ def test_boxes_without_a_partner_have_no_mean() -> None:
     comparison = made.part.comparisons[0]
     nothing = replace(comparison, boxes=replace(comparison.boxes, matched=0, sum_iou=0.0))
     made = replace(made, part=replace(made.part, comparisons=[nothing]))
-    assert printed(made)[9].split()[7:] == ["1", "2", "3", "-", "-"]
+    table = next(block for block in boxes_of(made) if isinstance(block, Table) and "mean IoU" in block.columns)
+    cells = dict(zip(table.columns, table.rows[0], strict=True))
+    assert cells["mean IoU"] == "-"
+    assert [cell.value for cell in map(cells.get, ("lost", "new")) if isinstance(cell, Number)] == [1, 2]
 
 
 SAME = [Detection(1, 0.9, LEFT)]

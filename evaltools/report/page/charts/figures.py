@@ -132,7 +132,10 @@ QUANTA: Mapping[str, str] = {
 
 
 class Tradeoff(Struct, frozen=True):
-    """One model in one configuration; ``on_front``: none is as good in both and better in one."""
+    """One model in one configuration; ``on_front``: none is as good in both and better in one.
+
+    ``interval`` is that of the figure, ``latency`` that of the latency, None where there is none.
+    """
 
     model: str
     configuration: str
@@ -140,10 +143,15 @@ class Tradeoff(Struct, frozen=True):
     figure: float
     size_mb: float
     on_front: bool
+    interval: tuple[float, float] | None = None
+    latency: tuple[float, float] | None = None
 
 
 def tradeoff_chart(found: Sequence[Tradeoff], heading: str) -> Spec:
-    """Points as large as the model, a line through those on the front; where names are alike, one legend has them."""
+    """Points as large as the model with their intervals, a line through those on the front.
+
+    Where names are alike, one legend has them.
+    """
     names = list(dict.fromkeys(entry.model for entry in found))
     are_alike = all(entry.model == entry.configuration for entry in found)
     x = quantitative("latency_ms", "median time in ms", scale={"type": "log", "nice": False, "padding": 14})
@@ -163,7 +171,23 @@ def tradeoff_chart(found: Sequence[Tradeoff], heading: str) -> Spec:
             "size": quantitative("size_mb", "model MB", scale={"range": [60, 400]}, legend=None),
         },
     }
-    return chart(list(map(asdict, found)), [front, point], 260)
+    colour = told_apart("model", scale=colours_by_name(names))
+    bars = [_bar("interval", {"y": {**y, "field": "low"}, "y2": {"field": "high"}, "x": x, "color": colour})]
+    bars += [_bar("latency", {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, "color": colour})]
+    return chart(list(map(asdict, found)), [front, *bars, point], 260)
+
+
+def _bar(field: str, encoding: Spec) -> Spec:
+    """A line from the low to the high end of an interval, where there is one."""
+    ends: Spec = {"low": f"datum.{field}[0]", "high": f"datum.{field}[1]"}
+    return {
+        "transform": [
+            {"filter": f"isValid(datum.{field})"},
+            *({"calculate": text, "as": name} for name, text in ends.items()),
+        ],
+        "mark": {"type": "rule", "opacity": 0.6},
+        "encoding": encoding,
+    }
 
 
 class Layer(Struct, frozen=True):

@@ -15,7 +15,9 @@ WIDTH: Final = 440
 REFERENCE: Final = "#8a909b"
 COLOURS: Final = ("#2f7fd6", "#e07b39", "#2ca089", "#a15cc4", "#ad8620", "#d6557f", "#6d7f3c", "#5565d8")
 """For what is told apart by name; each can be seen on white and on black."""
-TONES: Final[Mapping[str, str]] = {"good": "#2e9e5b", "bad": "#d64545", "open": "#c98a1b", "": REFERENCE}
+TONES: Final[Mapping[str, str]] = {
+    "good": "#2e9e5b", "near": "#779a86", "open": "#c98a1b", "bad": "#d64545", "missing": REFERENCE, "": REFERENCE,
+}  # fmt: skip
 _TEXT: Final = "currentColor"
 _LINE: Final = 26
 """Characters of a line of a name."""

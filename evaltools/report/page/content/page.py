@@ -1,18 +1,18 @@
-"""What stands on a page, before it is rendered as HTML or Markdown."""
+"""What is shown of results, before it is rendered for a terminal, as HTML or as Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.result.section import Block, Cell, Chart, Gallery, Lines, Picture, Section, Table, Tone
+from evaltools.result.section import Block, Cell, Gallery, Lines, Note, Picture, Section, Table, Tone
 from evaltools.text import shortened
 
-MOST_SAYINGS: Final = 12
+MOST_NOTES: Final = 12
 MOST_WARNINGS: Final = 12
 MOST_LINES: Final = 40
 MOST_ROWS: Final = 200
@@ -21,72 +21,66 @@ MOST_FRAMES: Final = 24
 """Of a picture."""
 MOST_PANELS: Final = 6
 """Of a picture."""
-LONGEST_FACT: Final = 320
-"""On the first screen, in characters; what is longer stands whole in a section."""
 LONGEST_TEXT: Final = 600
 """In characters; longer ones lose their middle. Commands are never cut."""
-_TONES: Final = ("bad", "open", "", "good")
-
-
-class Saying(Struct, frozen=True):
-    """What is said of a configuration on the first screen.
-
-    ``facts`` are pairs of a question and its answer: how sure, how fast, did it run. ``next_steps`` say what to do.
-    """
-
-    of: str
-    tone: Tone
-    said: str
-    facts: tuple[tuple[str, str], ...] = ()
-    next_steps: tuple[str, ...] = ()
+_BY_NEED: Final[tuple[Tone, ...]] = ("bad", "missing", "open", "near", "", "good")
 
 
 class Download(Struct, frozen=True):
-    """A result file inside the page; ``content`` is None for one that is too large, as ``note`` says."""
+    """A result file inside the page: ``saved`` as it is in its file, else the ``result`` itself."""
 
     name: str
-    content: bytes | None
-    note: str = ""
+    result: Any
+    saved: bytes = b""
+
+
+class First(Struct, frozen=True):
+    """What the first screen says of one result, or of all results of one kind: the answer, one table, what is special.
+
+    ``notes`` are about configurations that are not as they should be, ``steps`` say what to do next. ``source`` names
+    the JSON result that the paths of its figures lead to; empty for several.
+    """
+
+    title: str
+    blocks: tuple[Block, ...]
+    notes: tuple[Note, ...] = ()
+    steps: tuple[str, ...] = ()
+    source: str = ""
 
 
 class Part(Struct, frozen=True):
-    """What is told of one result: ``source`` is its name, ``about`` in a few words what it is of.
+    """The details of one result: ``source`` is its name, ``about`` in a few words what it is of.
 
-    ``hints`` say what is not known, and the flag that brings it. ``tables`` are sections that Markdown has as well as
-    those that stand at accuracy, numerics and changes. ``folders`` are those from which relative names of files may be
-    meant: where the command was given, where the result lies.
+    ``hints`` say what is not known, and the flag that brings it. ``folders`` are those from which relative names of
+    files may be meant: where the command was given, where the result lies.
     """
 
     source: str
     about: str
-    sayings: tuple[Saying, ...]
     sections: tuple[Section, ...]
-    overview: Chart | None = None
-    advice: str = ""
     warnings: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     downloads: tuple[Download, ...] = ()
-    tables: tuple[Section, ...] = ()
     folders: tuple[Path, ...] = (Path(),)
 
 
 class Page(Struct, frozen=True):
-    """Plain texts, not yet escaped; ``together`` are sections over several results, ``below`` the last line.
-
-    ``answer`` is a sentence that answers, ``summary`` a table of all configurations; without evaluations of one task
-    there is neither.
-    """
+    """Plain texts, not yet escaped: the first screen, then the details of each result; ``below`` is the last line."""
 
     title: str
+    first: tuple[First, ...]
     parts: tuple[Part, ...]
-    together: tuple[Section, ...] = ()
     below: str = ""
-    answer: str = ""
-    summary: Table | None = None
 
     @property
-    def warnings(self) -> list[str]:
-        """Each warning once, of several parts with the names of those that it is about."""
+    def remarks(self) -> Lines:
+        """Warnings and what to do next, each once; of several parts, warnings have the names that they are about."""
+        warnings = [Note("warning", text, "open") for text in _lines(self._warnings, MOST_WARNINGS, "warnings")]
+        steps = dict.fromkeys(step for first in self.first for step in first.steps)
+        return Lines([*warnings, *(Note("next", step) for step in steps)])
+
+    @property
+    def _warnings(self) -> list[str]:
         found: dict[str, list[str]] = {}
         for part in self.parts:
             for warning in part.warnings:
@@ -96,17 +90,16 @@ class Page(Struct, frozen=True):
         return [f"{', '.join(of)}: {warning}" for warning, of in found.items()]
 
 
-def compact(table: Table) -> Table:
-    """The table without columns in which all cells are empty.
+def merged(notes: Sequence[Note]) -> list[Note]:
+    """The notes, of which those with the same text are one with all names.
 
-    >>> compact(Table("", ("a", "b", "c"), [("1", "", "2"), ("3", "", "")])).columns
-    ['a', 'c']
+    >>> merged([Note("a", "no GPU"), Note("b", "slow"), Note("c", "no GPU")])[0].of
+    'a, c'
     """
-    kept = [place for place in range(len(table.columns)) if any(row[place] for row in table.rows)]
-    if not table.columns or not table.rows:
-        return table
-    rows = [[row[place] for place in kept] for row in table.rows]
-    return replace(table, columns=[table.columns[place] for place in kept], rows=rows)
+    names: dict[tuple[str, Tone], list[str]] = {}
+    for note in notes:
+        names.setdefault((note.text, note.tone), []).append(note.of)
+    return [Note(", ".join(dict.fromkeys(of)), text, tone) for (text, tone), of in names.items()]
 
 
 def first_few(told: Sequence[str], most: int = 5) -> str:
@@ -137,24 +130,22 @@ def sentences(*texts: str) -> str:
     return " ".join(f"{text.rstrip('.')}." for text in texts if text)
 
 
-def each_step_once(sayings: Sequence[Saying]) -> tuple[Saying, ...]:
-    """The sayings, without steps that an earlier one has already."""
-    known: set[str] = set()
-    found = []
-    for said in sayings:
-        found.append(replace(said, next_steps=tuple(step for step in said.next_steps if step not in known)))
-        known |= set(said.next_steps)
-    return tuple(found)
-
-
 def bounded(part: Part) -> Part:
     """The part with as much as a page has room for."""
+    return replace(part, sections=tuple(map(bounded_section, part.sections)))
+
+
+def bounded_first(first: First) -> First:
+    """The first screen with as much as a page has room for; of notes, bad ones are kept before others."""
+    notes = merged(first.notes)
+    by_need = sorted(range(len(notes)), key=lambda place: _BY_NEED.index(notes[place].tone))
+    kept = [notes[place] for place in sorted(by_need[:MOST_NOTES])]
+    left = some_of(len(kept), len(notes), "remarks")
+    shown = [*(replace(note, text=shortened(note.text, LONGEST_TEXT)) for note in kept)]
     return replace(
-        part,
-        sayings=_sayings(part.sayings),
-        warnings=tuple(_lines(part.warnings, MOST_WARNINGS, "warnings")),
-        sections=tuple(map(bounded_section, part.sections)),
-        tables=tuple(map(bounded_section, part.tables)),
+        first,
+        blocks=tuple(map(_block, first.blocks)),
+        notes=(*shown, *([Note("and more", left)] if left else [])),
     )
 
 
@@ -163,25 +154,19 @@ def bounded_section(section: Section) -> Section:
     return replace(section, blocks=[_block(block) for block in section.blocks])
 
 
-def _sayings(sayings: Sequence[Saying]) -> tuple[Saying, ...]:
-    """Bad ones stay first of all, then open ones; all keep their order."""
-    by_need = sorted(range(len(sayings)), key=lambda place: _TONES.index(sayings[place].tone))
-    kept = [_short(sayings[place]) for place in sorted(by_need[:MOST_SAYINGS])]
-    left = some_of(len(kept), len(sayings), "configurations")
-    return (*kept, *([Saying("and more", "", left)] if left else []))
-
-
-def _short(said: Saying) -> Saying:
-    facts = tuple((question, shortened(answer, LONGEST_FACT)) for question, answer in said.facts)
-    return replace(said, said=shortened(said.said, LONGEST_TEXT), facts=facts)
-
-
 def _block(block: Block) -> Block:
     if isinstance(block, Lines):
-        return Lines(_lines(block.lines, MOST_LINES, "lines"))
+        left = some_of(min(len(block.lines), MOST_LINES), len(block.lines), "lines")
+        return Lines([*map(_line, block.lines[:MOST_LINES]), *([left] if left else [])])
     if isinstance(block, Gallery):
         return replace(block, pictures=list(map(_picture, block.pictures)))
     return bounded_table(block) if isinstance(block, Table) else block
+
+
+def _line(line: str | Note) -> str | Note:
+    if isinstance(line, Note):
+        return replace(line, text=shortened(line.text, LONGEST_TEXT))
+    return shortened(line, LONGEST_TEXT)
 
 
 def _picture(picture: Picture) -> Picture:
@@ -201,13 +186,15 @@ def _lines(lines: Sequence[str], most: int, what: str) -> list[str]:
 
 def bounded_table(table: Table) -> Table:
     """The table with as many rows and columns as a page has room for."""
-    rows = [[_cell(cell) for cell in row[:MOST_COLUMNS]] if table.columns else row for row in table.rows[:MOST_ROWS]]
+    rows = [[_cell(cell) for cell in row] if table.columns else row for row in table.rows[:MOST_ROWS]]
     left = (
         some_of(len(rows), len(table.rows), "rows"),
         some_of(min(len(table.columns), MOST_COLUMNS), len(table.columns), "columns"),
     )
     below = sentences(table.below, *left) if any(left) else table.below
-    return replace(table, columns=table.columns[:MOST_COLUMNS], rows=rows, below=below)
+    columns = range(min(len(table.columns), MOST_COLUMNS))
+    shown = replace(table, rows=rows, below=below)
+    return shown.of_columns(columns) if len(table.columns) > MOST_COLUMNS else shown
 
 
 def _cell(cell: Cell) -> Cell:

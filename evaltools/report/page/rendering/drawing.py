@@ -29,8 +29,8 @@ def svg_of(chart: Chart) -> str:
     drawn = _TAG.sub(lambda tag: _UNUSED.sub("", tag[0]), svg)
     head = _HEAD.search(drawn)
     assert head is not None
-    told = escape(printable(f"{chart.caption}. {chart.told}"))
-    return f'<svg role="img" aria-label="{told}"{_SIZE.sub("", head[1])}>{drawn[head.end() :]}'
+    text = escape(printable(f"{chart.caption}. {chart.text}"))
+    return f'<svg role="img" aria-label="{text}"{_SIZE.sub("", head[1])}>{drawn[head.end() :]}'
 
 
 def picture_of(chart: Chart, title: str, remarks: Sequence[str], kind: str) -> bytes:

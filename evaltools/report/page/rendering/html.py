@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import functools
+import gzip
 import importlib.util
+import io
 import re
 from collections.abc import Sequence
 from functools import partial
@@ -12,14 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.errors import UsageError
-from evaltools.report.page.content.page import Download, Page, compact
+from evaltools.report.page.content.page import Download, Page
 from evaltools.report.page.rendering.other_files import Pictures, linked
-from evaltools.result.section import Cell, Chart, Number, Section, Word
+from evaltools.result.json_file import encode_json
+from evaltools.result.section import Cell, Chart, Note, Number, Section, Word, text_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 _NEEDED: Final = ("jinja2", "vl_convert")
+_LARGEST_DOWNLOAD: Final = 1_000_000
+"""In bytes, as gzip; larger ones are left out of the page."""
 _UNSEEN: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Characters that command a terminal, or turn the direction of what follows them."""
 _SIGN: Final = r"(?:(?<![\w.])[+±-])"
@@ -45,7 +50,10 @@ def html_of(page: Page, images: Path | None = None, folder: Path | None = None) 
     require_page()
     template = _templates().get_template("page.html.jinja")
     beside = partial(linked, page_folder=folder)
-    return template.render(page=page, pictures=Pictures(images), linked=beside).encode(errors="replace")
+    folders = {part.source: part.folders for part in page.parts}
+    return template.render(page=page, pictures=Pictures(images), linked=beside, folders=folders).encode(
+        errors="replace"
+    )
 
 
 def sections_html(title: str, sections: Sequence[Section], folders: Sequence[Path], images: Path | None = None) -> str:
@@ -74,10 +82,10 @@ def _templates() -> Environment:
     environment.filters |= {
         "svg": _svg,
         "address": _address,
-        "shown": _shown,
+        "shown": text_of,
         "number": _as_number,
         "word": _as_word,
-        "compact": compact,
+        "note": _as_note,
         "kept": _kept,
     }
     return environment
@@ -108,11 +116,20 @@ def _svg(chart: Chart) -> Any:
 
 
 def _address(download: Download) -> str:
-    return f"data:application/gzip;base64,{base64.b64encode(download.content or b'').decode()}"
+    """The result, compressed, as an address inside the page; empty where it is too large for one."""
+    content = _compressed(download.saved or encode_json(download.result))
+    return "" if content is None else f"data:application/gzip;base64,{base64.b64encode(content).decode()}"
 
 
-def _shown(cell: Cell) -> str:
-    return cell if isinstance(cell, str) else cell.text
+def _compressed(content: bytes) -> bytes | None:
+    """The content as gzip; None where that is too large, which is seen before all of it is compressed."""
+    found = io.BytesIO()
+    with gzip.GzipFile(fileobj=found, mode="wb", mtime=0) as file:
+        for start in range(0, len(content), _LARGEST_DOWNLOAD):
+            file.write(content[start : start + _LARGEST_DOWNLOAD])
+            if found.tell() > _LARGEST_DOWNLOAD:
+                return None
+    return found.getvalue() if len(found.getvalue()) <= _LARGEST_DOWNLOAD else None
 
 
 def _as_word(cell: Cell) -> Word | None:
@@ -121,3 +138,7 @@ def _as_word(cell: Cell) -> Word | None:
 
 def _as_number(cell: Cell) -> Number | None:
     return cell if isinstance(cell, Number) else None
+
+
+def _as_note(line: str | Note) -> Note | None:
+    return line if isinstance(line, Note) else None

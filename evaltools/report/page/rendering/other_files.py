@@ -15,7 +15,7 @@ from PIL import Image
 
 from evaltools.errors import ImageError
 from evaltools.preprocess.decode import preview
-from evaltools.report.tables.cells import megabytes
+from evaltools.report.words.numbers import megabytes
 from evaltools.result.section import Frame, Gallery, Linked, Picture
 from evaltools.result.small_pictures import Panel
 
@@ -122,7 +122,7 @@ class Thumbnail(NamedTuple):
         return [drawn for drawn in self.panels if not drawn.panel.is_over]
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """What there is to see, for those who do not see it."""
         picture = self.picture
         labels = (placed.frame.label for placed in self.frames)

@@ -1,27 +1,24 @@
-"""The figures of the task, and how far each configuration is from what it was held against."""
+"""The figures of the task, and how far each configuration is from what it was compared with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from evaltools.metrics.metric import Metric
 from evaltools.report.page.charts.figures import Spread, intervals_chart
 from evaltools.report.page.content.page import first_few, sentences, some_of
-from evaltools.report.tables.cells import figure_in_words, p_value
-from evaltools.report.words.verdicts import change_with_interval, in_points, verdict_in_words
+from evaltools.report.page.sections.rows import interval_of, tone_of_verdict
+from evaltools.report.words.numbers import change, figure, half_width, p_value
+from evaltools.report.words.verdicts import is_share, verdict_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, Tone, number_cell, path_to
+from evaltools.result.metrics import METRICS
+from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, number_cell, path_to
 from evaltools.result.verdict import Verdict
-from evaltools.task_kind import all_metrics, kind_of, metric_named
+from evaltools.task_kind import all_metrics, kind_of
 
 _MOST_FIGURES: Final = 24
 _MOST_INTERVALS: Final = 24
-_OF_KINDS: Final[Mapping[str, Tone]] = {
-    "identical": "good", "equivalent": "good", "better": "good", "fp16": "good", "bf16": "good", "int8": "good",
-    "worse": "bad", "diverged": "bad", "not measured": "bad",
-    "not decided": "open", "not judged": "open", "the reference is the odd one out": "open",
-}  # fmt: skip
 
 
 def accuracy(result: EvaluationResult) -> Section:
@@ -30,14 +27,37 @@ def accuracy(result: EvaluationResult) -> Section:
         (place, number, entry, verdict)
         for place, entry in enumerate(result.configurations)
         for number, verdict in enumerate(entry.verdicts)
-        if verdict.change is not None
     ]
     blocks: list[Block] = [_figures(result)]
-    if judged:
-        blocks.append(_verdicts(judged))
-        drawn = _changes([(entry, verdict) for _, _, entry, verdict in judged])
-        blocks += [] if drawn is None else [drawn]
+    blocks += [_verdicts(judged)] if judged else []
+    changes = [(entry, verdict) for _, _, entry, verdict in judged if verdict.change is not None]
+    drawn = _changes(changes) if changes else None
+    blocks += [] if drawn is None else [drawn]
     return Section("Accuracy" if kind_of(result.task).accuracy else "Figures", blocks, "accuracy")
+
+
+def every_figure(result: EvaluationResult) -> Table:
+    """A row for each configuration: facts, figures that every task has, those of the task, by the names of limits."""
+    common = [
+        {metric.name: value for metric in METRICS if isinstance(value := metric.read(result, entry), float)}
+        if entry.status == "measured"
+        else {}
+        for entry in result.configurations
+    ]
+    figures = [{**found, **entry.figures} for found, entry in zip(common, result.configurations, strict=True)]
+    names = list(dict.fromkeys(name for found in figures for name in found))
+    rows: list[Sequence[Cell]] = [
+        [
+            entry.name,
+            entry.role,
+            entry.status,
+            entry.verdict.kind if entry.verdict is not None else "",
+            entry.reason or "",
+            *(Number(figure(found[name], None), found[name]) if name in found else "" for name in names),
+        ]
+        for found, entry in zip(figures, result.configurations, strict=True)
+    ]
+    return Table("All figures", ("configuration", "role", "status", "verdict", "reason", *names), rows)
 
 
 def _figures(result: EvaluationResult) -> Table:
@@ -47,63 +67,49 @@ def _figures(result: EvaluationResult) -> Table:
     shown = sorted(names, key=lambda name: not (name in known and known[name].heading))[:_MOST_FIGURES]
     rows: list[Sequence[Cell]] = [
         [
-            name,
-            *(
-                _figure(entry, name, known.get(name), path_to("configurations", place, "figures", name))
-                for place, entry in measured
-            ),
+            (known[name].heading if name in known else "") or name,
+            *(_figure(result, place, name, known.get(name)) for place, _ in measured),
         ]
         for name in shown
     ]
-    rows.append(
-        [
-            "examples with an answer",
-            *(
-                number_cell(entry.finished_examples, path=f"configurations/{place}/finished_examples")
-                for place, entry in measured
-            ),
-        ]
-    )
+    counts = [
+        number_cell(entry.finished_examples, path=f"configurations/{place}/finished_examples")
+        for place, entry in measured
+    ]
+    rows.append(["examples with an answer", *counts])
     below = some_of(len(shown), len(names), "figures")
     return Table("Figures by configuration", ("figure", *(entry.name for _, entry in measured)), rows, below)
 
 
-def _figure(entry: ConfigurationResult, name: str, metric: Metric | None, path: str) -> Cell:
+def _figure(result: EvaluationResult, place: int, name: str, metric: Metric | None) -> Cell:
+    entry = result.configurations[place]
     if name not in entry.figures:
         return "-"
     value = entry.figures[name]
-    return Number(figure_in_words(value, metric), value, path)
+    width = half_width(interval_of(name, result, entry), metric is not None and metric.is_share)
+    return Number(f"{figure(value, metric)}{width}", value, path_to("configurations", place, "figures", name))
 
 
 def _verdicts(judged: Iterable[tuple[int, int, ConfigurationResult, Verdict]]) -> Table:
-    rows = []
+    rows: list[Sequence[Cell]] = []
     for place, number, entry, verdict in judged:
         path = f"configurations/{place}/verdicts/{number}"
-        show = _points if is_share(verdict) else "{:+.3g}".format
+        size = verdict.change
+        text = "" if size is None else change(size, verdict.low, verdict.high, is_share(verdict))
         rows.append(
             [
                 entry.name,
                 verdict.against,
-                *(number_cell(getattr(verdict, name), show, f"{path}/{name}") for name in ("change", "low", "high")),
+                "" if size is None else Number(text, size, f"{path}/change"),
                 number_cell(verdict.p_value, p_value, f"{path}/p_value"),
                 number_cell(verdict.examples_needed, path=f"{path}/examples_needed"),
                 verdict_in_words(verdict),
             ]
         )
-    columns = (
-        "configuration", "against", "change", "from", "to", "test, corrected", "examples that would decide", "verdict",
-    )  # fmt: skip
-    return Table("Paired changes with their 95 % intervals", columns, rows)
-
-
-def is_share(verdict: Verdict) -> bool:
-    """Whether a verdict is about a share, whose changes are told in points."""
-    metric = metric_named(verdict.metric)
-    return metric is not None and metric.is_share
-
-
-def _points(change: float) -> str:
-    return f"{in_points(change)} points"
+    columns = ("configuration", "compared with", "change [95 %]", "test, corrected", "examples that would decide",
+               "verdict")  # fmt: skip
+    ranks = (0, 1, 2, 3, 4, 0)
+    return Table("Verdicts", columns, rows, ranks=ranks)
 
 
 def _changes(judged: Sequence[tuple[ConfigurationResult, Verdict]]) -> Chart | None:
@@ -129,19 +135,10 @@ def _changes(judged: Sequence[tuple[ConfigurationResult, Verdict]]) -> Chart | N
     margin = shown[0][1].margin
     axis = f"change of {heading} in {unit}" if unit else f"change of {heading}"
     spec = intervals_chart(spreads, axis, 0.0, factor * (margin or 0.0))
-    told = first_few([f"{entry.name} {change_with_interval(verdict, is_share(verdict))}" for entry, verdict in shown])
+    changes = [
+        f"{entry.name} {change(verdict.change or 0.0, verdict.low, verdict.high, is_share(verdict))}"
+        for entry, verdict in shown
+    ]
     band = "" if margin is None else f"The band is what counts as no change: ±{factor * margin:g} {unit}".rstrip()
-    said = sentences(told, band, some_of(len(shown), len(every), "configurations"))
-    return Chart(f"Change of {heading} against {shown[0][1].against}", spec, said)
-
-
-def tone_of_verdict(verdict: Verdict | None) -> Tone:
-    """The colour of a verdict, that of an open question where there is none."""
-    return "open" if verdict is None else _OF_KINDS[verdict.kind]
-
-
-def tone_of(configuration: ConfigurationResult) -> Tone:
-    """The colour of a configuration's own verdict; one that was not measured is never good."""
-    if configuration.status == "not measured" or configuration.fallback or configuration.not_clean:
-        return "bad"
-    return tone_of_verdict(configuration.verdict)
+    text = sentences(first_few(changes), band, some_of(len(shown), len(every), "configurations"))
+    return Chart(f"Change of {heading} against {shown[0][1].against}", spec, text)

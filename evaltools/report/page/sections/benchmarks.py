@@ -1,238 +1,225 @@
-"""A benchmark: how fast each row is, each run in its turn, what it needs, what was not quiet."""
+"""The first screen of benchmarks: which row is the fastest, all rows in one table, what failed, what to do next."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from evaltools.metrics.op_profile import OpProfile, explained_share, op_figures, total_us
-from evaltools.report.page.charts.figures import Spread, intervals_chart
-from evaltools.report.page.charts.times import bars_chart
-from evaltools.report.page.content.page import Saying, each_step_once, first_few, sentences, some_of
-from evaltools.report.page.sections.speed import each_run, moments, temperatures
-from evaltools.report.tables.benchmark import after_benchmark, label, rows_by_latency, versus_first
-from evaltools.report.tables.cells import megabytes, milliseconds, three_digits
-from evaltools.report.tables.evaluation import describe_configuration
-from evaltools.report.tables.shown_figures import shown_figures
-from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Conditions
-from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table, number_cell
+from evaltools.report.page.content.page import First
+from evaltools.report.page.sections.answer import of_result, versions_in_words
+from evaltools.report.words.facts import delegated, label, model_name
+from evaltools.report.words.load import load_in_words
+from evaltools.report.words.next_commands import next_command
+from evaltools.report.words.next_steps import where_it_did_not_run
+from evaltools.report.words.numbers import (
+    ends,
+    in_times,
+    in_times_with_interval,
+    megabytes,
+    milliseconds,
+    percent,
+    says_something,
+    three_digits,
+)
+from evaltools.report.words.shown_figures import Shown, rows_by_latency, shown_figures
+from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
+from evaltools.result.places import machine_of
+from evaltools.result.section import (
+    Block,
+    Cell,
+    Note,
+    Number,
+    Sentence,
+    Table,
+    Word,
+    number_cell,
+)
+from evaltools.stats.latency import FEWEST_PROCESSES, FEWEST_TIMES
 
-_MOST_DRAWN: Final = 8
-_MOST_INTERVALS: Final = 24
-_MOST_CLOUDS: Final = 4
-_MOST_OPERATORS: Final = 12
-_MOST_DISTURBANCES: Final = 4
-_MOST_KINDS: Final = 3
-_MB: Final = 1024
-_WIDE: Final = 8
-
-
-def sayings(result: BenchmarkResult, is_brief: bool = False) -> tuple[Saying, ...]:
-    """The measured rows by latency, the fastest first, then those that failed; where there is no row, why.
-
-    ``is_brief``: beside other results, of rows that ran as asked for the fastest alone.
-    """
-    if not result.rows:
-        return (Saying("nothing", "bad", f"nothing was measured: {result.stopped or 'the result has no rows'}"),)
-    measured = rows_by_latency(result)
-    as_asked = [row for row in measured if not row.fallback]
-    fastest = as_asked[0] if len(measured) > 1 and as_asked else None
-    found = []
-    for row in measured:
-        if not is_brief:
-            found.append(_measured(result, row, row is fastest))
-        elif row.fallback or row is as_asked[0]:
-            found.append(_measured(result, row, row is fastest, () if row.fallback else as_asked[1:]))
-    for row in result.rows:
-        if row not in measured:
-            word = "not measured" if row.status == "failed" else "without a time"
-            why = (("why", row.reason or "no run was timed"),)
-            found.append(Saying(label(result, row), "bad", word, why, tuple(after_benchmark(result, row))))
-    return each_step_once(found)
+_MOST_NAMED: Final = 2
+_ENOUGH_ROUNDS: Final = 8
 
 
-def not_quiet(result: BenchmarkResult) -> list[str]:
-    """One warning about all rows that were disturbed; none where the machine was quiet."""
-    disturbed = [row for row in result.rows if any(each.disturbances for each in row.rounds)]
-    if not disturbed:
-        return []
-    is_all = len(disturbed) == len(rows_by_latency(result))
-    who = "all rows" if is_all else ", ".join(label(result, row) for row in disturbed)
-    return [f"the machine was not quiet while {who} ran: small differences of times say nothing; see Speed for more"]
+_Found = Sequence[tuple[str, BenchmarkResult, BenchmarkRow]]
+"""Rows with the name of their result."""
 
 
-def _slower(others: Sequence[BenchmarkRow]) -> str:
-    """How many other rows there are, by latency, and from how fast to how slow."""
-    times = [shown_figures(row).latency_us or 0.0 for row in others]
-    span = " to ".join(dict.fromkeys((milliseconds(times[0]), milliseconds(times[-1]))))
-    return f"{len(others)} more configuration{'s' * (len(others) != 1)}, {span}: see Speed"
+def answer(results: Mapping[str, BenchmarkResult]) -> First:
+    """Which row is the fastest, all rows in one table, the fastest first, what failed or disturbed, what is next."""
+    found = [(name, result, row) for name, result in results.items() for row in result.rows]
+    found.sort(key=lambda each: _latency(each[2]) or math.inf)
+    blocks: list[Block] = [Sentence(_fastest(results, found))]
+    blocks += [_table(results, found)] if found else []
+    several = len(results) > 1
+    notes: list[Note] = []
+    steps: list[str] = []
+    for name, result in results.items():
+        notes += [of_result(name, note) if several else note for note in _notes(result)]
+        steps += [step for row in result.rows for step in after_benchmark(result, row)]
+    return First("benchmark", tuple(blocks), tuple(notes), tuple(steps), "" if several else next(iter(results)))
 
 
-def _longest(profile: OpProfile) -> str:
-    """The kinds of operators that take longest, with their shares of all operators' time."""
-    spent: Counter[str] = Counter()
-    for each in op_figures(profile.ops):
-        spent[each.op.type] += each.sum_us
-    whole = total_us(profile)
-    return ", ".join(f"{name} {100 * us / whole:.0f} %" for name, us in spent.most_common(_MOST_KINDS))
+def _latency(row: BenchmarkRow) -> float | None:
+    """In microseconds; of a row that failed there is none, even where some of its runs have one."""
+    return shown_figures(row).latency_us if row.status == "measured" else None
 
 
-def _measured(
-    result: BenchmarkResult, row: BenchmarkRow, is_fastest: bool, others: Sequence[BenchmarkRow] = ()
-) -> Saying:
-    """What is said of a row, and in a word of ``others`` that are not shown."""
-    shown = shown_figures(row)
-    word = "median" if shown.median_us is not None else "average"
-    said = f"{'fastest: ' if is_fastest else ''}{word} {milliseconds(shown.latency_us or 0.0)}"
-    facts = []
-    if shown.interval is not None:
-        span = f"{milliseconds(shown.interval.low)} to {milliseconds(shown.interval.high)} (95 %)"
-        facts.append(("how sure", f"{span}; {shown.runs} runs in {shown.rounds} rounds"))
-    if row.versus_first is not None and row.versus_first.ratio:
-        first = next(each for each in result.rows if each.model == row.model and each.status == "measured")
-        facts.append(("how fast", f"{versus_first(row)} the speed of {first.name}"))
-    needs = [f"peak memory {shown.peak_mb:.0f} MB"] if shown.peak_mb is not None else []
-    needs += [f"load {milliseconds(shown.load_us)}"] if shown.load_us is not None else []
-    needs += [f"first run {milliseconds(shown.first_run_us)}"] if shown.first_run_us is not None else []
-    facts += [("what it needs", ", ".join(needs))] if needs else []
-    facts += [("operators", _longest(row.profile))] if row.profile is not None and total_us(row.profile) else []
-    facts.append(("did it run", describe_configuration(row)))
-    facts += [("the others", _slower(others))] if others else []
-    steps = tuple(after_benchmark(result, row))
-    return Saying(label(result, row), "bad" if row.fallback else "", said, tuple(facts), steps)
-
-
-def speed(result: BenchmarkResult) -> list[Section]:
-    """Times, what each row needs, operators, what disturbed."""
-    ranked = rows_by_latency(result)
-    timed = [row for row in result.rows if any(row is each for each in ranked)]
+def _fastest(results: Mapping[str, BenchmarkResult], found: _Found) -> str:
+    """The fastest row that ran as asked, and how many times faster than the next one it is."""
+    timed = [each for each in found if _latency(each[2]) is not None and not each[2].fallback]
     if not timed:
-        return []
-    blocks: list[Block] = [_times(result, timed)]
-    blocks += [medians(result, timed)] if len(timed) > 1 else []
-    for drawn in (_runs(result, timed), _memory(result, timed), _warmth(result, timed)):
-        blocks += [] if drawn is None else [drawn]
-    disturbed = list(dict.fromkeys(text for row in result.rows for each in row.rounds for text in each.disturbances))
-    blocks += [_disturbed(disturbed)] if disturbed else []
-    profiled = [chart for row in timed for chart in _operators(result, row)]
-    operators: list[Block] = [*profiled[:_MOST_DRAWN]]
-    left = some_of(len(operators), len(profiled), "configurations")
-    operators += [Lines([left])] if left else []
-    return [Section("Speed", blocks), *([Section("Operators", operators)] if operators else [])]
+        (result, *_) = results.values()
+        return f"Nothing was measured{f': {result.stopped}' if result.stopped else ' as asked for'}."
+    (name, result, row), *others = timed
+    of = f"{name}, " if len(results) > 1 else ""
+    text = f"{of}{label(result, row)}: {_median(shown_figures(row))}"
+    if not others:
+        return f"{text}."
+    name, result, next_one = others[0]
+    of = f"{name}, " if len(results) > 1 else ""
+    own, other = _latency(row) or 0.0, _latency(next_one) or 0.0
+    compared = "as fast as" if in_times(own / other) == "as fast" else f"{in_times(own / other)} than"
+    return f"The fastest is {text}, {compared} {of}{label(result, next_one)}."
 
 
-def _disturbed(disturbances: Sequence[str]) -> Lines:
-    """The first few, as later ones differ in their numbers alone."""
-    shown = [f"not quiet: {text}" for text in disturbances[:_MOST_DISTURBANCES]]
-    left = some_of(len(shown), len(disturbances), "disturbances")
-    return Lines([*shown, *([left] if left else [])])
-
-
-def _times(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Table:
+def _table(results: Mapping[str, BenchmarkResult], found: _Found) -> Table:
+    """What is the same for all rows of several results stands in no column of its own."""
+    several = len(results) > 1
     rows = []
-    for row in timed:
-        path, shown = f"rows/{result.rows.index(row)}", shown_figures(row)
-        figures = row.figures
-        cells: list[Cell] = [label(result, row)]
-        if figures is None:
-            cells += [
-                number_cell(shown.median_us, milliseconds, f"{path}/logged/median_us"),
-                number_cell(shown.average_us, milliseconds, f"{path}/logged/avg_us"),
-                "-",
-                "-",
-                number_cell(shown.load_us, milliseconds),
-                number_cell(shown.first_run_us, milliseconds),
-            ]
-        else:
-            cells += [
-                number_cell(figures.inference.p50_us, milliseconds, f"{path}/figures/inference/p50_us"),
-                number_cell(figures.inference.avg_us, milliseconds, f"{path}/figures/inference/avg_us"),
-                number_cell(figures.percentiles.get("95"), milliseconds, f"{path}/figures/percentiles/95"),
-                number_cell(figures.run_and_read.p50_us, milliseconds, f"{path}/figures/run_and_read/p50_us"),
-                number_cell(figures.init.p50_us, milliseconds, f"{path}/figures/init/p50_us"),
-                number_cell(figures.first_run.p50_us, milliseconds, f"{path}/figures/first_run/p50_us"),
-            ]
-        cells += [number_cell(shown.peak_mb, "{:.1f} MB".format)]
-        size = result.models[row.model].size_bytes
-        cells += [Number(f"{megabytes(size)} MB", size, f"models/{row.model}/size_bytes")]
-        rows.append(cells)
-    columns = ("configuration", "median", "average", "p95", "with reading", "load", "first run", "peak memory", "model")
-    return Table("Times of one run, and what it needs", columns, rows)
+    for name, result, row in found:
+        place = next(place for place, each in enumerate(result.rows) if each is row)
+        cells = _cells(result, row, "" if several else f"rows/{place}", "" if several else f"models/{row.model}")
+        machine = machine_of(result.environment, result.device_run, row.name.rpartition("@")[2])
+        versions = versions_in_words(result.environment.evaltools, row)
+        rows.append([name if several else "", *cells, *((machine, versions) if several else ("", ""))])
+    columns = (
+        "result", "model", "configuration", "median [95 %]", "speed", "accuracy", "on the front", "delegated",
+        "peak memory", "load", "first run", "p95", "runs", "average", "with reading", "steady memory", "MB",
+        "machine", "versions",
+    )  # fmt: skip
+    ranks = (0, 0, 0, 0, 4, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+    table = Table("All rows, the fastest first", columns, rows, "", 3, ranks)
+    models = len({row[1] for row in rows}) > 1 or several
+    return table.of_columns([place for place in range(len(columns)) if place != 1 or models]).compact
 
 
-def medians(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart:
-    """The median of each row that has a latency, with its 95 % interval."""
-    spreads, told = [], []
-    for row in timed:
-        shown = shown_figures(row)
-        low, high = (shown.interval.low / 1000, shown.interval.high / 1000) if shown.interval else (None, None)
-        spreads.append(Spread(label(result, row), (shown.latency_us or 0.0) / 1000, low, high))
-        told.append(f"{label(result, row)} {milliseconds(shown.latency_us or 0.0)}")
-    values = [spread.value for spread in spreads]
-    drawn = spreads[:_MOST_INTERVALS]
-    is_wide = bool(values) and max(values) > _WIDE * min(values) > 0
-    spec = intervals_chart(drawn, "ms (95 % interval)", is_wide=is_wide)
-    said = sentences(first_few(told), some_of(len(drawn), len(spreads), "configurations"))
-    return Chart("Median time with its interval", spec, said)
+def _cells(result: BenchmarkResult, row: BenchmarkRow, path: str, model: str) -> list[Cell]:
+    shown, figures = shown_figures(row), row.figures
+
+    def of(name: str, logged: str = "") -> str:
+        return "" if not path else f"{path}/figures/{name}" if figures is not None else f"{path}/logged/{logged}"
+
+    if row.status == "failed":
+        blank: list[Cell] = [""] * 13
+        median: Cell = Word("not measured" if figures is None else "failed", "missing" if figures is None else "bad")
+        return [model_name(result, row), row.name, median, *blank]
+    size = result.models[row.model].size_bytes
+    latency = shown.latency_us
+    accuracy = row.accuracy
+    return [
+        model_name(result, row),
+        _marked_name(row),
+        number_cell(latency, lambda _: _median(shown), of("inference/p50_us", "median_us")),
+        "" if row.versus_first is None else Number(in_times_with_interval(row.versus_first), row.versus_first.ratio),
+        "" if accuracy is None else Number(f"{accuracy.metric} {percent(accuracy.value)}", accuracy.value),
+        "yes" if row.on_latency_front else "",
+        delegated(row),
+        number_cell(shown.peak_mb, "{:.1f} MB".format),
+        number_cell(shown.load_us, milliseconds, of("init/p50_us")),
+        number_cell(shown.first_run_us, milliseconds, of("first_run/p50_us")),
+        number_cell(shown.p95_us, milliseconds, of("percentiles/95")),
+        Number(f"{shown.runs}" + (f" in {shown.rounds} rounds" if shown.rounds > 1 else ""), shown.runs),
+        number_cell(shown.average_us, milliseconds, of("inference/avg_us", "avg_us")),
+        number_cell(shown.with_reading_us, milliseconds, of("run_and_read/p50_us")),
+        number_cell(shown.steady_mb, "{:.1f} MB".format),
+        Number(megabytes(size), size, model and f"{model}/size_bytes"),
+    ]
 
 
-def _runs(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | None:
-    times_ms = {
-        label(result, row): [time / 1000 for each in row.rounds for time in each.regular.invokes_us]
-        for row in sorted(timed, key=lambda row: shown_figures(row).latency_us or 0.0)
-    }
-    return each_run("Each run in its turn, round after round", times_ms, _MOST_CLOUDS)
+def _marked_name(row: BenchmarkRow) -> str:
+    """The name, with a word where the CPU did what an accelerator was asked for."""
+    is_software = any(delegate.requested and delegate.is_cpu for delegate in row.delegates)
+    return row.name + (" [software]" if is_software else "")
 
 
-def _memory(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | None:
-    """Resident memory of the first round of each row: before and after opening, after the runs, at the peak."""
-    found = {}
-    for row in timed:
-        memory = row.rounds[0].memory if row.rounds else None
-        if memory is None:
-            continue
-        sizes = {
-            "start": memory.start_kb,
-            "opened": memory.init_kb,
-            "after the runs": memory.steady_kb,
-            "peak": memory.peak_kb,
-        }
-        known = {name: kb / _MB for name, kb in sizes.items() if kb is not None}
-        if len(known) > 1:
-            found[label(result, row)] = known
-    if not found:
-        return None
-    told = [f"{name}: {', '.join(f'{moment} {mb:.1f} MB' for moment, mb in by.items())}" for name, by in found.items()]
-    return moments("Memory of the process", found, "MB", told, "configurations")
+def _median(shown: Shown) -> str:
+    """The median time; the average where a log has no median."""
+    if shown.median_us is None:
+        return "-" if shown.average_us is None else f"{milliseconds(shown.average_us)} (average)"
+    span, note = shown.interval, f" [{_why_without_interval(shown)}]"
+    if shown.is_logged and shown.rounds < 2:
+        note = ""
+    if span and not says_something(span):
+        span, note = None, " [too uneven]"
+    interval = f" {ends(three_digits(span.low / 1000), three_digits(span.high / 1000))}" if span else note
+    return milliseconds(shown.median_us) + interval
 
 
-def _warmth(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | None:
-    """The hottest sensor before and after the rounds, where there are sensors."""
-    found = {
-        label(result, row): (_hottest(row.rounds[0].before), _hottest(row.rounds[-1].after))
-        for row in timed
-        if row.rounds
-    }
-    return temperatures(found, "configurations")
+def _why_without_interval(shown: Shown) -> str:
+    if 1 < shown.rounds < FEWEST_PROCESSES:
+        return "too few rounds"
+    return "too few runs" if shown.runs < FEWEST_TIMES else "times jumped"
 
 
-def _hottest(conditions: Conditions) -> float | None:
-    return max(conditions.temperatures.values(), default=None)
+def _notes(result: BenchmarkResult) -> Iterator[Note]:
+    """The rows that failed, or ran on the CPU instead of what they asked for; what was not quiet or not profiled."""
+    for row in result.rows:
+        name = label(result, row)
+        if row.status == "failed":
+            word, tone = ("not measured", "missing") if row.figures is None else ("failed", "bad")
+            yield Note(name, f"{word}: {row.reason}", "bad" if tone == "bad" else "missing")
+        elif row.fallback:
+            yield Note(name, f"fell back to the CPU: {row.fallback}", "bad")
+        if row.profile_failure is not None:
+            yield Note(name, f"operators are not profiled: {row.profile_failure}", "open")
+    disturbed = [row for row in result.rows if row.status == "measured" and _disturbances(row)]
+    if disturbed:
+        first, *others = dict.fromkeys(text for row in disturbed for text in _disturbances(row))
+        more = f" (and {len(others)} more)" if others else ""
+        names = ", ".join(label(result, row) for row in disturbed)
+        if len(disturbed) > _MOST_NAMED:
+            names = f"{len(disturbed)} of {len(result.rows)} configurations"
+        yield Note(names, f"not quiet: {first}{more}: small differences of times say nothing", "open")
+    busy = load_in_words(result.environment.load)
+    if busy and busy not in result.warnings:
+        yield Note("warning", busy, "open")
 
 
-def _operators(result: BenchmarkResult, row: BenchmarkRow) -> list[Chart]:
-    """The operators that take longest, with their times per run, as the profiler or the delegate itself gave them."""
-    profile = row.profile
-    if profile is None or not profile.ops or not profile.runs:
-        return []
-    ranked = sorted(op_figures(profile.ops), key=lambda each: -each.sum_us)
-    times: dict[str, float] = {}
-    for each in ranked[:_MOST_OPERATORS]:
-        place = f" (node {each.op.node})" if each.op.node is not None else " (delegate)" if each.op.internal else ""
-        name = f"{each.op.type}{place}"
-        times[name] = times.get(name, 0.0) + each.sum_us / profile.runs / 1000
-    share = explained_share(profile)
-    explained = "" if share is None else f" All operators together are {100 * share:.0f} % of a run."
-    told = f"{first_few([f'{name} {three_digits(ms)} ms' for name, ms in times.items()])}{explained}"
-    return [Chart(f"Operators that take longest: {label(result, row)}", bars_chart(times, "ms per run"), told)]
+def _disturbances(row: BenchmarkRow) -> list[str]:
+    """All disturbances, each once, whichever round it disturbed."""
+    return list(dict.fromkeys(text for entry in row.rounds for text in entry.disturbances))
+
+
+def after_benchmark(result: BenchmarkResult, row: BenchmarkRow) -> list[str]:
+    """Of the fastest row how sure that is, and whether its outputs are right; of others only why they did not run."""
+    model = result.models[row.model].file
+    typed = result.environment.command
+    steps = list(where_it_did_not_run(row, model, typed))
+    ranked = [each for each in rows_by_latency(result) if not each.fallback]
+    if ranked and row is ranked[0]:
+        steps += _whether_it_is_sure(ranked)
+        if row.delegates and row.accuracy is None:
+            command = next_command("diff", model, [*row.flags, *_input_shapes(result)], typed)
+            steps.append(f"{command} says whether its outputs are still those of the CPU")
+    return steps
+
+
+def _input_shapes(result: BenchmarkResult) -> Iterator[str]:
+    """The shapes of inputs that were stated, as ``evaltools diff`` takes them."""
+    names, shapes = (str(result.options.get(name) or "") for name in ("input_layer", "input_layer_shape"))
+    for name, shape in zip(names.split(","), shapes.split(":"), strict=False):
+        if shape:
+            yield f"--input_shape={name}:{shape}"
+
+
+def _whether_it_is_sure(ranked: Sequence[BenchmarkRow]) -> Iterator[str]:
+    """More rounds where the two fastest rows cannot be told apart, or the only one has no interval."""
+    fastest, *others = (shown_figures(row) for row in ranked[:2])
+    if fastest.is_logged or fastest.rounds >= _ENOUGH_ROUNDS:
+        return
+    more = f"the same command with --rounds={_ENOUGH_ROUNDS}"
+    if fastest.interval is None:
+        yield f"{more} says how sure the medians are"
+    elif any(next_one.interval is None or next_one.interval.low <= fastest.interval.high for next_one in others):
+        yield f"{more} may tell the two fastest apart, whose intervals overlap"

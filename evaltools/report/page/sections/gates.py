@@ -2,39 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from evaltools.gates.decide import GateVerdict
 from evaltools.gates.outcome import GateOutcome
-from evaltools.report.page.content.page import Saying
+from evaltools.report.page.content.page import First
 from evaltools.report.words.gates import counts, lines, warnings_of, why_not
-from evaltools.result.section import Block, Lines, Section, Table, Tone
+from evaltools.result.section import Block, Cell, Lines, Note, Sentence, Table, Tone, Word
 
 _TONES: Final[Mapping[GateVerdict, Tone]] = {
     "pass": "good",
     "fail": "bad",
-    "not measured": "bad",
+    "not measured": "missing",
     "inconclusive": "open",
 }
 
 
-def saying(outcome: GateOutcome) -> Saying:
-    """How many limits are kept, and why others are not."""
-    if not outcome.decisions:
-        return Saying(outcome.gates, "open", "no limit was held")
-    reasons = tuple((found.verdict, f"{found.place}: {found.explanation}") for found in why_not(outcome))
-    return Saying(outcome.gates, _TONES[outcome.verdict], counts(outcome), reasons[:5])
+def limits(name: str, outcome: GateOutcome) -> First:
+    """How many limits are kept, every limit with what was found, and why some did not pass."""
+    answer = counts(outcome) if outcome.decisions else "no limit was checked"
+    blocks: list[Block] = [Sentence(f"{outcome.gates}: {answer}")]
+    blocks += [limits_table(outcome)] if outcome.decisions else []
+    notes = why_notes(outcome)
+    return First("limits", (*blocks, *([Lines(notes)] if notes else [])), source=name)
 
 
-def gates(outcome: GateOutcome) -> Section:
-    """Every limit with what was found, then why some did not pass."""
-    rows = [
-        (line.run, line.model, line.configuration, line.limit, line.figure, line.examples, line.verdict)
+def limits_table(outcome: GateOutcome) -> Table:
+    """A row for each limit and configuration."""
+    rows: list[Sequence[Cell]] = [
+        (
+            line.run,
+            line.model,
+            line.configuration,
+            line.limit,
+            line.figure,
+            line.examples,
+            Word(line.verdict, _TONES[line.verdict]),
+        )
         for line in lines(outcome)
     ]
     columns = ("run", "model", "configuration", "limit", "found", "examples", "verdict")
-    blocks: list[Block] = [Table(f"Limits of {outcome.gates}: {counts(outcome)}", columns, rows)]
-    reasons = [f"{found.place}: {found.verdict}: {found.explanation}" for found in why_not(outcome)]
-    said = [*(f"warning: {warning}" for warning in warnings_of(outcome)), *reasons]
-    return Section("Limits", [*blocks, *([Lines(said)] if said else [])])
+    return Table(f"Limits of {outcome.gates}", columns, rows, names=5, ranks=(0, 2, 0, 0, 0, 1, 0))
+
+
+def why_notes(outcome: GateOutcome) -> tuple[Note, ...]:
+    """Warnings of the runs, then why limits did not pass."""
+    warnings = [Note("warning", text, "open") for text in warnings_of(outcome)]
+    reasons = [
+        Note(found.place, f"{found.verdict}: {found.explanation}", _TONES[found.verdict]) for found in why_not(outcome)
+    ]
+    return (*warnings, *reasons)

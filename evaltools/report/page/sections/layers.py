@@ -6,8 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from msgspec.structs import replace
-
 from evaltools.report.page.charts.figures import (
     MOST_BARS,
     Layer,
@@ -15,8 +13,7 @@ from evaltools.report.page.charts.figures import (
     strip_chart,
     worst_in_a_row,
 )
-from evaltools.report.page.content.page import Saying, some_of
-from evaltools.report.tables.evaluation import describe_configuration
+from evaltools.report.page.content.page import First, some_of
 from evaltools.report.tables.locate import (
     BY_NAME,
     compared_operators,
@@ -28,9 +25,22 @@ from evaltools.report.tables.locate import (
     why_not_compared,
     with_short_names,
 )
+from evaltools.report.words.facts import describe_configuration
 from evaltools.report.words.locate import answer_lines, culprit_lines
 from evaltools.result.locate import Errors, LocateResult, Operator, Unit
-from evaltools.result.section import Block, Cell, Chart, Lines, Number, Section, Table, Tone, number_cell
+from evaltools.result.section import (
+    Block,
+    Cell,
+    Chart,
+    Lines,
+    Note,
+    Number,
+    Section,
+    Sentence,
+    Table,
+    Tone,
+    number_cell,
+)
 from evaltools.text import shortened
 
 _LONGEST_NAME: Final = 40
@@ -47,23 +57,29 @@ _GOOD: Final = ("no difference", "precision", "small differences add up")
 _OPEN: Final = ("suspected", "not decided", "the reference is the odd one out", BY_NAME)
 
 
-def saying(result: LocateResult) -> Saying:
+def answer(name: str, result: LocateResult) -> First:
     """The answer in a sentence, what it rests on, and what to do about it."""
-    kind = result.verdict.kind
-    tone: Tone = "good" if kind in _GOOD else "open" if kind in _OPEN else "bad"
-    said, *rests_on = map(with_short_names, answer_lines(result))
-    facts = [("warning", line) for line in result.warnings if kind == BY_NAME]
-    facts += [("how to read it" if kind == BY_NAME else "how sure", line) for line in rests_on[:1]]
-    facts.append(("did it run", describe_configuration(result.configuration)))
-    causes = [cause for culprit in result.culprits for cause in culprit.causes]
-    steps = tuple(dict.fromkeys(f"{cause.name}: {cause.remedy}" for cause in causes))
-    return Saying(result.configuration.name, tone, said, tuple(facts), steps)
+    entry, by_name = result.configuration, result.verdict.kind == BY_NAME
+    text, *rests_on = map(with_short_names, answer_lines(result))
+    notes = [Note("how to read it" if by_name else "how sure", line) for line in rests_on[:1]]
+    notes.append(Note(entry.name, describe_configuration(entry)))
+    return First("layer by layer", (Sentence(f"{text}."),), tuple(notes), _remedies(result), name)
 
 
-def faults(located: Sequence[LocateResult]) -> list[Saying]:
+def faults(located: Sequence[LocateResult]) -> list[Note]:
     """What was found to be wrong in the model of an evaluation, for the first screen of that."""
-    found = [saying(result) for result in located]
-    return [replace(said, of=f"{said.of}, layer by layer") for said in found if said.tone == "bad"]
+    notes = []
+    for result in located:
+        if result.verdict.kind not in (*_GOOD, *_OPEN):
+            name = f"{result.configuration.name}, layer by layer"
+            notes.append(Note(name, with_short_names(answer_lines(result)[0]), "bad"))
+            notes += [Note(name, step) for step in _remedies(result)]
+    return notes
+
+
+def _remedies(result: LocateResult) -> tuple[str, ...]:
+    causes = [cause for culprit in result.culprits for cause in culprit.causes]
+    return tuple(dict.fromkeys(f"{cause.name}: {cause.remedy}" for cause in causes))
 
 
 def layers(result: LocateResult, source: str = "") -> Section:
@@ -101,15 +117,15 @@ def _charts(result: LocateResult) -> list[Chart]:
     local = [(layer.local, layer.index) for layer in layers if layer.local is not None]
     if local:
         beyond = sum(error > 1 for error, _ in local)
-        told = f"{beyond} of {len(local)} are beyond what is tolerated, the line at 1; {_largest(local)}"
-        told += f" times its tolerance.{each}" if max(local)[0] < math.inf else f".{each}"
-        charts.append(Chart("Error of each operator alone", local_chart(by_local), told))
+        text = f"{beyond} of {len(local)} are beyond what is tolerated, the line at 1; {_largest(local)}"
+        text += f" times its tolerance.{each}" if max(local)[0] < math.inf else f".{each}"
+        charts.append(Chart("Error of each operator alone", local_chart(by_local), text))
     if any(operator.ran_on for operator in result.operators):
         counts: dict[str, int] = {}
         for operator in result.operators:
             counts[operator.ran_on or "CPU"] = counts.get(operator.ran_on or "CPU", 0) + 1
-        told = f"{', '.join(f'{name}: {count} operators' for name, count in counts.items())}.{each}"
-        charts.append(Chart("Who ran each operator", strip_chart(by_local), told))
+        text = f"{', '.join(f'{name}: {count} operators' for name, count in counts.items())}.{each}"
+        charts.append(Chart("Who ran each operator", strip_chart(by_local), text))
     return charts
 
 

@@ -7,11 +7,11 @@ from typing import Final
 
 from evaltools.report.page.charts.look import colours_of
 from evaltools.report.page.charts.times import shares_chart
-from evaltools.report.page.content.page import sentences, some_of
-from evaltools.report.tables.cells import delegate_name, megabytes
-from evaltools.report.tables.evaluation import Opened
+from evaltools.report.page.content.page import merged, sentences, some_of
+from evaltools.report.words.facts import Opened, counted, delegate_name, describe_configuration, left_on_cpu
+from evaltools.report.words.numbers import megabytes
 from evaltools.result.model import Model, Tensor
-from evaltools.result.section import Cell, Chart, Lines, Section, Table, number_cell
+from evaltools.result.section import Block, Cell, Chart, Lines, Note, Number, Section, Table, Tone
 from evaltools.text import shortened
 
 _MOST_OPERATORS: Final = 12
@@ -24,8 +24,8 @@ _CPU: Final = "CPU"
 def proof(opened: Sequence[Opened], names: Sequence[str], paths: Sequence[str], models: Sequence[Model]) -> Section:
     """``paths`` lead to the configurations in the JSON result, ``names`` are theirs on the page."""
     rows = [_row(*each) for each in zip(opened, names, paths, strict=True)]
-    columns = ("configuration", "runtime", "delegate", "nodes", "of", "partitions", "left on the CPU", "evidence")
-    blocks: list[Table | Chart | Lines] = [Table("What ran each configuration", columns, rows)]
+    columns = ("configuration", "delegate", "nodes", "partitions", "left on the CPU", "runtime", "evidence")
+    blocks: list[Block] = [Table("What ran each configuration", columns, rows, ranks=(0, 1, 0, 4, 2, 3, 5))]
     drawn = _nodes(opened, names)
     messages = _messages(opened, names)
     return Section(
@@ -35,28 +35,37 @@ def proof(opened: Sequence[Opened], names: Sequence[str], paths: Sequence[str], 
     )
 
 
+def opened_lines(configurations: Sequence[Opened]) -> Lines:
+    """What each configuration runs on, or why it cannot; those of which the same is said share a line."""
+    notes = []
+    for entry in configurations:
+        tone: Tone = "bad" if entry.fallback else "missing" if entry.status != "measured" else ""
+        notes.append(Note(entry.name, describe_configuration(entry), tone))
+    return Lines(merged(notes))
+
+
 def _row(entry: Opened, name: str, path: str) -> Sequence[Cell]:
     runtime = entry.runtime
     if runtime is None:
-        return name, "not opened", "", "", "", "", "", ""
+        return name, "", "not opened", "", "", "", ""
     proof = entry.delegation
-    threads = "" if entry.num_threads == -1 else f", {entry.num_threads} thread{'s' * (entry.num_threads != 1)}"
-    nodes: tuple[Cell, Cell] = ("not told", "") if proof is None else (
-        number_cell(proof.delegated_nodes, path=f"{path}/delegation/delegated_nodes"),
-        number_cell(proof.total_nodes, path=f"{path}/delegation/total_nodes"),
-    )  # fmt: skip
+    threads = "" if entry.num_threads == -1 else f", {counted(entry.num_threads, 'thread')}"
+    nodes: Cell = "not stated"
+    if proof is not None:
+        text = f"{proof.delegated_nodes} of {proof.total_nodes}"
+        nodes = Number(text, proof.delegated_nodes, f"{path}/delegation/delegated_nodes")
     partitions = [str(each.partitions) for each in entry.delegates if each.partitions is not None]
     evidence = [each.evidence for each in entry.delegates if each.evidence]
-    said = [f"not measured: {entry.reason}"] if entry.reason else []
-    said += [f"FALLBACK to the CPU: {entry.fallback}"] if entry.fallback else []
+    reasons = [f"not measured: {entry.reason}"] if entry.reason else []
+    reasons += [f"fell back to the CPU: {entry.fallback}"] if entry.fallback else []
     return (
         name,
-        f"{runtime.package} {runtime.version}, {runtime.kernels} kernels{threads}",
         ", ".join(map(delegate_name, entry.delegates)) or "none",
-        *nodes,
+        nodes,
         ", ".join(partitions) or "-",
         _left(entry),
-        "; ".join([*said, *evidence]),
+        f"{runtime.package} {runtime.version}, {runtime.kernels} kernels{threads}",
+        "; ".join([*reasons, *evidence]),
     )
 
 
@@ -65,10 +74,7 @@ def _left(entry: Opened) -> str:
         return ""
     if not entry.delegation.delegated_nodes:
         return "everything"
-    operators = entry.delegation.cpu_operators
-    shown = [f"{name} x{count}" for name, count in list(operators.items())[:_MOST_OPERATORS]]
-    more = len(operators) - len(shown)
-    return ", ".join([*shown, *([f"and {more} more kinds"] if more else [])]) or "nothing"
+    return left_on_cpu(entry.delegation, _MOST_OPERATORS) or "nothing"
 
 
 def _nodes(opened: Sequence[Opened], names: Sequence[str]) -> Chart | None:
@@ -82,9 +88,9 @@ def _nodes(opened: Sequence[Opened], names: Sequence[str]) -> Chart | None:
         return None
     drawn = dict(list(rows.items())[:_MOST_BARS])
     parts = list(dict.fromkeys(part for by in drawn.values() for part in by if part != _CPU))
-    told = [f"{name}: {', '.join(f'{part} {size:.0f}' for part, size in by.items())}" for name, by in drawn.items()]
-    said = sentences("; ".join(told), some_of(len(drawn), len(rows), "configurations"))
-    return Chart("Nodes by who ran them", shares_chart(drawn, colours_of([*parts, _CPU], _CPU), "nodes"), said)
+    texts = [f"{name}: {', '.join(f'{part} {size:.0f}' for part, size in by.items())}" for name, by in drawn.items()]
+    text = sentences("; ".join(texts), some_of(len(drawn), len(rows), "configurations"))
+    return Chart("Nodes by who ran them", shares_chart(drawn, colours_of([*parts, _CPU], _CPU), "nodes"), text)
 
 
 def _messages(opened: Sequence[Opened], names: Sequence[str]) -> list[str]:
@@ -92,7 +98,8 @@ def _messages(opened: Sequence[Opened], names: Sequence[str]) -> list[str]:
     named = list(zip(opened, names, strict=True))
     closed = [f"{name} was not opened: {entry.reason}" for entry, name in named if entry.runtime is None]
     found = [(name, entry.runtime.messages) for entry, name in named if entry.runtime is not None]
-    return [*closed, *(f"{name} said: {shortened(text, _LONGEST_MESSAGE)}" for name, text in found if text)]
+    messages = [f"{name}, messages: {shortened(text, _LONGEST_MESSAGE)}" for name, text in found if text]
+    return closed + messages
 
 
 def _models(models: Sequence[Model]) -> list[Table]:

@@ -1,4 +1,4 @@
-"""How a result came about: command, machine and software, what failed, where the time went, which devices did what."""
+"""How a result came about: command, machine and software, what failed, where the time went."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ from typing import Final
 from evaltools.report.page.charts.look import colours_of
 from evaltools.report.page.charts.times import bars_chart, over_time_chart, shares_chart
 from evaltools.report.page.content.page import first_few, sentences, some_of
-from evaltools.report.page.sections.speed import temperatures
-from evaltools.report.tables.capture import models_in_words, run_in_words
-from evaltools.report.tables.cells import milliseconds
-from evaltools.report.tables.device import model_of
-from evaltools.report.tables.execution import advice_in_words, shares_in_words
+from evaltools.report.words.capture import models_in_words, run_in_words
+from evaltools.report.words.execution import advice_in_words, shares_in_words
 from evaltools.result.capture import ModelsCapture, RunCapture
-from evaltools.result.device_run import DeviceRun, hottest, median_us
 from evaltools.result.evaluation import Environment, EvaluationResult, ExecutionUsed, FailedExample, ProcessMemory
 from evaltools.result.section import (
     Block,
@@ -43,7 +39,6 @@ _OPENED_BY: Final = "ui.perfetto.dev (open trace file) and chrome://tracing show
 _OF_A_CAPTURE: Final = "trace.json"
 _MOST_WORKERS: Final = 32
 _MOST_PROCESSES: Final = 8
-_MOST_CONFIGURATIONS: Final = 4
 
 
 def origin(environment: Environment, failed: Sequence[FailedExample] | None = None) -> Section:
@@ -78,12 +73,10 @@ def _traces(name: str, shows: str) -> list[Block]:
     return [Files("Trace", [Linked(name, f"{shows}; {_OPENED_BY}")])] if name else []
 
 
-def capture(found: RunCapture | ModelsCapture) -> Section:
+def captured(found: RunCapture | ModelsCapture) -> tuple[Block, ...]:
     """What ``evaltools capture`` or ``evaltools.profile`` saw, with the trace beside its summary."""
     lines = run_in_words(found) if isinstance(found, RunCapture) else models_in_words(found)
-    return Section(
-        "What was captured", [Lines([line.strip() for line in lines]), *_traces(_OF_A_CAPTURE, "all events")]
-    )
+    return (Lines([line.strip() for line in lines]), *_traces(_OF_A_CAPTURE, "all events"))
 
 
 def pipeline(result: EvaluationResult) -> Section | None:
@@ -92,6 +85,7 @@ def pipeline(result: EvaluationResult) -> Section | None:
     if execution is None or not any(execution.stage_seconds.values()):
         return None
     found = (
+        shares(execution),
         _stages(execution),
         _workers(execution),
         _inference(execution),
@@ -102,10 +96,17 @@ def pipeline(result: EvaluationResult) -> Section | None:
     return Section("Where the time goes", blocks, lead=f"{advice}." if advice else "")
 
 
+def shares(execution: ExecutionUsed) -> Chart:
+    """What the work of the whole run was."""
+    seconds = {name: spent for name, spent in execution.stage_seconds.items() if spent > 0}
+    spec = shares_chart({"": seconds}, colours_of(list(seconds)), "share of the work of all workers", as_shares=True)
+    return Chart("What took the time", spec, f"{shares_in_words(execution)}.")
+
+
 def _stages(execution: ExecutionUsed) -> Chart:
     seconds = ", ".join(f"{name} {spent:.3g} s" for name, spent in execution.stage_seconds.items())
     spec = bars_chart(execution.stage_seconds, "seconds of all workers")
-    return Chart("Time by stage of the run", spec, f"{seconds}: {shares_in_words(execution)}.")
+    return Chart("Time by stage of the run", spec, f"{seconds}.")
 
 
 def _workers(execution: ExecutionUsed) -> Chart | None:
@@ -116,9 +117,9 @@ def _workers(execution: ExecutionUsed) -> Chart | None:
     stages = list(dict.fromkeys(stage for seconds in workers.values() for stage in seconds))
     shown = dict(list(workers.items())[:_MOST_WORKERS])
     spec = shares_chart(shown, colours_of(stages), "seconds")
-    told = [f"{name} {sum(seconds.values()):.3g} s" for name, seconds in workers.items()]
-    said = sentences(first_few(told), some_of(len(shown), len(workers), "workers"))
-    return Chart("Time of each worker", spec, said)
+    texts = [f"{name} {sum(seconds.values()):.3g} s" for name, seconds in workers.items()]
+    text = sentences(first_few(texts), some_of(len(shown), len(workers), "workers"))
+    return Chart("Time of each worker", spec, text)
 
 
 def _inference(execution: ExecutionUsed) -> Table | None:
@@ -144,48 +145,6 @@ def _memory(processes: Sequence[ProcessMemory]) -> Chart | None:
     if not largest:
         return None
     lines = {each.name: list(zip(each.seconds, each.mb, strict=True)) for each in largest[:_MOST_PROCESSES]}
-    told = [f"{each.name}: {max(each.mb):.0f} MB at most, {each.mb[-1]:.0f} at the end" for each in largest]
-    said = sentences(first_few(told), some_of(len(lines), len(largest), "processes"))
-    return Chart("Memory of each process", over_time_chart(lines, "s of the pass", "MB"), said)
-
-
-def devices(run: DeviceRun | None) -> Section | None:
-    """A row per device, temperatures before and after, and what was lost; None for a run on this computer alone."""
-    if run is None:
-        return None
-    blocks: list[Block] = [_devices(run)]
-    parts = {serial: of for serial, of in run.parts_by_serial.items() if of}
-    warmth = temperatures(
-        {name: (hottest(of[0].before), hottest(of[-1].after)) for name, of in parts.items()}, "devices"
-    )
-    blocks += [] if warmth is None else [warmth]
-    said = [
-        f"part {part.index + 1} of {part.count} was lost by {attempt.serial} after {attempt.elapsed_s:.0f} s "
-        f"({attempt.kind}: {attempt.reason}) and done again by {part.serial}"
-        for part in run.parts
-        for attempt in part.lost
-    ]
-    said += [f"{left.serial} was left out: {left.reason}" for left in run.left_out]
-    return Section("Devices", [*blocks, *([Lines(said)] if said else [])])
-
-
-def _devices(run: DeviceRun) -> Table:
-    parts, found = run.parts_by_serial, run.configurations
-    names = found[:_MOST_CONFIGURATIONS]
-    rows: list[Sequence[Cell]] = []
-    for facts in run.devices:
-        of = parts[facts.serial]
-        spent, examples = sum(part.elapsed_s for part in of), sum(part.examples for part in of)
-        rows.append(
-            [
-                facts.serial,
-                model_of(facts),
-                number_cell(len(of)),
-                number_cell(examples),
-                number_cell(spent, "{:.1f} s".format),
-                *(number_cell(median_us(of, name), milliseconds) for name in names),
-            ]
-        )
-    columns = ("device", "model", "parts", "examples", "time", *(f"p50 {name}" for name in names))
-    left = some_of(len(names), len(found), "configurations")
-    return Table(f"{run.program} on each device", columns, rows, left)
+    texts = [f"{each.name}: {max(each.mb):.0f} MB at most, {each.mb[-1]:.0f} at the end" for each in largest]
+    text = sentences(first_few(texts), some_of(len(lines), len(largest), "processes"))
+    return Chart("Memory of each process", over_time_chart(lines, "s of the pass", "MB"), text)

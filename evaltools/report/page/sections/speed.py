@@ -8,11 +8,12 @@ from typing import Final
 from evaltools.report.page.charts.figures import Spread, intervals_chart
 from evaltools.report.page.charts.times import MOST_POINTS, moments_chart, runs_chart
 from evaltools.report.page.content.page import first_few, sentences, some_of
-from evaltools.report.tables.cells import drifts_in_words, milliseconds, paired_speed, says_something, three_digits
-from evaltools.report.tables.execution import conditions_in_words
+from evaltools.report.words.execution import conditions_in_words
+from evaltools.report.words.facts import drift_of, speed_of
+from evaltools.report.words.numbers import in_times_with_interval, milliseconds, says_something, three_digits
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
-from evaltools.result.section import Block, Chart, Lines, Section, Table, number_cell
+from evaltools.result.section import Block, Cell, Chart, Lines, Note, Number, Section, Table, number_cell
 from evaltools.task_kind import kind_of
 
 _MOST_CONFIGURATIONS: Final = 8
@@ -30,17 +31,18 @@ def speed(result: EvaluationResult) -> Section | None:
     ]
     if not timed:
         return None
-    blocks: list[Block] = [_latencies(timed)]
+    blocks: list[Block] = [_latencies(result, timed)]
     blocks += [drawn for drawn in (_ratios(result), _runs(result, timed)) if drawn is not None]
-    said = _said(result)
-    return Section("Speed", [*blocks, *([Lines(said)] if said else [])])
+    lines = _conditions(result)
+    return Section("Speed", [*blocks, *([Lines(lines)] if lines else [])])
 
 
-def _latencies(timed: Sequence[tuple[int, ConfigurationResult]]) -> Table:
-    rows = []
+def _latencies(result: EvaluationResult, timed: Sequence[tuple[int, ConfigurationResult]]) -> Table:
+    rows: list[Sequence[Cell]] = []
     for place, entry in timed:
         latency, path = entry.inference_latency, f"configurations/{place}"
         assert latency is not None
+        ratio = speed_of(entry, reference_of(entry, result.configurations), result.latency_comparisons)
         rows.append(
             [
                 entry.name,
@@ -48,17 +50,18 @@ def _latencies(timed: Sequence[tuple[int, ConfigurationResult]]) -> Table:
                     number_cell(getattr(latency, name), milliseconds, f"{path}/inference_latency/{name}")
                     for name in _OF_LATENCY
                 ),
+                "" if ratio is None else Number(in_times_with_interval(ratio), ratio.ratio),
                 number_cell(latency.count, path=f"{path}/inference_latency/count"),
                 number_cell(entry.peak_memory_mb, "{:.0f} MB".format, f"{path}/peak_memory_mb"),
             ]
         )
-    columns = ("configuration", "p50", "p90", "average", "least", "most", "runs", "peak memory")
-    return Table("Time of one run (invoke)", columns, rows)
+    columns = ("configuration", "p50", "p90", "average", "least", "most", "speed", "runs", "peak memory")
+    return Table("Time of one run (invoke)", columns, rows, ranks=(0, 1, 3, 5, 6, 7, 2, 8, 4))
 
 
 def _ratios(result: EvaluationResult) -> Chart | None:
     """How many times as fast as its reference each configuration is."""
-    spreads, told = [], []
+    spreads, texts = [], []
     for entry in result.configurations:
         reference = reference_of(entry, result.configurations)
         for each in result.latency_comparisons:
@@ -67,12 +70,12 @@ def _ratios(result: EvaluationResult) -> Chart | None:
             known = each.interval if each.interval is not None and says_something(each.interval) else None
             low, high = (1 / known.high, 1 / known.low) if known is not None else (None, None)
             spreads.append(Spread(entry.name, 1 / each.ratio, low, high))
-            told.append(f"{entry.name} {paired_speed(each)} the speed of {reference.name}, {each.pairs} pairs")
+            texts.append(f"{entry.name} {in_times_with_interval(each)}, {each.pairs} pairs")
     if not spreads:
         return None
     spec = intervals_chart(spreads[:_MOST_INTERVALS], "times as fast (95 % interval)", 1.0)
-    left = some_of(len(told[:_MOST_INTERVALS]), len(told), "configurations")
-    return Chart("Speed against the reference", spec, sentences("; ".join(told[:_MOST_INTERVALS]), left))
+    left = some_of(len(texts[:_MOST_INTERVALS]), len(texts), "configurations")
+    return Chart("Speed against the reference", spec, sentences("; ".join(texts[:_MOST_INTERVALS]), left))
 
 
 def _runs(result: EvaluationResult, timed: Sequence[tuple[int, ConfigurationResult]]) -> Chart | None:
@@ -84,16 +87,16 @@ def _runs(result: EvaluationResult, timed: Sequence[tuple[int, ConfigurationResu
     return each_run("Each run in its turn", times_ms, _MOST_CONFIGURATIONS, next(iter(references), None))
 
 
-def _said(result: EvaluationResult) -> list[str]:
+def _conditions(result: EvaluationResult) -> list[str | Note]:
     """The conditions of the latencies, what rose or fell."""
-    said: list[str] = []
+    lines: list[str | Note] = []
     execution = result.execution
     if execution is not None:
-        said += filter(None, [conditions_in_words(result, execution)])
+        lines += filter(None, [conditions_in_words(result, execution)])
         if execution.startup_seconds:
             phases = ", ".join(f"{name} {spent:.2g} s" for name, spent in execution.startup_seconds.items())
-            said.append(f"until the first example was finished: {phases}")
-    return said + drifts_in_words(result.configurations)
+            lines.append(f"until the first example was finished: {phases}")
+    return lines + [Note(entry.name, drift, "open") for entry in result.configurations if (drift := drift_of(entry))]
 
 
 def each_run(
@@ -101,21 +104,21 @@ def each_run(
 ) -> Chart | None:
     """The times of the first configurations in milliseconds, in the order of the runs; None where there are none.
 
-    >>> each_run("Runs", {"cpu": [2.0, 1.5], "gpu": []}, most=8).told
+    >>> each_run("Runs", {"cpu": [2.0, 1.5], "gpu": []}, most=8).text
     'cpu: 2 runs from 1.5 to 2 ms.'
     """
     every = {name: times for name, times in times_ms.items() if times}
     timed = dict(list(every.items())[:most])
     if not timed:
         return None
-    told = "; ".join(
+    text = "; ".join(
         f"{name}: {len(times)} runs from {three_digits(min(times))} to {three_digits(max(times))} ms"
         for name, times in timed.items()
     )
     is_bounded = any(len(times) > MOST_POINTS for times in timed.values())
     points = f"At most {MOST_POINTS} runs of each are drawn, all in the JSON result" if is_bounded else ""
     left = some_of(len(timed), len(every), "configurations")
-    return Chart(caption, runs_chart(timed, reference), sentences(told, points, left))
+    return Chart(caption, runs_chart(timed, reference), sentences(text, points, left))
 
 
 def temperatures(found: Mapping[str, tuple[float | None, float | None]], what: str) -> Chart | None:
@@ -125,12 +128,14 @@ def temperatures(found: Mapping[str, tuple[float | None, float | None]], what: s
         for name, (before, after) in found.items()
         if before is not None and after is not None
     }
-    told = [f"{name}: {by['before']:.1f} to {by['after']:.1f} °C" for name, by in known.items()]
-    return moments("Hottest sensor before and after", known, "°C", told, what) if known else None
+    texts = [f"{name}: {by['before']:.1f} to {by['after']:.1f} °C" for name, by in known.items()]
+    return moments("Hottest sensor before and after", known, "°C", texts, what) if known else None
 
 
-def moments(caption: str, found: Mapping[str, Mapping[str, float]], unit: str, told: Sequence[str], what: str) -> Chart:
+def moments(
+    caption: str, found: Mapping[str, Mapping[str, float]], unit: str, texts: Sequence[str], what: str
+) -> Chart:
     """A line for each of the first, as many as can be told apart; ``what`` they are."""
     shown = dict(list(found.items())[:_MOST_DRAWN])
-    said = sentences(first_few(told), some_of(len(shown), len(found), what))
-    return Chart(caption, moments_chart(shown, unit), said)
+    text = sentences(first_few(texts), some_of(len(shown), len(found), what))
+    return Chart(caption, moments_chart(shown, unit), text)

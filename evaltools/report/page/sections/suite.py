@@ -1,128 +1,168 @@
-"""A suite on a page: what became of each configuration, every model, what changed."""
+"""A suite: every model in every configuration, what is missing, what changed since an earlier one."""
 
 from __future__ import annotations
 
 import shlex
-import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from evaltools.gates.suite_result import SuiteResult
-from evaltools.report.page.content.page import Saying
-from evaltools.report.page.sections import gates
-from evaltools.report.tables.suite import (
-    SuiteLine,
-    lines_of,
-    reasons_of,
-    summary_of,
-)
-from evaltools.result.section import Block, Cell, Lines, Number, Section, Table, Tone, path_to
+from msgspec import Struct
+
+from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
+from evaltools.report.page.content.page import First
+from evaltools.report.page.sections.gates import limits_table, why_notes
+from evaltools.report.words.gates import counts
+from evaltools.report.words.load import load_in_words
+from evaltools.report.words.numbers import in_times_with_interval, milliseconds, percent
+from evaltools.report.words.verdicts import kind_in_words, verdict_in_words
+from evaltools.result.section import Block, Cell, Lines, Note, Number, Sentence, Table, Tone, Word, path_to
+from evaltools.stats.interval import Interval
+from evaltools.stats.latency import LatencyRatio
+from evaltools.text import printable
 
 _RUN_DIR: Final = ("--run_dir=", "--run-dir=")
-_LONGEST_REASON: Final = 200
 _BAD: Final = ("worse", "diverged")
 _OPEN: Final = ("not decided", "not judged", "the reference is the odd one out")
-_TONES: Final[tuple[Tone, ...]] = ("bad", "open", "good")
-"""The worst first."""
+_NEAR: Final = ("fp16", "bf16", "int8")
 
 
-def sayings(result: SuiteResult) -> tuple[Saying, ...]:
-    """One for each configuration: how many models of which verdict, how fast they are, what ran, where to look next."""
-    by_name: dict[str, list[SuiteLine]] = {}
-    for line in lines_of(result):
-        by_name.setdefault(line.configuration, []).append(line)
-    folder = _run_folder(result)
-    found = [_saying(name, lines, folder) for name, lines in by_name.items()]
-    if result.changes is not None:
-        found.insert(0, gates.saying(result.changes))
-    return tuple(found)
+class SuiteLine(Struct, frozen=True):
+    """A line of the table: a configuration of an entry; of an entry without a result there is none."""
+
+    entry: SuiteEntry
+    row: SuiteRow | None = None
+
+    @property
+    def configuration(self) -> str:
+        """Its name, or ``all`` of an entry without a result."""
+        return "all" if self.row is None else printable(self.row.configuration)
+
+    @property
+    def found(self) -> str:
+        """The verdict in a word or two; of what has none, whether it was measured."""
+        if self.row is None:
+            return self.entry.state
+        if self.row.status == "not measured":
+            return "not measured"
+        if self.row.fallback:
+            return "fallback to the CPU"
+        not_clean = ", NOT CLEAN" if self.row.not_clean else ""
+        judged = "measured" if self.row.verdict is None else kind_in_words(self.row.verdict)
+        return f"{judged}{not_clean}"
+
+    @property
+    def accuracy(self) -> str:
+        """The accuracy of a task with a ground truth."""
+        return "" if self.row is None or self.row.accuracy is None else percent(self.row.accuracy)
+
+    @property
+    def time(self) -> str:
+        """The median time."""
+        return "" if self.row is None or self.row.p50_us is None else milliseconds(self.row.p50_us)
+
+    @property
+    def speed(self) -> str:
+        """How many times faster or slower, with the interval where that says something."""
+        if self.row is None or not self.row.speed:
+            return ""
+        span = self.row.speed_interval
+        times = None if span is None or not span.low else Interval(1 / span.high, 1 / span.low)
+        return in_times_with_interval(LatencyRatio(0, 1 / self.row.speed, times))
+
+    @property
+    def tone(self) -> Tone:
+        """The colour of the verdict; what did not run as asked is never good."""
+        if self.row is None or self.row.status == "not measured":
+            return "missing"
+        if self.row.fallback or self.row.not_clean or self.row.verdict in _BAD:
+            return "bad"
+        return "open" if self.row.verdict in _OPEN else "near" if self.row.verdict in _NEAR else "good"
+
+    @property
+    def delegated(self) -> str:
+        """Nodes on delegates of all nodes."""
+        if self.row is None or self.row.total_nodes is None or not self.row.delegates:
+            return ""
+        return f"{self.row.delegated_nodes}/{self.row.total_nodes}"
+
+    @property
+    def why(self) -> str:
+        """Why there are no figures, or why some are missing."""
+        if self.row is None:
+            return printable(self.entry.reason)
+        if self.row.fallback:
+            return printable(self.row.fallback)
+        failed = f"{self.row.failed_examples} runs failed: " if self.row.failed_examples else ""
+        reason = f"{failed}{self.row.reason}" if self.row.reason else ""
+        return printable("; ".join(filter(None, (reason, self.row.not_clean))))
+
+    @property
+    def why_open(self) -> str:
+        """Why nothing is decided."""
+        return printable(verdict_in_words(self.row.not_decided)) if self.row and self.row.not_decided else ""
 
 
-def _run_folder(result: SuiteResult) -> str:
-    """The run folder as the command names it."""
-    stated = [word.partition("=")[2] for word in result.environment.command if word.startswith(_RUN_DIR)]
-    return stated[-1] if stated else "RUN_DIR"
+def lines_of(result: SuiteResult) -> list[SuiteLine]:
+    """A line per configuration; without references that only others are held against."""
+    return [line for entry in result.entries for line in _of_entry(entry)]
 
 
-def _saying(name: str, lines: Sequence[SuiteLine], folder: str) -> Saying:
-    counts = Counter(line.found for line in lines)
-    said = ", ".join(f"{count} {found}" for found, count in counts.most_common())
-    facts = (("how fast", _how_fast(lines)), ("did it run", _what_ran(lines)), ("why not", _why_not(lines)))
-    known = tuple((question, answer) for question, answer in facts if answer)
-    return Saying(name, min(map(_tone, lines), key=_TONES.index), said, known, _where_next(lines, folder))
+def _of_entry(entry: SuiteEntry) -> list[SuiteLine]:
+    if entry.state != "done":
+        return [SuiteLine(entry)]
+    return [
+        SuiteLine(entry, row)
+        for row in entry.rows
+        if row.role == "test" or row.status == "not measured" or row.accuracy is not None
+    ]
 
 
-def _how_fast(lines: Sequence[SuiteLine]) -> str:
-    """The slowest and the fastest model, each against its reference."""
-    speeds = [line.row.speed for line in lines if line.row is not None and line.row.speed is not None]
-    if not speeds:
+def busiest_in_words(result: SuiteResult) -> str:
+    """That the machine was busy, of the entry that was timed beside most others; empty where none was."""
+    timed = [
+        (entry, row.load) for entry in result.entries for row in entry.rows if row.load and load_in_words(row.load)
+    ]
+    if not timed:
         return ""
-    slowest, fastest = (f"{speed:.2f}x" for speed in (min(speeds), max(speeds)))
-    return f"{slowest if slowest == fastest else f'{slowest} to {fastest}'} the speed of the reference"
+    entry, load = max(timed, key=lambda each: each[1].others)
+    return printable(f"{entry.model}, {entry.job}: {load_in_words(load)}")
 
 
-def _what_ran(lines: Sequence[SuiteLine]) -> str:
-    """How many nodes of all models delegates took, and of how many models there are no figures."""
-    rows = [line.row for line in lines if line.row is not None and line.delegated]
-    taken, nodes = sum(row.delegated_nodes or 0 for row in rows), sum(row.total_nodes or 0 for row in rows)
-    missing = sum(line.row is None or line.row.status == "not measured" for line in lines)
-    said = [f"{taken} of {nodes} nodes on delegates"] if rows else []
-    return "; ".join([*said, *([f"{missing} of {len(lines)} not measured"] if missing else [])])
-
-
-def _why_not(lines: Sequence[SuiteLine]) -> str:
-    """The reason for which most models were not measured, and how many other reasons there are."""
-    reasons = Counter(line.why for line in lines if line.why)
-    if not reasons:
-        return ""
-    first, *others = (reason for reason, _ in reasons.most_common())
-    more = f" (and {len(others)} other reason{'s' * (len(others) != 1)}, see Models)" if others else ""
-    return textwrap.shorten(first, _LONGEST_REASON, placeholder=" ...") + more
-
-
-def _where_next(lines: Sequence[SuiteLine], folder: str) -> tuple[str, ...]:
-    """The page of the first entry that is not as it should be."""
-    bad = next((line for line in lines if line.entry.result and _tone(line) != "good"), None)
-    if bad is None:
-        return ()
-    command = shlex.join(["evaltools", "report", f"{folder}/{bad.entry.result}", "--output=FILE.html"])
-    return (f"{command} tells all about {bad.entry.model}",)
-
-
-def _tone(line: SuiteLine) -> Tone:
-    row = line.row
-    if row is None or row.status == "not measured" or row.fallback or row.verdict in _BAD:
-        return "bad"
-    return "open" if row.verdict in _OPEN else "good"
-
-
-def sections(result: SuiteResult) -> list[Section]:
-    """What changed, if there is something to compare with; every model."""
-    found = [] if result.changes is None else [gates.gates(result.changes)]
-    return [*found, _models(result)]
-
-
-def _models(result: SuiteResult) -> Section:
+def answer(name: str, result: SuiteResult) -> First:
+    """How many models and configurations there are of which verdict, all of them in one table, and each reason once."""
     lines = lines_of(result)
-    has_jobs = len({line.entry.job for line in lines}) > 1
-    rows = [
+    notes = [Note(", ".join(of), reason) for reason, of in reasons_of(lines).items()]
+    if busy := busiest_in_words(result):
+        notes.append(Note("warning", busy, "open"))
+    blocks: list[Block] = [Sentence(f"{summary_of(result)}.")]
+    blocks += [_table(result, lines)] if lines else []
+    blocks += [Lines(notes)] if notes else []
+    if result.changes is not None:
+        changes = why_notes(result.changes)
+        blocks += [Sentence(f"Since {result.changes.gates}: {counts(result.changes)}"), limits_table(result.changes)]
+        blocks += [Lines(changes)] if changes else []
+    return First("suite", tuple(blocks), steps=_where_next(result, lines), source=name)
+
+
+def _table(result: SuiteResult, lines: Sequence[SuiteLine]) -> Table:
+    rows: list[Sequence[Cell]] = [
         (
             line.entry.model,
-            line.entry.job if has_jobs else "",
+            line.entry.job,
             line.configuration,
-            line.found,
-            line.accuracy,
+            Word(line.found, line.tone),
+            _figure(result, line, "accuracy", line.accuracy),
             _figure(result, line, "p50_us", line.time),
             _figure(result, line, "speed", line.speed),
             line.delegated,
         )
         for line in lines
     ]
-    columns = ("model", "job", "configuration", "verdict", "accuracy", "p50", "speed", "delegated")
-    blocks: list[Block] = [Table("Every model in every configuration", columns, rows)]
-    reasons = [f"{', '.join(of)}: {reason}" for reason, of in reasons_of(lines).items()]
-    return Section("Models", [*blocks, *([Lines(reasons)] if reasons else [])], "accuracy", summary_of(result))
+    columns = ("model", "job", "configuration", "verdict", "accuracy", "latency", "speed", "delegated")
+    table = Table("Every model in every configuration", columns, rows, "", 3, (0, 0, 0, 0, 1, 2, 3, 4))
+    has_jobs = len({line.entry.job for line in lines}) > 1
+    return table.of_columns([place for place in range(len(columns)) if has_jobs or place != 1]).compact
 
 
 def _figure(result: SuiteResult, line: SuiteLine, name: str, shown: str) -> Cell:
@@ -131,3 +171,43 @@ def _figure(result: SuiteResult, line: SuiteLine, name: str, shown: str) -> Cell
         return ""
     place, row = result.entries.index(line.entry), line.entry.rows.index(line.row)
     return Number(shown, getattr(line.row, name), path_to("entries", place, "rows", row, name))
+
+
+def _where_next(result: SuiteResult, lines: Sequence[SuiteLine]) -> tuple[str, ...]:
+    """The page of the first entry that is not as it should be."""
+    stated = [word.partition("=")[2] for word in result.environment.command if word.startswith(_RUN_DIR)]
+    for line in lines:
+        if stated and line.entry.result and line.tone not in ("good", "near"):
+            command = shlex.join(["evaltools", "report", f"{stated[-1]}/{line.entry.result}", "--output=FILE.html"])
+            return (f"{command} shows all about {line.entry.model}",)
+    return ()
+
+
+def reasons_of(lines: Sequence[SuiteLine]) -> dict[str, list[str]]:
+    """What is missing or not decided, and why: each reason with the configurations and models that it is about."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for line in lines:
+        for reason in filter(None, (line.why, line.why_open)):
+            found.setdefault(reason, {}).setdefault(line.configuration, []).append(line.entry.model)
+    return {
+        reason: [f"{configuration} ({', '.join(dict.fromkeys(models))})" for configuration, models in of.items()]
+        for reason, of in found.items()
+    }
+
+
+def summary_of(result: SuiteResult) -> str:
+    """How many models and configurations there are, and what became of them."""
+    lines = lines_of(result)
+    counts = Counter(line.found for line in lines)
+    models = len({entry.model for entry in result.entries})
+    configurations = len({row.configuration for entry in result.entries for row in entry.rows if row.role == "test"})
+    said = ", ".join(f"{count} {found}" for found, count in counts.most_common())
+    return f"{models} models, {configurations} configurations: {said}{_why_no_times(result)}"
+
+
+def _why_no_times(result: SuiteResult) -> str:
+    beside = sum(not entry.is_timed for entry in result.entries)
+    if not beside:
+        return ""
+    of_which = "" if beside == len(result.entries) else f" of {beside} runs"
+    return f"; no times{of_which}, as others were made at the same time"

@@ -1,4 +1,4 @@
-"""Accuracy against latency and size: of evaluations, and of a benchmark whose accuracy was given."""
+"""Accuracy against latency and size."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import math
 from collections.abc import Sequence
 
 from evaltools.report.page.charts.figures import Tradeoff, tradeoff_chart
-from evaltools.report.tables.benchmark import label
-from evaltools.report.tables.models import ModelRows
-from evaltools.report.tables.shown_figures import shown_figures
-from evaltools.result.benchmark import BenchmarkResult
+from evaltools.report.page.sections.rows import ModelRows, interval_of
 from evaltools.result.section import Chart
+from evaltools.stats.interval import Interval
 
 
 def models_tradeoff(found: ModelRows) -> Chart | None:
@@ -27,37 +25,27 @@ def models_tradeoff(found: ModelRows) -> Chart | None:
             factor * row.figure(found.figure),
             row.size_bytes / 1e6,
             is_on,
+            scaled(interval_of(found.figure, row.result, row.configuration), factor),
         )
         for row, is_on in zip(found.rows, front, strict=True)
         if row.p50_us > 0 and math.isfinite(row.figure(found.figure))
     ]
-    return _drawn(points, f"{found.heading} in %" if factor == 100 else found.heading)
+    return drawn(points, f"{found.heading} in %" if factor == 100 else found.heading)
 
 
-def benchmark_tradeoff(result: BenchmarkResult) -> Chart | None:
-    """Rows of a benchmark whose accuracy was given (``--accuracy``); None where fewer than two have one."""
-    points = [
-        Tradeoff(
-            label(result, row),
-            row.name,
-            (shown_figures(row).latency_us or 0.0) / 1000,
-            100 * row.accuracy.value,
-            result.models[row.model].size_bytes / 1e6,
-            bool(row.on_latency_front),
-        )
-        for row in result.rows
-        if row.status == "measured" and row.accuracy is not None and shown_figures(row).latency_us
-    ]
-    return _drawn(points, "accuracy in %")
+def scaled(interval: Interval | None, factor: float) -> tuple[float, float] | None:
+    """The ends of an interval, times ``factor``; None where there is none."""
+    return None if interval is None else (factor * interval.low, factor * interval.high)
 
 
-def _drawn(points: Sequence[Tradeoff], unit: str) -> Chart | None:
+def drawn(points: Sequence[Tradeoff], unit: str) -> Chart | None:
+    """The chart of some points; None of fewer than two."""
     if len(points) < 2:
         return None
     best = [point for point in points if point.on_front]
-    told = "; ".join(
+    text = "; ".join(
         f"{point.model}, {point.configuration}: {point.figure:.4g} at {point.latency_ms:.3g} ms, {point.size_mb:.2f} MB"
         for point in best or points
     )
     which = "On the front, where none is as good and as fast" if best else "All"
-    return Chart("Accuracy against latency and size", tradeoff_chart(points, unit), f"{which}: {told}.")
+    return Chart("Accuracy against latency and size", tradeoff_chart(points, unit), f"{which}: {text}.")

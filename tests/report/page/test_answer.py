@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from evaltools.report.page.sections.in_short import answer_of, in_times, summary_of
+from evaltools.report.page.sections.answer import answer_of, summary_of
+from evaltools.report.words.numbers import in_times
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.section import Word
 from evaltools.result.verdict import IDENTICAL_ANSWERS, Reason, Verdict, VerdictKind
@@ -42,7 +43,7 @@ FELL_BACK = judged("d", "equivalent", fallback="no GPU")
             [SAME, WORSE, LOST, FELL_BACK],
             "1 of 4 configurations gives the same answers as the CPU; 1 worse, 1 not measured, 1 on the CPU instead.",
         ),
-        ([], ""),
+        ([], "reference: 4 examples, top-1 50.00 %; it was compared with nothing."),
     ],
 )
 def test_the_sentence_says_who_does_the_same_job_and_what_the_others_do(
@@ -52,7 +53,13 @@ def test_the_sentence_says_who_does_the_same_job_and_what_the_others_do(
 
 
 def test_answers_of_which_none_changed_are_the_same_as_far_as_was_seen() -> None:
-    verdict = Verdict("not decided", "top1", "reference", change=0.0, reasons=[Reason(IDENTICAL_ANSWERS)])
+    verdict = Verdict(
+        "not decided",
+        "top1",
+        "reference",
+        change=0.0,
+        reasons=[Reason(IDENTICAL_ANSWERS, {"examples": 20, "most_differing": 0.1})],
+    )
     found = of(replace(configuration("a"), verdicts=[verdict], finished_examples=20))
     assert answer_of(found) == "a gives the same answers as the CPU on 20 examples."
     table = summary_of(found)
@@ -69,6 +76,9 @@ def test_a_delegate_that_did_not_run_is_never_a_good_word() -> None:
         assert word.tone == "bad"
 
 
-@pytest.mark.parametrize(("ratio", "words"), [(14.0, "14 times slower"), (0.3, "3.3 times faster"), (1.04, "as fast")])
+@pytest.mark.parametrize(
+    ("ratio", "words"),
+    [(14.0, "14 times slower"), (0.3, "3.3 times faster"), (1.04, "as fast"), (480.0, "480 times slower")],
+)
 def test_times_are_told_as_people_say_them(ratio: float, words: str) -> None:
     assert in_times(ratio) == words

@@ -1,16 +1,13 @@
-"""How an evaluation was carried out, for a person: how its time was spent, and what would make it faster."""
+"""How an evaluation was carried out, in words: how its time was spent, and what would make it faster."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from rich.console import Console
-
 from evaltools.gates.bottleneck import bottleneck_of
 from evaltools.report.words.load import load_in_words
 from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
-from evaltools.task_kind import Detail
 
 _SMALLEST_SHARE: Final = 0.005
 _INPUT_ADVICE: Final = {
@@ -24,28 +21,6 @@ _ADVICE: Final = {
     "metrics": "comparing outputs takes longest: fewer configurations help",
     "journal": "writing records takes longest: put --run_dir on a faster disk",
 }
-
-
-def print_execution(result: EvaluationResult, console: Console, detail: Detail = "all") -> None:
-    """What went wrong; before it the conditions of the latencies, and the shares of time with the advice that follows.
-
-    Those only with ``all`` details.
-    """
-    execution = result.execution
-    if execution is None:
-        return
-    if detail == "all":
-        _print_times(result, execution, console)
-    if execution.not_traced:
-        console.print(f"warning: {execution.not_traced}", style="yellow")
-
-
-def _print_times(result: EvaluationResult, execution: ExecutionUsed, console: Console) -> None:
-    if conditions := conditions_in_words(result, execution):
-        console.print(conditions)
-    if any(execution.stage_seconds.values()):
-        told = (shares_in_words(execution), advice_in_words(result, execution))
-        console.print(f"time: {': '.join(filter(None, told))}")
 
 
 def shares_in_words(execution: ExecutionUsed) -> str:

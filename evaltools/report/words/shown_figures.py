@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from evaltools.result.benchmark import BenchmarkFigures, BenchmarkRow, LoggedFigures
+from evaltools.result.benchmark import BenchmarkFigures, BenchmarkResult, BenchmarkRow, LoggedFigures
 from evaltools.stats.interval import Interval
 
 _KB_PER_MB: Final = 1024
@@ -93,3 +93,10 @@ def _middle(values: Iterable[int | None]) -> float | None:
 
 def _largest(values: Iterable[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
+
+
+def rows_by_latency(result: BenchmarkResult) -> list[BenchmarkRow]:
+    """The rows that have a time, the fastest first."""
+    timed = [(shown_figures(row).latency_us, row) for row in result.rows if row.status == "measured"]
+    known = [(latency_us, row) for latency_us, row in timed if latency_us is not None]
+    return [row for _, row in sorted(known, key=lambda entry: entry[0])]

@@ -1,27 +1,30 @@
-"""Several models with the same configurations: one table over all."""
+"""The rows of tables over configurations, of one result or of several, with their verdicts and colours."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
-from rich.console import Console
 
-from evaltools.metrics.metric import Better, Metric
+from evaltools.metrics.metric import ABSENT, Better, Metric
 from evaltools.metrics.pareto import pareto_front
-from evaltools.report.tables.cells import delegated, figure_in_words, median_time, megabytes, speed
-from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.words.verdicts import kind_in_words
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, other_models
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import ScoreMean
-from evaltools.result.places import reference_of
-from evaltools.result.verdict import IDENTICAL_ANSWERS, UNCHANGED_ANSWERS
+from evaltools.result.section import Tone
+from evaltools.result.verdict import IDENTICAL_ANSWERS, UNCHANGED_ANSWERS, Verdict, VerdictKind
+from evaltools.stats.interval import Interval
 from evaltools.task_kind import kind_of, metric_named
 
 _OF_OUTPUTS: Final = "outputs"
+_TONES: Final[Mapping[VerdictKind, Tone]] = {
+    "identical": "good", "equivalent": "good", "better": "good", "fp16": "near", "bf16": "near", "int8": "near",
+    "worse": "bad", "diverged": "bad", "not measured": "missing",
+    "not decided": "open", "not judged": "open", "the reference is the odd one out": "open",
+}  # fmt: skip
 _WORDS: Final = {IDENTICAL_ANSWERS: "identical", UNCHANGED_ANSWERS: "unchanged"}
 
 
@@ -125,45 +128,16 @@ def _means(row: ModelRow) -> Mapping[str, ScoreMean]:
     return kind_of(row.result.task).evidence.judged(row.result, row.configuration).means
 
 
-def print_models(results: Mapping[str, EvaluationResult], console: Console) -> None:
-    """A row per model and configuration: what it is judged by, the verdict, speed, proof, size, and the best of all."""
-    found = ModelRows.of(results)
-    columns: list[Column[ModelRow]] = []
-    if (name := found.figure) is not None:
-        columns.append(Column(found.heading, lambda row: _figure(row.figure(name), found.metric)))
-    columns += [
-        Column("verdict", verdict_of),
-        Column("p50", lambda row: median_time(row.configuration)),
-        Column("vs ref", _of_times(_speed)),
-        Column("delegated", lambda row: delegated(row.configuration)),
-        Column("model MB", lambda row: megabytes(row.size_bytes)),
-    ]
-    if (front := found.on_front) is not None:
-        best = [row for row, is_on in zip(found.rows, front, strict=True) if is_on]
-        columns.append(Column("on the front", lambda row: "yes" if row in best else ""))
-
-    def model(row: ModelRow) -> str:
-        """The model's name; on a terminal only in the first of its rows."""
-        is_again = row is not next(each for each in found.rows if each.model == row.model)
-        return "" if is_again and not console.soft_wrap else row.model
-
-    names = [Column[ModelRow]("model", model), Column[ModelRow]("", lambda row: row.configuration.name)]
-    print_columns(names, ranked(columns), found.rows, console)
-    for other, models in _compared_with(results).items():
-        console.print(f"{', '.join(models)}: compared with {other} on the same examples")
-
-
-def _compared_with(results: Mapping[str, EvaluationResult]) -> dict[str, list[str]]:
-    """The models that were compared with another one, by the name of that one's file."""
-    found: dict[str, list[str]] = {}
-    for name, result in results.items():
-        for model in other_models(result):
-            found.setdefault(Path(model.file).name, []).append(name)
-    return found
-
-
-def _figure(value: float, metric: Metric | None) -> str:
-    return "-" if math.isnan(value) else figure_in_words(value, metric)
+def interval_of(name: str, result: EvaluationResult, configuration: ConfigurationResult) -> Interval | None:
+    """The 95 % interval of a figure of a configuration, as its task gives it; None where there is none."""
+    kind = kind_of(result.task)
+    metric = next((each for each in kind.metrics if each.name == name), None)
+    if metric is None:
+        mean = kind.evidence.judged(result, configuration).means.get(name)
+        return None if mean is None else mean.interval
+    if metric.interval is None or metric.read(result, configuration) in (None, ABSENT):
+        return None
+    return metric.interval(result, configuration)
 
 
 def verdict_of(row: ModelRow) -> str:
@@ -177,10 +151,18 @@ def verdict_of(row: ModelRow) -> str:
     return unchanged[0] if unchanged else kind_in_words(verdict.kind)
 
 
-def _of_times(cell: Callable[[ModelRow], str]) -> Callable[[ModelRow], str]:
-    return lambda row: cell(row) if row.configuration.inference_latency else "-"
+def tone_of_verdict(verdict: Verdict | None) -> Tone:
+    """The colour of a verdict, that of an open question where there is none."""
+    return "open" if verdict is None else _TONES[verdict.kind]
 
 
-def _speed(row: ModelRow) -> str:
-    reference = reference_of(row.configuration, row.result.configurations)
-    return speed(row.configuration, reference, row.result.latency_comparisons)
+def tone_of(configuration: ConfigurationResult) -> Tone:
+    """The colour of a configuration's own verdict; one that did not run as asked is never good."""
+    if configuration.status == "not measured":
+        return "missing"
+    if configuration.fallback or configuration.not_clean:
+        return "bad"
+    verdict = configuration.verdict
+    if verdict is not None and any(reason.kind == IDENTICAL_ANSWERS for reason in verdict.reasons):
+        return "good"
+    return tone_of_verdict(verdict)

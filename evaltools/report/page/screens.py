@@ -1,0 +1,101 @@
+"""What commands show of results on a terminal: the first screen of the page about them, and more if asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+from rich.console import Console
+
+from evaltools.report.page.content.page import First, Page, Part, bounded_first
+from evaltools.report.page.content.sources import Sources
+from evaltools.report.page.rendering.terminal import show_block, show_page
+from evaltools.report.page.sections.answer import first_screen
+from evaltools.report.page.sections.devices import connected, devices
+from evaltools.report.page.sections.first import first_of_task, warnings_of
+from evaltools.report.page.sections.proof import opened_lines
+from evaltools.result.device import DeviceList
+from evaltools.result.device_run import DeviceRun
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.task_kind import Detail
+
+if TYPE_CHECKING:
+    from evaltools.gates.outcome import GateOutcome
+    from evaltools.gates.suite_result import SuiteResult
+    from evaltools.result.benchmark import BenchmarkResult
+
+_HINT: Final = "--verbose shows all figures and reasons"
+
+
+def print_configurations(configurations: list[ConfigurationResult], console: Console) -> None:
+    """What each configuration runs on, a line each."""
+    show_block(opened_lines(configurations), console)
+
+
+def print_result(result: EvaluationResult, console: Console, detail: Detail = "figures") -> None:
+    """The answer, the table of all configurations, what is special of some, what to do next; with all detail the page.
+
+    Without reasons why a configuration could not be opened, which :func:`print_configurations` has shown.
+    """
+    name = Path(result.model.file).stem
+    if detail == "all":
+        from evaltools.report.page.make import page_of
+
+        page = page_of(Sources({name: result}))
+    else:
+        sections = [found for found in [devices(result.device_run)] if found is not None]
+        part = Part(name, "", tuple(sections), warnings_of(result))
+        page = Page("", (bounded_first(first_of_task({name: result}, {})),), (part,))
+    if detail != "answer":
+        console.print()
+        known = {entry.reason for entry in result.configurations if entry.runtime is None}
+        (first,) = page.first
+        notes = tuple(note for note in first.notes if note.text.removeprefix("not measured: ") not in known)
+        page = replace(page, first=(replace(first, notes=notes),))
+    show_page(page, console, detail, _HINT)
+
+
+def print_models(results: Mapping[str, EvaluationResult], console: Console) -> None:
+    """The answer to several results of a task, and one table over all; what is special was shown with each."""
+    show_page(Page("", (First("", first_screen(results).blocks),), ()), console)
+
+
+def print_benchmark(result: BenchmarkResult, console: Console, is_quiet: bool = False) -> None:
+    """The fastest row and what failed; unless ``is_quiet`` all rows, operators that were profiled, devices."""
+    from evaltools.report.page.make import page_of
+
+    page = page_of(Sources(benchmarks={"benchmark": result}))
+    if is_quiet:
+        (first,) = page.first
+        failed = tuple(note for note in first.notes if note.tone in ("bad", "missing"))
+        page = Page(page.title, (replace(first, notes=failed, steps=()),), ())
+    show_page(page, console, "answer" if is_quiet else "figures")
+
+
+def print_gates(outcome: GateOutcome, console: Console) -> None:
+    """The counts, one row per limit and configuration, why some did not pass."""
+    from evaltools.report.page.make import page_of
+
+    show_page(page_of(Sources(outcomes={"gates": outcome})), console)
+
+
+def print_suite(result: SuiteResult, console: Console) -> None:
+    """How many there are of what, the table, each reason once, what changed."""
+    from evaltools.report.page.make import page_of
+
+    show_page(page_of(Sources(suites={"suite": result})), console)
+
+
+def print_devices(found: DeviceList, console: Console) -> None:
+    """The table, then a line for each device that cannot be used."""
+    for block in connected(found):
+        show_block(block, console)
+
+
+def print_device_run(run: DeviceRun, console: Console) -> None:
+    """A line per device, then what was lost and who gave up."""
+    section = devices(run)
+    for block in section.blocks if section is not None else ():
+        show_block(block, console)

@@ -1,0 +1,93 @@
+"""The first screen of a task's results with what the task itself adds to it; the sections that tasks give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, get_args
+
+from msgspec.structs import replace
+
+from evaltools.errors import UsageError
+from evaltools.report.page.content.page import First
+from evaltools.report.page.sections.answer import first_screen, of_result
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.section import Block, Cell, Lines, Number, Place, Section, Table, Word
+from evaltools.task_kind import TaskKind, kind_of, tree_kinds
+
+if TYPE_CHECKING:
+    from evaltools.result.locate import LocateResult
+
+
+def first_of_task(results: Mapping[str, EvaluationResult], located: Mapping[str, Sequence[LocateResult]]) -> First:
+    """The answer to all results of a task, with what the task itself has on the first screen, and faulty operators."""
+    found = first_screen(results, [name for name in results if located.get(name)])
+    blocks, notes = list(found.blocks), list(found.notes)
+    for name, result in results.items():
+        own = at(own_sections(kind_of(result.task), result), "first")
+        for block in (block for section in own for block in section.blocks):
+            if isinstance(block, Lines) and len(results) > 1:
+                block = Lines([of_result(name, line) for line in block.lines])
+            blocks.append(block)
+        if located.get(name):
+            from evaltools.report.page.sections.layers import faults
+
+            notes += faults(located[name])
+    return replace(found, blocks=tuple(blocks), notes=tuple(notes))
+
+
+def warnings_of(result: EvaluationResult) -> tuple[str, ...]:
+    """The warnings of a result, first that it ended early."""
+    stopped = [f"the run ended early: {result.stopped}"] if result.stopped else []
+    not_traced = result.execution.not_traced if result.execution is not None else None
+    return (*stopped, *([not_traced] if not_traced else []), *result.warnings)
+
+
+def at(sections: Sequence[Section], place: Place) -> list[Section]:
+    """The sections that stand at a place."""
+    return [section for section in sections if section.place == place]
+
+
+def own_sections(kind: TaskKind, result: EvaluationResult) -> list[Section]:
+    """Those with blocks; none of a task whose report has no ``sections``.
+
+    Raises :class:`UsageError`, which names the task, where a task from outside fails, or gives what no section is.
+    """
+    if kind.name in tree_kinds():
+        return [section for section in kind.report.sections(result) if section.blocks]
+    try:
+        make = getattr(kind.report, "sections", None)
+        return [] if make is None else [_fit(section) for section in make(result) if section.blocks]
+    except Exception as error:  # whatever the code of others raises
+        raise UsageError(
+            f"task {kind.name!r}: the sections of its report cannot be shown: {error!r}; sections(result) must give "
+            "a list of evaltools.result.section.Section"
+        ) from error
+
+
+def _fit(section: Section) -> Section:
+    blocks = [_fit_table(block) if isinstance(block, Table) else _known(block) for block in section.blocks]
+    place: Place = section.place if section.place in get_args(Place) else "task"
+    return replace(section, title=str(section.title), blocks=blocks, place=place)
+
+
+def _known(block: Any) -> Block:
+    if not isinstance(block, get_args(Block)):
+        raise TypeError(f"{type(block).__name__} is no block of a section")
+    found: Block = block
+    return found
+
+
+def _fit_table(table: Table) -> Table:
+    """The table with texts and numbers as its cells, and rows of one length."""
+    width = max(map(len, (table.columns, *table.rows)))
+    columns = _padded([str(column) for column in table.columns], width) if table.columns else []
+    rows = [_padded([_cell(cell) for cell in row], width) for row in table.rows]
+    return replace(table, caption=str(table.caption), columns=columns, rows=rows)
+
+
+def _padded(cells: Sequence[Any], width: int) -> list[Any]:
+    return [*cells, *[""] * (width - len(cells))]
+
+
+def _cell(cell: Any) -> Cell:
+    return replace(cell, text=str(cell.text)) if isinstance(cell, Number | Word) else str(cell)

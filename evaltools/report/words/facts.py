@@ -1,0 +1,161 @@
+"""What ran a configuration and how fast, as texts: one for each fact, wherever it is shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from evaltools.metrics.latency import Latency
+from evaltools.report.words.numbers import milliseconds, p_value
+from evaltools.result.evaluation import (
+    ConfigurationResult,
+    DelegateUsed,
+    DelegationProof,
+    LatencyComparison,
+)
+from evaltools.result.section import Word
+from evaltools.stats.latency import LatencyRatio, is_clear
+from evaltools.text import printable
+
+if TYPE_CHECKING:
+    from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
+
+Opened: TypeAlias = "ConfigurationResult | BenchmarkRow"
+"""What is opened for an evaluation or a benchmark."""
+MOST_OPERATORS = 4
+
+
+def counted(count: int, what: str, several: str = "") -> str:
+    """A number with what it counts.
+
+    >>> counted(1, "thread"), counted(2, "thread"), counted(2, "process", "processes")
+    ('1 thread', '2 threads', '2 processes')
+    """
+    return f"{count} {what}" if count == 1 else f"{count} {several or f'{what}s'}"
+
+
+def describe_configuration(configuration: Opened) -> str:
+    """One line: what ran this configuration, with proof, or why it was not measured."""
+    if configuration.runtime is None:
+        return f"not measured: {configuration.reason}"
+    runtime, proof = configuration.runtime, configuration.delegation
+    other = isinstance(configuration, ConfigurationResult) and configuration.other_model
+    parts = [Path(other.file).name] if other else []
+    parts += [f"{runtime.package} {runtime.version}", f"{runtime.kernels} kernels", _threads(configuration.num_threads)]
+    if proof is None and not configuration.delegates:
+        return ", ".join([*parts, "outputs loaded"])
+    parts += [_delegate(delegate, proof) for delegate in configuration.delegates]
+    if configuration.delegates and proof is not None and proof.cpu_operators:
+        parts.append(f"CPU keeps {left_on_cpu(proof, MOST_OPERATORS)}")
+    if configuration.fallback:
+        parts.append(f"FALLBACK: {configuration.fallback}")
+    return ", ".join(parts)
+
+
+def left_on_cpu(proof: DelegationProof, most: int) -> str:
+    """The kinds of operators that no delegate took, with their numbers."""
+    shown = [f"{name} x{count}" for name, count in list(proof.cpu_operators.items())[:most]]
+    more = len(proof.cpu_operators) - len(shown)
+    return ", ".join([*shown, *([f"and {counted(more, 'more kind')}"] if more else [])])
+
+
+def _threads(count: int) -> str:
+    return "threads chosen by the runtime" if count == -1 else counted(count, "thread")
+
+
+def _delegate(delegate: DelegateUsed, proof: DelegationProof | None) -> str:
+    if delegate.nodes is None and not delegate.evidence:
+        return f"{delegate.name} not created"
+    partitions = "" if delegate.partitions is None else f" in {counted(delegate.partitions, 'partition')}"
+    total = "" if proof is None else f" of {proof.total_nodes}"
+    nodes = "nodes not stated" if delegate.nodes is None else f"{delegate.nodes}{total} nodes"
+    return f"{delegate_name(delegate)} {nodes}{partitions}"
+
+
+def device_text(device: str, is_cpu: bool) -> str:
+    """The device that ran a delegate, with a word where that is the CPU after all; empty where none is named."""
+    return f" on {printable(device)}{' [software: this is the CPU]' if is_cpu else ''}" if device else ""
+
+
+def delegate_name(delegate: DelegateUsed) -> str:
+    """A delegate with its device, and a word where nobody asked for it."""
+    added = "" if delegate.requested else " (added by the runtime)"
+    return f"{delegate.name}{added}{device_text(delegate.device, delegate.is_cpu)}"
+
+
+def delegated(configuration: Opened) -> str | Word:
+    """Nodes that ran on a delegate of all nodes, ``-`` where no delegate is in force; first that it fell back."""
+    proof = configuration.delegation
+    nodes = f"{proof.delegated_nodes}/{proof.total_nodes}" if proof and configuration.delegates else "-"
+    return Word(f"fell back, {nodes}", "bad") if configuration.fallback else nodes
+
+
+def median_time(entry: ConfigurationResult) -> str:
+    """The median of a configuration; of an emulated one the word that there is none."""
+    if entry.inference_latency is None:
+        return "emulated" if entry.is_emulated and entry.status == "measured" else "-"
+    return median(entry.inference_latency)
+
+
+def median(latency: Latency) -> str:
+    """The p50, the average where no single times are known, ``-`` where nothing was timed."""
+    if not latency.count:
+        return "-"
+    return f"{milliseconds(latency.avg_us)} (average)" if latency.p50_us is None else milliseconds(latency.p50_us)
+
+
+def speed_of(
+    configuration: ConfigurationResult,
+    reference: ConfigurationResult | None,
+    comparisons: Sequence[LatencyComparison],
+) -> LatencyRatio | LatencyComparison | None:
+    """How many times as long as the reference: on the same examples with an interval, else of the medians.
+
+    Of the averages where neither has a median. None where only medians of different places are known, or none.
+    """
+    own = configuration.inference_latency
+    base = reference.inference_latency if reference else None
+    if reference is None or own is None or base is None or configuration is reference:
+        return None
+    paired = [entry for entry in comparisons if (entry.baseline, entry.other) == (reference.name, configuration.name)]
+    if paired:
+        return paired[0] if paired[0].ratio else None
+    if configuration.place != reference.place or not own.count or not base.count:
+        return None
+    if own.p50_us is None and base.p50_us is None:
+        return LatencyRatio(0, own.avg_us / base.avg_us, None) if own.avg_us and base.avg_us else None
+    return LatencyRatio(0, own.p50_us / base.p50_us, None) if own.p50_us and base.p50_us else None
+
+
+def drift_of(configuration: ConfigurationResult) -> str:
+    """That the times of a configuration rose or fell while they were measured; empty where they did not."""
+    drift = configuration.latency_drift
+    if drift is None or not is_clear(drift):
+        return ""
+    word = "rose" if drift.change > 0 else "fell"
+    return (
+        f"its times {word} by {100 * abs(drift.change):.0f} % while they were measured ({p_value(drift.p_value)}): the "
+        "machine was not quiet; ratios are of pairs, which hides most of it"
+    )
+
+
+def label(result: BenchmarkResult, row: BenchmarkRow) -> str:
+    """The configuration's name, with the model where there are several."""
+    return row.name if len(result.models) == 1 else f"{row.name} of {model_name(result, row)}"
+
+
+def model_name(result: BenchmarkResult, row: BenchmarkRow) -> str:
+    """The name of a row's model among those of the result."""
+    return model_names([Path(model.file) for model in result.models])[row.model]
+
+
+def model_names(paths: Sequence[Path]) -> list[str]:
+    """The files' names without their endings; with the folder where two files have the same name.
+
+    >>> model_names([Path("a/m.tflite"), Path("b/m.tflite"), Path("b/n.tflite")])
+    ['a/m.tflite', 'b/m.tflite', 'n']
+    """
+    names = Counter(path.name for path in paths)
+    return [printable(path.stem if names[path.name] == 1 else str(path)) for path in paths]

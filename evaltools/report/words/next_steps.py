@@ -1,0 +1,65 @@
+"""What to do next: commands that answer the question which a result leaves open, or sentences about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from evaltools.report.words.facts import Opened
+from evaltools.report.words.next_commands import next_command, ran_on_devices
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.fastest_cpu import fastest_on_cpu, runs_on_cpu
+from evaltools.task_kind import kind_of
+
+SEARCH: Final = "evaltools locate "
+"""How a step begins that looks for an operator."""
+_DOCTOR: Final = "evaltools doctor says what runs on this machine, and what is missing for the rest"
+_BESIDE_XNNPACK: Final = (
+    '--config "xnnpack: use_xnnpack=true" beside it says whether it is faster than what apps use without it'
+)
+_DEVICES: Final = "evaltools device list says what the devices are, and whether they can be used"
+_CRASHED: Final = ("process of this configuration died", "was ended")
+"""What is said of a process that crashed or hung."""
+_REFUSED: Final = ("failed to delegate", "Delegate) failed to prepare")
+"""What the runtime reports where a delegate accepts an operator, and then refuses it."""
+_OF_THE_MODEL: Final = ("failed to prepare", "took none of the", "unresolved custom op")
+"""What is reported where the model is the reason, and not this machine."""
+_SETTLED: Final = ("identical", "equivalent", "better", "not measured")
+
+
+def after_evaluation(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
+    """What answers the question that a configuration leaves open; empty where none is."""
+    steps = list(where_it_did_not_run(configuration, result.model.file, result.environment.command))
+    verdict = configuration.verdict
+    if configuration.status == "measured" and verdict is not None and verdict.kind not in _SETTLED:
+        steps += kind_of(result.task).report.next_steps(result, configuration)
+    if _is_beside_plain_kernels_alone(result, configuration):
+        steps.append(_BESIDE_XNNPACK)
+    return steps
+
+
+def _is_beside_plain_kernels_alone(result: EvaluationResult, configuration: ConfigurationResult) -> bool:
+    """Whether the speed of an accelerator is known beside kernels alone that no app would use in its place."""
+    cpu = fastest_on_cpu(result.configurations, configuration.place)
+    is_on_cpu = configuration.fallback is not None or runs_on_cpu(configuration)
+    return configuration.latency_cpu_ratio is not None and not is_on_cpu and cpu is not None and not cpu.delegates
+
+
+def where_it_did_not_run(entry: Opened, model_file: str, typed: Sequence[str]) -> Iterator[str]:
+    """What says why it did not run, not all of it, or crashed; of what the ``typed`` command ran on devices, there."""
+    on_devices = ran_on_devices(typed)
+    reason = (entry.reason or "") if entry.status != "measured" and entry.runtime is None else ""
+    if not on_devices and any(text in reason for text in _REFUSED):
+        yield f"{next_command('locate', model_file, entry.flags)} says which operator it refuses"
+    elif entry.fallback or any(text in reason for text in (*_OF_THE_MODEL, *_REFUSED)):
+        yield f"{next_command('inspect', model_file, [])} says what delegates take of the model, and what not"
+    elif not on_devices and _has_crashed(entry):
+        yield f"{next_command('locate', model_file, entry.flags)} says in which operator it crashes"
+    elif entry.status != "measured" and entry.runtime is None:
+        yield _DEVICES if on_devices else _DOCTOR
+
+
+def _has_crashed(entry: Opened) -> bool:
+    """Whether its process died, while the model was loaded or in a run."""
+    crashes = getattr(entry, "crashes", 0)
+    return bool(crashes) or (entry.status != "measured" and any(text in (entry.reason or "") for text in _CRASHED))

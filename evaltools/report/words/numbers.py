@@ -1,0 +1,180 @@
+"""Numbers, units and intervals as texts: whatever shows a figure, on a terminal, a page or in a file, asks here."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from evaltools.metrics.metric import Metric
+from evaltools.result.evaluation import LatencyComparison
+from evaltools.stats.interval import Interval
+from evaltools.stats.latency import LatencyRatio
+
+_SMALLEST_P: Final = 1e-9
+_WIDEST_INTERVAL: Final = 3.0
+"""Ends of an interval that are further apart than this, as a ratio, say nothing."""
+_CLEARLY: Final = 1.05
+"""Times that differ by less are as fast."""
+
+
+def three_digits(number: float) -> str:
+    """Three digits, more before the point where there are more.
+
+    >>> three_digits(0.05312), three_digits(12345.6)
+    ('0.0531', '12346')
+    """
+    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def milliseconds(microseconds: float) -> str:
+    """Microseconds as milliseconds with three digits, never in scientific notation."""
+    return f"{three_digits(microseconds / 1000)} ms"
+
+
+def megabytes(size_bytes: int) -> str:
+    """The size of a file in millions of bytes.
+
+    >>> megabytes(1234567)
+    '1.23'
+    """
+    return f"{size_bytes / 1e6:.2f}"
+
+
+def percent(share: float, digits: int = 2) -> str:
+    """A share, 0..1, in percent.
+
+    >>> percent(0.715), percent(0.715, 1)
+    ('71.50 %', '71.5 %')
+    """
+    return f"{100 * share:.{digits}f} %"
+
+
+def figure(value: float | None, metric: Metric | None) -> str:
+    """A figure with its unit, a share in percent.
+
+    >>> figure(0.715, Metric("top1", "", lambda *_: 0.0, is_share=True)), figure(None, None)
+    ('71.50 %', 'no number')
+    """
+    if value is None:
+        return "no number"
+    if metric is not None and metric.is_share:
+        return percent(value)
+    return f"{value:.4g} {metric.unit if metric is not None else ''}".rstrip()
+
+
+def half_width(interval: Interval | None, is_share: bool) -> str:
+    """Half the width of an interval, of a share in percent, to stand behind its figure; empty for none.
+
+    >>> half_width(Interval(0.1, 0.3), is_share=True), half_width(Interval(0.1, 0.3), is_share=False)
+    (' ±10.00', ' ±0.1')
+    """
+    if interval is None:
+        return ""
+    width = (interval.high - interval.low) / 2
+    return f" ±{100 * width:.2f}" if is_share else f" ±{width:.2g}"
+
+
+def points(share: float | None) -> str:
+    """A change of a share in points, with its sign."""
+    return "no number" if share is None else f"{100 * share:+.2f}"
+
+
+def change(value: float, low: float | None, high: float | None, is_share: bool) -> str:
+    """A change, of a share in points, with its interval where it has one.
+
+    >>> change(-0.027, -0.033, -0.021, is_share=False), change(-0.027, None, None, is_share=True)
+    ('-0.027 [-0.033, -0.021]', '-2.70 points')
+    """
+    span = "" if low is None or high is None else f" {ends(_signed(low, is_share), _signed(high, is_share))}"
+    return f"{_signed(value, is_share)}{' points' if is_share else ''}{span}"
+
+
+def _signed(value: float, is_share: bool) -> str:
+    return points(value) if is_share else f"{value:+.3g}"
+
+
+def ends(low: str, high: str) -> str:
+    """The ends of an interval.
+
+    >>> ends("1", "2")
+    '[1, 2]'
+    """
+    return f"[{low}, {high}]"
+
+
+def two_digits(value: float | None) -> str:
+    """A size or an error."""
+    return "no number" if value is None else f"{value:.2g}"
+
+
+def p_value(p: float) -> str:
+    """A p-value in a cell.
+
+    >>> p_value(0.351), p_value(0.0004), p_value(1e-12)
+    ('p 0.35', 'p 0.0004', 'p <1e-9')
+    """
+    if p < _SMALLEST_P:
+        return f"p <{_SMALLEST_P:.0e}".replace("e-0", "e-")
+    return f"p {p:.2g}"
+
+
+def in_unit(value: float | None, unit: str) -> str:
+    """A figure with its unit; a share, 0..1, in ``%`` or ``points`` as a hundred times as much.
+
+    >>> in_unit(0.985, "%"), in_unit(123456.7, "ms"), in_unit(None, "ms")
+    ('98.5 %', '123457 ms', 'no number')
+    """
+    is_number = value is not None and math.isfinite(value)
+    return f"{number_in(value, unit)} {unit}" if unit and is_number else number_in(value, unit)
+
+
+def number_in(value: float | None, unit: str) -> str:
+    """The same without the unit: four digits, more before the point where there are more."""
+    if value is None:
+        return "no number"
+    scaled = 100 * value if unit in ("%", "points") else value
+    return f"{scaled:.0f}" if 1e4 <= abs(scaled) < 1e15 else f"{scaled:.4g}"
+
+
+def says_something(interval: Interval) -> bool:
+    """Whether a factor or a time is known well enough that its ends are worth showing.
+
+    >>> says_something(Interval(0.5, 1.4)), says_something(Interval(0.05, 50.0))
+    (True, False)
+    """
+    return interval.low > 0 and interval.high / interval.low <= _WIDEST_INTERVAL
+
+
+def in_times(ratio: float) -> str:
+    """So many times as long, as people say it.
+
+    >>> in_times(14.0), in_times(0.5), in_times(1.0)
+    ('14 times slower', '2 times faster', 'as fast')
+    """
+    if 1 / _CLEARLY < ratio < _CLEARLY:
+        return "as fast"
+    return f"{_factor(ratio)} times slower" if ratio > 1 else f"{_factor(1 / ratio)} times faster"
+
+
+def in_times_with_interval(found: LatencyRatio | LatencyComparison) -> str:
+    """The same with its interval, or the word for why it has none.
+
+    >>> in_times_with_interval(LatencyRatio(50, 0.5, Interval(0.4, 0.625)))
+    '2 times faster [1.6, 2.5]'
+    >>> in_times_with_interval(LatencyRatio(50, 0.5, None, withheld="jumped"))
+    '2 times faster [times jumped]'
+    """
+    interval, text = found.interval, in_times(found.ratio)
+    if interval is None:
+        return f"{text} [times jumped]" if found.withheld == "jumped" else text
+    if not says_something(interval):
+        return text
+    low, high = interval.low, interval.high
+    if found.ratio <= 1:
+        low, high = 1 / high, 1 / low
+    return f"{text} {ends(_factor(low), _factor(high))}"
+
+
+def _factor(factor: float) -> str:
+    """Two digits, more before the point where there are more."""
+    return f"{factor:.0f}" if factor >= 10 else f"{factor:.2g}"
