@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import sys
 import tempfile
@@ -28,6 +29,7 @@ _METADATA_NAME: Final = "TFLITE_METADATA"
 # Field numbers of the schema.
 _MODEL_SUBGRAPHS, _MODEL_BUFFERS = 2, 4
 _SUBGRAPH_TENSORS, _TENSOR_TYPE, _TENSOR_IS_VARIABLE, _RESOURCE = 0, 1, 5, 13
+_ITEM_BYTES: Final = {"float32": 4, "float16": 2, "float64": 8, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4}
 QUANTIZED_TYPES: Final = ("uint8", "int8", "int16", "uint16", "int4")
 
 
@@ -70,7 +72,8 @@ class ModelFile(Struct, frozen=True):
 
     ``content`` is None where the file is to be run as it is; ``signature`` names the one whose graph is run, empty for
     the main graph. A ``stateful`` model may answer the same inputs differently the next time. ``held`` is what was
-    read, for later: the file may be changed or deleted meanwhile.
+    read, for later: the file may be changed or deleted meanwhile. ``largest_bytes`` is the size of the largest tensor
+    of its graph, with the shapes of the file.
     """
 
     path: Path
@@ -86,6 +89,7 @@ class ModelFile(Struct, frozen=True):
     stateful: bool = False
     content: bytes | None = None
     held: HeldFile | None = None
+    largest_bytes: int = 0
 
     def read(self) -> bytes:
         """The content that is run: ``content``, or that of the file; raises :class:`ModelError` where that is gone."""
@@ -232,7 +236,13 @@ def _describe(path: Path, content: bytes, signature: str) -> ModelFile:
         stateful=_keeps_state(model),
         content=edited if graph else None,
         held=hold(content),
+        largest_bytes=max(map(_bytes_of, main.tensors), default=0),
     )
+
+
+def _bytes_of(tensor: GraphTensor) -> int:
+    """The size of a tensor in memory; elements whose size is not known count as one byte each."""
+    return math.prod(tensor.shape) * _ITEM_BYTES.get(tensor.dtype, 1)
 
 
 def _with_signature_first(path: Path, content: bytes, model: Table, signature: str) -> bytes:

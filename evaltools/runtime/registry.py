@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
+import os
 from collections.abc import Callable, Sequence
 
 from evaltools.configuration import AUTO, OUR_RUNTIMES, RUNTIMES, Configuration
@@ -90,7 +91,23 @@ def open_session(model: ModelFile, configuration: Configuration) -> Session:
             f"{configuration.runtime} {wanted} was asked for, and this process has {here or 'none'}; give the version "
             "as its package states it, in full"
         )
+    _require_memory(model)
     return find_runtime(configuration).open(model, configuration)
+
+
+def _require_memory(model: ModelFile) -> None:
+    """Raise :class:`ConfigurationUnavailable` for a model with a tensor for which the machine has no memory.
+
+    Some hundred bytes of a file can state one of any size, and a runtime that tries takes the machine with it.
+    """
+    if not hasattr(os, "sysconf"):
+        return
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if model.largest_bytes > memory > 0:
+        raise ConfigurationUnavailable(
+            f"one of the model's tensors takes {model.largest_bytes / 1e9:.3g} GB, and this machine has "
+            f"{memory / 1e9:.3g} GB of memory; state a smaller --input_shape, or convert the model with smaller ones"
+        )
 
 
 def require_support(configuration: Configuration, runtime: str) -> None:

@@ -301,3 +301,11 @@ def test_auto_prefers_ai_edge_litert(monkeypatch: pytest.MonkeyPatch) -> None:
     del installed["tflite_runtime"]
     with pytest.raises(ConfigurationUnavailable, match="no TensorFlow Lite runtime is installed"):
         find_runtime(plain)
+
+
+def test_a_model_that_no_memory_holds_is_not_tried(tmp_path: Path) -> None:
+    """A file of some hundred bytes can state it."""
+    path = tmp_path / "huge.tflite"
+    path.write_bytes(tiny_models.add_chain((1, 30_000, 30_000, 30_000), 2))
+    with pytest.raises(ConfigurationUnavailable, match=r"tensors takes 1.08e\+05 GB, and this machine"):
+        open_session(read_model(path), Configuration("test"))
