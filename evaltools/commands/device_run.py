@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.kind import KIND, request_of_flags
 from evaltools.commands.names import task_aliases, task_of
-from evaltools.device.flags import BY_NAME, PARAMETERS, read_device_flags
+from evaltools.device.flags import BY_NAME, PARAMETERS, PROGRAM_OF_FILE, read_device_flags
 from evaltools.errors import UsageError
 from evaltools.exit_codes import (
     DEVICE_BENCHMARK_EXIT_CODE_HELP,
@@ -42,12 +42,27 @@ def parse(word: str, rest: Sequence[str], folder: Path | None = None) -> Request
     kind = kind_on_devices(word)
     if kind is KIND:
         benchmark_flags.refuse_native_flags(rest)
+    words = [*rest, *program_of(rest)]
     groups: dict[str, Sequence[Parameter]] = {"devices": PARAMETERS, **kind.groups}
     if any(word in HELP for word in rest):
         groups = _with_effect(groups)
     exit_codes = DEVICE_BENCHMARK_EXIT_CODE_HELP if kind is KIND else DEVICE_EXIT_CODE_HELP
-    flags = parse_flags(f"device run {word}", DESCRIPTION.format(task=word), f"exit codes:\n{exit_codes}", groups, rest)
+    flags = parse_flags(
+        f"device run {word}", DESCRIPTION.format(task=word), f"exit codes:\n{exit_codes}", groups, words
+    )
     return _read_request(kind, flags, ("evaltools", "device", "run", word, *rest), folder or Path.cwd())
+
+
+def program_of(words: Sequence[str]) -> list[str]:
+    """The flag that says which program runs on devices, where the file that is given for it says so already.
+
+    >>> program_of(["--native_binary=run_eval", "m.tflite"]), program_of(["--device_program=app", "--app_apk", "a.apk"])
+    (['--device_program=native'], [])
+    """
+    names = {word.partition("=")[0].removeprefix("--").replace("-", "_") for word in words if word.startswith("--")}
+    if "device_program" in names:
+        return []
+    return [f"--device_program={program}" for name, program in PROGRAM_OF_FILE.items() if name in names][:1]
 
 
 def kind_on_devices(word: str) -> RequestKind:

@@ -21,7 +21,7 @@ from evaltools.device import detached
 from evaltools.device.adb import SHELL_TIMEOUT_S, Adb, patiently
 from evaltools.device.detached import DetachedRun
 from evaltools.device.errors import DeviceError, FileMissing
-from evaltools.device.facts import facts_that_change
+from evaltools.device.facts import facts_that_change, masks_of_cpus
 from evaltools.device.flags import DEFAULT_ROOT, DeviceFlags
 from evaltools.device.lock import DeviceLock
 from evaltools.device.part import PartDone, PartWork, Program, SentFiles, conditions_of, cool_down
@@ -47,6 +47,7 @@ class Device:
     Attributes:
         facts: at the beginning; the Python in them is the one that is used
         lock: that of evaltools' folder there
+        limit_s: the seconds after which a part counts as hanging
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Device:
         self.flags = flags
         self.stop = stop
         self.lock = DeviceLock(adb, facts.serial, flags.root, flags.patience_s, flags.takes_by_force)
+        self.limit_s = flags.part_timeout_s
         self._tell = tell
         self._known: set[str] = set()
         self._left: list[DetachedRun] | None = None
@@ -164,15 +166,14 @@ class Device:
         name = f"{work.index}-of-{work.count}-{uuid.uuid4().hex[:16]}"
         parent = posixpath.join(flags.root, RUNS)
         run = DetachedRun(self.serial, posixpath.join(parent, name))
-        command = program.command(work, sent, flags.taskset)
+        taskset = masks_of_cpus(self.facts.cpu_frequencies).get(flags.taskset, flags.taskset)
+        command = program.command(work, sent, taskset)
         if len(shlex.quote(shlex.quote(command)).encode()) > _LONGEST_COMMAND:  # too long for adb's command line
             command = f"exec sh {shlex.quote(self._put_content('command', command.encode()))}"
         self._left = [*(self._left or []), run]
         limit_s = flags.ends_itself_after_s
         self.patiently(partial(detached.start, self.adb, self.serial, command, parent, name, limit_s))
-        answer = detached.wait(
-            self.adb, run, flags.part_timeout_s, on_output, patience_s=flags.patience_s, stop=self.stop
-        )
+        answer = detached.wait(self.adb, run, self.limit_s, on_output, patience_s=flags.patience_s, stop=self.stop)
         for result in work.results:
             local = folder / result
             local.parent.mkdir(parents=True, exist_ok=True)

@@ -6,16 +6,21 @@ import threading
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
+from typing import Final
 
 from rich.console import Console
 
 from evaltools.device.adb import Adb
 from evaltools.device.device import Device
 from evaltools.device.errors import DeviceError, NoSuchDevice
-from evaltools.device.facts import look_at_devices
-from evaltools.device.flags import DeviceFlags
+from evaltools.device.facts import look_at_devices, masks_of_cpus
+from evaltools.device.flags import KINDS_OF_CPUS, DeviceFlags
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceLeftOut
+
+_LEAST_LIMIT_S: Final = 300.0
+_TIMES_AS_LONG: Final = 10.0
+"""A part hangs that takes so many times as long as the slowest one before, and five minutes at least."""
 
 
 class DevicesUsed:
@@ -39,6 +44,7 @@ class DevicesUsed:
         self._flags = flags
         self._console = console
         self._held = ExitStack()
+        self._slowest_s = 0.0
 
     @property
     def serials(self) -> tuple[str, ...]:
@@ -48,6 +54,12 @@ class DevicesUsed:
     def __getitem__(self, serial: str) -> Device:
         """The device with this serial number."""
         return self._devices[serial]
+
+    def expect(self, elapsed_s: float) -> None:
+        """Take note of how long a part took: others count as hanging after many times as long."""
+        self._slowest_s = max(self._slowest_s, elapsed_s)
+        for device in self._devices.values():
+            device.limit_s = min(self._flags.part_timeout_s, max(_LEAST_LIMIT_S, _TIMES_AS_LONG * self._slowest_s))
 
     def __enter__(self) -> DevicesUsed:
         with ExitStack() as held:
@@ -107,7 +119,7 @@ def _none_usable(left_out: Iterable[DeviceLeftOut]) -> NoSuchDevice:
 def _why_not_used(facts: DeviceFacts, mask: str, others: Sequence[DeviceFacts]) -> DeviceError | None:
     """The error of a device that is the same as one of ``others``, or lacks the CPUs of the mask.
 
-    None if it can be used, or does not say.
+    None if it can be used.
     """
     for other in others:
         if facts.identity and facts.identity == other.identity:
@@ -116,13 +128,24 @@ def _why_not_used(facts: DeviceFacts, mask: str, others: Sequence[DeviceFacts]) 
                 "name one of the two in --serials",
                 facts.serial,
             )
-    if not mask or facts.cpus is None:
+    return why_not_bound(facts, mask)
+
+
+def why_not_bound(facts: DeviceFacts, mask: str) -> DeviceError | None:
+    """The error of a device that has none of the CPUs of ``--taskset``; None if it has some, or does not say."""
+    masks = masks_of_cpus(facts.cpu_frequencies)
+    named = "; ".join(f"{name} are {own}" for name, own in masks.items())
+    if mask in KINDS_OF_CPUS and mask not in masks:
+        return DeviceError(
+            f"{facts.serial}: --taskset={mask}: it does not say that its CPUs differ; give a mask of them", facts.serial
+        )
+    if not mask or facts.cpus is None or mask in masks:
         return None
     count = max([facts.cpus, *(cpu.cpu + 1 for cpu in facts.cpu_frequencies)])
     if int(mask, 16) % (1 << count):
         return None
     return DeviceError(
         f"{facts.serial}: --taskset={mask} names none of its {count} CPUs; give a mask of them, such as "
-        f"{(1 << count) - 1:x} for all",
+        f"{(1 << count) - 1:x} for all{f'; {named}' if named else ''}",
         facts.serial,
     )

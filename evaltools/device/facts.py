@@ -151,6 +151,24 @@ def parse_frequencies(text: str) -> tuple[DeviceCpu, ...]:
     return tuple(sorted(found, key=lambda cpu: cpu.cpu))
 
 
+def masks_of_cpus(cpus: Sequence[DeviceCpu]) -> dict[str, str]:
+    """Masks of the CPUs with the highest frequency, ``big``, and of those with the lowest one, ``little``.
+
+    None where all are alike, or the device does not say.
+
+    >>> cpus = [DeviceCpu(0, None, None, None, 1800), DeviceCpu(1, None, None, None, 2400)]
+    >>> masks_of_cpus(cpus), masks_of_cpus(cpus[:1])
+    ({'big': '2', 'little': '1'}, {})
+    """
+    highest = {cpu.cpu: cpu.highest_khz for cpu in cpus if cpu.highest_khz is not None}
+    if len(set(highest.values())) < 2:
+        return {}
+    wanted = {"big": max(highest.values()), "little": min(highest.values())}
+    return {
+        name: f"{sum(1 << number for number, own in highest.items() if own == khz):x}" for name, khz in wanted.items()
+    }
+
+
 def parse_battery(text: str) -> tuple[int | None, int | None]:
     """Level in percent and temperature in tenths of a degree Celsius, from ``dumpsys battery``.
 

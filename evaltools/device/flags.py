@@ -13,8 +13,10 @@ from evaltools.request import Options
 
 DEFAULT_ROOT: Final = "/data/local/tmp/evaltools"
 ProgramName = Literal["evaltools", "native", "app"]
+KINDS_OF_CPUS: Final = ("big", "little")
 PROGRAMS: Final[tuple[ProgramName, ...]] = get_args(ProgramName)
 ALL: Final = "all"
+PROGRAM_OF_FILE: Final[dict[str, ProgramName]] = {"native_binary": "native", "app_apk": "app"}
 _HIGHEST_PORT: Final = 65535
 ADB_PARAMETERS: Final = (
     Parameter("adb", "The adb binary. Without it: the variable ADB, then PATH.", role="program", about="execution"),
@@ -36,7 +38,8 @@ PARAMETERS: Final = (
     Parameter(
         "device_program",
         "What runs there: evaltools itself, on a device with Python; native: a TensorFlow binary, see "
-        "--native_binary, which has Android's GPU, NNAPI and Hexagon; app: its benchmark app, which has them too.",
+        "--native_binary, which has Android's GPU, NNAPI and Hexagon; app: its benchmark app, which has them too. "
+        "Without it: native with --native_binary, app with --app_apk, else evaltools.",
         default="evaltools",
         choices=PROGRAMS,
         about="run",
@@ -124,7 +127,11 @@ PARAMETERS: Final = (
         about="execution",
         only_with=("cool_down",),
     ),
-    Parameter("taskset", "Hexadecimal mask of the device's CPUs to run on: f0 is 4 to 7. Empty: all.", about="run"),
+    Parameter(
+        "taskset",
+        "The device's CPUs to run on: big, little, or a hexadecimal mask: f0 is 4 to 7. Empty: all.",
+        about="run",
+    ),
     Parameter(
         "device_patience",
         "Seconds, above 0, that a device may be away before others do its part.",
@@ -278,12 +285,16 @@ def _cool_down(flags: Options) -> float | None:
 
 
 def _mask(text: str) -> str:
-    """A mask as taskset takes it: hexadecimal digits.
+    """A mask as taskset takes it, hexadecimal digits, or the name of a kind of CPUs.
 
-    >>> _mask("0xF0")
-    'f0'
+    >>> _mask("0xF0"), _mask("big")
+    ('f0', 'big')
     """
+    if text in KINDS_OF_CPUS:
+        return text
     digits = text.lower().removeprefix("0x")
     if text and (not digits or digits.strip("0123456789abcdef") or not digits.strip("0")):
-        raise UsageError(f"--taskset={text}: use a mask of CPUs in hexadecimal digits, such as f0 for CPUs 4 to 7")
+        raise UsageError(
+            f"--taskset={text}: use big, little, or a mask of CPUs in hexadecimal digits, such as f0 for 4 to 7"
+        )
     return digits

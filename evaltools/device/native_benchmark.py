@@ -159,7 +159,7 @@ def _arguments(options: Options, request: BenchmarkRequest, named: RequestFiles)
 def _start_of(step: StepDone, facts: DeviceFacts) -> _ProgramStart:
     not_started = why_not_started(step.code, last_lines(step.err), facts)
     signal = signal_of(step.code)
-    died = f"the native tool failed with the signal {signal}" if signal else ""
+    died = f"the native tool failed with the signal {signal}{f': {step.crash}' if step.crash else ''}" if signal else ""
     said = f"{step.out}\n{step.err}"
     # Older releases print everything to stderr.
     printed = step.out if step.out.strip() or not_started else step.err

@@ -141,6 +141,7 @@ class _NativeEvaluation:
             proto=step.output,
             delegate_lines=proof_lines(printed, step.logcat),
             exit_code=step.code,
+            crash=step.crash,
             failure=why_not_started(step.code, last_lines(step.err), facts),
             part=job.index,
             parts=self._count,

@@ -19,11 +19,14 @@ from evaltools.device.pool import Job
 from evaltools.device.store import remote_path
 from evaltools.errors import UsageError
 from evaltools.result.device_run import DevicePart
+from evaltools.text import printable
 
 _NOW: Final = "t=$(date '+%m-%d %H:%M:%S.000')"
 # An earlier process may have had the same number.
 _LOGCAT: Final = 'command -v logcat > /dev/null && logcat -d -v threadtime -T "$t" --pid=$p'
-_KINDS: Final = ("out", "err", "code", "log")
+# The program that writes crash dumps is another process.
+_CRASHES: Final = 'command -v logcat > /dev/null && logcat -d -b crash -v threadtime -T "$t"'
+_KINDS: Final = ("out", "err", "code", "log", "crash")
 _OUTPUT: Final = "proto"
 _KILLED: Final = 128 + 9
 
@@ -31,7 +34,7 @@ _KILLED: Final = 128 + 9
 class StepDone(Struct, frozen=True):
     """A run of a binary: its exit code, what it printed, its part of Android's log, and the file that it wrote.
 
-    ``output`` is None where it wrote none.
+    ``output`` is None where it wrote none. ``crash`` is what Android's crash dump says, empty where there is none.
     """
 
     code: int
@@ -39,6 +42,7 @@ class StepDone(Struct, frozen=True):
     err: str
     logcat: str
     output: bytes | None
+    crash: str = ""
 
 
 class NativeProgram(Struct, frozen=True):
@@ -61,8 +65,9 @@ class NativeProgram(Struct, frozen=True):
             run = f"{affinity}{shlex.join([self.binary, *step])}"
             lines.append(_NOW)
             lines.append(f"( exec {run} ) > out-{number} 2> err-{number} < /dev/null &")
-            lines.append(f"p=$!; wait $p; echo $? > code-{number}")
+            lines.append(f"p=$!; wait $p; echo $? $p > code-{number}")
             lines.append(f"{_LOGCAT} > log-{number} 2> /dev/null")
+            lines.append(f"{_CRASHES} > crash-{number} 2> /dev/null")
         return "\n".join([*lines, "exit 0"])
 
 
@@ -145,16 +150,38 @@ def read_steps(done: PartDone, steps: int) -> list[StepDone]:
         )
     found = []
     for number in range(steps):
-        out, err, code, log = (_text(done.folder / f"{kind}-{number}") for kind in _KINDS)
+        out, err, ended, log, crashes = (_text(done.folder / f"{kind}-{number}") for kind in _KINDS)
+        code, _, process = ended.strip().partition(" ")
         output = done.folder / output_file(number)
-        if not code.strip().isdigit():
+        if not code.isdigit():
             raise CommandFailed(
                 f"{serial}: run {number + 1} left no exit code; memory or space ran out there: see adb shell df, "
                 "then run it again",
                 serial,
             )
-        found.append(StepDone(int(code), out, err, log, output.read_bytes() if output.is_file() else None))
+        proto = output.read_bytes() if output.is_file() else None
+        found.append(StepDone(int(code), out, err, log, proto, crash_of(crashes, process)))
     return found
+
+
+def crash_of(log: str, process: str) -> str:
+    r"""The signal and the innermost function in the crash dump of a process; empty where the log has none of it.
+
+    >>> dump = [f"06-15 12:00:00.5  9  9 F DEBUG   : {text}" for text in (
+    ...     "*** *** ***", "pid: 7, tid: 7, name: run_eval  >>> ./run_eval <<<",
+    ...     "signal 11 (SIGSEGV), code 1 (SEGV_MAPERR), fault addr 0x10", "      #00 pc 000a1 libcl.so (clBuild+9)")]
+    >>> crash_of("\n".join(dump), "7"), crash_of("\n".join(dump), "8")
+    ('signal 11 (SIGSEGV), code 1 (SEGV_MAPERR), fault addr 0x10, in libcl.so (clBuild+9)', '')
+    """
+    texts = [line.partition(" F DEBUG   : ")[2].strip() for line in log.splitlines()]
+    heads = [number for number, text in enumerate(texts) if text.startswith(f"pid: {process}, ")]
+    if not heads:
+        return ""
+    behind = texts[heads[-1] + 1 :]
+    own = behind[: next((number for number, text in enumerate(behind) if text.startswith("pid: ")), None)]
+    signal = next((text for text in own if text.startswith("signal ")), "")
+    frame = next((text.split(maxsplit=3)[-1] for text in own if text.startswith("#00 pc ")), "")
+    return ", in ".join(printable(text) for text in (signal, frame) if text)
 
 
 def _text(path: Path) -> str:

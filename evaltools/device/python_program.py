@@ -128,8 +128,8 @@ def install(device: Device, wheels: Sequence[Path], command: str, modules: Seque
     found = _VERSION.match(answer.text) or _VERSION.match(answer.err.decode("utf-8", "replace"))
     if answer.code != 0 or found is None:
         raise ProgramMissing(
-            f"{serial}: there is no Python: {python} --version failed{answer.quote()}; name one with "
-            "--device_python=PATH, or use --device_program=native",
+            f"{serial}: there is no Python: {python} --version failed{answer.quote()}; give TensorFlow's program for "
+            "the device with --native_binary=PATH, or name a Python with --device_python=PATH",
             serial,
         )
     if (int(found[1]), int(found[2])) < OLDEST_PYTHON:

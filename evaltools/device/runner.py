@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar
 
@@ -54,7 +55,10 @@ def run_jobs(
     """
 
     def do_there(serial: str, job: Job) -> Done:
-        return do(devices[serial], job)
+        started = time.monotonic()
+        done = do(devices[serial], job)
+        devices.expect(time.monotonic() - started)
+        return done
 
     def lost(job: Job, attempt: LostAttempt) -> None:
         on_lost(job, attempt)

@@ -193,7 +193,8 @@ def _failure(run: NativeRun, log: NativeEvaluationLog) -> str | None:
     if run.failure:
         return run.failure
     if run.exit_code not in (0, None) or FAILED in log.errors:
-        reason = f": {log.failure}" if log.failure else f" with {_exit_in_words(run.exit_code or 0)}"
+        crash = f": {run.crash}" if run.crash else ""
+        reason = f": {log.failure}" if log.failure else f" with {_exit_in_words(run.exit_code or 0)}{crash}"
         return f"the native tool failed{reason}"
     ignored = [warning for warning in log.warnings if warning.startswith(UNCONSUMED)]
     if ignored:

@@ -18,9 +18,9 @@ class NativeRun(Struct, frozen=True):
 
     ``log`` is its stdout and stderr. ``proto`` is the file of ``--output_file_path``, None where there is none.
     ``delegate_lines`` are those of log and logcat, as :func:`proof_lines` gives them. ``exit_code`` is None where it is
-    not known. ``failure`` says why the run did not come to its end where the device knows: lost, out of time. ``place``
-    is the device where several do the same; the configuration's name in the result ends with it then. ``serial`` is the
-    device where several share the parts.
+    not known. ``failure`` says why the run did not come to its end where the device knows: lost, out of time. ``crash``
+    is what Android's crash dump says. ``place`` is the device where several do the same; the configuration's name in
+    the result ends with it then. ``serial`` is the device where several share the parts.
     """
 
     configuration: Configuration
@@ -30,6 +30,7 @@ class NativeRun(Struct, frozen=True):
     delegate_lines: tuple[str, ...] = ()
     exit_code: int | None = 0
     failure: str = ""
+    crash: str = ""
     part: int = 0
     parts: int = 1
     place: str = ""

@@ -41,6 +41,7 @@ def read(*words: str) -> DeviceFlags:
         ("--cool_down=0", "cool_down_c", None),
         ("--taskset=0xF0", "taskset", "f0"),
         ("--taskset=3", "taskset", "3"),
+        ("--taskset=big", "taskset", "big"),
         ("--force", "takes_by_force", True),
         ("--device_patience=0.5", "patience_s", 0.5),
         ("--part_timeout=60", "part_timeout_s", 60.0),
@@ -109,9 +110,12 @@ def test_a_flag_of_one_program_is_refused_with_the_others(word: str, program: st
         ("--cool_down=151", "--cool_down=151: use degrees Celsius"),
         ("--device_patience=0", "--device_patience=0: use a number of seconds above 0"),
         ("--part_timeout=-1", "--part_timeout=-1: use a number of seconds above 0"),
-        ("--taskset=xyz", "--taskset=xyz: use a mask of CPUs in hexadecimal digits, such as f0 for CPUs 4 to 7"),
-        ("--taskset=0", "use a mask of CPUs"),
-        ("--taskset=f0;reboot", "use a mask of CPUs"),
+        (
+            "--taskset=xyz",
+            "--taskset=xyz: use big, little, or a mask of CPUs in hexadecimal digits, such as f0 for 4 to 7",
+        ),
+        ("--taskset=0", "or a mask of CPUs"),
+        ("--taskset=f0;reboot", "or a mask of CPUs"),
         ("--serial=R5", "--serial=R5: no such flag. Did you mean --serials?"),
     ],
 )
@@ -272,15 +276,16 @@ def test_no_task_has_a_flag_of_the_name_of_one_about_devices() -> None:
 
 
 @pytest.mark.parametrize(
-    ("task", "program", "runner"),
+    ("task", "flag", "program", "runner"),
     [
-        ("diff", "evaltools", "evaluate_on_devices"),
-        ("inference-diff", "native", "evaluate_natively_on_devices"),
-        ("benchmark", "app", "benchmark_on_devices"),
+        ("diff", "--device_program=evaltools", "evaltools", "evaluate_on_devices"),
+        ("inference-diff", "--device_program=native", "native", "evaluate_natively_on_devices"),
+        ("imagenet", "--native-binary=x", "native", "evaluate_natively_on_devices"),
+        ("benchmark", "--app_apk=x", "app", "benchmark_on_devices"),
     ],
 )
 def test_a_task_and_a_program_have_their_runner_and_the_flags_are_told_apart(
-    task: str, program: str, runner: str, monkeypatch: pytest.MonkeyPatch
+    task: str, flag: str, program: str, runner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[Request, DeviceFlags]] = []
 
@@ -292,7 +297,7 @@ def test_a_task_and_a_program_have_their_runner_and_the_flags_are_told_apart(
     words = [
         *required(task),
         "--use-gpu",
-        f"--device_program={program}",
+        flag,
         "--num_threads",
         "2",
         "--serials=R5",

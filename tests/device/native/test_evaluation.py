@@ -115,6 +115,10 @@ FAILED_LOG = (
         ({"exit_code": 1, "log": FAILED_LOG}, "the native tool failed: Failed to decompress JPEG image: a.jpg"),
         ({"exit_code": None, "log": FAILED_LOG}, "the native tool failed: Failed to decompress JPEG image: a.jpg"),
         ({"exit_code": 139, "log": "", "proto": None}, "the native tool failed with the signal SIGSEGV"),
+        (
+            {"exit_code": 139, "log": "", "proto": None, "crash": "signal 11 (SIGSEGV), in libcl.so (build+4)"},
+            "the native tool failed with the signal SIGSEGV: signal 11 (SIGSEGV), in libcl.so (build+4)",
+        ),
         ({"exit_code": -6, "log": "", "proto": None}, "the native tool failed with the signal SIGABRT"),
         ({"exit_code": 3, "log": "", "proto": None}, "the native tool failed with the exit code 3"),
         ({"failure": "the device was lost"}, "the device was lost"),

@@ -22,6 +22,7 @@ exec {shutil.which("date")} --date='2024-06-15 12:00:00.5' "$@"
 """
 _LOGCAT = """#!/bin/sh
 # As Android's: all lines of a process, or those from a time on.
+[ "$*" = "-d -b crash -v threadtime -T $7" ] && echo "of the crash buffer, since $7" && exit
 since= process=
 while [ $# -gt 0 ]; do
   case $1 in
@@ -61,10 +62,12 @@ def test_the_log_of_a_step_has_nothing_of_an_earlier_process_of_the_same_number(
     )
     variables = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
     subprocess.run(["sh", "-c", command], cwd=folder, env=variables, check=True, timeout=60)
+    since = "06-15 12:00:00.000"
     for number, word in enumerate(("one", "two")):
         lines = (folder / f"log-{number}").read_text().splitlines()
         assert [line.partition(" : ")[2] for line in lines] == [f"own {word}", "own end"]
-        assert (folder / f"code-{number}").read_text() == "7\n"
+        assert (folder / f"code-{number}").read_text().split()[0] == "7"
+        assert (folder / f"crash-{number}").read_text() == f"of the crash buffer, since {since}\n"
 
 
 def ended(folder: Path, *codes: int) -> PartDone:

@@ -11,7 +11,7 @@ import pytest
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.adb import Adb
-from evaltools.device.devices import DevicesUsed
+from evaltools.device.devices import DevicesUsed, why_not_bound
 from evaltools.device.errors import DeviceBusy, DeviceError, NoSuchDevice
 from evaltools.device.flags import DEFAULT_ROOT, PARAMETERS, DeviceFlags, read_device_flags
 from evaltools.device.lock import DeviceLock
@@ -20,6 +20,7 @@ from evaltools.device.python_program import Pythons
 from evaltools.device.store import remote_path
 from evaltools.errors import UsageError
 from evaltools.request.flags import parse_flags
+from evaltools.result.device import DeviceCpu, DeviceFacts
 from tests.cli.device import runs as device_runs
 from tests.device.fault_proxy import FaultProxy
 from tests.device.fixtures import Devices
@@ -158,3 +159,22 @@ def test_of_two_serials_of_one_device_one_is_left_out(network: Network, devices:
     with pytest.raises(DeviceError, match=f"^{proxy.serial} is the same device as .*, connected twice, .* name one"):
         used([f"--adb={network.adb}", f"--serials={devices[0].serial},{proxy.serial}"])
     assert used([f"--adb={network.adb}", f"--serials={proxy.serial}"])[0].serials == (proxy.serial,)
+
+
+def test_the_kinds_of_cpus_are_named_where_they_differ() -> None:
+    cpus = tuple(DeviceCpu(number, None, None, None, 1800 if number < 4 else 2400) for number in range(8))
+    phone = DeviceFacts("A", "device", cpus=8, cpu_frequencies=cpus)
+    board = DeviceFacts("B", "device", cpus=4, cpu_frequencies=cpus[:4])
+    assert [why_not_bound(phone, mask) for mask in ("", "big", "little", "1")] == [None] * 4
+    assert "such as ff for all; big are f0; little are f" in str(why_not_bound(phone, "100"))
+    assert "B: --taskset=big: it does not say that its CPUs differ" in str(why_not_bound(board, "big"))
+
+
+def test_a_part_may_take_ten_times_as_long_as_the_slowest_one_before(network: Network, devices: Devices) -> None:
+    """And five minutes in any case, but never more than what was asked for."""
+    words = [f"--adb={network.adb}", f"--serials={devices[0].serial}"]
+    for more, elapsed_s, limits in (([], (100, 1, 900), (1000, 1000, 3600)), (["--part_timeout=60"], (1,), (60,))):
+        found, _ = used([*words, *more])
+        for elapsed, limit in zip(elapsed_s, limits, strict=True):
+            found.expect(elapsed)
+            assert found[devices[0].serial].limit_s == limit
