@@ -123,7 +123,7 @@ class _EvaltoolsBenchmark:
     def __init__(
         self, asked: Request, request: BenchmarkRequest, flags: DeviceFlags, folder: Path, console: Console
     ) -> None:
-        sent = device_request(asked, flags.root)
+        sent = device_request(asked, flags.root, flags.libraries)
         self._work = PartWork(
             index=0,
             count=1,

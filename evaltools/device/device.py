@@ -26,7 +26,7 @@ from evaltools.device.flags import DEFAULT_ROOT, DeviceFlags
 from evaltools.device.lock import DeviceLock
 from evaltools.device.part import PartDone, PartWork, Program, SentFiles, conditions_of, cool_down
 from evaltools.device.process import Answer
-from evaltools.device.store import ARCHIVE, RUNS, chunks, clear, remote_path, runs_on, write_archive
+from evaltools.device.store import ARCHIVE, RUNS, chunks, clear, remote_path, runs_on, stored_folder, write_archive
 from evaltools.device.transfer import pull, push
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceConditions, DevicePart
@@ -167,7 +167,7 @@ class Device:
         parent = posixpath.join(flags.root, RUNS)
         run = DetachedRun(self.serial, posixpath.join(parent, name))
         taskset = masks_of_cpus(self.facts.cpu_frequencies).get(flags.taskset, flags.taskset)
-        command = program.command(work, sent, taskset)
+        command = self._with_libraries(program.command(work, sent, taskset))
         if len(shlex.quote(shlex.quote(command)).encode()) > _LONGEST_COMMAND:  # too long for adb's command line
             command = f"exec sh {shlex.quote(self._put_content('command', command.encode()))}"
         self._left = [*(self._left or []), run]
@@ -181,6 +181,18 @@ class Device:
                 remote = posixpath.join(run.folder, result)
                 pull(self.adb, self.serial, remote, local, patience_s=flags.patience_s, stop=self.stop)
         return answer
+
+    def _with_libraries(self, command: str) -> str:
+        """The command, for which the libraries of ``--device_libraries`` are found there; they are sent, too."""
+        if self.flags.libraries is None:
+            return command
+        folder, files = stored_folder(self.flags.root, self.flags.libraries)
+        for local, remote in files.items():
+            self.put(local, remote)
+        own = shlex.quote(folder)
+        loader = f"LD_LIBRARY_PATH={own}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
+        signal_processor = f'ADSP_LIBRARY_PATH={own}"${{ADSP_LIBRARY_PATH:+;$ADSP_LIBRARY_PATH}}"'
+        return f"export {loader} {signal_processor}\n{command}"
 
     def _begin(self) -> tuple[DeviceConditions, float]:
         limit, timeout_s = self.flags.cool_down_c, self.flags.cool_down_timeout_s

@@ -31,7 +31,7 @@ from evaltools.device.request import (
     without_host_options,
 )
 from evaltools.device.runner import SPLIT_EACH, complete_jobs, device_run_of, jobs_of, parts_of
-from evaltools.device.store import sha256_of
+from evaltools.device.store import sha256_of, stored_folder
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Journal
 from evaltools.engine.run_folder import (
@@ -90,7 +90,7 @@ def parts_on_devices(
     """
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     kind, run_dir = declared_task(request.task), request.options.path("run_dir")
-    sent = device_request(request, flags.root)
+    sent = device_request(request, flags.root, flags.libraries)
     examples = examples_of(kind, request)
     _require_sense(kind, request, flags, examples)
     pythons = Pythons(flags, console)
@@ -107,7 +107,7 @@ def parts_on_devices(
                 begun = begun.write(journal, request, count, serials)
             against_host = _against_host_outputs(kind, request, folder) if flags.split == SPLIT_EACH else None
             if against_host is not None:
-                request, sent = against_host, device_request(against_host, flags.root)
+                request, sent = against_host, device_request(against_host, flags.root, flags.libraries)
             run = DeviceEvaluation(
                 kind=kind,
                 request=request,
@@ -148,13 +148,19 @@ def identity_of(flags: DeviceFlags, sent: DeviceRequest) -> RunIdentity:
     Files count by their content: the path of a file on devices contains its checksum.
     """
     folders = [path for below in sent.folders.values() for path in files_below([below])]
+    libraries = "" if flags.libraries is None else stored_folder(flags.root, flags.libraries)[0]
     found = RunIdentity(
         {
             "the executor": "devices",
             "the task": sent.request.task,
             "the files": digest([*sent.files.values(), *map(sha256_of, folders)]),
         },
-        options={"--split": flags.split, "--taskset": flags.taskset, **flags_to_repeat(sent.request.options)},
+        options={
+            "--split": flags.split,
+            "--taskset": flags.taskset,
+            "--device_libraries": libraries,
+            **flags_to_repeat(sent.request.options),
+        },
         configurations={each.name: {"its setting": " ".join(each.to_flags())} for each in sent.request.configurations},
     )
     for option, pictures in sent.pictures.items():

@@ -65,6 +65,14 @@ PARAMETERS: Final = (
         only_with=("device_program=native",),
     ),
     Parameter(
+        "device_libraries",
+        "A folder here with libraries that are needed there, as those of an NPU's vendor. It is sent, and "
+        "LD_LIBRARY_PATH and ADSP_LIBRARY_PATH name it there; flags of NPUs may name it, too.",
+        role="input_folder",
+        about="run",
+        only_with=("device_program=evaltools|native",),
+    ),
+    Parameter(
         "app_apk",
         "The benchmark app, a file here that is installed first, for --device_program=app.",
         role="input_file",
@@ -167,6 +175,7 @@ class DeviceFlags(Struct, frozen=True):
     python: str
     wheels: tuple[Path, ...]
     native_binary: Path | None
+    libraries: Path | None
     app_apk: Path | None
     app_package: str
     app_activity: str
@@ -229,6 +238,7 @@ def read_device_flags(flags: Options) -> DeviceFlags:
         python=flags.text("device_python"),
         wheels=_wheels(flags),
         native_binary=flags.path("native_binary"),
+        libraries=flags.path("device_libraries"),
         app_apk=flags.path("app_apk"),
         app_package=flags.text("app_package"),
         app_activity=flags.text("app_activity"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import os
 import posixpath
 import subprocess
 import tempfile
@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.device.process import last_lines
-from evaltools.device.store import remote_path, sha256_of, stored_path, write_manifest
+from evaltools.device.store import remote_path, stored_folder, stored_path, sum_of, write_manifest
 from evaltools.errors import DataError, UsageError
 from evaltools.parameter import Parameter
 from evaltools.request import Request
@@ -37,11 +37,12 @@ class RequestFiles(Struct):
 
     ``files`` are single files with their paths below ``root`` on a device. ``pictures`` are folders of which a part
     gets its own pictures, by option; ``folders`` are sent whole, by their names on a device. ``beside`` are files that
-    must lie in the same folder as the file of the task.
+    must lie in the same folder as the file of the task. ``libraries`` is a folder that the device has anyway.
     """
 
     root: str
     beside: Sequence[Path] = ()
+    libraries: Path | None = None
     files: dict[Path, str] = field(default_factory=dict)
     pictures: dict[str, Path] = field(default_factory=dict)
     folders: dict[str, Path] = field(default_factory=dict)
@@ -54,7 +55,8 @@ class RequestFiles(Struct):
         if parameter is None:
             return self._take_with_those_beside(path) if self.beside else self.take_file(path)
         if not parameter.is_sent or parameter.role == "machine_path":
-            return str(path)
+            is_sent = self.libraries is not None and os.path.abspath(path) == os.path.abspath(self.libraries)
+            return stored_folder(self.root, path)[0] if is_sent else str(path)
         if parameter.role == "pictures":
             self.pictures[parameter.name] = path
             return pictures_on_device(parameter.name)
@@ -74,14 +76,8 @@ class RequestFiles(Struct):
         """Collect the file of the task with those beside it, in one folder that is named after all their contents."""
         together = sorted({path, *self.beside})
         names = {each: each.relative_to(path.parent).as_posix() for each in together}
-        self.files |= {each: stored_path(self.root, self._sum_of(names), name) for each, name in names.items()}
+        self.files |= {each: stored_path(self.root, sum_of(names), name) for each, name in names.items()}
         return self.files[path]
-
-    def _sum_of(self, names: Mapping[Path, str]) -> str:
-        checksum = hashlib.sha256()
-        for path, name in names.items():
-            checksum.update(f"{name}\0{sha256_of(path)}\0".encode("utf-8", "surrogateescape"))
-        return checksum.hexdigest()
 
     def _take_folder(self, path: Path) -> str:
         name = next((name for name, known in self.folders.items() if known == path), f"{_FOLDER}{len(self.folders)}")
@@ -123,14 +119,14 @@ class DeviceRequest(Struct, frozen=True):
         return found
 
 
-def device_request(request: Request, root: str) -> DeviceRequest:
-    """The request for devices; ``root`` is the folder for evaltools on them.
+def device_request(request: Request, root: str, libraries: Path | None = None) -> DeviceRequest:
+    """The request for devices; ``root`` is the folder for evaltools on them, ``libraries`` that of --device_libraries.
 
     Raises :class:`DataError` for files that are missing, :class:`UsageError` for configurations that only other
     packages on the host know.
     """
     _require_what_devices_have(request)
-    named = RequestFiles(root, request_kind(request.task).files_beside())
+    named = RequestFiles(root, request_kind(request.task).files_beside(), libraries)
     rewritten_request = rewritten(replace(request, devices=None), named.take, Path())
     return DeviceRequest(rewritten_request, named.files, named.pictures, named.folders)
 

@@ -5,12 +5,13 @@ Archives are of many: the same files give the same bytes, so that they are sent 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import posixpath
 import re
 import shlex
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -49,6 +50,25 @@ def remote_path(root: str, local: Path) -> str:
 def stored_path(root: str, digest: str, name: str) -> str:
     """The path of a file on every device, below ``root``, in a folder that is named after a digest."""
     return posixpath.join(root, STORE, digest, name)
+
+
+def stored_folder(root: str, folder: Path) -> tuple[str, dict[Path, str]]:
+    """The path of a folder on every device, named after all that is in it, and its files with their paths there.
+
+    Raises :class:`DataError` for a file that cannot be read.
+    """
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    names = {path: path.relative_to(folder).as_posix() for path in files}
+    digest = sum_of(names)
+    return posixpath.join(root, STORE, digest), {path: stored_path(root, digest, name) for path, name in names.items()}
+
+
+def sum_of(names: Mapping[Path, str]) -> str:
+    """The sha256 of files with their names and contents, as hexadecimal digits."""
+    checksum = hashlib.sha256()
+    for path, name in names.items():
+        checksum.update(f"{name}\0{sha256_of(path)}\0".encode("utf-8", "surrogateescape"))
+    return checksum.hexdigest()
 
 
 def runs_on(adb: Adb, serial: str, root: str) -> list[DetachedRun]:

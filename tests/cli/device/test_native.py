@@ -211,6 +211,23 @@ def test_a_native_benchmark_that_android_logs_as_well(network: Network, devices:
     assert (len(lines), all(line.startswith("INFO: ") for line in lines)) == (4, True)
 
 
+def test_libraries_of_a_vendor_are_sent_and_found(network: Network, devices: Devices, tmp_path: Path) -> None:
+    """By the loader and by the signal processor; none is there without the flag."""
+    (tmp_path / "libs").mkdir()
+    (tmp_path / "libs" / "libVendor.so").write_text("a library")
+    binary = tmp_path / "benchmark_model"
+    found = (
+        '[ "$(cat $LD_LIBRARY_PATH/libVendor.so $ADSP_LIBRARY_PATH/libVendor.so)" = "a librarya library" ] || exit 9'
+    )
+    binary.write_text(f'#!/bin/sh\n{found}\nsay() {{ echo "INFO: $1"; }}\n{_TIMES}')
+    arguments = ["benchmark", *BENCHMARK, "--use_xnnpack=false"]
+    output = tmp_path / "native.json"
+    for more, status in (([f"--device_libraries={tmp_path / 'libs'}"], "measured"), ([], "failed")):
+        run_native(network, serials(devices)[:1], binary, [*arguments, *more], output)
+        (row,) = json.loads(output.read_text())["rows"]
+        assert row["status"] == status, row["reason"]
+
+
 @pytest.mark.parametrize(
     ("binary", "said"), [(_OF_ANOTHER_PROCESSOR, "Exec format error"), (b"#!/nowhere/sh\n", "not found")]
 )

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from evaltools.commands.device_run import kind_on_devices
 from evaltools.configuration import Configuration
 from evaltools.device.request import DeviceRequest, device_request, without_host_options
-from evaltools.device.store import remote_path
+from evaltools.device.store import remote_path, stored_folder
 from evaltools.errors import DataError
 from evaltools.request import Options, Request, Stated
 from evaltools.request.flags import parse_flags
@@ -119,6 +119,25 @@ def test_everything_else_is_told_as_it_was_stated(monkeypatch: pytest.MonkeyPatc
     made = sent(*stated)
     assert options(made) == {name: ("text",) if name in REPEATABLE else "text" for name in NO_PATHS}
     assert (made.files, made.pictures, made.folders) == ({}, {}, {})
+
+
+def test_paths_of_the_device_may_name_the_folder_with_its_libraries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which is named after what is in it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "libs" / "dsp").mkdir(parents=True)
+    (tmp_path / "libs" / "dsp" / "libSkel.so").write_text("a library")
+    folder, files = stored_folder(ROOT, tmp_path / "libs")
+    assert files == {tmp_path / "libs" / "dsp" / "libSkel.so": f"{folder}/dsp/libSkel.so"}
+    flags = "use_npu=true npu_vendor=qualcomm dispatch_library_path=libs compiler_plugin_library_path=/vendor/lib64"
+    tests = [Configuration.from_text("test", flags)]
+    made = device_request(named(tests=tests), ROOT, tmp_path / "libs")
+    assert {f"--dispatch_library_path={folder}", "--compiler_plugin_library_path=/vendor/lib64"} <= {
+        *flags_there("", made)
+    }
+    (tmp_path / "libs" / "dsp" / "libSkel.so").write_text("another")
+    assert stored_folder(ROOT, tmp_path / "libs")[0] != folder
 
 
 # ----- inputs
