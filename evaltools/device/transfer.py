@@ -49,14 +49,6 @@ _NO_SUM, _DIFFERENT, _MISSING, _CLOSED, _FOLDER = range(3, 8)
 _HAS_SUM: Final = f"echo | sha256sum > /dev/null || exit {_NO_SUM}"
 
 
-class Transfer(Struct, frozen=True):
-    """A file that is the same on both sides; ``was_there``: it did not have to be sent."""
-
-    size_bytes: int
-    sha256: str
-    was_there: bool = False
-
-
 def push(
     adb: Adb,
     serial: str,
@@ -66,8 +58,8 @@ def push(
     patience_s: float = 0.0,
     stop: threading.Event | None = None,
     on_sending: Callable[[int], None] = lambda _size: None,
-) -> Transfer:
-    """Put a file on the device, whole or not at all; one with the same sha256 is left there.
+) -> bool:
+    """Put a file on the device, whole or not at all; one with the same sha256 is left there, and False returned.
 
     ``remote`` is an absolute path of the device; its folder is made. ``timeout_s`` is that of the sending, by default a
     minute and more for large files. A link that is lost is waited for ``patience_s`` seconds, and the file is sent
@@ -78,7 +70,7 @@ def push(
     size, digest = local_sum(local)
     sending = _Sending(adb, serial, local, remote, size, digest, timeout_s or _timeout(size), stop)
     if patiently(adb, serial, sending.is_there, patience_s, stop):
-        return Transfer(size, digest, was_there=True)
+        return False
     on_sending(size)
     try:
         patiently(adb, serial, sending.send, patience_s, stop)
@@ -89,7 +81,7 @@ def push(
         if isinstance(error, MAY_PASS):
             raise type(error)(f"{local} could not be sent to {remote}. {error}", serial) from error
         raise
-    return Transfer(size, digest)
+    return True
 
 
 class _Sending(Struct, frozen=True):
@@ -175,7 +167,7 @@ def pull(
     timeout_s: float | None = None,
     patience_s: float = 0.0,
     stop: threading.Event | None = None,
-) -> Transfer:
+) -> None:
     """Fetch a file, whole or not at all. What ``local`` held before is deleted first: an old file is no success.
 
     ``patience_s`` and ``stop`` are as of :func:`push`. Raises :class:`OutputError` where ``local``
@@ -184,7 +176,7 @@ def pull(
     """
     part = Path(os.path.abspath(local) + PART)
 
-    def fetch() -> Transfer:
+    def fetch() -> None:
         size, digest = _remote_sum(adb, serial, remote, timeout_s or _SUM_TIMEOUT_S, stop)
         limit_s = timeout_s or _timeout(size)
         part.unlink(missing_ok=True)
@@ -194,11 +186,10 @@ def pull(
             adb.shell(serial, "true")  # names a lost link as such
             raise _why_not_fetched(serial, remote, part, size, done, limit_s)
         part.replace(local)
-        return Transfer(size, digest)
 
     try:
         local.unlink(missing_ok=True)
-        return patiently(adb, serial, fetch, patience_s, stop)
+        patiently(adb, serial, fetch, patience_s, stop)
     except OSError as error:
         raise OutputError(f"{local} cannot be written: {error.strerror}") from error
     except MAY_PASS as error:
