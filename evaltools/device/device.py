@@ -35,6 +35,9 @@ Found = TypeVar("Found")
 
 _LARGE: Final = 10_000_000
 """Bytes of a file about whose sending a line is printed."""
+_LEAST_LIMIT_S: Final = 300.0
+_TIMES_AS_LONG: Final = 10.0
+"""A part hangs that takes so many times as long as the slowest one before on the device, and five minutes at least."""
 _LONGEST_COMMAND: Final = 30_000
 """Bytes of a command, in the quotes that it is sent in; what starts it comes on top."""
 
@@ -47,7 +50,8 @@ class Device:
     Attributes:
         facts: at the beginning; the Python in them is the one that is used
         lock: that of evaltools' folder there
-        limit_s: the seconds after which a part counts as hanging
+        known: files and folders that the device has had since it was away
+        limit_s: the seconds after which a part counts as hanging; less once the device has done one
     """
 
     def __init__(
@@ -65,8 +69,9 @@ class Device:
         self.stop = stop
         self.lock = DeviceLock(adb, facts.serial, flags.root, flags.patience_s, flags.takes_by_force)
         self.limit_s = flags.part_timeout_s
+        self._slowest_s = 0.0
         self._tell = tell
-        self._known: set[str] = set()
+        self.known: set[str] = set()
         self._left: list[DetachedRun] | None = None
 
     def shell(self, command: str, timeout_s: float = SHELL_TIMEOUT_S) -> Answer:
@@ -88,30 +93,18 @@ class Device:
             if size >= _LARGE:
                 self._tell(f"{self.serial}: sending {local.name.removesuffix(ARCHIVE)}, {decimal(size)}")
 
-        if not self.is_known(remote):
+        if remote not in self.known:
             patience_s = self.flags.patience_s
             push(self.adb, self.serial, local, remote, patience_s=patience_s, stop=self.stop, on_sending=on_sending)
-            self.know(remote)
+            self.known.add(remote)
         return remote
-
-    def know(self, remote: str) -> None:
-        """Remember that the device has a file or folder."""
-        self._known.add(remote)
-
-    def is_known(self, remote: str) -> bool:
-        """Whether the device has had a file or folder since it was away."""
-        return remote in self._known
-
-    def forget(self, remote: str) -> None:
-        """Have a file or folder looked at again."""
-        self._known.discard(remote)
 
     def is_back(self) -> bool:
         """Whether the device, which was lost, can be used again; waits as long as it may be away.
 
         Its files may be gone, so that they are looked for again.
         """
-        self._known.clear()
+        self.known.clear()
         try:
             self.lock.take(self.stop)
         except DeviceError:
@@ -136,6 +129,8 @@ class Device:
         started_at, started = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
         answer = self._run(work, program, self._send(work), folder, on_output)
         elapsed_s = round(time.monotonic() - started, 3)
+        self._slowest_s = max(self._slowest_s, elapsed_s)
+        self.limit_s = min(self.flags.part_timeout_s, max(_LEAST_LIMIT_S, _TIMES_AS_LONG * self._slowest_s))
         try:
             after = self._conditions()
         except DeviceError:

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Final
 
 from rich.console import Console
 
@@ -17,10 +16,6 @@ from evaltools.device.facts import look_at_devices, masks_of_cpus
 from evaltools.device.flags import KINDS_OF_CPUS, DeviceFlags
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceLeftOut
-
-_LEAST_LIMIT_S: Final = 300.0
-_TIMES_AS_LONG: Final = 10.0
-"""A part hangs that takes so many times as long as the slowest one before, and five minutes at least."""
 
 
 class DevicesUsed:
@@ -44,7 +39,6 @@ class DevicesUsed:
         self._flags = flags
         self._console = console
         self._held = ExitStack()
-        self._slowest_s = 0.0
 
     @property
     def serials(self) -> tuple[str, ...]:
@@ -54,12 +48,6 @@ class DevicesUsed:
     def __getitem__(self, serial: str) -> Device:
         """The device with this serial number."""
         return self._devices[serial]
-
-    def expect(self, elapsed_s: float) -> None:
-        """Take note of how long a part took: others count as hanging after many times as long."""
-        self._slowest_s = max(self._slowest_s, elapsed_s)
-        for device in self._devices.values():
-            device.limit_s = min(self._flags.part_timeout_s, max(_LEAST_LIMIT_S, _TIMES_AS_LONG * self._slowest_s))
 
     def __enter__(self) -> DevicesUsed:
         with ExitStack() as held:

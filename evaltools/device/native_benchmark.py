@@ -110,7 +110,7 @@ class NativeBenchmark:
             work,
             BenchmarkApp(flags.app_package, flags.app_activity),
             self._steps,
-            flags.part_timeout_s / len(self._steps),
+            flags.part_timeout_s / (len(self._steps) + 1),
             flags.app_traces,
             lambda left: self._console.print(f"evaltools: {printable(left)}"),
         )

@@ -168,7 +168,7 @@ class MissingParts:
         folder = self._kept.unfinished(job)
         done = device.do(self._work(shard), program, folder, StderrLines(on_line))
         if done.code not in self._good_codes:
-            device.forget(program.folder)  # a package may be gone
+            device.known.discard(program.folder)  # a package may be gone
         require_answer(done, self._good_codes, RECORDS, "records")
         run = done.folder / RUN
         self._alike.admit(job, device.serial, run, lambda: self._keep(done, job, device.facts))

@@ -82,13 +82,13 @@ class Pythons:
         Raises :class:`ProgramMissing` where Python or a package is missing, and :class:`DeviceError`.
         """
         known = self._programs.get(device.serial)
-        if known is not None and device.is_known(known.folder):
+        if known is not None and known.folder in device.known:
             return known
         with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
             wheels = [write_own_package(Path(temporary)), *self._others_wheels]
             program = install(device, wheels, kind.command, kind.modules_on_devices, self._python)
         self._programs[device.serial] = program
-        device.know(program.folder)
+        device.known.add(program.folder)
         if self._python != "python3":
             device.facts = replace(device.facts, python=program.version, python_path=program.python)
         return program

@@ -108,7 +108,10 @@ class Leaves:
 
 
 def test_what_a_device_did_before_it_left_counts(tmp_path: Path) -> None:
-    done = device_at(Leaving(), "R58M", patience_s=0.1).do(WORK, Leaves(), tmp_path)
+    device = device_at(Leaving(), "R58M", patience_s=0.1)
+    assert device.limit_s == 3600
+    done = device.do(WORK, Leaves(), tmp_path)
+    assert device.limit_s == 300, "another part may take ten times as long, or five minutes"
     assert (done.code, done.part.examples, done.part.after) == (0, 3, DeviceConditions())
 
 

@@ -168,13 +168,3 @@ def test_the_kinds_of_cpus_are_named_where_they_differ() -> None:
     assert [why_not_bound(phone, mask) for mask in ("", "big", "little", "1")] == [None] * 4
     assert "such as ff for all; big are f0; little are f" in str(why_not_bound(phone, "100"))
     assert "B: --taskset=big: it does not say that its CPUs differ" in str(why_not_bound(board, "big"))
-
-
-def test_a_part_may_take_ten_times_as_long_as_the_slowest_one_before(network: Network, devices: Devices) -> None:
-    """And five minutes in any case, but never more than what was asked for."""
-    words = [f"--adb={network.adb}", f"--serials={devices[0].serial}"]
-    for more, elapsed_s, limits in (([], (100, 1, 900), (1000, 1000, 3600)), (["--part_timeout=60"], (1,), (60,))):
-        found, _ = used([*words, *more])
-        for elapsed, limit in zip(elapsed_s, limits, strict=True):
-            found.expect(elapsed)
-            assert found[devices[0].serial].limit_s == limit

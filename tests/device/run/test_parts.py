@@ -140,7 +140,7 @@ class Phone(Struct):
     fails_after: list[DeviceError] = field(default_factory=list)
     prints: Sequence[bytes] = ()
     done: list[int] = field(default_factory=list)
-    looked_at_again: list[str] = field(default_factory=list)
+    known: set[str] = field(default_factory=lambda: {"imagenet on A"})
 
     @property
     def facts(self) -> DeviceFacts:
@@ -150,10 +150,6 @@ class Phone(Struct):
     def is_back(self) -> bool:
         """It always is."""
         return True
-
-    def forget(self, remote: str) -> None:
-        """Note what is to be looked at again."""
-        self.looked_at_again.append(remote)
 
     def do(
         self, work: PartWork, program: PythonProgram, folder: Path, on_output: Callable[[bytes, bytes], None]
@@ -300,7 +296,7 @@ def test_a_part_is_done_where_its_code_says_so_and_its_records_are_there(
     run = Run(tmp_path, [Phone("A", code=code, leaves_records=leaves_records, err="x\nKilled\n")], count=1)
     found = run.do()
     assert run.kept.is_done(Job(0)) is is_done
-    assert set(run.phones[0].looked_at_again) == (set() if code in WITH_RECORDS else {"imagenet on A"})
+    assert bool(run.phones[0].known) is (code in WITH_RECORDS), "a package may be gone"
     if not is_done:
         assert {attempt.kind for attempt in found.lost[Job(0)]} == {CommandFailed.kind}
         assert found.left_out[0].reason == (
