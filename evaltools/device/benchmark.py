@@ -25,10 +25,9 @@ from evaltools.device.native.command import refuse_options
 from evaltools.device.native_benchmark import BenchmarkPlace, NativeBenchmark
 from evaltools.device.native_program import require_binary
 from evaltools.device.part import PartWork, StderrLines
-from evaltools.device.pool import Job
+from evaltools.device.pool import SPLIT_EACH, Job, require_answer, run_on_devices
 from evaltools.device.python_program import Pythons
 from evaltools.device.request import carry_out_on_host, device_request, without_host_options
-from evaltools.device.runner import SPLIT_EACH, require_answer, run_on_devices
 from evaltools.engine.describe import describe_model
 from evaltools.errors import UsageError
 from evaltools.request import Request

@@ -21,7 +21,7 @@ from evaltools.device.errors import NoSuchDevice
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.part import PartDone, PartWork, PictureFolder
 from evaltools.device.parts import RECORDS, RUN, WITH_RECORDS, MissingParts, PartsFolder
-from evaltools.device.pool import Job, PoolOutcome
+from evaltools.device.pool import SPLIT_EACH, Job, PoolOutcome, complete_jobs, device_run_of, jobs_of, parts_of
 from evaltools.device.python_program import Pythons
 from evaltools.device.request import (
     DeviceRequest,
@@ -30,7 +30,6 @@ from evaltools.device.request import (
     pictures_on_device,
     without_host_options,
 )
-from evaltools.device.runner import SPLIT_EACH, complete_jobs, device_run_of, jobs_of, parts_of
 from evaltools.device.store import sha256_of, stored_folder
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Journal

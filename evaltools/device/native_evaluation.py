@@ -21,9 +21,8 @@ from evaltools.device.native.inputs import NativeInputs
 from evaltools.device.native.outcome import NativeBinary, WhatRan, why_not_started
 from evaltools.device.native_program import NativeRuns, StepDone, interleaved, output_file
 from evaltools.device.part import PartWork, PictureFolder
-from evaltools.device.pool import Alike, Job
+from evaltools.device.pool import SPLIT_EACH, Alike, Job, parts_of, run_on_devices
 from evaltools.device.process import last_lines
-from evaltools.device.runner import SPLIT_EACH, parts_of, run_on_devices
 from evaltools.device.store import remote_path, sha256_of
 from evaltools.errors import UsageError
 from evaltools.native.logs.run import NativeRun, proof_lines

@@ -17,9 +17,8 @@ from rich.console import Console
 from evaltools.device.device import Device
 from evaltools.device.devices import DevicesUsed
 from evaltools.device.part import PartDone, PartWork, StderrLines
-from evaltools.device.pool import Alike, Job, PoolOutcome
+from evaltools.device.pool import Alike, Job, PoolOutcome, require_answer, run_jobs
 from evaltools.device.python_program import Pythons
-from evaltools.device.runner import require_answer, run_jobs
 from evaltools.documents import json_as
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import JOURNAL_NAME, Journal

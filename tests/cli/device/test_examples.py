@@ -12,7 +12,7 @@ import pytest
 from evaltools.commands.names import task_of
 from evaltools.device.evaluation import examples_of
 from evaltools.device.on_device import lay_out
-from evaltools.device.runner import parts_of
+from evaltools.device.pool import parts_of
 from evaltools.device.store import write_archive, write_manifest
 from evaltools.engine.execution import Shard
 from evaltools.errors import DataError, UsageError

@@ -273,7 +273,10 @@ def test_the_benchmark_app(network: Network, devices: Devices, tmp_path: Path) -
         (["--device_program=native"], "--device_program=native needs --native_binary=PATH"),
         (["--device_program=native", "--native_binary=/none"], "--native_binary=/none: no such file"),
         (["--device_program=app"], "--device_program=app can only benchmark"),
-        (["--native_binary=/bin/true"], "--native_binary has no effect without --device_program=native"),
+        (
+            ["--device_program=evaltools", "--native_binary=/bin/true"],
+            "--native_binary has no effect without --device_program=native",
+        ),
     ],
 )
 def test_flags_that_do_not_fit_together(more: list[str], message: str) -> None:

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from evaltools.device.errors import DeviceError
-from evaltools.device.pool import Job, PoolOutcome
+from evaltools.device.pool import Job, PoolOutcome, complete_jobs, device_run_of, jobs_of
 from evaltools.device.process import last_lines
-from evaltools.device.runner import complete_jobs, device_run_of, jobs_of
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceConditions, DeviceLeftOut, DevicePart, DeviceRun, LostAttempt
 
