@@ -29,16 +29,16 @@ _LONGEST_S: Final = 230
 
 
 def processes_by_role(decoders: Collection[int | None]) -> dict[str, list[int]]:
-    """The processes of this run: each child of the server is a warden, below is one with native code or a decoder."""
+    """The processes of this run: each child of the server is a supervisor; below is native code or a decoder."""
     server = psutil.Process(forkserver._forkserver._forkserver_pid)  # type: ignore[attr-defined]
     roles: dict[str, list[int]] = {"command": [os.getpid()], "server": [server.pid]}
-    roles |= {"warden": [], "child": [], "decoder": []}
-    for warden in server.children():
-        below = [each.pid for each in warden.children()]
+    roles |= {"supervisor": [], "child": [], "decoder": []}
+    for supervisor in server.children():
+        below = [each.pid for each in supervisor.children()]
         if set(below) & set(decoders):
             roles["decoder"] += below
         else:
-            roles["warden"].append(warden.pid)
+            roles["supervisor"].append(supervisor.pid)
             roles["child"] += below
     return roles
 

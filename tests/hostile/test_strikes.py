@@ -35,7 +35,7 @@ SOME = [
     ("imagenet", "command", "SIGKILL"),
     ("imagenet", "server", "SIGSTOP"),
     ("imagenet", "decoder", "SIGKILL"),
-    ("inference-diff", "warden", "SIGSTOP"),
+    ("inference-diff", "supervisor", "SIGSTOP"),
     ("inference-diff", "child", "SIGKILL"),
     ("benchmark", "server", "SIGSTOP"),
 ]
@@ -43,7 +43,7 @@ ALL = [
     (command, role, signal)
     for command, role, signal in product(
         ("imagenet", "inference-diff", "benchmark"),
-        ("command", "server", "warden", "child", "decoder"),
+        ("command", "server", "supervisor", "child", "decoder"),
         ("SIGKILL", "SIGSTOP"),
     )
     if (command == "imagenet" or role != "decoder") and (role, signal) != ("command", "SIGSTOP")
@@ -79,7 +79,7 @@ def test_a_run_ends_whatever_is_done_to_its_processes(command: str, role: str, s
     assert f"{signal} was sent to the {role}" in done.stderr
     assert done.returncode in ((-9,) if role == "command" else (OK, EXAMPLES_FAILED, NOT_MEASURED)), done.stderr
     assert "Traceback" not in done.stderr
-    if role in ("warden", "child") or done.returncode == EXAMPLES_FAILED:
+    if role in ("supervisor", "child") or done.returncode == EXAMPLES_FAILED:
         assert any(words in done.stderr for words in TOLD), done.stderr
     assert left == []
     if command != "benchmark":

@@ -21,7 +21,7 @@ from typing import IO, Any, Final
 from evaltools.runtime.process.channel import SECRET_BYTES, Channel, WrongMessage
 from evaltools.runtime.process.printed import bounded_text
 from evaltools.runtime.process.server import Spawned, contexts, imports_not_from_this_folder, interrupts_kept_back
-from evaltools.runtime.process.warden import Ended, watched
+from evaltools.runtime.process.supervisor import Ended, watched
 from evaltools.text import last_words, printable, shortened
 
 _SECONDS_TO_END: Final = 5.0
@@ -155,7 +155,7 @@ class ChildProcess:
             return self._found_ended()
 
     def _found_ended(self) -> Ended | None:
-        """How its warden ended, where that could not tell."""
+        """How its supervisor ended, where that could not tell."""
         try:
             self._process.join(_SECONDS_TO_END)
             code = self._process.exitcode

@@ -175,7 +175,7 @@ class IsolatedSession:
         except TimeoutError:
             raise self._crashed(self._given_up(moment, self._timeout_s)) from None
         except OSError:
-            raise self._crashed(self._obituary(moment)) from None
+            raise self._crashed(self._crash_error(moment)) from None
 
     def _outcome(self) -> Inference | InferenceError:
         """The next run's outcome; raises :class:`SessionEnded` where no more will come."""
@@ -243,7 +243,7 @@ class IsolatedSession:
             if ended is None:
                 raise self._given_up(_LEAVING, seconds)
             if ended.code:
-                raise self._obituary(_LEAVING)
+                raise self._crash_error(_LEAVING)
         except SessionEnded as error:
             self.crashes = Crashes(1, str(error))
             return str(error)
@@ -293,7 +293,7 @@ class IsolatedSession:
             said = f"the process of this configuration sent {error} ({moment}); it was ended"
             ended = SessionEnded(said + self._child.quote())
         except (EOFError, OSError, ValueError):
-            ended = self._obituary(moment)
+            ended = self._crash_error(moment)
         raise self._crashed(ended)
 
     def _crashed(self, ended: SessionEnded) -> SessionEnded:
@@ -310,7 +310,7 @@ class IsolatedSession:
         slow = "; a GPU in software is slow" if self._may_be_software else ""
         return SessionEnded(f"no answer within {seconds:g} s {moment}{quote}; it was ended{more}{slow}", hung=True)
 
-    def _obituary(self, moment: str) -> SessionEnded:
+    def _crash_error(self, moment: str) -> SessionEnded:
         cause = self._child.cause_of_death()
         quote = self._child.quote()
         return SessionEnded(f"the process of this configuration died {moment} ({cause}){quote}")

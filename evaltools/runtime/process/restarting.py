@@ -29,7 +29,7 @@ class RestartingSession:
         self.longest_block: Final = like.longest_block if isinstance(like, BlockSession) else 1
         self._open_again = open_again
         self._session: Session | None = like if is_open else None
-        self._buried_memory_kb = 0
+        self._ended_memory_kb = 0
         self.not_clean = ""
         self._earlier_crashes = Crashes()
         self._turn = threading.Lock()
@@ -65,7 +65,7 @@ class RestartingSession:
     @property
     def peak_memory_kb(self) -> int:
         """Largest resident memory of any of its processes in units of 1024 bytes, 0 where that is not known."""
-        return max(self._buried_memory_kb, _peak_memory_kb(self._session))
+        return max(self._ended_memory_kb, _peak_memory_kb(self._session))
 
     @property
     def process_id(self) -> int | None:
@@ -117,7 +117,7 @@ class RestartingSession:
         """Close the session, which two threads may want to at once."""
         with self._ending:
             session, self._session = self._session, None
-        self._buried_memory_kb = max(self._buried_memory_kb, _peak_memory_kb(session))
+        self._ended_memory_kb = max(self._ended_memory_kb, _peak_memory_kb(session))
         if session is not None:
             session.close()
         if isinstance(session, WatchedSession):

@@ -19,7 +19,7 @@ from multiprocessing.context import BaseContext, SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from evaltools.runtime.process.warden import close_all_but
+from evaltools.runtime.process.supervisor import close_all_but
 
 _SECONDS_TO_START: Final = 60.0
 _SECONDS_TO_TELL: Final = 10.0

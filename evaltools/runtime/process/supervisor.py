@@ -2,7 +2,7 @@
 
 It runs no native code itself. Where the platform can start a copy of a process, the child with native code is one, with
 a process group of its own: a signal to its group reaches what it started, and nobody else. On Linux processes that its
-children left behind become children of the warden, also those with a session of their own.
+children left behind become children of the supervisor, also those with a session of their own.
 """
 
 from __future__ import annotations
