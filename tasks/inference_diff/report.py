@@ -107,7 +107,7 @@ def next_steps(result: EvaluationResult, configuration: ConfigurationResult) -> 
     search = [] if is_looked_for else [_search(result, configuration)]
     tasks = _fitting_tasks(result)
     if verdict.kind == "not decided":
-        return [*search, f"{_OTHER_INPUTS}, and so may its accuracy: {tasks}"]
+        return [*search, f"{_OTHER_INPUTS}, and so may its accuracy: {tasks.removesuffix(',')}"]
     return [*search, f"{tasks} can say whether answers on real data change with it"]
 
 
