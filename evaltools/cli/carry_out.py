@@ -205,7 +205,7 @@ def _locate_after(
     Where ``files`` has a JSON file, the findings are written beside it.
     """
     from evaltools.locate.kind import searches_after
-    from evaltools.report.tables.locate import print_answer, print_operators
+    from evaltools.report.page.screens import print_answer, print_operators
 
     searches = searches_after(request, result)
     json_files = [path for path in files.values() if path.suffix.lower() == ".json"]

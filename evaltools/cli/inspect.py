@@ -67,7 +67,7 @@ def run(arguments: list[str]) -> int:
     from evaltools.cli.shared.terminal import text_for_stdout
     from evaltools.inspection.model import inspect_model
     from evaltools.inspection.npu_chips import ChipsAsked
-    from evaltools.report.tables.inspection import print_inspection
+    from evaltools.report.page.screens import print_inspection
     from evaltools.result.inspection import NOT_TESTED
     from evaltools.result.json_file import encode_json
 

@@ -41,7 +41,7 @@ def locate_and_print(asked: Request) -> int:
     from evaltools.cli.shared.terminal import make_console, text_for_stdout
     from evaltools.report.page.content.sources import Sources
     from evaltools.report.page.file import measured_page
-    from evaltools.report.tables.locate import print_answer, print_operators
+    from evaltools.report.page.screens import print_answer, print_operators
     from evaltools.result.json_file import encode_json
 
     files = planned_outputs(asked.options, ("output_file_path", "report"), asked.files_read, "the findings are")

@@ -14,7 +14,7 @@ from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable
 from evaltools.inspection.model import inspect_model
 from evaltools.model import ModelFile
-from evaltools.report.tables.inspection import print_inspection
+from evaltools.report.page.screens import print_inspection
 from evaltools.result.inspection import NOT_TESTED, TESTED, DelegateRun, Inspection
 from evaltools.runtime import DelegateCoverage, Delegation, Open, Session, open_session
 from tests import tiny_models

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from evaltools.report.page.content.page import First, Page, Part, bounded_first
 from evaltools.report.page.content.sources import Sources
-from evaltools.report.page.rendering.terminal import show_block, show_page
+from evaltools.report.page.rendering.terminal import show_block, show_page, show_section
 from evaltools.report.page.sections.answer import first_screen
 from evaltools.report.page.sections.devices import connected, devices
 from evaltools.report.page.sections.first import first_of_task, warnings_of
@@ -19,12 +19,15 @@ from evaltools.report.page.sections.proof import opened_lines
 from evaltools.result.device import DeviceList
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.section import Lines, Note
 from evaltools.task_kind import Detail
 
 if TYPE_CHECKING:
     from evaltools.gates.outcome import GateOutcome
     from evaltools.gates.suite_result import SuiteResult
     from evaltools.result.benchmark import BenchmarkResult
+    from evaltools.result.inspection import Inspection
+    from evaltools.result.locate import LocateResult
 
 _HINT: Final = "--verbose shows all figures and reasons"
 
@@ -99,3 +102,36 @@ def print_device_run(run: DeviceRun, console: Console) -> None:
     section = devices(run)
     for block in section.blocks if section is not None else ():
         show_block(block, console)
+
+
+def print_operators(result: LocateResult, console: Console) -> None:
+    """The operators that are not right, and of the others those that are furthest off; how to read it, the inputs."""
+    from evaltools.report.page.sections.operators import BY_NAME, how_to_read, operators_table
+
+    table = operators_table(result)
+    if table is None:
+        return
+    is_by_name = result.verdict.kind == BY_NAME
+    show_block(Lines([Note("warning", text, "open") for text in result.warnings if is_by_name]), console)
+    show_block(table, console)
+    show_block(Lines([how_to_read(result)]), console)
+    if not is_by_name:
+        described = dict.fromkeys(result.inputs.described)
+        first = f"the first {result.inputs.count} of evaltools diff"
+        show_block(Lines([f"inputs: {first}: {text}" for text in described]), console)
+
+
+def print_answer(result: LocateResult, console: Console) -> None:
+    """What was found, how sure that is, and what to do next."""
+    from evaltools.report.page.sections.operators import with_short_names
+    from evaltools.report.words.locate import answer_lines, culprit_lines
+
+    show_block(Lines(list(map(with_short_names, [*answer_lines(result), *culprit_lines(result)]))), console)
+
+
+def print_inspection(inspection: Inspection, console: Console) -> None:
+    """Everything that was found, in the order of the questions in docs/inspect.md."""
+    from evaltools.report.page.sections.inspection import inspected
+
+    for section in inspected(inspection):
+        show_section(section, console)

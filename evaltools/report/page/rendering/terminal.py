@@ -10,7 +10,7 @@ from rich.text import Text
 
 from evaltools.report.page.content.page import Page
 from evaltools.report.page.rendering.columns import STYLES, print_table
-from evaltools.result.section import Block, Chart, Files, Gallery, Lines, Note, Section, Sentence, Table
+from evaltools.result.section import Block, Chart, Files, Gallery, Lines, Note, Section, Sentence, Table, text_of
 from evaltools.task_kind import Detail
 from evaltools.text import printable
 
@@ -31,8 +31,7 @@ def show_page(page: Page, console: Console, detail: Detail = "figures", hint: st
         show_block(block, console)
         below_table = isinstance(block, Table)
     for section in shown:
-        console.print()
-        _show_section(section, console)
+        show_section(section, console)
     if page.remarks.lines and (below_table or shown):
         console.print()
     show_block(page.remarks, console)
@@ -67,8 +66,11 @@ def show_block(block: Block, console: Console, is_titled: bool = False) -> None:
             console.print(printable(f"{file.name}: {file.about}"))
 
 
-def _show_section(section: Section, console: Console) -> None:
-    console.print(Text(printable(section.title), style="bold underline"))
+def show_section(section: Section, console: Console) -> None:
+    """A section below its title, of which an empty line parts it from what is above."""
+    if section.title:
+        console.print()
+        console.print(Text(printable(section.title), style="bold underline"))
     if section.lead:
         console.print(printable(section.lead))
     for block in section.blocks:
@@ -79,9 +81,19 @@ def _show_table(table: Table, console: Console, is_titled: bool) -> None:
     shown = table.compact
     if is_titled and shown.caption:
         console.print(Text(printable(shown.caption), style="dim"))
-    print_table(shown, console)
+    if not shown.columns and console.soft_wrap:
+        _show_pairs(shown, console)
+    else:
+        print_table(shown, console)
     if shown.below:
         console.print(printable(shown.below))
+
+
+def _show_pairs(table: Table, console: Console) -> None:
+    """A line for each name and its values, however long."""
+    width = max(len(text_of(row[0])) for row in table.rows)
+    for name, *values in ([printable(text_of(cell)) for cell in row] for row in table.rows):
+        console.print(Text(f"{name:<{width}}  {'  '.join(values)}"))
 
 
 def _show_gallery(gallery: Gallery, console: Console) -> None:

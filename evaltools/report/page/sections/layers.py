@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from evaltools.report.page.charts.figures import (
@@ -13,46 +13,22 @@ from evaltools.report.page.charts.figures import (
     strip_chart,
     worst_in_a_row,
 )
-from evaltools.report.page.content.page import First, some_of
-from evaltools.report.tables.locate import (
-    BY_NAME,
-    compared_operators,
-    error_in_words,
-    gains_in_float,
-    is_endless,
-    shown_operators,
-    were_run_alone,
-    why_not_compared,
-    with_short_names,
-)
+from evaltools.report.page.content.page import First
+from evaltools.report.page.sections.operators import BY_NAME, how_to_read, operators_table, with_short_names
 from evaltools.report.words.facts import describe_configuration
 from evaltools.report.words.locate import answer_lines, culprit_lines
-from evaltools.result.locate import Errors, LocateResult, Operator, Unit
+from evaltools.result.locate import LocateResult, Operator
 from evaltools.result.section import (
     Block,
-    Cell,
     Chart,
     Lines,
     Note,
-    Number,
     Section,
     Sentence,
-    Table,
     Tone,
-    number_cell,
 )
-from evaltools.text import shortened
 
 _LONGEST_NAME: Final = 40
-_LEAD: Final = "Alone: an operator with the CPU's inputs. In the model: with all errors before it."
-_LEAD_BY_NAME: Final = (
-    "Each tensor beside the one of the same name elsewhere, in real numbers and with all errors before it: a gain far "
-    "above 1 shows where the error grows."
-)
-_LEAD_OF_TWO: Final = (
-    " Alone: a layer fed with the other model's numbers. In float: what the model gains where this layer alone is "
-    "computed in float."
-)
 _GOOD: Final = ("no difference", "precision", "small differences add up")
 _OPEN: Final = ("suspected", "not decided", "the reference is the odd one out", BY_NAME)
 
@@ -89,12 +65,10 @@ def layers(result: LocateResult, source: str = "") -> Section:
     """
     lines = [with_short_names(line.strip()) for line in [*answer_lines(result), *culprit_lines(result)] if line]
     blocks: list[Block] = [Lines(lines), *_charts(result)]
-    is_by_name = result.verdict.kind == BY_NAME
-    if result.operators:
-        blocks.append(_table_by_name(result) if is_by_name else _table(result))
-    lead = (_LEAD_BY_NAME if is_by_name else _LEAD) if result.operators else ""
-    lead += _LEAD_OF_TWO if is_by_name and were_run_alone(result) else ""
-    return Section(f"Layer by layer: {result.configuration.name}", blocks, lead=lead, source=source)
+    table = operators_table(result)
+    blocks += [] if table is None else [table]
+    title = f"Layer by layer: {result.configuration.name}"
+    return Section(title, blocks, lead=how_to_read(result), source=source)
 
 
 def _layer(operator: Operator) -> Layer:
@@ -137,64 +111,3 @@ def _largest(errors: Sequence[tuple[float, int]]) -> str:
         return f"operator {endless[0]} gives NaN or inf{more}"
     error, index = max(errors, key=lambda entry: entry[0])
     return f"the largest is operator {index} with {error:.3g}"
-
-
-def _table(result: LocateResult) -> Table:
-    rows: list[Sequence[Cell]] = []
-    places = {operator.index: place for place, operator in enumerate(result.operators)}
-    shown = shown_operators(result)
-    for operator in shown:
-        path = f"operators/{places[operator.index]}"
-        rows.append(
-            [
-                number_cell(operator.index, path=f"{path}/index"),
-                operator.name,
-                shortened(operator.tensor, _LONGEST_NAME),
-                operator.ran_on,
-                _error(operator.local, operator.unit, f"{path}/local/worst"),
-                number_cell(operator.size, "{:.3g}".format, f"{path}/size", absent=""),
-                number_cell(operator.tolerance, "{:.3g}".format, f"{path}/tolerance", absent=""),
-                _error(operator.accumulated, operator.unit, f"{path}/accumulated/worst"),
-                number_cell(operator.gain, "{:.3g}".format, f"{path}/gain", absent=""),
-                operator.status + (f": {operator.reason}" if operator.reason else ""),
-            ]
-        )
-    columns = ("#", "operator", "tensor", "ran on", "alone", "size", "tolerance", "in the model", "gain", "status")
-    return Table("Operators that stand out", columns, rows, some_of(len(shown), len(result.operators), "operators"))
-
-
-def _table_by_name(result: LocateResult) -> Table:
-    """What the search for a fault has no columns for: nothing is tolerated."""
-    shown, left = compared_operators(result)
-    alone, gains = were_run_alone(result), gains_in_float(result)
-    places = {operator.index: place for place, operator in enumerate(result.operators)}
-    rows: list[Sequence[Cell]] = []
-    for operator in shown:
-        path, found = f"operators/{places[operator.index]}", operator.accumulated
-        rows.append(
-            [
-                number_cell(operator.index, path=f"{path}/index"),
-                operator.name,
-                shortened(operator.tensor, _LONGEST_NAME),
-                _error(found, "absolute", f"{path}/accumulated/worst"),
-                number_cell(operator.gain, "{:.3g}".format, f"{path}/gain", absent=""),
-                number_cell(None if found is None else found.sqnr_db, "{:.1f} dB".format, absent=""),
-                *(_of_layer(operator, gains) if alone else ()),
-                why_not_compared(operator),
-            ]
-        )
-    more = (("alone", "weights", "in float") if gains else ("alone", "weights")) if alone else ()
-    columns = ("#", "operator", "tensor", "largest error", "gain", "SQNR", *more, "why not compared")
-    below = f"and {left} more operators, where it grows less, in the JSON result" if left else ""
-    return Table("Operators where the error grows most", columns, rows, below)
-
-
-def _of_layer(operator: Operator, gains: Mapping[int, float]) -> list[Cell]:
-    alone = None if operator.local is None else operator.local.sqnr_db
-    figures = (alone, operator.weights_sqnr_db, *((gains.get(operator.index),) if gains else ()))
-    return [number_cell(figure, "{:.1f} dB".format, absent="") for figure in figures]
-
-
-def _error(found: Errors | None, unit: Unit, path: str) -> Cell:
-    text = error_in_words(found, unit)
-    return text if found is None or is_endless(found) else Number(text, found.worst, path)
