@@ -279,7 +279,7 @@ def _warnings(comparisons: Sequence[DiffComparison], noise_floor: RepeatOutcomes
         if repeatability is not None and repeatability.identical is False:
             found.append(
                 f"{entry.repeat.name} is not repeatable: a second time, the same inputs gave outputs that "
-                f"differ by up to {repeatability.max if repeatability.max is not None else 'an unknown amount'}"
+                f"differ by {f'up to {repeatability.max}' if repeatability.max else 'NaN or infinite numbers'}"
             )
     return found + _constant_outputs(comparisons)
 

@@ -131,8 +131,9 @@ def judge(
         return DiffComparison(configuration, [], None, None, repeatability, [], kept)
     verdicts = judge_by.outputs(summary)
     if repeated is not None and repeated.summary is not None:
-        again = judge_by.outputs(repeated.summary)
-        kind = "first_inference" if repeated.first_differs else "not_repeatable"
+        with_first = measured.with_first(configuration)
+        again = judge_by.outputs(with_first or repeated.summary)
+        kind = "first_inference" if with_first else "not_repeatable"
         verdicts = [_with_repeat(*pair, kind) for pair in zip(verdicts, again, strict=True)]
     verdicts = _suspecting_the_reference(verdicts, judge_by, measured.from_kept_tensors.get(configuration))
     if all(found.identical and found.reference.all_zero for found in summary.outputs):

@@ -72,8 +72,8 @@ class RepeatOutcome(Struct, frozen=True):
     """The outcome of a repeat over the first ``runs``; if it failed, ``summary`` is None and ``reason`` says why.
 
     ``outputs`` are those of the variant that keeps all tensors, and ``largest`` is the largest value inside of the
-    model there. ``first_differs``: the first inference after loading gave other outputs than the same inputs later;
-    it is counted in the place of the first run.
+    model there. ``with_first`` is the summary with the first inference after loading in the place of
+    the first run, where that gave other outputs than the same inputs later.
     """
 
     repeat: Repeat
@@ -82,7 +82,7 @@ class RepeatOutcome(Struct, frozen=True):
     runs: int = 0
     outputs: Runs = ()
     largest: float = 0.0
-    first_differs: bool = False
+    with_first: DiffSummary | None = None
 
 
 class RepeatOutcomes(Struct, frozen=True):
@@ -117,6 +117,12 @@ class RepeatOutcomes(Struct, frozen=True):
     def repeated(self, name: str) -> RepeatOutcome | None:
         """The outcome of running a configuration a second time."""
         return next((entry for entry in self.of_kind(SECOND_TIME) if entry.repeat.name == name), None)
+
+    def with_first(self, name: str) -> DiffSummary | None:
+        """The same with its first inference, where that gave other outputs; None where it did so in all: a state."""
+        repeated = self.of_kind(SECOND_TIME)
+        found = self.repeated(name)
+        return found.with_first if found and not all(each.with_first for each in repeated) else None
 
 
 class Sample(Struct, frozen=True):
@@ -200,12 +206,13 @@ def _look(entry: Repeat, sample: Sample, expected: Runs, open_with: Open, until:
     pairs = zip(sample.runs[: len(outputs)], outputs, expected, strict=False)
     differences = {run: entry.comparison.compare(given, wanted) for run, given, wanted in pairs}
     first = runs.first if entry.kind == SECOND_TIME and not sample.keeps_state else None
-    first_differs = first is not None and not _are_equal(first.outputs, outputs[0])
-    if first is not None and first_differs:
-        differences[sample.runs[0]] = entry.comparison.compare(first.outputs, expected[0])
+    with_first = None
+    if first is not None and not _are_equal(first.outputs, outputs[0]):
+        of_first = {sample.runs[0]: entry.comparison.compare(first.outputs, expected[0])}
+        with_first = entry.comparison.summarise(differences | of_first)
     summary = entry.comparison.summarise(differences)
     if entry.name != KEPT_TENSORS:
-        return RepeatOutcome(entry, summary, None, len(outputs), first_differs=first_differs)
+        return RepeatOutcome(entry, summary, None, len(outputs), with_first=with_first)
     largest = max(run.largest for run in runs.inferences)
     return RepeatOutcome(entry, summary, None, len(outputs), tuple(outputs), largest)
 

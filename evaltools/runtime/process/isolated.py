@@ -6,6 +6,7 @@ in the child. What native code prints goes to a file, whose end is quoted when t
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -27,6 +28,8 @@ from evaltools.runtime.registry import Open, open_session
 from evaltools.runtime.session import Array, Crashes, Delegation, Inference, RuntimeFacts, Session, TensorSpec
 
 _LONGEST_WAIT_S: Final = 2_000_000.0
+_LONG_S: Final = 60.0
+_LOG: Final = logging.getLogger("evaltools")
 """A little less than what ``poll`` can wait for."""
 _LONGEST_MESSAGES: Final = 2000
 _SECONDS_TO_FREE: Final = 60.0
@@ -285,7 +288,7 @@ class IsolatedSession:
     def _received(self, channel: Channel, moment: str, seconds: float) -> Any:
         """The child's next message; raises :class:`SessionEnded` where none comes."""
         try:
-            return self._child.receive(channel, seconds)
+            return self._awaited(channel, moment, seconds)
         except TimeoutError:
             ended = self._given_up(moment, seconds)
         except WrongMessage as error:
@@ -295,6 +298,17 @@ class IsolatedSession:
         except (EOFError, OSError, ValueError):
             ended = self._crash_error(moment)
         raise self._crashed(ended)
+
+    def _awaited(self, channel: Channel, moment: str, seconds: float) -> Any:
+        """The next message; where it takes long, a warning says so while there is time left."""
+        if seconds <= 2 * _LONG_S:
+            return self._child.receive(channel, seconds)
+        try:
+            return self._child.receive(channel, _LONG_S)
+        except TimeoutError:
+            flag = f" ({self._timeout_flag})" if self._timeout_flag else ""
+            _LOG.warning("no answer for %g s %s; the process is ended after %g s%s", _LONG_S, moment, seconds, flag)
+            return self._child.receive(channel, seconds - _LONG_S)
 
     def _crashed(self, ended: SessionEnded) -> SessionEnded:
         """Count an end as a crash, unless this process had ended the session before; returns it."""

@@ -84,3 +84,11 @@ def test_a_session_knows_what_its_opening_took(runtime: str, tmp_path: Path) -> 
         assert sum(part for part in parts if part is not None) == opening.total_us
         assert None not in parts
     session.close()
+
+
+def test_a_long_wait_is_told_before_it_ends(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr("evaltools.runtime.process.isolated._LONG_S", 0.1)
+    session = isolated(doubling, timeout_s=60.0)
+    assert session.call(sleeping, 0.5) == "slept"
+    assert "no answer for 0.1 s during a call; the process is ended after 60 s" in caplog.text
+    session.close()
