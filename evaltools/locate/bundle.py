@@ -27,7 +27,6 @@ from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, OutputError
 from evaltools.locate.part import Case
 from evaltools.model import read_model
-from evaltools.model.contents import Graph, read_contents
 from evaltools.report.files.output_file import require_new_folder
 from evaltools.report.words.locate import answer_lines, of_culprit
 from evaltools.result.locate import Bundle, Culprit, LocateResult
@@ -41,11 +40,9 @@ from evaltools.runtime.compiled.gpu import (
 )
 from evaltools.runtime.compiled.xnnpack import xnnpack_flags
 from evaltools.runtime.registry import find_runtime
-from evaltools.runtime.session import Array
 
 MODEL, INPUTS, SCRIPT, README = "model.tflite", "inputs.npz", "reproduce.py", "README.md"
 _KEPT: Final = ("expected", "given")
-_TAP: Final = "/tap"
 _RUNS: Final = 3
 _RUNS_FOR_INTERMITTENT: Final = 50
 _TIMEOUT_S: Final = 600.0
@@ -105,7 +102,7 @@ def _written(folder: Path, result: LocateResult, case: Case | None, timeout_s: f
 
 def _with_script(folder: Path, case: Case, culprit: Culprit, title: str, timeout_s: float) -> Trial:
     try:
-        text = script(case, read_contents(read_model(folder / MODEL)).main, title, runs_of(culprit, case))
+        text = script(case, title, runs_of(culprit, case))
     except (NoScript, ConfigurationUnavailable) as error:
         return Trial(False, f"no script: {error}")
     (folder / SCRIPT).write_text(text, encoding="utf-8")
@@ -164,8 +161,8 @@ def _readme(title: str, result: LocateResult, culprit: Culprit, trial: Trial) ->
 # ---- The script -----------------------------------------------------------------------------
 
 
-def script(case: Case, graph: Graph, title: str, runs: int) -> str:
-    """The text of ``reproduce.py`` for a case whose model has that ``graph``; raises :class:`NoScript`.
+def script(case: Case, title: str, runs: int) -> str:
+    """The text of ``reproduce.py``; raises :class:`NoScript`.
 
     Each run follows one with zeros, so that what a run leaves behind shows in the next one.
     """
@@ -180,7 +177,7 @@ def script(case: Case, graph: Graph, title: str, runs: int) -> str:
     return _template("compiled" if is_compiled else "interpreter").substitute(
         headline=_plain(title),
         requirements=" ".join(requirements(runtime)),
-        output=output_of(graph, case.tensor, case.expected),
+        output=case.output,
         limit=repr(float(case.tolerance)),
         runs=runs,
         given=given if runs > 1 else once,
@@ -236,18 +233,6 @@ def _gpu_settings(configuration: Configuration) -> list[str]:
         "benchmark_mode = True  # a run ends when its work is done",
         *(f"{name} = True" for name in switches),
     ]
-
-
-def output_of(graph: Graph, name: str, like: Array) -> int:
-    """The place of an output by its name, of several by type and shape; the last where none has that name.
-
-    A copy that a part gives beside its outputs (a tap) counts as the tensor itself.
-    """
-    outputs = [graph.tensors[index] for index in graph.outputs]
-    wanted = (like.dtype.name, like.shape)
-    places = [place for place, each in enumerate(outputs) if each.name in (name, name + _TAP)]
-    alike = [place for place in places if (outputs[place].dtype, outputs[place].shape) == wanted]
-    return next(iter([*alike, *places]), len(outputs) - 1)
 
 
 def _plain(text: str) -> str:

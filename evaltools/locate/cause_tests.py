@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import comb, log
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,6 @@ Facts = Mapping[str, object]
 _Places = npt.NDArray[np.bool_]
 LARGEST_FP16: Final = 65504.0
 _FP16_BOUNDS: Final = (65000.0, 65536.0)
-_SMALLEST_FP16: Final = 2.0**-14
-_EXP_FP16: Final = 11.09
 _NOISE: Final = 2.0**-7
 _IN_FP32: Final = "compute it in fp32: --gpu_precision_loss_allowed=false, without xnnpack_force_fp16"
 _ON_CPU: Final = "keep the operator on the CPU, or scale the values"
@@ -32,7 +30,6 @@ _FEWEST: Final = 6
 _PER_CHANNEL: Final = 4
 _NEARLY: Final = 1e-3
 _MOST_WORDS: Final = 3
-_MOST: Final = 0.95
 _SHORTEST_GAP: Final = 8
 _PADDED: Final = frozenset(
     {"CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"}
@@ -182,75 +179,20 @@ def cut_at_a_bound(view: View) -> Facts | None:
     }
 
 
-def wrapped_around(view: View) -> Facts | None:
-    """Whole numbers that come out at the other end, where the reference stays at the bound."""
-    if not view.is_whole or view.expected.dtype.itemsize > 2 or view.wrong.sum() < _FEWEST_PINNED:
-        return None
-    low, high = view.limits
-    at_bound = (view.numbers == high) | (view.numbers == low)
-    other_end = (view.given_numbers > (high + low) / 2) != (view.numbers > (high + low) / 2)
-    return {**_all(view), "low": low, "high": high} if np.all((at_bound & other_end)[view.wrong]) else None
-
-
-_Origin = tuple[int, Callable[[Numbers], npt.NDArray[Any]], str]
-_TOO_SMALL: Final = "smaller than 6.1e-5, which fp16 may round to zero"
-_EXP: Final = "exp of more than 11.09 is beyond fp16"
-_ORIGINS: Final[Mapping[str, _Origin]] = {
-    "DIV": (1, lambda x: np.abs(x) < _SMALLEST_FP16, f"the divisor is {_TOO_SMALL}"),
-    "RSQRT": (0, lambda x: np.abs(x) < _SMALLEST_FP16, f"the value is {_TOO_SMALL}"),
-    "LOG": (0, lambda x: np.abs(x) < _SMALLEST_FP16, f"the value is {_TOO_SMALL}"),
-    "SQRT": (0, lambda x: x <= 0, "the root of a number that is not above zero"),
-    "POW": (0, lambda x: x < 0, "a power of a negative number, which exp(y log x) does not have"),
-    "EXP": (0, lambda x: x > _EXP_FP16, _EXP),
-    "TANH": (0, lambda x: np.abs(x) > _EXP_FP16 / 2, "tanh made of exp(2x), which is beyond fp16 there"),
-    "LOGISTIC": (0, lambda x: np.abs(x) > _EXP_FP16, _EXP),
-    "SOFTMAX": (
-        0,
-        lambda x: np.broadcast_to((x > _EXP_FP16).any(axis=-1, keepdims=True), x.shape),
-        f"{_EXP}, and the row's largest value was not subtracted first",
-    ),
-}
-"""By operator: which operand, where it is dangerous, and why."""
-
-
-def rare_operands(view: View) -> Facts | None:
-    """NaN or infinity where an operand is in a range that explains it, and hardly elsewhere."""
-    bad = _not_finite(view)
-    place, is_dangerous, why = _ORIGINS.get(view.operator, (0, lambda x: np.zeros(x.shape, bool), ""))
-    if not bad.any() or place >= len(view.operands) or (view.case.precision == "fp32" and "fp16" in why):
-        return None
-    operand = view.real_operand(place)
-    if operand is None:
-        return None
-    dangerous = np.broadcast_to(is_dangerous(operand), bad.shape)
-    inside = int((bad & dangerous).sum())
-    # Dangerous operands must be where it happens, and it where they are, not everywhere.
-    if inside < _MOST * bad.sum() or inside < _MOST / 2 * dangerous.sum() or dangerous.all():
-        return None
-    return {**_bad(view, bad), "inside": count(inside, int(bad.sum())), "why": why}
-
-
 def some_not_finite(view: View) -> Facts | None:
     """NaN or infinity on the delegate's side alone."""
-    bad = _not_finite(view)
+    bad = ~_finite(view.given) & _finite(view.expected)
     if not bad.any():
         return None
-    first = np.unravel_index(int(np.argmax(bad)), bad.shape)
-    return {**_bad(view, bad), "largest": view.largest, "first": [int(place) for place in first]}
+    first = [int(place) for place in np.unravel_index(int(np.argmax(bad)), bad.shape)]
+    remedy = _ON_CPU if view.case.precision == "fp32" else _IN_FP32
+    found = {"count": count(int(bad.sum()), bad.size), "words": _words(view.given_numbers, bad), "remedy": remedy}
+    return {**found, "largest": view.largest, "first": first}
 
 
 def _finite(values: Array) -> _Places:
     found: _Places = np.isfinite(values.astype(np.float64))
     return found
-
-
-def _not_finite(view: View) -> _Places:
-    return ~_finite(view.given) & _finite(view.expected)
-
-
-def _bad(view: View, bad: _Places) -> Facts:
-    remedy = _ON_CPU if view.case.precision == "fp32" else _IN_FP32
-    return {"count": count(int(bad.sum()), bad.size), "words": _words(view.given_numbers, bad), "remedy": remedy}
 
 
 def _words(values: Numbers, places: _Places) -> str:
@@ -372,7 +314,7 @@ def _all(view: View) -> Facts:
 def known_gpu_fault(view: View) -> Facts | None:
     """The GPU was asked for, and the operator is one of those that it is known to compute wrongly."""
     asked_for = {delegate.name for delegate in view.case.configuration.delegates.requested}
-    if GPU.name not in asked_for or view.node is None or not view.wrong.any():
+    if GPU.name not in asked_for or not view.wrong.any():
         return None
     fault = next((fault for fault in GPU_FAULTS if fault.is_in(view.graph, view.node)), None)
     return None if fault is None else {"wrong": fault.wrong, "source": fault.source, "way_round": fault.way_round}

@@ -64,12 +64,6 @@ TABLE: Final[Sequence[Row]] = (
         f"{_LITERT}9249",
     ),
     Row(
-        "NaN or infinity from rare operands",
-        tests.rare_operands,
-        "{count} values are {words}, where the CPU has numbers; at {inside} of them {why}",
-        "{remedy}; or keep the operand away from there, as by adding a small number or MAXIMUM",
-    ),
-    Row(
         "the operator was skipped",
         tests.skipped,
         "all {size} values are those of operand {place}, {operand!r}, while {wrong} of them should be others, up to "
@@ -104,13 +98,6 @@ TABLE: Final[Sequence[Row]] = (
         "but for the border all values are those that the CPU gives for a picture that stands {where}; {wrong} are "
         "wrong",
         _PAD_BEFORE,
-    ),
-    Row(
-        "whole numbers wrap around",
-        tests.wrapped_around,
-        "{wrong} values are wrong: each stands at a bound ({low} or {high}) on the CPU and at the other end here",
-        "the delegate does not saturate: widen the output's range (its scale) or keep the operator on the CPU",
-        _QUANTISATION,
     ),
     Row(
         "values cut at a bound",

@@ -5,6 +5,7 @@ Tensors stay in files of this process's folder; only figures travel.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
@@ -332,7 +333,7 @@ class _Measurement:
         }
 
     def _variants(self) -> dict[int, dict[str, float]]:
-        """By output: the size of what the CPU's variants differ by; one that cannot be run is no variant."""
+        """By output: the size of what the CPU's variants differ by; one that cannot be run, or overflows, is none."""
         found: dict[int, dict[str, float]] = {tensor: {} for tensor in self._cut.outputs}
         tensors = self._cut.inputs + self._cut.outputs
         has_floats = any(self._session.forms[tensor].dtype == "float32" for tensor in tensors)
@@ -362,13 +363,15 @@ class _Measurement:
                     expected = self._session.read(run, tensor)
                     seen[tensor].append(self._session.compared(tensor, output, expected))
             for tensor, runs in seen.items():
-                found[tensor][name] = size_beyond_a_quantum(runs, self._session.is_in_steps(tensor))
+                size = size_beyond_a_quantum(runs, self._session.is_in_steps(tensor))
+                found[tensor] |= {name: size} if math.isfinite(size) else {}
 
     def _write_kept(self, run: int, tensor: int, **others: Array) -> None:
         """Write the part with a run: its inputs, what was expected, and others. What crashes leaves these two alone."""
         arrays: dict[str, Any] = {f"input_{each}": self._session.read(run, each) for each in self._cut.inputs}
         path = self._session.folder / self._part.keep
-        np.savez(path, **arrays, expected=self._session.read(run, tensor), **others)
+        arrays |= {"expected": self._session.read(run, tensor), "output": np.array(self._cut.outputs.index(tensor))}
+        np.savez(path, **arrays, **others)
         path.with_suffix(".tflite").write_bytes(self._cut.content or self._session.file.read())
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
@@ -70,71 +69,61 @@ def sweep(
     return tuple(found)
 
 
-class Explainer:
-    """Looks closer at the culprits of one search, at the surest ones first; explains, and decides nothing.
+class Explained(Struct):
+    """What is known of culprits, by operator; ``case`` is the surest one with its worst run, None without any."""
 
-    ``case`` is the surest culprit with its worst run, None where none was looked at.
-    """
+    causes: dict[int, tuple[Cause, ...]] = field(default_factory=dict)
+    swept: dict[int, tuple[SweptOption, ...]] = field(default_factory=dict)
+    case: Case | None = None
 
-    def __init__(self, bench: Bench, model: CuttableModel, whole: Part, findings: Findings) -> None:
-        self._bench = bench
-        self._model = model
-        self._whole = whole
-        self._findings = findings
-        self._causes: dict[int, tuple[Cause, ...]] = {}
-        self._swept: dict[int, tuple[SweptOption, ...]] = {}
-        self.case: Case | None = None
-
-    def explain(self) -> None:
-        """Look at the culprits; where a limit is reached, the others stay unexplained."""
-        surest = sorted(
-            self._findings.culprits, key=lambda found: found.status not in ("confirmed", "confirmed in context")
-        )
-        try:
-            for found in surest[:_MOST_EXPLAINED]:
-                if found.evidence[0].method != "taps":
-                    self._explain(found)
-        except GivenUp as error:
-            self._findings.stopped = self._findings.stopped or str(error)
-
-    def explained(self, result: LocateResult) -> LocateResult:
-        """The same with the causes of its culprits, and what other settings gave."""
-        places = [found.place for found in sorted(self._findings.culprits, key=lambda found: found.place)]
+    def added_to(self, result: LocateResult, findings: Findings) -> LocateResult:
+        """The result with the causes of its culprits, and what other settings gave."""
+        places = [found.place for found in sorted(findings.culprits, key=lambda found: found.place)]
         culprits = [
-            replace(culprit, causes=self._causes.get(place, ()), sweep=self._swept.get(place, ()))
+            replace(culprit, causes=self.causes.get(place, ()), sweep=self.swept.get(place, ()))
             for place, culprit in zip(places, result.culprits, strict=True)
         ]
-        return replace(result, culprits=tuple(culprits), stopped=self._findings.stopped)
+        return replace(result, culprits=tuple(culprits), stopped=findings.stopped)
 
-    def _explain(self, found: Found) -> None:
-        part = replace(self._whole, first=found.first, last=found.last)
-        arrays = self._bench.folder / f"culprit-{found.place}.npz"
-        outcome = self._bench.measure(replace(part, keep=arrays.name, kept_tensor=found.tensor))
-        runs = next((each for each in outcome.outputs if each.tensor == found.tensor), None)
-        if runs is None:
-            if outcome.died and arrays.exists():
-                self.case = self.case or self._case(found, "absolute", 0.0, arrays)
-            return
-        known = self._findings.limits.get(found.place, {})
-        limit = known.get(runs.tensor) or least_limit(runs, self._findings.precision)
-        case = self._case(found, runs.unit, limit.of_element(runs), arrays)
-        self.case = self.case or case
-        self._causes[found.place] = find_causes(case)
 
-        def outcome_of(configuration: Configuration) -> Outcome:
-            return self._bench.measure(replace(part, configuration=configuration))
+def explain(bench: Bench, model: CuttableModel, whole: Part, findings: Findings) -> Explained:
+    """Look closer at the culprits, at the surest ones first; where a limit is reached, the others stay unexplained."""
+    explained = Explained()
+    surest = sorted(findings.culprits, key=lambda found: found.status not in ("confirmed", "confirmed in context"))
+    try:
+        for found in surest[:_MOST_EXPLAINED]:
+            if found.evidence[0].method != "taps":
+                _explain(bench, model, whole, findings, found, explained)
+    except GivenUp as error:
+        findings.stopped = findings.stopped or str(error)
+    return explained
 
-        self._swept[found.place] = sweep(self._whole.configuration, outcome_of, limit)
 
-    def _case(self, found: Found, unit: str, tolerance: float, arrays: Path) -> Case:
-        return Case(
-            index=found.place,
-            operator=self._model.operators[found.place],
-            tensor=self._model.name(found.tensor),
-            unit=unit,
-            tolerance=tolerance,
-            model=arrays.with_suffix(".tflite"),
-            arrays=arrays,
-            configuration=self._whole.configuration,
-            precision=self._findings.stated,
+def _explain(
+    bench: Bench, model: CuttableModel, whole: Part, findings: Findings, found: Found, explained: Explained
+) -> None:
+    part = replace(whole, first=found.first, last=found.last)
+    arrays = bench.folder / f"culprit-{found.place}.npz"
+    outcome = bench.measure(replace(part, keep=arrays.name, kept_tensor=found.tensor))
+    runs = next((each for each in outcome.outputs if each.tensor == found.tensor), None)
+    if runs is None and not (outcome.died and arrays.exists()):
+        return
+    known = findings.limits.get(found.place, {}).get(found.tensor)
+    limit = Limit(0.0) if runs is None else known or least_limit(runs, findings.precision)
+    case = Case(
+        index=found.place,
+        operator=model.operators[found.place],
+        tensor=model.name(found.tensor),
+        unit="absolute" if runs is None else runs.unit,
+        tolerance=0.0 if runs is None else limit.of_element(runs),
+        model=arrays.with_suffix(".tflite"),
+        arrays=arrays,
+        configuration=whole.configuration,
+        precision=findings.stated,
+    )
+    explained.case = explained.case or case
+    if runs is not None:
+        explained.causes[found.place] = find_causes(case)
+        explained.swept[found.place] = sweep(
+            whole.configuration, lambda configuration: bench.measure(replace(part, configuration=configuration)), limit
         )

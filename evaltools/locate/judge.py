@@ -116,18 +116,18 @@ def judge(runs: TensorRuns, arithmetic: Arithmetic, precision: str) -> OutputVer
 
     Each number that is added up counts as a node, for roundings grow with the root of both.
     """
-    floor = {name: runs.variants.get(name, 0.0) for name in ("kernels", "float32")}
-    if arithmetic.hybrid and precision != FP32:
-        floor[INT8] = runs.variants.get(INT8, 0.0)
-    if arithmetic.approximated:
-        floor["approximation"] = _APPROXIMATION
     lower = [each for each in _ROUNDED if LOWER.index(each) <= LOWER.index(precision)]
     precisions = {name: _seen(runs.variants.get(name, 0.0)) for name in lower}
-    variants = {name: _seen(size) for name, size in floor.items()}
-    for name in far_variants(variants, precisions):
-        del variants[name]
+    roundings = {"float32": _seen(runs.variants.get("float32", 0.0))}
+    if arithmetic.hybrid and precision != FP32:
+        roundings[INT8] = _seen(runs.variants.get(INT8, 0.0))
+    if arithmetic.approximated:
+        roundings["approximation"] = _seen(_APPROXIMATION)
+    kernels = {"kernels": _seen(runs.variants.get("kernels", 0.0))}
+    if far_variants(kernels, roundings | precisions):
+        kernels = {}
     found = _seen(size_of(runs, quanta(runs, arithmetic, precision)))
-    return judge_runs(found, NoiseFloor(variants or {"": _seen(0.0)}, precisions, arithmetic.sums))
+    return judge_runs(found, NoiseFloor(kernels | roundings, precisions, arithmetic.sums))
 
 
 def _seen(size: float) -> Seen:

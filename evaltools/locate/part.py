@@ -172,9 +172,10 @@ class Case(Struct, frozen=True, dict=True):
 
     ``model`` is the part's ``.tflite``, ``arrays`` the ``.npz`` beside it: ``input_N`` with N the number of the tensor
     in the user's model, in the part's order; ``expected`` and ``given``, what the CPU and the delegate had in the
-    tensor ``tensor``; ``before``, what the CPU has there for the inputs of the run before. ``operator`` made that
-    tensor; ``unit`` is "steps" for quantised whole numbers, else "absolute". ``tolerance`` is what an element may be
-    off. ``precision`` is that of the configuration's flags, empty where they do not say.
+    tensor ``tensor``; ``before``, what the CPU has there for the inputs of the run before; ``output``, the place of
+    that tensor among the part's outputs. ``operator`` made it; ``unit`` is "steps" for quantised whole numbers, else
+    "absolute". ``tolerance`` is what an element may be off. ``precision`` is that of the configuration's flags, empty
+    where they do not say.
     """
 
     index: int
@@ -202,6 +203,11 @@ class Case(Struct, frozen=True, dict=True):
     def expected(self) -> Array:
         """What the CPU gave."""
         return self.loaded["expected"]
+
+    @property
+    def output(self) -> int:
+        """The place of the tensor among the part's outputs."""
+        return int(self.loaded["output"])
 
     @property
     def crashes(self) -> bool:

@@ -34,7 +34,7 @@ from evaltools.locate.bench import Bench
 from evaltools.locate.bundle import write_bundle
 from evaltools.locate.by_name import compare
 from evaltools.locate.child import UNSEEN
-from evaltools.locate.explain import Explainer
+from evaltools.locate.explain import explain
 from evaltools.locate.findings import Findings
 from evaltools.locate.layers import copy_in_float, write_float_layer
 from evaltools.locate.part import WHOLE, Part
@@ -202,13 +202,12 @@ def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle:
     findings = search(bench, request.parts, part, request.places, graphs, "" if stated == "auto" else stated)
     if assembly.described.status != "measured":
         findings.does_not_run = assembly.described.reason or "the configuration could not be measured"
-    explainer = Explainer(bench, request.parts, part, findings)
-    explainer.explain()
+    explained = explain(bench, request.parts, part, findings)
     warnings = ("looking at its tensors changes what the model gives on the CPU",) if bench.changes_outputs else ()
-    result = explainer.explained(assembly.result(findings, bench.compiles, warnings=warnings))
+    result = explained.added_to(assembly.result(findings, bench.compiles, warnings=warnings), findings)
     if bundle is None:
         return result
-    return replace(result, bundle=write_bundle(bundle, result, explainer.case))
+    return replace(result, bundle=write_bundle(bundle, result, explained.case))
 
 
 def _capture(request: LocateRequest, bench: Bench) -> None:

@@ -104,32 +104,20 @@ class View:
         """Its graph; raises :class:`~evaltools.errors.ModelError`."""
         return read_contents(read_model(self.case.model)).main
 
-    @cached_property
-    def node(self) -> Operation | None:
-        """The operator that made the tensor, None where there is none of that name."""
-        made = [
-            node
-            for node in self.graph.nodes
-            if node.operator == self.operator
-            and any(self.graph.tensors[output].name == self.case.tensor for output in node.outputs)
-        ]
-        return made[-1] if made else None
+    @property
+    def output(self) -> GraphTensor:
+        """The tensor that was wrong."""
+        return self.graph.tensors[self.graph.outputs[self.case.output]]
 
     @cached_property
-    def output(self) -> GraphTensor | None:
-        """The tensor that was wrong."""
-        if self.node is None:
-            return None
-        return next(
-            tensor
-            for tensor in (self.graph.tensors[output] for output in self.node.outputs)
-            if tensor.name == self.case.tensor
-        )
+    def node(self) -> Operation:
+        """The operator that made it."""
+        return next(node for node in self.graph.nodes if self.output.index in node.outputs)
 
     @cached_property
     def operand_tensors(self) -> Sequence[GraphTensor | None]:
         """The tensors that the operator reads, None for one that is left out."""
-        return [] if self.node is None else [self.graph.tensor(index) for index in self.node.inputs]
+        return [self.graph.tensor(index) for index in self.node.inputs]
 
     @cached_property
     def operands(self) -> Sequence[Array | None]:
@@ -152,7 +140,7 @@ class View:
     @cached_property
     def zero_point(self) -> float:
         """What stands for 0 in the output."""
-        return 0.0 if self.output is None else quantization(self.output)[1]
+        return quantization(self.output)[1]
 
     def in_type(self, stored: Numbers) -> Numbers:
         """Rounded and kept within the range where the output holds whole numbers."""
@@ -168,17 +156,14 @@ class View:
 
     def run_on(self, inputs: Sequence[Array]) -> Array | None:
         """What the CPU gives for other inputs; None where it cannot run that."""
-        assert self.output is not None
-        outputs = self.graph.outputs
-        place = outputs.index(self.output.index) if self.output.index in outputs else 0
         with suppress(EvaltoolsError), closing(open_session(read_model(self.case.model), _CPU)) as session:
-            return session.run(list(inputs)).outputs[place]
+            return session.run(list(inputs)).outputs[self.case.output]
         return None
 
     @cached_property
     def repeats(self) -> bool:
         """Whether the CPU gives again what was expected, so that changed runs show anything."""
-        if self.node is None or len(self.case.inputs) != len(self.graph.inputs):
+        if len(self.case.inputs) != len(self.graph.inputs):
             return False
         again = self.run_on(self.case.inputs)
         if again is None or again.shape != self.expected.shape:

@@ -73,7 +73,7 @@ def case_of(
         np.nan_to_num(np.abs(each.astype(np.float64) - expected.astype(np.float64)), nan=np.inf).max() for each in given
     ]
     arrays: dict[str, Any] = {f"input_{place + 7}": values for place, values in enumerate(model.inputs)}
-    arrays |= {"expected": expected, "given": given[int(np.argmax(off))], "before": expected}
+    arrays |= {"expected": expected, "given": given[int(np.argmax(off))], "before": expected, "output": np.array(0)}
     np.savez(folder / "part.npz", **arrays)
     return Case(0, model.operator, model.tensor, unit, tolerance, path, folder / "part.npz", configuration)
 

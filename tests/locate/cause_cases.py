@@ -77,7 +77,7 @@ def case(
     fed: dict[str, Any] = {f"input_{10 + place}": each for place, each in enumerate(inputs)}
     given = fault(expected)
     assert given.dtype == expected.dtype
-    np.savez(folder / "part.npz", **fed, expected=expected, given=given, before=earlier)
+    np.savez(folder / "part.npz", **fed, expected=expected, given=given, before=earlier, output=0)
     steps = expected.dtype in (np.int8, np.uint8, np.int16)
     limit = 1e-5 * float(np.abs(expected[np.isfinite(expected)]).max(initial=0.0))
     return Case(

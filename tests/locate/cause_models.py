@@ -62,40 +62,13 @@ def fully_connected(shape: tuple[int, ...] = (1, 5, 4, 3), units: int = 12) -> M
     return model("FULLY_CONNECTED", inputs, (1, units), [weights, biases], "FullyConnectedOptions"), inputs
 
 
-def wrapping_add() -> Model:
-    """Sums of bytes that are beyond them."""
-    inputs = [whole((1, 300), 1), whole((1, 300), 2)]
-    return model("ADD", inputs, (1, 300), options="AddOptions", quantizations=[Quantization(0.5, 0)] * 3), inputs
-
-
 def quantized_mul() -> Model:
     inputs = [whole((1, 400), 1), whole((1, 400), 2)]
     quantizations = [Quantization(0.5, 2), Quantization(0.25, -5), Quantization(20.1, 3)]
     return model("MUL", inputs, (1, 400), options="MulOptions", quantizations=quantizations), inputs
 
 
-def small_divisors() -> Model:
-    inputs: list[Array] = [random((1, 64), 1, 1e-4), random((1, 64), 2)]
-    inputs[1][0, ::9] = 2e-8
-    return model("DIV", inputs, (1, 64), options="DivOptions"), inputs
-
-
-def power() -> Model:
-    inputs: list[Array] = [random((1, 64), 1)]
-    return model("POW", inputs, (1, 64), [np.array(2, np.float32)], "PowOptions"), inputs
-
-
 def sum_of_an_image(operator: str = "SUM", largest: float = 20.0) -> Model:
     values = (largest * np.random.default_rng(1).random((1, 112, 112, 4))).astype(np.float32)
     axes = np.array([1, 2], np.int32)
     return model(operator, [values], (1, 1, 1, 4), [axes], "ReducerOptions", KeepDims=True), [values]
-
-
-def with_values(
-    operator: str, shape: tuple[int, ...], values: dict[Any, float], options: str = "", **fields: Any
-) -> Model:
-    """An operator of one input, random numbers but for some places."""
-    fed = np.abs(random(shape, 1)) if operator == "LOG" else random(shape, 1)
-    for place, value in values.items():
-        fed[place] = value
-    return unary(operator, fed, options, **fields)

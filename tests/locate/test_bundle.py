@@ -17,10 +17,8 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.errors import OutputError
-from evaltools.locate.bundle import output_of, script, software_gpu, try_script, write_bundle
+from evaltools.locate.bundle import script, software_gpu, try_script, write_bundle
 from evaltools.model import read_model
-from evaltools.model.contents import read_contents
-from evaltools.model.cut import CuttableModel, Form
 from evaltools.result.locate import Evidence
 from evaltools.runtime.compiled.gpu import default_folder
 from tests.locate.bundle_cases import SmallModel, addition, case_of, large_sum, result_of
@@ -180,7 +178,7 @@ def script_of(flags: str, folder: Path) -> str:
     case = replace(
         case_of(addition(), "runtime=litert", folder), configuration=Configuration.from_text("tested", flags)
     )
-    text = script(case, read_contents(read_model(case.model)).main, "it is wrong", 3)
+    text = script(case, "it is wrong", 3)
     ast.parse(text)
     return text
 
@@ -222,28 +220,6 @@ def test_compiled_model_gets_the_options_of_the_gpu_and_of_xnnpack(tmp_path: Pat
     assert "HardwareAccelerator.GPU | HardwareAccelerator.CPU" in text
     text = script_of("runtime=compiled use_xnnpack=true xnnpack_force_fp16=true num_interpreter_threads=2", tmp_path)
     assert "num_threads=2, kernel_mode=litert.CpuKernelMode.DELEGATE, xnnpack_flags=7" in text
-
-
-def test_outputs_are_found_by_name_then_kind(tmp_path: Path) -> None:
-    graph = Graph()
-    left = graph.tensor("x", (2,))
-    for shape in ((2,), (2, 1)):
-        axes = graph.constant("shape", np.array(shape, np.int32))
-        graph.node("RESHAPE", [left, axes], graph.tensor("same", shape), "ReshapeOptions")
-    (tmp_path / "part.tflite").write_bytes(graph.to_bytes([left], [2, 4]))
-    found = read_contents(read_model(tmp_path / "part.tflite")).main
-    assert output_of(found, "same", np.zeros(2, np.float32)) == 0
-    assert output_of(found, "same", np.zeros((2, 1), np.float32)) == 1
-    assert output_of(found, "same", np.zeros(7, np.int8)) == 0
-    assert output_of(found, "unknown", np.zeros(2, np.float32)) == 1
-
-
-def test_a_tap_counts_as_its_tensor(tmp_path: Path) -> None:
-    cut = CuttableModel(addition("sum").content).cut(0, 0, {n: Form((2, 4), "float32") for n in range(3)}, taps=[2])
-    (tmp_path / "part.tflite").write_bytes(cut.content)
-    found = read_contents(read_model(tmp_path / "part.tflite")).main
-    assert [found.tensors[place].name for place in found.outputs] == ["sum", "sum/tap"]
-    assert output_of(found, "sum", np.zeros((2, 4), np.float32)) == 0
 
 
 # ---- Trying it ------------------------------------------------------------------------------
