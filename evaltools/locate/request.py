@@ -40,7 +40,7 @@ class LocateRequest(Struct, frozen=True):
     """A search: the model, the configuration that is tested, and how to look.
 
     ``places`` are the operators that are looked at, by number. ``inputs`` gives those of run 0 to ``num_inputs`` - 1;
-    where the ``side`` that the model is held against is another model, in the types that fit both.
+    where the ``side`` that the model is compared with is another model, in the types that fit both.
     """
 
     asked: Request
@@ -94,7 +94,7 @@ def read_request(request: Request) -> LocateRequest:
 
 
 def _side(options: Options, model: ModelFile, parts: CuttableModel) -> Side | None:
-    """What the model's tensors are held against by their names, None for a search."""
+    """What the tensors of the model are compared with by their names, None for a search."""
     asked = [name for name in _BY_NAME_OPTIONS if options.path(name) is not None]
     if len(asked) > 1:
         raise UsageError(f"--{asked[0]} and --{asked[1]} both state the other side; keep one")

@@ -170,7 +170,7 @@ def _bench(request: LocateRequest, folder: Path, journal: Journal, on_part: OnPa
 def _compared(
     request: LocateRequest, side: Side, bench: Bench, assembly: _Assembly, journal: Journal, bundle: Path | None
 ) -> LocateResult:
-    """The tensors of two models held against each other, by name."""
+    """The tensors of two models compared by name."""
 
     def other_bench(folder: Path) -> Bench:
         assert side.model is not None
