@@ -9,7 +9,8 @@ import pytest
 
 from evaltools.configuration import Configuration
 from evaltools.locate.bundle import write_bundle
-from evaltools.locate.child import PartsSession, capture, measure
+from evaltools.locate.child import PartsSession, capture
+from evaltools.locate.measurement import measure
 from evaltools.locate.part import Case, Part
 from evaltools.model import read_model
 from tests.locate.bundle_cases import CPU, result_of
