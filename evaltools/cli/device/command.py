@@ -54,7 +54,6 @@ def run_task(arguments: list[str]) -> int:
 def carry_out_on_devices(request: Request) -> int:
     """Run the task of a request on its devices; returns the exit code."""
     from evaltools.benchmark.kind import KIND
-    from evaltools.cli.device import carry_out
     from evaltools.device.flags import read_device_flags
     from evaltools.runs.stored import seen_from
 
@@ -62,10 +61,16 @@ def carry_out_on_devices(request: Request) -> int:
     assert request.devices is not None
     flags = read_device_flags(request.devices)
     if request.task == KIND.name:
-        return carry_out.benchmark_on_devices(request, flags)
+        from evaltools.cli.device.benchmark import benchmark_on_devices
+
+        return benchmark_on_devices(request, flags)
     if flags.program == "native":
-        return carry_out.evaluate_natively_on_devices(request, flags)
-    return carry_out.evaluate_on_devices(request, flags)
+        from evaltools.cli.device.native import evaluate_natively_on_devices
+
+        return evaluate_natively_on_devices(request, flags)
+    from evaltools.cli.device.evaluation import evaluate_on_devices
+
+    return evaluate_on_devices(request, flags)
 
 
 def _help_text() -> str:

@@ -278,10 +278,10 @@ def test_no_task_has_a_flag_of_the_name_of_one_about_devices() -> None:
 @pytest.mark.parametrize(
     ("task", "flag", "program", "runner"),
     [
-        ("diff", "--device_program=evaltools", "evaltools", "evaluate_on_devices"),
-        ("inference-diff", "--device_program=native", "native", "evaluate_natively_on_devices"),
-        ("imagenet", "--native-binary=x", "native", "evaluate_natively_on_devices"),
-        ("benchmark", "--app_apk=x", "app", "benchmark_on_devices"),
+        ("diff", "--device_program=evaltools", "evaltools", "evaluation.evaluate_on_devices"),
+        ("inference-diff", "--device_program=native", "native", "native.evaluate_natively_on_devices"),
+        ("imagenet", "--native-binary=x", "native", "native.evaluate_natively_on_devices"),
+        ("benchmark", "--app_apk=x", "app", "benchmark.benchmark_on_devices"),
     ],
 )
 def test_a_task_and_a_program_have_their_runner_and_the_flags_are_told_apart(
@@ -293,7 +293,7 @@ def test_a_task_and_a_program_have_their_runner_and_the_flags_are_told_apart(
         asked.append((request, own))
         return 4
 
-    monkeypatch.setattr(f"evaltools.cli.device.carry_out.{runner}", run_on_devices)
+    monkeypatch.setattr(f"evaltools.cli.device.{runner}", run_on_devices)
     words = [
         *required(task),
         "--use-gpu",

@@ -1,0 +1,43 @@
+"""``evaltools device run TASK`` with TensorFlow's binary on devices."""
+
+from __future__ import annotations
+
+from evaltools.cli.carry_out import has_native_lines, write_and_show
+from evaltools.cli.shared.interrupts import interrupts_restored
+from evaltools.cli.shared.outputs import write_report
+from evaltools.cli.shared.terminal import make_console
+from evaltools.device.flags import DeviceFlags
+from evaltools.device.native.command import refuse_options
+from evaltools.device.native.inputs import prepare_native
+from evaltools.device.native_evaluation import evaluate_native
+from evaltools.device.native_program import require_binary
+from evaltools.exit_codes import LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN
+from evaltools.report.files.evaluation import planned_files, planned_report
+from evaltools.report.page.content.sources import Sources
+from evaltools.report.page.screens import print_configurations
+from evaltools.request import Request
+from evaltools.tasks.shared.declared import declared_task
+
+
+def evaluate_natively_on_devices(request: Request, flags: DeviceFlags) -> int:
+    """Run TensorFlow's binary there, read what it said, print, write; returns the exit code."""
+    console, kind = make_console(), declared_task(request.task)
+    binary = require_binary(flags, kind.command)
+    refuse_options(request.options, flags.program)
+    inputs = prepare_native(kind.read(request))
+    files = planned_files(request)
+    page = planned_report(request)
+    with interrupts_restored():
+        result, is_whole = evaluate_native(request, flags, inputs, binary, console)
+        print_configurations(result.configurations, console)
+        with_lines = has_native_lines(result, request.options)
+        not_written = write_and_show(result, files, console, request.options, with_lines)
+        not_written += write_report(page, Sources({inputs.request.model_file.stem: result}))
+    for error in not_written:
+        console.print(f"evaltools: {error}", style="bold red")
+    if not_written:
+        return NOT_WRITTEN
+    if not is_whole:
+        return NOT_MEASURED
+    evaluation = kind.evaluation
+    return LIMIT_BROKEN if evaluation.breaks_limits(result) else evaluation.exit_code(result)
