@@ -86,7 +86,7 @@ def test_what_a_lost_device_had_is_done_by_another(
     assert {part["serial"] for part in told["parts"]} == {devices[1].serial}
     assert [entry["serial"] for entry in told["left_out"]] == [proxy.serial]
     assert sum(len(part["lost"]) for part in told["parts"]) == 1
-    assert f"{proxy.serial} was left out" in done.err
+    assert f"{proxy.serial}: left out: " in done.err, done.err
 
 
 def test_what_a_killed_run_left_is_ended_by_the_next_that_takes_the_device(
