@@ -224,13 +224,16 @@ def test_a_sum_beyond_fp16_is_a_fault_of_that_operator_with_its_cause(tmp_path: 
     }
 
 
-def test_a_crash_is_a_finding(net: Path, rounding_delegate: Path) -> None:
-    completed, found = locate(net, *planted(rounding_delegate, "ops:depthwise;fail:abort"))
+def test_a_crash_is_a_finding(net: Path, tmp_path: Path, rounding_delegate: Path) -> None:
+    bundle = tmp_path / "bundle"
+    completed, found = locate(net, *planted(rounding_delegate, "ops:depthwise;fail:abort"), f"--bundle={bundle}")
     assert completed.code == 0
     assert found["verdict"] == {"kind": "crash", "operators": [1], "reason": ""}
     assert found["operators"][1]["status"] == "crashes alone"
     assert "SIGABRT" in found["operators"][1]["reason"]
     assert found["operators"][0]["status"] == "stays on the CPU"
+    assert found["bundle"]["reproduced"], found["bundle"]["printed"]
+    assert (bundle / "README.md").read_text().startswith("# DEPTHWISE_CONV_2D crashes with rounding_delegate.so")
 
 
 def test_resume_goes_on_with_the_search_of_a_run_folder(net: Path, tmp_path: Path, faulty_delegate: Path) -> None:
