@@ -23,7 +23,8 @@ from tests.command import Completed, evaltools_here
 from tests.test_parameters import COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+SKILL = ROOT / "evaltools" / "skill" / "SKILL.md"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), SKILL]
 FURTHER_PAGES = (
     "CHANGELOG.md",
     "SECURITY.md",
@@ -81,7 +82,7 @@ def test_command_runs_as_shown(shown: Shown, tmp_path: Path) -> None:
     if shown.needs and f"EVALTOOLS_EXPECT_{shown.needs.upper()}" not in os.environ:
         pytest.skip(f"this machine is not said to have what it needs: {shown.needs}")
     (tmp_path / "datasets").symlink_to(ROOT / "datasets")
-    done = run_shown(shown.command, tmp_path)
+    done = run_shown(shown.command.replace("$SAMPLE/", "datasets/sample/"), tmp_path)
     assert done.code == shown.code, done.err
     printed = done.out.splitlines()
     assert [line for line in shown.native_lines if line not in printed] == []

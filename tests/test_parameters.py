@@ -47,6 +47,7 @@ COMMANDS: Final[dict[str, Sequence[Parameter]]] = {
     "merge": (RUN_DIRS, TRUST),
     "power": power.PARAMETERS,
     "resume": (RUN_DIR, TRUST),
+    "skill": (),
     "suite": list(suite.PARAMETERS.values()),
 }
 KNOWN: Final = {parameter.name: parameter for own in COMMANDS.values() for parameter in own}

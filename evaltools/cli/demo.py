@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from evaltools import exit_codes
 from evaltools.cli.evaluate import run_task
-from evaltools.cli.shared.streams import complain
+from evaltools.cli.shared.streams import complain, say
 from evaltools.datasets import sample
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
@@ -26,6 +26,7 @@ PARAMETERS: Final = (
     Parameter("models", "Classifiers to evaluate, separated by commas.", default=",".join(sample.MODELS)),
     Parameter("detectors", "Detectors to evaluate, separated by commas.", default=",".join(sample.DETECTION_MODELS)),
     Parameter("external_delegate_path", "Shared library of a delegate to evaluate too.", role="library"),
+    Parameter("where", "Print the folder of the sample, and evaluate nothing.", default=False),
 )
 NEXT_STEPS: Final = """
 What to look at:
@@ -55,6 +56,8 @@ def run(arguments: list[str]) -> int:
     The native lines on stdout are left out: the tables show the same figures.
     """
     flags = parse_flags("demo", DESCRIPTION, "", {"flags": PARAMETERS}, arguments)
+    if flags.is_on("where"):
+        return _print_folder(flags)
     classifiers = _names(flags, "models", "model", sample.MODELS)
     detectors = _names(flags, "detectors", "detector", sample.DETECTION_MODELS)
     for step in [*_classifier_steps(classifiers), *_detector_steps(detectors)]:
@@ -67,6 +70,13 @@ def run(arguments: list[str]) -> int:
             return code
     complain(NEXT_STEPS)
     return exit_codes.OK
+
+
+def _print_folder(flags: GivenFlags) -> int:
+    for other in PARAMETERS[:-1]:
+        if other.name in flags:
+            raise UsageError(f"--{other.name}: nothing is evaluated with --where; leave one of the two out")
+    return exit_codes.OK if say(str(sample.images_dir().parent)) else exit_codes.NOT_WRITTEN
 
 
 def _names(flags: GivenFlags, flag: str, what: str, known: tuple[str, ...]) -> list[str]:

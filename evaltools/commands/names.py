@@ -36,6 +36,7 @@ QUESTIONS: Final[Mapping[str, Mapping[str, Command]]] = {
         "doctor": Command("doctor:run", "Which runtimes, delegates and tools work here, and what to do for the others"),
         "delegates": Command("delegates:run", "The delegates, their flags, and where each one runs"),
         "demo": Command("demo:run", "The sample pictures and models that come with evaltools"),
+        "skill": Command("skill:run", "How a coding agent uses evaltools: SKILL.md, printed"),
     },
     "Is it good enough?": {
         "gate": Command("judge.gate:run", "Are the limits in gates.toml kept? For CI: JUnit, Markdown, exit code"),

@@ -28,7 +28,7 @@ def test_the_demo_evaluates_a_model_and_says_what_to_look_at(tmp_path: Path) -> 
     difference, classes = steps(completed)
     assert difference.startswith("inference-diff --model_file=")
     assert classes.startswith("imagenet --model_file=")
-    assert "91.00 ±" in classes
+    assert "91.00 % ±" in classes
     assert "What to look at" in completed.err
     assert os.listdir(tmp_path) == []
 
@@ -52,9 +52,16 @@ def test_the_demo_evaluates_detectors(tmp_path: Path) -> None:
     [
         ("--models=float64", "'float64' is no model of the sample; use some of float32,float16,dynamic_range,int8"),
         ("--detectors=float16", "'float16' is no detector of the sample; use some of float32,int8"),
+        ("--where --models=int8", "nothing is evaluated with --where"),
     ],
 )
-def test_an_unknown_model_is_refused(tmp_path: Path, flag: str, message: str) -> None:
-    completed = demo(tmp_path, flag)
+def test_what_cannot_be_evaluated_is_refused(tmp_path: Path, flag: str, message: str) -> None:
+    completed = demo(tmp_path, *flag.split())
     assert completed.code == 2
     assert message in completed.err
+
+
+def test_the_folder_of_the_sample_is_all_that_is_printed(tmp_path: Path) -> None:
+    completed = demo(tmp_path, "--where")
+    assert (completed.code, completed.err) == (0, "")
+    assert Path(completed.out.rstrip("\n"), "models", "int8.tflite").is_file()
