@@ -92,6 +92,14 @@ def busy_machine(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
 
 
 @pytest.fixture(scope="session", autouse=True)
+def no_ci_system_runs_these() -> Iterator[None]:
+    """What a gate of a test finds is nothing that the page of a run on GitHub should show."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("GITHUB_ACTIONS", raising=False)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def nothing_was_installed_before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A GPU in software that ``evaltools doctor`` once put into this user's cache is in no test, nor in its time."""
     with pytest.MonkeyPatch.context() as patch:

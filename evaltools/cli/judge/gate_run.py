@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools import exit_codes
+from evaltools.cli.judge.github import show_on_github
 from evaltools.cli.judge.verdict_files import EXIT_CODE_OF, planned_files, write_failure, write_verdicts
 from evaltools.cli.shared.streams import complain, say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
@@ -98,6 +99,7 @@ def _judge(flags: GivenFlags, results: Sequence[str]) -> int:
     not_written = carried.not_kept + write_verdicts(
         outcome, files, Sources(**by_kind({**carried.parts, **carried.results}))
     )
+    not_written += show_on_github(outcome, file, is_inconclusive_allowed)
     if not is_printed:
         not_written.append(OutputError("stdout cannot be written"))
     for error in not_written:

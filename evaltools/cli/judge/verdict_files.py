@@ -11,6 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools import exit_codes
+from evaltools.cli.judge.github import show_on_github
 from evaltools.cli.shared.outputs import planned_outputs, write_outputs
 from evaltools.errors import OutputError
 from evaltools.gates.check import GateDecisions
@@ -56,7 +57,9 @@ def write_failure(why: str, files: Mapping[str, Path]) -> None:
     """Write the planned files of a command that judged nothing, so that those of an earlier one do not stay.
 
     A file that is none of evaltools' is left, since it may be one that a run reads, and so is what cannot be written.
+    GitHub Actions is told as well.
     """
     nothing = Decision("*", "could not start", "not measured", reason=Reason.of_text(why))
     outcome = outcome_of(version("evaltools"), "", [GateDecisions("gate", "", (nothing,))])
     write_verdicts(outcome, {name: path for name, path in files.items() if is_of_evaltools(path)}, Sources())
+    show_on_github(outcome)
