@@ -26,9 +26,9 @@ def models_in_words(captured: ModelsCapture) -> list[str]:
 def run_in_words(captured: RunCapture) -> list[str]:
     """How fast a run is, on what it works, what each process uses, and what could not be seen."""
     rate, done = captured.examples_per_second, captured.examples_done
-    said = [] if rate is None else [f"{rate:.1f} examples/s"]
-    said += [] if done is None else [f"{done} done"]
-    lines = [f"{captured.seconds:.1f} s of a run{': ' if said else ''}{', '.join(said)}"]
+    figures = [] if rate is None else [f"{rate:.1f} examples/s"]
+    figures += [] if done is None else [f"{done} done"]
+    lines = [f"{captured.seconds:.1f} s of a run{': ' if figures else ''}{', '.join(figures)}"]
     total = sum(captured.stage_seconds.values())
     if total:
         shares = (f"{stage} {100 * spent / total:.0f} %" for stage, spent in captured.stage_seconds.items())

@@ -240,8 +240,8 @@ def decision_in_words(decision: Decision) -> str:
     >>> decision_in_words(Decision("xnnpack", "top1 >= 0.7", "pass", Found("top1", 0.75)))
     'xnnpack: top1 >= 0.7: pass: top1 0.75'
     """
-    said = "; ".join(part for part in (found_in_words(decision.found), reason_in_words(decision)) if part)
-    return f"{decision.configuration}: {decision.limit}: {decision.verdict}{f': {said}' if said else ''}"
+    reasons = "; ".join(part for part in (found_in_words(decision.found), reason_in_words(decision)) if part)
+    return f"{decision.configuration}: {decision.limit}: {decision.verdict}{f': {reasons}' if reasons else ''}"
 
 
 def _text(text: str) -> str:

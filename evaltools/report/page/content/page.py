@@ -102,14 +102,14 @@ def merged(notes: Sequence[Note]) -> list[Note]:
     return [Note(", ".join(dict.fromkeys(of)), text, tone) for (text, tone), of in names.items()]
 
 
-def first_few(told: Sequence[str], most: int = 5) -> str:
+def first_few(texts: Sequence[str], most: int = 5) -> str:
     """A sentence of the first entries, and how many are left out.
 
     >>> first_few(["a 1", "b 2", "c 3"], most=2)
     'a 1; b 2; and 1 more.'
     """
-    more = [f"and {len(told) - most} more"] if len(told) > most else []
-    return f"{'; '.join([*told[:most], *more])}."
+    more = [f"and {len(texts) - most} more"] if len(texts) > most else []
+    return f"{'; '.join([*texts[:most], *more])}."
 
 
 def some_of(shown: int, total: int, what: str) -> str:

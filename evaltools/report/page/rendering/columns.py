@@ -24,7 +24,7 @@ _BETWEEN: Final = 2
 STYLES: Final[Mapping[Tone, str]] = {
     "good": "green", "near": "dark_sea_green4", "open": "yellow", "bad": "bold red", "missing": "bright_black", "": "",
 }  # fmt: skip
-"""Of what is said in each colour."""
+"""The style of each colour on a terminal."""
 _WORD: Final = re.compile(r"[\d.]+ (?:%|ms|s|MB|GiB|dB|C|points?)(?!\S)|\[[^\]\s][^\]]*\]\S*|\S+")
 """What stays in one line: a word, a number with its unit, and an interval in brackets."""
 _PART: Final = re.compile(r"[^\s_\-./]*[_\-./]+|[^\s_\-./]+")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _SAME: Final = ("identical", "equivalent")
 _UNCHANGED: Final = ("identical", "unchanged")
-"""What is said of answers of which none changed, where too few were seen for a verdict."""
+"""The words for answers of which none changed, where too few were seen for a verdict."""
 _OPEN: Final = ("not decided", "the reference is the odd one out")
 """Verdicts that need a sentence."""
 _FAILED: Final = "failed"
@@ -345,7 +345,7 @@ def _baseline(rows: Sequence[ModelRow]) -> str:
 
 
 def _in_a_word(row: ModelRow) -> str:
-    """What is said of one of many that do not give the same answers."""
+    """A word for one of many that do not give the same answers."""
     if row.configuration.fallback and not _is_lost(row):
         return "on the CPU instead"
     return "not clean" if row.configuration.not_clean else verdict_of(row) or "not compared"

@@ -135,7 +135,7 @@ def _chip_cells(chip: ChipCoverage) -> list[str]:
 
 
 def _lines_of_chips(chips: Sequence[ChipCoverage]) -> dict[str, list[str]]:
-    """What is to be said of chips below the table, and of which: most of them leave the same operators."""
+    """The lines about chips below the table, with their names: most of them leave the same operators."""
     found: dict[str, list[str]] = {}
     for chip in chips:
         kept = [f"CPU keeps {_kept(left, 'compiler')}" for left in chip.left_on_cpu]

@@ -75,7 +75,7 @@ def _suspects(result: LocateResult) -> Table:
 
 
 def _status(operator: Operator, answer: str) -> str:
-    """With its reason; one that the ``answer`` has as well is not said again."""
+    """With its reason; one that the ``answer`` has as well is not repeated."""
     if not operator.reason:
         return operator.status
     return f"{operator.status}{', as the answer says' if operator.reason == answer else f': {operator.reason}'}"

@@ -36,7 +36,7 @@ def proof(opened: Sequence[Opened], names: Sequence[str], paths: Sequence[str], 
 
 
 def opened_lines(configurations: Sequence[Opened]) -> Lines:
-    """What each configuration runs on, or why it cannot; those of which the same is said share a line."""
+    """What each configuration runs on, or why it cannot; those with the same text share a line."""
     notes = []
     for entry in configurations:
         tone: Tone = "bad" if entry.fallback else "missing" if entry.status != "measured" else ""
@@ -94,7 +94,7 @@ def _nodes(opened: Sequence[Opened], names: Sequence[str]) -> Chart | None:
 
 
 def _messages(opened: Sequence[Opened], names: Sequence[str]) -> list[str]:
-    """Why some were not opened; what runtimes said while they loaded the model, the beginnings of long texts."""
+    """Why some were not opened; what runtimes printed while they loaded the model, the beginnings of long texts."""
     named = list(zip(opened, names, strict=True))
     closed = [f"{name} was not opened: {entry.reason}" for entry, name in named if entry.runtime is None]
     found = [(name, entry.runtime.messages) for entry, name in named if entry.runtime is not None]

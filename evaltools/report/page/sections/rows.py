@@ -116,7 +116,7 @@ def _rows(results: Mapping[str, EvaluationResult]) -> Iterator[ModelRow]:
 
 
 def _main_figure(row: ModelRow) -> str | None:
-    """What a measured configuration is judged by where it is held against nothing."""
+    """What a measured configuration is judged by where it is compared with nothing."""
     accuracy = kind_of(row.result.task).accuracy
     known = [accuracy.figure] if accuracy is not None else list(_means(row))
     return next((name for name in known if name in row.configuration.figures), None)

@@ -104,7 +104,7 @@ class SuiteLine(Struct, frozen=True):
 
 
 def lines_of(result: SuiteResult) -> list[SuiteLine]:
-    """A line per configuration; without references that only others are held against."""
+    """A line per configuration; without references that others alone are compared with."""
     return [line for entry in result.entries for line in _of_entry(entry)]
 
 
@@ -201,8 +201,8 @@ def summary_of(result: SuiteResult) -> str:
     counts = Counter(line.found for line in lines)
     models = len({entry.model for entry in result.entries})
     configurations = len({row.configuration for entry in result.entries for row in entry.rows if row.role == "test"})
-    said = ", ".join(f"{count} {found}" for found, count in counts.most_common())
-    return f"{models} models, {configurations} configurations: {said}{_why_no_times(result)}"
+    verdicts = ", ".join(f"{count} {found}" for found, count in counts.most_common())
+    return f"{models} models, {configurations} configurations: {verdicts}{_why_no_times(result)}"
 
 
 def _why_no_times(result: SuiteResult) -> str:
