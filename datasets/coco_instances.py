@@ -59,7 +59,8 @@ def parse_instances(content: bytes, where: str) -> AnnotatedImages:
         instances = json_as(content.removeprefix(b"\xef\xbb\xbf"), _Instances)
     except ValueError as error:
         raise DataError(
-            f"{where} is no COCO instances file: {error}. Expected is a JSON object with images (id, file_name, width, "
+            f"{where} is not a COCO instances file: {error}. Expected is a JSON object with images (id, file_name, "
+            "width, "
             "height), annotations (image_id, category_id, bbox as [x,y,width,height]) and categories (id, name); "
             "evaltools convert makes one from YOLO and VOC folders"
         ) from error

@@ -26,10 +26,10 @@ def read_bytes(path: Path, flag: str, kind: str, may_be_pipe: bool = True) -> by
 def decode_text(content: bytes, where: str) -> str:
     """The text of a file; bytes that are no UTF-8 stay what they are (surrogates), a byte order mark is dropped.
 
-    Raises :class:`DataError` for what is no text. ``where`` names the file in messages.
+    Raises :class:`DataError` for what is not a text. ``where`` names the file in messages.
     """
     if b"\0" in content:
-        raise DataError(f"{where} is no text file: it holds zero bytes")
+        raise DataError(f"{where} is not a text file: it holds zero bytes")
     return content.decode("utf-8", errors="surrogateescape").removeprefix("\ufeff")
 
 
@@ -47,6 +47,6 @@ def numbers_by_line(content: bytes, where: str, expected: str, skip_blank: bool 
         if not text and skip_blank:
             continue
         if not _WHOLE_NUMBER.fullmatch(text):
-            raise DataError(f"{where}, line {line}: {text[:80]!r} is no number; {expected}")
+            raise DataError(f"{where}, line {line}: {text[:80]!r} is not a number; {expected}")
         numbers[line] = int(text)
     return numbers

@@ -83,7 +83,7 @@ def _synset(entry: Any, where: str) -> Synset:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value or len(value.splitlines()) > 1:
-        raise ValueError(f"{value!r} is no text")
+        raise ValueError(f"{value!r} is not a text")
     return str(value)
 
 

@@ -74,7 +74,7 @@ def _files(path: Path) -> list[Path]:
         raise DataError(f"--input_files: {path} does not exist; give PATH, or NAME=PATH for one input")
     if not os.path.isdir(path):
         if not os.path.isfile(path):
-            raise DataError(f"--input_files: {path} is no regular file; save what it gives to a file first")
+            raise DataError(f"--input_files: {path} is not a regular file; save what it gives to a file first")
         return [path]
     try:
         files = sorted(entry for entry in path.iterdir() if entry.is_file() and not entry.name.startswith("."))
@@ -138,7 +138,7 @@ def _position(name: str, tensors: Sequence[Wanted], file: Path) -> int:
     known = ", ".join(map(str, tensors))
     if not name:
         raise DataError(f"--input_files: {file} does not say which input it is for; write NAME={file}. Inputs: {known}")
-    raise DataError(f"--input_files: {file} is for {name!r}, which is no input. Inputs: {known}")
+    raise DataError(f"--input_files: {file} is for {name!r}, which is not an input. Inputs: {known}")
 
 
 def _raw(file: Path, tensor: Wanted) -> Array:

@@ -91,7 +91,7 @@ def _words_in(path: Path) -> set[str]:
 def read_denylist(path: Path, flag: str, example_count: int) -> frozenset[int]:
     """Read 1-based numbers of examples to leave out, one per line; returns 0-based indices.
 
-    Blank lines are skipped. Raises :class:`DataError` for a line that is no number or out of range.
+    Blank lines are skipped. Raises :class:`DataError` for a line that is not a number or out of range.
     """
     where, content = f"{flag}={path}", read_bytes(path, flag, "a text file")
     positions = numbers_by_line(content, where, "give one picture number per line")

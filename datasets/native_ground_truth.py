@@ -92,7 +92,7 @@ def parse_ground_truth(content: bytes, where: str) -> NativeGroundTruth:
         message.ParseFromString(content)
     except (DecodeError, UnicodeDecodeError) as error:
         raise DataError(
-            f"{where} is no binary ObjectDetectionGroundTruth ({error}). A text proto or a JSON file does not do; "
+            f"{where} is not a binary ObjectDetectionGroundTruth ({error}). A text proto or a JSON file does not do; "
             "--ground_truth_annotations takes COCO instances JSON, and evaltools convert makes a binary proto from it"
         ) from error
     if not message.detection_results:
@@ -115,7 +115,7 @@ def _picture(entry: Any, number: int, where: str) -> NativePicture:
         )
     if not isinstance(name, str):
         raise DataError(
-            f"{where}: detection_results[{number}] has the image_name {name!r}, which is no UTF-8 text; "
+            f"{where}: detection_results[{number}] has the image_name {name!r}, which is not UTF-8 text; "
             "make the file again with evaltools convert coco"
         )
     corners = [_corners(found.bounding_box) for found in objects]

@@ -45,7 +45,7 @@ class NativeUniform:
         """
         smallest, largest = whole_limits(dtype)
         if not smallest <= low <= high <= largest or high - low >= _DRAWS:
-            raise ValueError(f"{low}..{high} is no range of {dtype} with at most 2**32 numbers")
+            raise ValueError(f"{low}..{high} is not a range of {dtype} with at most 2**32 numbers")
         numbers: Array = (self._below(high - low + 1, count).astype(np.int64) + low).astype(dtype)
         return numbers
 

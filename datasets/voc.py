@@ -300,7 +300,8 @@ def parse_annotation(content: bytes, where: str) -> VocAnnotation:
     root = _parse(content, where)
     if root.tag != "annotation":
         raise DataError(
-            f"{where} is no VOC annotation: its root is <{root.tag}>, not <annotation>. Take the file out of the folder"
+            f"{where} is not a VOC annotation: its root is <{root.tag}>, not <annotation>. Take the file out of the "
+            "folder"
         )
     objects = tuple(
         _object(element, f"{where}, object {number}") for number, element in enumerate(root.findall("object"), start=1)
@@ -317,7 +318,7 @@ def _parse(content: bytes, where: str) -> ElementTree.Element:
             "refused. Take the declaration out"
         ) from None
     except ValueError as error:
-        raise DataError(f"{where} is no valid XML: {error}. Replace the file, or remove it and its picture") from error
+        raise DataError(f"{where} is not valid XML: {error}. Replace the file, or remove it and its picture") from error
 
 
 def _text(element: ElementTree.Element, path: str) -> str:

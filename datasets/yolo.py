@@ -44,7 +44,7 @@ def names_in_yaml(content: Any, where: str) -> tuple[str, ...]:
         raise DataError(f"{where} has no class names; it needs names: [person, car, ...] or names: {{0: person, ...}}")
     for name in names:
         if type(name) not in (str, int):
-            raise DataError(f"{where}: the class name {name!r} is no text for YAML; put it into quotes")
+            raise DataError(f"{where}: the class name {name!r} is not a text for YAML; put it into quotes")
     count = content.get("nc")
     if count is not None and count != len(names):
         raise DataError(

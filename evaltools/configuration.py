@@ -201,7 +201,9 @@ class Configuration(Struct, frozen=True):
     def __post_init__(self) -> None:
         if not self.name.strip() or not self.name.isprintable() or len(self.name) > _LONGEST_NAME:
             shown = repr(self.name[:_LONGEST_NAME])
-            raise UsageError(f"{shown} is no name for a configuration: use 1 to {_LONGEST_NAME} printable characters")
+            raise UsageError(
+                f"{shown} is not a name for a configuration: use 1 to {_LONGEST_NAME} printable characters"
+            )
         if self.num_threads < -1 or self.num_threads == 0 or self.num_threads > _MOST_THREADS:
             message = f"{self.num_threads} interpreter threads: use 1 to {_MOST_THREADS}, or -1: the runtime decides"
             raise UsageError(message)

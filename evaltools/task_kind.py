@@ -35,7 +35,7 @@ _NO_TASKS: Final = {
     "locate": "evaltools.locate.kind:KIND",
     "suite": "evaltools.suite.kind:KIND",
 }
-"""The kinds of requests that are no tasks, by name."""
+"""The kinds of requests that are not tasks, by name."""
 TASK_FILE_ENDINGS: Final = (".yaml", ".yml")
 """Of files that state a task of one's own without code."""
 OWN: Final = "own"

@@ -91,7 +91,7 @@ def _why_shortened(why: str, longest: int) -> str:
 
 
 def columns_of(stream: TextIO | None) -> int | None:
-    """The width of the terminal that a stream writes to; None where it is no terminal."""
+    """The width of the terminal that a stream writes to; None where it is not a terminal."""
     try:
         if stream is None or not stream.isatty():
             return None

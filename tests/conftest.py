@@ -28,7 +28,7 @@ _SLOW_FOLDERS: Final = tuple(f"{Path(__file__).parent / name}{os.sep}" for name 
 
 @atexit.register
 def _silence_the_end_of_runtimes() -> None:
-    """What ai-edge-litert says of accelerators that it lets go, when this process has ended its tests, is no result."""
+    """What ai-edge-litert says of accelerators that it lets go, after the tests, is not a result."""
     if "ai_edge_litert" in sys.modules:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stderr__.fileno() if sys.__stderr__ else 2)
 

@@ -401,7 +401,7 @@ def divided(hidden: bool) -> bytes:
 
 
 def int16_tanh() -> bytes:
-    """TANH of int16 with a scale that is no power of two, for which no kernel is."""
+    """TANH of int16 with a scale that is not a power of two, for which no kernel is."""
     graph = Graph()
     fed = graph.tensor("fed", (1, 4), "int16", Quantization(0.001, 0))
     given = graph.tensor("given", (1, 4), "int16", Quantization(0.0001, 0))

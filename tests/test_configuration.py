@@ -81,7 +81,7 @@ def test_mistakes_name_the_configuration_and_the_flag(text: str, message: str) -
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nINFO: Top-1 Accuracy: 1", "\x1b[31mred", "x" * 61])
 def test_a_name_that_could_deceive_a_reader_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="is no name for a configuration"):
+    with pytest.raises(UsageError, match="is not a name for a configuration"):
         Configuration(name)
 
 

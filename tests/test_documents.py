@@ -44,14 +44,14 @@ def test_what_is_nested_without_end_is_refused_with_a_sentence(what: str, tmp_pa
 
 def test_elements_in_elements_without_end_are_refused() -> None:
     elements = b"<a>" * 100_000 + b"</a>" * 100_000
-    with pytest.raises(EvaltoolsError, match="a.xml is no valid XML: it is nested too deeply"):
+    with pytest.raises(EvaltoolsError, match="a.xml is not valid XML: it is nested too deeply"):
         parse_annotation(b"<annotation>" + elements + b"</annotation>", "a.xml")
 
 
 def test_a_key_of_many_parts_is_refused_before_it_takes_minutes(tmp_path: Path) -> None:
     path = tmp_path / "gates.toml"
     path.write_text(".".join("a" * 100_000) + " = 1")
-    with pytest.raises(EvaltoolsError, match="is no TOML: it has a key of more than 64 parts"):
+    with pytest.raises(EvaltoolsError, match="is not TOML: it has a key of more than 64 parts"):
         read_gate_file(path)
 
 
@@ -78,4 +78,4 @@ def test_a_gate_on_a_result_that_is_nested_without_end_is_no_broken_limit(tmp_pa
     (tmp_path / "gates.toml").write_text('[[gates]]\nlimits = ["top1 >= 0.5"]\n')
     done = evaltools_here("gate", str(tmp_path / "result.json"), f"--gates={tmp_path / 'gates.toml'}")
     assert (done.code, done.err.count("\n")) == (2, 1)
-    assert done.err.endswith("result.json is no evaltools result: it is nested too deeply\n")
+    assert done.err.endswith("result.json is not an evaltools result: it is nested too deeply\n")

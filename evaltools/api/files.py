@@ -70,7 +70,7 @@ def inspect(
     ``run``: open it with XNNPACK and the GPU to see. ``test``: a configuration whose delegates are tried as well, as
     ``"external_delegate_path=my.so kernels=builtin"``. ``npu_soc``: chips of ``npu_vendor``, or ``all``, for which it
     is compiled; the compiled files are kept in ``save_compiled``. Raises :class:`~evaltools.errors.ModelError` for a
-    file that is no model, and :class:`~evaltools.errors.UsageError` for a chip that is not known.
+    file that is not a model, and :class:`~evaltools.errors.UsageError` for a chip that is not known.
     """
     from evaltools.delegates.npu_flags import FLAGS_OF
     from evaltools.inspection.model import inspect_model

@@ -121,7 +121,7 @@ def _named(name: str, model: ModelFile) -> TensorInfo:
             return tensor
     known = [tensor.signature_name or tensor.name for tensor in model.inputs]
     raise UsageError(
-        f"inputs: {name!r} is no input of the model; it takes {_wanted(model)}.{did_you_mean(name, known)}"
+        f"inputs: {name!r} is not an input of the model; it takes {_wanted(model)}.{did_you_mean(name, known)}"
     )
 
 
@@ -133,7 +133,9 @@ def _fitted(given: Any, tensor: TensorInfo) -> npt.NDArray[Any]:
     try:
         array = np.asarray(given)
     except (ValueError, TypeError) as error:
-        raise UsageError(f"inputs: what is given for the input {_described(tensor)} is no array: {error}") from error
+        raise UsageError(
+            f"inputs: what is given for the input {_described(tensor)} is not an array: {error}"
+        ) from error
     is_text = tensor.dtype == "string"
     if array.dtype.kind not in "SU" if is_text else not is_same_kind(array.dtype, np.dtype(tensor.dtype)):
         raise UsageError(

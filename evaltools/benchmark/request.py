@@ -73,7 +73,7 @@ class BenchmarkRequest(Struct, frozen=True):
     """Everything that a benchmark measures.
 
     ``inputs`` and ``notes`` have one entry per model; ``warnings`` are about the request as a whole. ``may_be_missing``
-    are the names of configurations that the machine need not have, so that it is no failure if they cannot run.
+    are the names of configurations that the machine need not have, so that it is not a failure if they cannot run.
     ``uses_list``: some configurations come from the native tool's list of options.
     """
 

@@ -95,7 +95,7 @@ def process_of_run(folder: Path) -> psutil.Process:
     its journal open: then the run has ended, was interrupted, or belongs to somebody else.
     """
     if not (folder / JOURNAL_NAME).is_file():
-        raise UsageError(f"{folder} is no run folder: it has no {JOURNAL_NAME}; give the folder of a --run_dir")
+        raise UsageError(f"{folder} is not a run folder: it has no {JOURNAL_NAME}; give the folder of a --run_dir")
     own = filter(_is_own, psutil.process_iter())
     found = [process for process in own if folder.resolve() in run_folders_of(process)]
     if not found:

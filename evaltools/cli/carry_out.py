@@ -148,7 +148,7 @@ def record_part(request: Request) -> int:
     Returns the exit code.
     """
     kind = declared_task(request.task)
-    with interrupts_restored(), redirect_stdout(sys.stderr):  # what a task of one's own prints is no result
+    with interrupts_restored(), redirect_stdout(sys.stderr):  # what a task of one's own prints is not a result
         return record(kind.prepare, kind.read(request), Terminal(make_console(), request.options))
 
 

@@ -350,7 +350,7 @@ def _printed(text: str) -> int:
 def _wrong_format(name: str) -> str:
     if name.startswith("-"):
         return f"convert: the format comes first, before {name}: evaltools convert FORMAT {name}"
-    return f"convert: {name!r} is no format; use {', '.join(FORMATS)}.{did_you_mean(name.lower(), FORMATS)}"
+    return f"convert: {name!r} is not a format; use {', '.join(FORMATS)}.{did_you_mean(name.lower(), FORMATS)}"
 
 
 def _require(name: str, flags: GivenFlags) -> None:

@@ -117,7 +117,7 @@ def _check_data(data: AnnotatedImages) -> None:
             )
     for image in data.images:
         if not is_plain_text(image.file_name):
-            raise DataError(f"the picture {image.file_name!r} has a name that is no UTF-8 text; rename it")
+            raise DataError(f"the picture {image.file_name!r} has a name that is not UTF-8 text; rename it")
         if not 0 <= image.id <= _LARGEST_IMAGE_ID or max(image.width, image.height) > _LARGEST_SIDE:
             raise DataError(
                 f"the picture {image.file_name} has the id {image.id} and the size {image.width}x{image.height}; ids "

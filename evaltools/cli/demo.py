@@ -51,7 +51,7 @@ class _Step(NamedTuple):
 
 
 def run(arguments: list[str]) -> int:
-    """Run the demo; a configuration that cannot run on this machine is shown as such and is no error.
+    """Run the demo; a configuration that cannot run on this machine is shown as such and is not an error.
 
     The native lines on stdout are left out: the tables show the same figures.
     """

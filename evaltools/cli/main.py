@@ -156,12 +156,12 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _no_command(name: str) -> str:
-    """What is said of a word that is no command; what was meant stands at the end, where it is seen."""
+    """What is said of a word that is not a command; what was meant stands at the end, where it is seen."""
     if name.endswith(_ENDING):
         return f"{name} is a model, and the command comes before it:\n{_first_commands(name)}"
     instead = COMMANDS_GONE.get(name)
     hint = f" It is gone: {instead}" if instead else did_you_mean(name, command_names())
-    return f"{name!r} is no command; evaltools --help lists all.{hint}"
+    return f"{name!r} is not a command; evaltools --help lists all.{hint}"
 
 
 def _first_commands(model: str) -> str:

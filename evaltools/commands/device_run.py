@@ -76,7 +76,7 @@ def kind_on_devices(word: str) -> RequestKind:
         known = [*tasks_on_devices(), *task_aliases(), KIND.command]
         hint = did_you_mean(word, known)
         raise UsageError(
-            f"{word!r} is no task; give one of {', '.join(known)} first.{hint} See evaltools device run --help"
+            f"{word!r} is not a task; give one of {', '.join(known)} first.{hint} See evaltools device run --help"
         )
     return declared_task(task)
 

@@ -24,7 +24,7 @@ OWN_REFERENCE: Final = "own reference"
 def flags_of_models(flags: GivenFlags) -> dict[str, GivenFlags]:
     """The flags of each model's own run by its name, which is put into the names of the files and folders it writes.
 
-    Raises :class:`UsageError` for a model that is given twice, and for one that is no file.
+    Raises :class:`UsageError` for a model that is given twice, and for one that is not a file.
     """
     from evaltools.report.words.facts import model_names
 

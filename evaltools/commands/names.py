@@ -58,7 +58,7 @@ QUESTIONS: Final[Mapping[str, Mapping[str, Command]]] = {
         ),
     },
 }
-"""The commands that are no tasks, by the question that they answer."""
+"""The commands that are not tasks, by the question that they answer."""
 COMMANDS: Final = {name: command for commands in QUESTIONS.values() for name, command in commands.items()}
 
 

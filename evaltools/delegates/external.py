@@ -54,7 +54,8 @@ def _no_pair(rest: str) -> str:
             "and in --config single quotes around the flag"
         )
     return (
-        f"--{_OPTIONS}: the item {item!r} is no key:value pair ({reason}). The native tools drop or alter such an item "
+        f"--{_OPTIONS}: the item {item!r} is not a key:value pair ({reason}). The native tools drop or alter such an "
+        "item "
         "without a word. Write key1:value1;key2:value2"
     )
 

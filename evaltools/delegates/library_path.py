@@ -18,7 +18,7 @@ _ELF: Final = b"\x7fELF"
 
 
 def library_file(text: str) -> str:
-    """The file of a library: the path itself, or for a name that is no file here, where the loader finds it.
+    """The file of a library: the path itself, or for a name that is not a file here, where the loader finds it.
 
     That is, in this order, the folders of ``LD_LIBRARY_PATH``, what ``ldconfig`` lists, and the system's folders; a
     library for another machine is passed over. Where nothing is found it is the path itself.
@@ -32,7 +32,7 @@ def library_file(text: str) -> str:
 def why_missing(text: str) -> str:
     """Why :func:`library_file` has no file for a path or name, and what to do."""
     if os.path.exists(text):
-        return "is no file"
+        return "is not a file"
     if os.sep in text:
         return "no such file"
     return (

@@ -106,12 +106,12 @@ def _taken(request: Path) -> tuple[bytes, float]:
     Raises :class:`OSError` where there is none, :class:`ValueError` for anything else under its name, which stays.
     """
     if not stat.S_ISREG(request.lstat().st_mode):
-        raise ValueError(f"{request} is no file")
+        raise ValueError(f"{request} is not a file")
     with open(os.open(request, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
         status = os.fstat(file.fileno())
         content = file.read(_MOST_BYTES + 1)
     if not stat.S_ISREG(status.st_mode) or len(content) > _MOST_BYTES:
-        raise ValueError(f"{request} is no file of at most {_MOST_BYTES} bytes")
+        raise ValueError(f"{request} is not a file of at most {_MOST_BYTES} bytes")
     request.unlink()
     return content, status.st_mtime
 

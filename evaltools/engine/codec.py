@@ -75,7 +75,7 @@ def _from_plain(wanted: Any, plain: Any) -> Any:
             raise ValueError(f"no numbers are of type {dtype!r}")
         return np.frombuffer(content, np.dtype(dtype)).reshape(shape)
     if not all(isinstance(text, bytes) for text in content):
-        raise TypeError("a text is no bytes")
+        raise TypeError("a text is not bytes")
     texts = np.empty(len(content), object)
     texts[:] = content
     return texts.reshape(shape)

@@ -381,7 +381,7 @@ def _written_ahead_since(folder: Path) -> bytes:
 
 def _require_run_folder(folder: Path) -> None:
     if not (folder / JOURNAL_NAME).is_file():
-        raise UsageError(f"{folder} is no run folder: it has no {JOURNAL_NAME}; give the folder of a --run_dir")
+        raise UsageError(f"{folder} is not a run folder: it has no {JOURNAL_NAME}; give the folder of a --run_dir")
     _require_harmless(folder)
 
 

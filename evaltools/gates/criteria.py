@@ -168,7 +168,7 @@ def _require_unit(criterion: Criterion, unit: str) -> None:
     if unit == "ms" and criterion.metric.unit != "ms":
         raise UsageError(f"{text!r}: {figure} is not measured in ms; leave the unit out")
     if unit in _HUNDREDTHS and not (criterion.metric.is_share or criterion.metric.is_of_own_task):
-        raise UsageError(f"{text!r}: {figure} is no share, so it has no {unit}; leave the unit out")
+        raise UsageError(f"{text!r}: {figure} is not a share, so it has no {unit}; leave the unit out")
 
 
 def _require_possible(criterion: Criterion) -> None:

@@ -160,8 +160,8 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
 def read_gate_file(path: Path) -> GateFile:
     """Read ``gates.toml``, or the table ``tool.evaltools`` of a ``pyproject.toml``.
 
-    Raises :class:`DataError` for a file that cannot be read or is no TOML, and :class:`UsageError` naming the place for
-    anything that would not take effect.
+    Raises :class:`DataError` for a file that cannot be read or is not TOML, and :class:`UsageError` naming the place
+    for anything that would not take effect.
     """
     document = _document(path)
     prefix = ""
@@ -189,7 +189,7 @@ def _document(path: Path) -> Any:
     except Unreadable as error:
         raise DataError(f"{path} cannot be read: {error}") from error
     except ValueError as error:
-        raise DataError(f"{path} is no TOML: {error}") from error
+        raise DataError(f"{path} is not TOML: {error}") from error
 
 
 def _own_table(document: Any, path: Path) -> Any:
@@ -260,7 +260,7 @@ def _words(command: str, place: str) -> tuple[str, ...]:
             "command that gives a result, such as 'imagenet --model_file=...'"
         )
     if not words:
-        raise UsageError(f"{place}: {command!r} is no command; write such as 'imagenet --model_file=...'")
+        raise UsageError(f"{place}: {command!r} is not a command; write such as 'imagenet --model_file=...'")
     return words
 
 

@@ -18,7 +18,7 @@ Figures = Mapping[str, float | None]
 
 
 class LimitCheck(Struct, frozen=True):
-    """A limit held against a figure of an output; ``found`` is null where the figure is no number."""
+    """A limit held against a figure of an output; ``found`` is null where the figure is not a number."""
 
     limit: str
     output: str

@@ -41,8 +41,8 @@ def inspect_model(
     """Read a model, and with ``run`` open it with the delegates that this machine may have, each in its own process.
 
     ``asked`` is a configuration whose delegates are tried as well. With ``chips`` it is compiled for them, and
-    ``report`` gets a line before each. Raises :class:`~evaltools.errors.ModelError` for a file that is no sound model,
-    and :class:`~evaltools.errors.UsageError` for chips that are not known. What cannot be tried is ``not tested`` in
+    ``report`` gets a line before each. Raises :class:`~evaltools.errors.ModelError` for a file that is not a sound
+    model, and :class:`~evaltools.errors.UsageError` for chips that are not known. What cannot be tried is ``not tested`` in
     the result, with the reason.
     """
     model = read_model(path)

@@ -35,7 +35,7 @@ class TopKAccuracy(Struct, frozen=True):
     def __post_init__(self) -> None:
         for share in self.accuracies:
             if share < 0 or share > 1:
-                raise ValueError(f"an accuracy of {share:g} is no share, 0..1")
+                raise ValueError(f"an accuracy of {share:g} is not a share, 0..1")
 
 
 def best_classes(scores: npt.NDArray[np.generic], k: int) -> npt.NDArray[np.intp]:

@@ -18,7 +18,7 @@ _LARGEST_COUNTED: Final = 2.0**24
 class NativeError(Struct, frozen=True):
     """Over the runs, of the mean error of each run: average, population standard deviation, smallest and largest.
 
-    ``std_dev`` is a spread between runs, not between elements. None where a figure is no finite number.
+    ``std_dev`` is a spread between runs, not between elements. None where a figure is not a finite number.
     """
 
     avg_error: float | None
@@ -75,7 +75,7 @@ def native_percentile(values: Sequence[float], percent: int) -> float:
     (30.0, 0.0)
     """
     if not 0 <= percent <= 100:
-        raise ValueError(f"{percent} is no percentage; use 0 to 100")
+        raise ValueError(f"{percent} is not a percentage; use 0 to 100")
     if not values:
         return 0.0
     index = min(len(values) * percent // 100, len(values) - 1)
@@ -92,7 +92,7 @@ def widened(value: float) -> float:
 
 
 def shortest(value: float) -> float:
-    """The number with the fewest digits that is the same float32; what is no float32 stays as it is.
+    """The number with the fewest digits that is the same float32; what is not a float32 stays as it is.
 
     >>> shortest(float(np.float32(0.1))), shortest(0.1), shortest(float("nan"))
     (0.1, 0.1, nan)

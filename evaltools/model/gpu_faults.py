@@ -223,7 +223,7 @@ class GpuTrap(Struct, frozen=True):
 
 
 def gpu_traps(graph: Graph) -> tuple[GpuTrap, ...]:
-    """The traps in a graph; none found is no promise that there is none.
+    """The traps in a graph; none found is not a promise that there is none.
 
     Each has its source: a document, the native delegate's own messages, or a measurement.
 

@@ -101,7 +101,7 @@ class ModelFile(Struct, frozen=True):
             raise ModelError(f"{self.path} cannot be read any more: {error.strerror}; put it back") from error
 
     def source(self) -> str | bytes:
-        """What a runtime loads: a path, or the content where that differs or the path is no Unicode."""
+        """What a runtime loads: a path, or the content where that differs or the path is not Unicode."""
         if self.content is not None:
             return self.content
         try:
@@ -164,7 +164,8 @@ def read_model(path: Path, signature: str = "") -> ModelFile:
     content = _read_bytes(path)
     if content[4:8] != IDENTIFIER:
         raise ModelError(
-            f"{path} is no TensorFlow Lite model: bytes 4..8 are {content[4:8]!r}, a .tflite file has {IDENTIFIER!r}. "
+            f"{path} is not a TensorFlow Lite model: bytes 4..8 are {content[4:8]!r}, a .tflite file has {IDENTIFIER!r}"
+            ". "
             f"{_foreign_kind(content)}Convert it to .tflite first, or check the path"
         )
     try:

@@ -83,7 +83,7 @@ def decode_picture(
 ) -> RgbImage:
     """Decode the bytes of a picture file whose name ends in ``extension`` (``path.suffix``, in capitals or not).
 
-    ``height`` and ``width`` are needed for ``.rgb8`` files only; ``path`` is named where a file is no picture.
+    ``height`` and ``width`` are needed for ``.rgb8`` files only; ``path`` is named where a file is not a picture.
 
     Returns an array ``(H, W, 3)`` of uint8, rows from top to bottom. Rules by picture kind:
 
@@ -153,7 +153,7 @@ def _is_rotated(picture: Image.Image) -> bool:
 def _require_regular_file(path: Path) -> None:
     """Opening a pipe would wait for ever; what is missing is found out on reading."""
     if not os.path.isfile(path) and os.path.exists(path):
-        raise ImageError("is no regular file")
+        raise ImageError("is not a regular file")
 
 
 @contextmanager
@@ -199,7 +199,7 @@ class _Decoder:
     def __init__(self, pillow_format: str, to_rgb: Callable[[Image.Image, bytes], RgbImage]) -> None:
         self.pillow_format: Final = pillow_format
         self.to_rgb: Final = to_rgb
-        self.unreadable: Final = f"is no readable {pillow_format} picture"
+        self.unreadable: Final = f"is not a readable {pillow_format} picture"
 
 
 def _check_size(picture: Image.Image, file_bytes: int) -> None:

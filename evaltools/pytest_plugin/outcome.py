@@ -85,7 +85,7 @@ def _headline(report: GateDecisions, decision: Decision) -> str:
 def _block(report: GateDecisions, decision: Decision) -> str:
     reason = reason_in_words(decision) if decision.found else ""
     if decision.verdict == "inconclusive":
-        reason += ". That is no proof: the limit may be broken"
+        reason += ". That is not a proof: the limit may be broken"
     lines = {"limit": decision.limit, "model": report.model, "reason": reason}
     details = [f"  {name:<6}  {text}" for name, text in lines.items() if text]
     return "\n".join(printable(line) for line in [_headline(report, decision), *details])

@@ -136,7 +136,7 @@ def parse_flags(
 
     Where there are many flags it lists those that most people need; ``--help=all`` lists every one.
     ``--use_gpu=true``, ``--use_gpu true``, ``--use_gpu``, ``--nouse_gpu``, dashes for underscores and short names are
-    accepted; words that are no flags are values of the parameter that is positional, if there is one. A flag that has
+    accepted; words that are not flags are values of the parameter that is positional, if there is one. A flag that has
     no effect without another one is refused where the words are the whole command.
     """
     parameters = {parameter.name: parameter for group in groups.values() for parameter in group}
@@ -202,7 +202,7 @@ def _normalise(word: str, parameters: Mapping[str, Parameter]) -> str:
     head, equals, text = word.partition("=")
     if text == "--":
         # Before Python 3.13 argparse drops such a value.
-        raise UsageError(f"{word}: -- is no value; give {head} one, or leave it out")
+        raise UsageError(f"{word}: -- is not a value; give {head} one, or leave it out")
     name = head.removeprefix("--").replace("-", "_")
     if equals or name in parameters:
         return f"--{name}{equals}{text}"
@@ -214,7 +214,7 @@ def _normalise(word: str, parameters: Mapping[str, Parameter]) -> str:
 
 def _unknown_flag(word: str, parameters: Mapping[str, Parameter], command: str) -> str:
     if not word.startswith("-"):
-        return f"{word!r} is no flag; everything is given as --name=value"
+        return f"{word!r} is not a flag; everything is given as --name=value"
     name = word.lstrip("-").partition("=")[0].replace("-", "_")
     if instead := instead_of(name, command):
         return f"--{name} is gone: {instead}"

@@ -63,7 +63,7 @@ def to_plain(request: Request) -> dict[str, Any]:
 
 
 def stored_in(plain: Any) -> StoredRequest:
-    """What plain values hold; raises :class:`UsageError` for what is no request, or one of another version."""
+    """What plain values hold; raises :class:`UsageError` for what is not a request, or one of another version."""
     version = plain.get("version") if isinstance(plain, dict) else None
     if version != REQUEST_VERSION:
         raise UsageError(f"a request of version {version}; this evaltools reads version {REQUEST_VERSION}")

@@ -34,7 +34,7 @@ def sweep_configurations(texts: Sequence[str], own: Sequence[tuple[str, str]]) -
         name = _ALIASES.get(name, name)
         if name not in CONFIGURATION_PARAMETERS:
             hint = did_you_mean(name, CONFIGURATION_PARAMETERS)
-            raise UsageError(f"--sweep: {name!r} is no flag of a configuration.{hint}")
+            raise UsageError(f"--sweep: {name!r} is not a flag of a configuration.{hint}")
         if name in axes:
             raise UsageError(f"--sweep: {name} is given twice; put all its values behind one, {name}=a,b,c")
         axes[name] = values.split(",")

@@ -43,7 +43,7 @@ class _Loader(yaml.SafeLoader):
         for _, value in (pair for pair in node.value if pair[0].tag == _MERGE):
             for mapping in value.value if isinstance(value, yaml.SequenceNode) else [value]:
                 if not isinstance(mapping, yaml.MappingNode):
-                    raise yaml.YAMLError(f"line {mapping.start_mark.line + 1} merges what is no mapping")
+                    raise yaml.YAMLError(f"line {mapping.start_mark.line + 1} merges what is not a mapping")
                 self.flatten_mapping(mapping)
                 for pair in mapping.value:
                     merged.setdefault(_same_key(pair[0]), pair)
@@ -71,7 +71,7 @@ def read_yaml(path: Path, flag: str = "") -> Any:
     except Unreadable as error:
         raise UsageError(f"{where} cannot be read: {error}") from error
     except ValueError as error:
-        raise UsageError(f"{where} is no valid YAML: {error}") from error
+        raise UsageError(f"{where} is not valid YAML: {error}") from error
 
 
 def line_in_yaml(path: Path, keys: Sequence[str | int]) -> int:

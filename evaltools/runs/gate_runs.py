@@ -51,7 +51,7 @@ class Run(Struct, frozen=True):
 
     @property
     def files_read(self) -> list[Path]:
-        """The result, or what its command names, as far as that is known: what is no file among it does no harm."""
+        """The result, or what its command names, as far as that is known: what is not a file among it does no harm."""
         if self.source.result is not None:
             return [self.source.result]
         if self.request is None:

@@ -259,7 +259,7 @@ def _require_delegate_library(delegate: Delegate, path: str, library_path: str) 
         raise ConfigurationUnavailable(f"{shown} cannot be loaded: {error}", delegate.name) from error
     for symbol in ("tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"):
         if not hasattr(exported, symbol):
-            message = f"{shown} is no TensorFlow Lite delegate: it does not export {symbol}"
+            message = f"{shown} is not a TensorFlow Lite delegate: it does not export {symbol}"
             raise ConfigurationUnavailable(message, delegate.name)
 
 

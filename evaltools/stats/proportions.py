@@ -33,7 +33,7 @@ def wilson_interval(successes: int, count: int, confidence: float = 0.95) -> Int
     (0.3968, 0.8922)
     """
     if not 0 <= successes <= count or count == 0:
-        raise ValueError(f"{successes} of {count} is no share")
+        raise ValueError(f"{successes} of {count} is not a share")
     share = successes / count
     square = NormalDist().inv_cdf(0.5 + confidence / 2) ** 2
     middle = share + square / (2 * count)
@@ -57,7 +57,7 @@ def share_bound(successes: int, count: int, confidence: float, upper: bool) -> f
     from scipy import special
 
     if not 0 <= successes <= count or count == 0:
-        raise ValueError(f"{successes} of {count} is no share")
+        raise ValueError(f"{successes} of {count} is not a share")
     if upper:
         return 1.0 if successes == count else float(special.betaincinv(successes + 1, count - successes, confidence))
     return 0.0 if successes == 0 else float(special.betaincinv(successes, count - successes + 1, 1 - confidence))

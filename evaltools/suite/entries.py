@@ -160,7 +160,7 @@ def _parsed(job: Job, model: Path) -> Request:
         return benchmark_of_flags(flags, (), folder)
     request = request_of_words([*job.words, f"--model_file={model}"], folder)
     if request is None:
-        raise UsageError(f"{' '.join(job.words)!r} is no job; use diff, another task, device run TASK, or benchmark")
+        raise UsageError(f"{' '.join(job.words)!r} is not a job; use diff, another task, device run TASK, or benchmark")
     return request
 
 

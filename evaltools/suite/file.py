@@ -65,15 +65,15 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
 def read_suite_file(path: Path) -> SuiteFile:
     """Read a suite.toml.
 
-    Raises :class:`DataError` for a file that cannot be read or is no TOML, and :class:`UsageError` naming the place for
-    anything that would not take effect.
+    Raises :class:`DataError` for a file that cannot be read or is not TOML, and :class:`UsageError` naming the place
+    for anything that would not take effect.
     """
     try:
         document = toml_values(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise DataError(f"{path} is no TOML: {error}") from error
+        raise DataError(f"{path} is not TOML: {error}") from error
     try:
         read = msgspec.convert(document, _Document)
     except msgspec.ValidationError as error:
@@ -116,5 +116,5 @@ def words_of(command: str, place: str) -> tuple[str, ...]:
         raise UsageError(f"{place}: {command!r} cannot be split into words: {error}") from None
     words = words[1:] if words[:1] == ("evaltools",) else words
     if not words:
-        raise UsageError(f"{place}: {command!r} is no command; write such as 'diff --num_runs=20'")
+        raise UsageError(f"{place}: {command!r} is not a command; write such as 'diff --num_runs=20'")
     return words

@@ -242,14 +242,14 @@ def read_objects(
 
 
 def check_detector(model: ModelFile, native: bool = False, layout: StatedLayout = "auto") -> None:
-    """Refuse a model that is no detector; raises :class:`ModelError` naming what was found."""
+    """Refuse a model that is not a detector; raises :class:`ModelError` naming what was found."""
     outputs = ", ".join(str(tensor) for tensor in model.outputs[:6])
     if len(model.inputs) != 1 or len(model.outputs) < 3 or (native and len(model.outputs) != 4):
         wanted = "one picture in, and out four tensors: boxes, classes, scores and their count"
         if not native:
             wanted += " (the count may be missing)"
         raise ModelError(
-            f"{model.path} is no detector: it has {len(model.inputs)} input{'s' * (len(model.inputs) != 1)} and "
+            f"{model.path} is not a detector: it has {len(model.inputs)} input{'s' * (len(model.inputs) != 1)} and "
             f"{len(model.outputs)} output{'s' * (len(model.outputs) != 1)} ({outputs}); expected is {wanted}. "
             f"{_ABOUT_HEADS}{', without --compat=native' if native else ''}"
         )

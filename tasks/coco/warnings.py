@@ -79,7 +79,7 @@ def general_warnings(
         found += _about_head(detection.data.head, model.outputs[0])
     if pictures.folder.skipped:
         found.append(
-            f"{len(pictures.folder.skipped)} files that are no pictures were left out, such as "
+            f"{len(pictures.folder.skipped)} files that are not pictures were left out, such as "
             f"{pictures.folder.skipped[0]!r}"
         )
     truth = pictures.truth
@@ -242,7 +242,7 @@ def _counts(pictures: Pictures) -> list[str]:
         )
     odd = [objects.stated for _, objects in pictures if not objects.stated >= 0 or objects.stated % 1]
     if odd:
-        found.append(f"the count is no whole number from 0 on in {len(odd)} pictures, such as {odd[0]:g}")
+        found.append(f"the count is not a whole number from 0 on in {len(odd)} pictures, such as {odd[0]:g}")
     fractional = sum(objects.fractional for _, objects in pictures)
     if fractional:
         found.append(f"{fractional} classes are no whole numbers: is another output meant (--output_map)?")

@@ -190,7 +190,7 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
         found = [text for text in (other_range, self._better_order) if text]
         skipped = self.images.folder.skipped
         if skipped:
-            found.append(f"{len(skipped)} files that are no pictures were left out, such as {skipped[0]!r}")
+            found.append(f"{len(skipped)} files that are not pictures were left out, such as {skipped[0]!r}")
         repeated = [label for label, count in Counter(self.labels.lines).items() if count > 1]
         if repeated:
             example = f"such as {repeated[0]!r}; either output counts as right"

@@ -63,7 +63,7 @@ _WORST_FIRST: Final = ("lost", "gained", "neither")
 
 
 class FirstAnswer(Struct, frozen=True):
-    """The label of the class that came first, and its score (dequantised), null for what is no number.
+    """The label of the class that came first, and its score (dequantised), null for what is not a number.
 
     ``equal`` is the label of the other side's first class where that has the same best score here, else empty.
     """

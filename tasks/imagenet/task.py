@@ -134,10 +134,10 @@ class ImagenetTask(PictureTask[TopKObservation]):
 
 
 def check_model(model: ModelFile, native: bool = False, layout: StatedLayout = "auto") -> None:
-    """Refuse a model that is no image classifier; raises :class:`ModelError` naming what was found."""
+    """Refuse a model that is not an image classifier; raises :class:`ModelError` naming what was found."""
     if len(model.inputs) != 1 or len(model.outputs) != 1:
         message = (
-            f"{model.path} is no image classifier: it has {_listed(model.inputs, 'input')} and "
+            f"{model.path} is not an image classifier: it has {_listed(model.inputs, 'input')} and "
             f"{_listed(model.outputs, 'output')}; one picture in and one vector of scores out is expected"
         )
         raise ModelError(message)
@@ -146,7 +146,7 @@ def check_model(model: ModelFile, native: bool = False, layout: StatedLayout = "
     output = model.outputs[0]
     if class_count(model) < 2 or (native and (len(output.shape) != 2 or class_count(model) < TOP_K)):
         shapes = f"[1,N] with N >= {TOP_K}" if native else "[1,N] or [1,1,1,N] with N >= 2"
-        raise ModelError(f"{model.path}: the output {output} is no vector of scores; expected {shapes}")
+        raise ModelError(f"{model.path}: the output {output} is not a vector of scores; expected {shapes}")
     if output.dtype not in types:
         message = f"{model.path}: the output {output} has the type {output.dtype}; accepted are {', '.join(types)}"
         raise ModelError(message)

@@ -413,7 +413,7 @@ def _shapes(stated: StatedLayout) -> str:
 def _looks_like_pictures(tensor: TensorInfo, layout: Layout, has_range: bool) -> bool:
     """Whether an input of the shape of a picture is for pictures.
 
-    A grey one that is no square may be a spectrogram, a single plane [1,1,size,size] the mask of an attention.
+    A grey one that is not a square may be a spectrogram, a single plane [1,1,size,size] the mask of an attention.
     """
     height, width = picture_size(tensor.shape, layout)
     may_be_other = picture_channels(tensor.shape, layout) == 1 and (height != width or layout == "nchw")

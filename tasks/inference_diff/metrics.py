@@ -95,7 +95,7 @@ subject = task_name
 
 
 def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
-    """Each figure of the output in which it is worst; None where it is no number, or where nothing differs."""
+    """Each figure of the output in which it is worst; None where it is not a number, or where nothing differs."""
     by_output = [values for _, values in _outputs(result, configuration)]
     found: dict[str, float | None] = {}
     for metric in METRICS:

@@ -30,7 +30,7 @@ DISPLACED: Final = 0.05
 """A move by more than this share of the picture puts a keypoint elsewhere."""
 _PEOPLE_OF_COCO: Final = (17, 3)
 _NOWHERE: Final = 1.0
-"""What a place that is no number counts as: a move by the whole picture."""
+"""What a place that is not a number counts as: a move by the whole picture."""
 _LARGEST_SHARE: Final = 2.0
 """Larger coordinates are pixels."""
 _WHOLE: Final = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool")

@@ -202,13 +202,13 @@ def read_saved_reference(folder: Path) -> SavedReference:
     """
     path = folder / _MANIFEST
     if os.path.exists(path) and not os.path.isfile(path):
-        raise DataError(f"--load_reference: {path} is no regular file")
+        raise DataError(f"--load_reference: {path} is not a regular file")
     try:
         manifest = json_as(path.read_bytes(), Manifest)
     except OSError as error:
         raise DataError(f"--load_reference: {path} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise DataError(f"--load_reference: {path} is no manifest of saved outputs: {error}") from error
+        raise DataError(f"--load_reference: {path} is not a manifest of saved outputs: {error}") from error
     for entry in (*manifest.input_files, *(file for saved in manifest.configurations for file in saved.outputs)):
         if not re.fullmatch(r"[A-Za-z0-9_-]+/[0-9]+\.npz", entry.file):
             raise DataError(f"--load_reference: {path} names the file {entry.file!r}, which is not inside the folder")

@@ -108,7 +108,7 @@ def _people(annotations: Path) -> dict[str, tuple[Person, ...]]:
     try:
         document = json_as(read_bytes(annotations, "--annotations", "a COCO person keypoints file"), _Document)
     except ValueError as error:
-        raise DataError(f"{where} is no file of COCO person keypoints: {error}") from error
+        raise DataError(f"{where} is not a file of COCO person keypoints: {error}") from error
     by_image: dict[int, list[Person]] = {image.id: [] for image in document.images}
     for person in document.annotations:
         if len(person.keypoints) != 3 * KEYPOINTS:

@@ -92,7 +92,7 @@ def pooled(
     margin: float | None = None,
     bounds: tuple[float, float] | None = None,
 ) -> Pooled:
-    """A metric that is no mean over examples, such as a ratio of sums over all of them.
+    """A metric that is not a mean over examples, such as a ratio of sums over all of them.
 
     >>> pooled("pixel_accuracy", lambda rows: sum(row[0] for row in rows) / sum(row[1] for row in rows)).name
     'pixel_accuracy'

@@ -149,7 +149,9 @@ def _entry(name: str) -> EntryPoint:
         return installed[name]
     known = [*tree_kinds(), *installed]
     if name in tree_kinds():
-        raise UsageError(f"{name} is no task of your own and has a command and a function itself; for your own, {_HOW}")
+        raise UsageError(
+            f"{name} is not a task of your own and has a command and a function itself; for your own, {_HOW}"
+        )
     raise UsageError(f"there is no task {name!r}.{did_you_mean(name, known)} There are {', '.join(known)}; or {_HOW}")
 
 
@@ -175,7 +177,7 @@ def _task_in(module: ModuleType, name: str, place: str) -> TaskFunction[...]:
     there_are = f"it has {', '.join(known)}" if known else "it has none; put @evaltools.task above a function"
     if found is None:
         raise UsageError(f"{place} has no task {name!r}.{did_you_mean(name, known)} As a task {there_are}")
-    raise UsageError(f"{place}: {name} is no task but a {type(found).__name__}; put @evaltools.task above it")
+    raise UsageError(f"{place}: {name} is not a task but a {type(found).__name__}; put @evaltools.task above it")
 
 
 def _tasks_in(file: Path) -> str:
@@ -209,7 +211,7 @@ def _executed(file: Path) -> ModuleType:
     known = set(sys.modules)
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise UsageError(f"{file} is no Python file; {_HOW}")
+        raise UsageError(f"{file} is not a Python file; {_HOW}")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:

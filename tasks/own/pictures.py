@@ -32,7 +32,7 @@ def image_input(
 
     Values are normalised as ``normalization`` says, written as for ``--normalization``. ``auto``: as the model's
     metadata say, else as the native tools do: -1..1 for real numbers, the pixels themselves for quantised ones.
-    Raises :class:`~evaltools.errors.ImageError` for a file that is no picture.
+    Raises :class:`~evaltools.errors.ImageError` for a file that is not a picture.
     """
     if not isinstance(image, (str, os.PathLike)):
         raise TaskError(

@@ -120,7 +120,7 @@ def inputs(result: EvaluationResult) -> dict[str, str]:
 
 
 def nan_outputs(_result: EvaluationResult, _configuration: ConfigurationResult) -> int:
-    """None: a score that is no number fails its example."""
+    """None: a score that is not a number fails its example."""
     return 0
 
 

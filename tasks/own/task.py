@@ -214,7 +214,7 @@ def _require_metrics(metrics: Any, place: str) -> None:
     names = [metric.name for metric in metrics]
     for metric in metrics:
         if not isinstance(metric.name, str) or not metric.name.isidentifier():
-            raise UsageError(f"{place}: {shown(metric.name)} is no name of a metric; use letters, digits and _")
+            raise UsageError(f"{place}: {shown(metric.name)} is not a name of a metric; use letters, digits and _")
         if metric.name in _TAKEN_NAMES:
             raise UsageError(f"{place}: every result has a {metric.name} already; give the metric another name")
         if names.count(metric.name) > 1:

@@ -316,7 +316,7 @@ def require_one_run(place: RunAtPlace, identity: RunIdentity) -> None:
             raise UsageError(f"{folder} holds a run of {own_task}, {first} one of {task}; give the shards of one run")
         changed = stated.changes(found.portable())
         if changed:
-            raise UsageError(f"{folder} is no shard of the run in {first}: {'; '.join(changed)}")
+            raise UsageError(f"{folder} is not a shard of the run in {first}: {'; '.join(changed)}")
     _require_distinct(place.folders, identities)
     own, wanted = replace(stated, configurations={}), identity.portable()
     if place.flags is not None:

@@ -160,6 +160,6 @@ def read_shard(flags: Options) -> Shard:
 
 
 def require_margin(margin: float) -> None:
-    """Raise :class:`UsageError` for a value of ``--margin`` that is no share."""
+    """Raise :class:`UsageError` for a value of ``--margin`` that is not a share."""
     if not 0 < margin < 1:
         raise UsageError(f"--{MARGIN.name}={margin:g}: use a share above 0 and below 1; 0.005 is half a point")

@@ -91,15 +91,16 @@ def _with_lines(examples: Sequence[Example], path: Path, labels: Path | None, wa
 
 def _value(line: str, labels: dict[str, int] | None, wanted: Wanted, place: str) -> float | int:
     if labels is not None and line not in labels:
-        raise DataError(f"{place}: the label {line!r} is no line of --labels; take the names from there")
+        raise DataError(f"{place}: the label {line!r} is not a line of --labels; take the names from there")
     try:
         found = labels[line] if labels is not None else int(line) if wanted == "label" else float(line)
     except ValueError:
         raise DataError(
-            f"{place}: {line!r} is no number; give one, or for the names of labels the file that has them, as labels:"
+            f"{place}: {line!r} is not a number; give one, or for the names of labels the file that has them, as "
+            "labels:"
         ) from None
     if not math.isfinite(found):
-        raise DataError(f"{place}: {line!r} is no finite number; give one")
+        raise DataError(f"{place}: {line!r} is not a finite number; give one")
     if wanted == "label" and found < 0:
         raise DataError(f"{place}: the label is {found}; the first label is 0")
     return found

@@ -122,7 +122,7 @@ def _require_fitting(task: schema.TaskFile, file: Path) -> None:
         if name in task.metrics[:place]:
             raise wrong(file, ["metrics", place], f"{name!r} is there twice; name each metric once")
         if name not in known:
-            why = "needs a truth" if name in metric_names(answer, has_truth=True) else "is no metric of this output"
+            why = "needs a truth" if name in metric_names(answer, has_truth=True) else "is not a metric of this output"
             message = f"{name!r} {why}.{did_you_mean(name, known)} There are {', '.join(known)}"
             raise wrong(file, ["metrics", place], message)
 

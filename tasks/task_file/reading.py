@@ -37,7 +37,7 @@ def read_task_file(path: Path) -> TaskFile:
 
 
 def _require_texts(path: Path, values: Any, keys: Keys, seen: set[int]) -> None:
-    """Raise :class:`UsageError` for a key that is no text, and for a text that cannot be a path or a name.
+    """Raise :class:`UsageError` for a key that is not a text, and for a text that cannot be a path or a name.
 
     What several aliases stand for is looked at once.
     """
@@ -48,7 +48,7 @@ def _require_texts(path: Path, values: Any, keys: Keys, seen: set[int]) -> None:
     seen.add(id(values))
     for key, below in values.items() if isinstance(values, dict) else enumerate(values):
         if isinstance(values, dict) and not isinstance(key, str):
-            raise wrong(path, keys, f"the key {shown(key)} is no text; write a key that docs/own-tasks.md names")
+            raise wrong(path, keys, f"the key {shown(key)} is not a text; write a key that docs/own-tasks.md names")
         _require_texts(path, below, [*keys, key], seen)
 
 

@@ -110,7 +110,7 @@ def _number(outputs: Outputs) -> float:
     values = outputs.real(0)
     if values.size != 1 or not np.isfinite(values).all():
         raise TaskError(
-            f"the output {values.dtype}{list(values.shape)} is no finite number; expected is one, such as [1,1]"
+            f"the output {values.dtype}{list(values.shape)} is not a finite number; expected is one, such as [1,1]"
         )
     return float(values.ravel()[0])
 

@@ -120,7 +120,7 @@ def test_a_saved_result_whose_figures_cannot_be_is_refused(result: et.Result, tm
     above_one["part"]["classified"]["<fast>"]["metrics"]["topk"]["accuracies"][0] = 5.0
     for saved, message in (
         (flips, rf"\({PICTURES + 1} lost and 0 gained"),
-        (above_one, "an accuracy of 5 is no share"),
+        (above_one, "an accuracy of 5 is not a share"),
     ):
         (tmp_path / "r.json").write_text(json.dumps(saved))
         with pytest.raises(et.DataError, match=message):
@@ -192,7 +192,7 @@ def test_arguments_of_a_wrong_type_are_errors_of_evaltools(result: et.Result) ->
             sample.model_file("int8"), progress=wrong
         ),
         "task: expected a function with @evaltools.task": lambda: et.run(wrong, sample.model_file("int8")),
-        "imagenet is no task of your own": lambda: et.run("imagenet", sample.model_file("int8")),
+        "imagenet is not a task of your own": lambda: et.run("imagenet", sample.model_file("int8")),
     }
     for message, call in calls.items():
         with pytest.raises(et.UsageError) as error:
@@ -302,7 +302,7 @@ def test_arrays_without_the_first_axis_are_runs_of_one_example() -> None:
         ),
         (
             {"left": FITTING, "rigth": FITTING},
-            "'rigth' is no input of the model; it takes left: float32[1,8,8,3], right",
+            "'rigth' is not an input of the model; it takes left: float32[1,8,8,3], right",
         ),
         ({"left": FITTING, "rigth": FITTING}, "Did you mean right?"),
         ({"left": FITTING}, "a run of inputs names left; the model takes left: float32[1,8,8,3], right"),

@@ -172,7 +172,7 @@ def test_a_run_that_ends_meanwhile_is_said_to(begin: Begin, tmp_path: Path, monk
 
 
 def test_where_no_run_goes_on_it_is_said_what_to_do(begin: Begin, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is no run folder: it has no journal.sqlite3"):
+    with pytest.raises(UsageError, match="is not a run folder: it has no journal.sqlite3"):
         process_of_run(tmp_path)
     process = begin(child=False)
     assert process_of_run(tmp_path / "run").pid == process.pid

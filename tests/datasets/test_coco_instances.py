@@ -181,7 +181,7 @@ def test_annotations_of_a_picture_that_is_not_listed_are_left_out_whatever_they_
 )
 def test_what_is_no_such_file_is_told_the_way_to_one(content: bytes, reason: str) -> None:
     message = refused(content)
-    assert re.search(f"x.json is no COCO instances file: .*{reason}", message)
+    assert re.search(f"x.json is not a COCO instances file: .*{reason}", message)
     assert "images (id, file_name, width, height)" in message
     assert "evaltools convert makes one" in message
 
@@ -208,7 +208,7 @@ def test_a_size_of_half_pixels_is_refused_and_a_whole_one_written_as_float_is_re
     ],
 )
 def test_a_wrong_value_is_named_with_its_place(parts: dict[str, list[Entry]], reason: str) -> None:
-    assert re.search(f"x.json is no COCO instances file: .*{reason}", refused_document(**parts))
+    assert re.search(f"x.json is not a COCO instances file: .*{reason}", refused_document(**parts))
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_files_that_cannot_be_read_are_named_with_their_flag(tmp_path: Path) -> 
     (tmp_path / "x.json").write_text("{}")
     with pytest.raises(DataError, match=rf"^{FLAG}={tmp_path}/x.json/y cannot be read: Not a directory"):
         read_instances(tmp_path / "x.json" / "y", FLAG)
-    with pytest.raises(DataError, match=rf"^{FLAG}={tmp_path}/x.json is no COCO instances file: "):
+    with pytest.raises(DataError, match=rf"^{FLAG}={tmp_path}/x.json is not a COCO instances file: "):
         read_instances(tmp_path / "x.json", FLAG)
 
 

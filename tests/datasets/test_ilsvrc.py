@@ -101,7 +101,7 @@ def test_a_damaged_table_is_refused(tmp_path: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("truths", "message"), [("1\nx\n", "line 2: 'x' is no number"), ("1\n\n2\n", "line 2"), ("", "is empty")]
+    ("truths", "message"), [("1\nx\n", "line 2: 'x' is not a number"), ("1\n\n2\n", "line 2"), ("", "is empty")]
 )
 def test_wrong_ground_truth_is_refused(tmp_path: Path, truths: str, message: str) -> None:
     with pytest.raises(DataError, match=message):

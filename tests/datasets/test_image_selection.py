@@ -60,7 +60,7 @@ def test_a_list_chooses_and_unknown_ids_are_remarked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [("1\n000139.jpg\n", "line 2: '000139.jpg' is no number"), ("\n", "names no picture")]
+    ("content", "message"), [("1\n000139.jpg\n", "line 2: '000139.jpg' is not a number"), ("\n", "names no picture")]
 )
 def test_a_wrong_allowlist_is_refused(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "list.txt").write_text(content)

@@ -69,13 +69,13 @@ def test_denylist_numbers_start_at_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"1\n2\xff\n", r"^ids.txt, line 2: '2\\udcff' is no number; give ids$"),
-        (b"1_0", "line 1: '1_0' is no number"),
-        (b"1\n1.0", "line 2: '1.0' is no number"),
-        ("\u0661".encode(), "line 1: '\u0661' is no number"),
-        (b"9" * 19, "is no number"),
-        (b"1\n" * 2 + b"x" * 200, f"line 3: '{'x' * 80}' is no number"),
-        ("1\n".encode("utf-16"), r"^ids.txt is no text file: it holds zero bytes$"),
+        (b"1\n2\xff\n", r"^ids.txt, line 2: '2\\udcff' is not a number; give ids$"),
+        (b"1_0", "line 1: '1_0' is not a number"),
+        (b"1\n1.0", "line 2: '1.0' is not a number"),
+        ("\u0661".encode(), "line 1: '\u0661' is not a number"),
+        (b"9" * 19, "is not a number"),
+        (b"1\n" * 2 + b"x" * 200, f"line 3: '{'x' * 80}' is not a number"),
+        ("1\n".encode("utf-16"), r"^ids.txt is not a text file: it holds zero bytes$"),
     ],
 )
 def test_a_line_that_is_no_whole_number_is_named(content: bytes, message: str) -> None:
@@ -85,7 +85,7 @@ def test_a_line_that_is_no_whole_number_is_named(content: bytes, message: str) -
 
 def test_blank_lines_count_as_lines_and_may_be_refused() -> None:
     assert numbers_by_line(b"\xef\xbb\xbf+1\r\n\r\n -2 ", "ids.txt", "give ids") == {1: 1, 3: -2}
-    with pytest.raises(DataError, match="line 2: '' is no number; give ids"):
+    with pytest.raises(DataError, match="line 2: '' is not a number; give ids"):
         numbers_by_line(b"1\n\n2", "ids.txt", "give ids", skip_blank=False)
 
 

@@ -130,7 +130,7 @@ def refused(content: bytes) -> str:
 )
 def test_what_is_no_such_message_is_told_the_way_to_one(content: bytes) -> None:
     told = refused(content)
-    assert "x.pb is no binary ObjectDetectionGroundTruth (" in told
+    assert "x.pb is not a binary ObjectDetectionGroundTruth (" in told
     assert "A text proto or a JSON file does not do; --ground_truth_annotations takes COCO instances JSON" in told
 
 

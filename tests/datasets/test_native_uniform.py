@@ -190,7 +190,7 @@ def test_bfloat16_takes_the_even_of_two_neighbours_that_are_as_near(number: floa
 
 
 def test_a_draw_that_float32_rounds_up_to_1_stays_below(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``2**32 - 1`` is no float32; the number before 1 is ``1 - 2**-24``."""
+    """``2**32 - 1`` is not a float32; the number before 1 is ``1 - 2**-24``."""
     engine = NativeUniform()
     monkeypatch.setattr(engine, "_draw", lambda count: np.full(count, 2**32 - 1, np.uint64))
     assert engine.reals("float32", 1, -0.5, 0.5).tolist() == [0.5 - 2.0**-24]
@@ -200,10 +200,10 @@ def test_a_draw_that_float32_rounds_up_to_1_stays_below(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("dtype", "low", "high", "words"),
     [
-        ("int32", 1, 0, "1..0 is no range of int32"),
-        ("uint8", -1, 0, "-1..0 is no range of uint8"),
-        ("bool", 0, 2, "0..2 is no range of bool"),
-        ("int64", 0, 2**32, "0..4294967296 is no range of int64"),
+        ("int32", 1, 0, "1..0 is not a range of int32"),
+        ("uint8", -1, 0, "-1..0 is not a range of uint8"),
+        ("bool", 0, 2, "0..2 is not a range of bool"),
+        ("int64", 0, 2**32, "0..4294967296 is not a range of int64"),
         ("uint64", 0, 9, "uint64 is none of int8"),
         ("float32", 0, 9, "float32 is none of int8"),
     ],

@@ -46,11 +46,13 @@ def test_names_that_are_the_same_number_are_numbered_anew() -> None:
 def test_a_picture_of_another_kind_than_its_name_is_refused_as_on_decoding(tmp_path: Path) -> None:
     Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
     (tmp_path / "a.png").rename(tmp_path / "a.jpg")
-    with pytest.raises(DataError, match=r"^--images: the size of .*a.jpg cannot be read: it is no readable JPEG pic"):
+    with pytest.raises(
+        DataError, match=r"^--images: the size of .*a.jpg cannot be read: it is not a readable JPEG pic"
+    ):
         read_header(tmp_path / "a.jpg", "--images")
 
 
 def test_a_pipe_is_refused_without_waiting_for_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.jpg")
-    with pytest.raises(DataError, match=r"a.jpg cannot be read: it is no regular file. Replace the picture"):
+    with pytest.raises(DataError, match=r"a.jpg cannot be read: it is not a regular file. Replace the picture"):
         read_header(tmp_path / "a.jpg", "--images")

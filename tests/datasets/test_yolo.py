@@ -180,7 +180,7 @@ def test_names_of_a_yaml_file(content: object) -> None:
         ({"names": "person car"}, "has no class names"),
         ({"names": {"zero": "cat"}}, "has no class names"),
         ({"names": {0: "cat", 2: "dog"}}, r"classes of names are \[0, 2\]; number them from 0 without a gap"),
-        ({"names": ["yes", True]}, "the class name True is no text for YAML"),
+        ({"names": ["yes", True]}, "the class name True is not a text for YAML"),
         ({"nc": 3, "names": ["cat", "dog"]}, "states nc: 3, but names has 2 classes; correct nc"),
         ({"nc": 1, "names": {0: "cat", 1: "dog"}}, "states nc: 1, but names has 2 classes"),
         ({"names": ["cat"], "kpt_shape": [17, 3]}, "describes keypoints"),

@@ -18,7 +18,7 @@ def test_no_text_gives_no_options() -> None:
 
 @pytest.mark.parametrize("text", ["k:", ":v", "k", "a:b;;c:d", "path:/a:b", "a:b:", "C:\\x:1", "a:b,c:d"])
 def test_an_item_that_native_tools_drop_or_alter_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is no key:value pair"):
+    with pytest.raises(UsageError, match="is not a key:value pair"):
         parse_external_options(text)
 
 

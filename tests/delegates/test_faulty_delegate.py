@@ -26,7 +26,7 @@ FAST = ("--num_runs=3", "--noise_floor_runs=0")
     ],
 )
 def test_what_it_spoils_is_noticed(model: str, unseen: dict[str, str], faulty_delegate: Path) -> None:
-    """What passes: a channel that is near 0; whole numbers have no NaN. What is not decided is no pass."""
+    """What passes: a channel that is near 0; whole numbers have no NaN. What is not decided is not a pass."""
     options = ["--num_runs=12", "--noise_floor_runs=12"]
     found = verdicts.delegate_verdicts(MODELS / f"{model}.tflite", options, str(faulty_delegate), 12)
     assert found is not None

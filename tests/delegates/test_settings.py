@@ -172,7 +172,7 @@ def test_several_external_delegates_survive_a_journey_to_another_process() -> No
     ("flag", "message"),
     [
         ("external_delegate_options=k:3", "--external_delegate_options is given twice, as "),
-        ("external_delegate_options=k", "'k' is no key:value pair"),
+        ("external_delegate_options=k", "'k' is not a key:value pair"),
     ],
 )
 def test_options_of_a_further_external_delegate_are_checked(flag: str, message: str) -> None:

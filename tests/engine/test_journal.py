@@ -258,7 +258,7 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=f"--run_dir={tmp_path} holds other files and no journal"):
         open_journal(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
-    with pytest.raises(UsageError, match=f"{tmp_path} is no run folder: it has no {JOURNAL_NAME}"):
+    with pytest.raises(UsageError, match=f"{tmp_path} is not a run folder: it has no {JOURNAL_NAME}"):
         existing_journal(tmp_path)
     with pytest.raises(UsageError, match=r"note.txt cannot be used: (File exists|Not a directory)"):
         open_journal(tmp_path / "note.txt")

@@ -183,7 +183,7 @@ GATE = '[[gates]]\nlimits = ["top1 >= 0.7"]\n'
             GATE + '[runs.a]\ncommand = "imagenet --config=\'a"',
             ': runs.a: "imagenet --config=\'a" cannot be split into words: No closing quotation',
         ),
-        (GATE + "[runs.a]\ncommand = 'evaltools'", ": runs.a: 'evaltools' is no command; write such as"),
+        (GATE + "[runs.a]\ncommand = 'evaltools'", ": runs.a: 'evaltools' is not a command; write such as"),
         (
             GATE + "[runs.a]\ncommand = 'evaltools gate --gates=gates.toml'",
             "gives verdicts and no result",
@@ -203,7 +203,7 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, text: str, message: s
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"[[gates]", "is no TOML: "),
+        (b"[[gates]", "is not TOML: "),
         (b"\xff\xfe", "cannot be read: it is not a text in UTF-8: "),
         (b"a = " + b"[" * 100_000, "is n"),
     ],

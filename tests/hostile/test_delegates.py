@@ -118,7 +118,7 @@ def peak_mb_of(process_id: int) -> float:
 
 
 def must_be_told(moment: str, misbehaviour: str) -> bool:
-    """Whether the harm is such that the run is no pass."""
+    """Whether the harm is such that the run is not a pass."""
     if misbehaviour == "refuse":
         return moment in REFUSED_AT
     return misbehaviour in HARM and misbehaviour not in HARMLESS_AT.get(moment, ())

@@ -338,7 +338,7 @@ def test_a_package_that_is_not_installed_is_named_with_the_way_to_get_it(monkeyp
 
 @pytest.mark.parametrize("evaluator", EVALUATORS)
 def test_ids_beyond_what_float64_holds_stay_apart(evaluator: CocoEvaluator) -> None:
-    """2^53 + 1 is no float64: two categories and two pictures would become one."""
+    """2^53 + 1 is not a float64: two categories and two pictures would become one."""
     big = 2**53
     box = (0.0, 0.0, 50.0, 50.0)
     truths = [TrueObject(big + place, big + place, box, 2500.0, False) for place in (0, 1)]

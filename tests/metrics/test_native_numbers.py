@@ -93,7 +93,7 @@ def test_the_sample_at_a_truncated_index(values: list[float], expected: dict[int
 
 @pytest.mark.parametrize("percent", [-1, 101])
 def test_a_percentage_outside_the_range_is_refused(percent: int) -> None:
-    with pytest.raises(ValueError, match=rf"{percent} is no percentage; use 0 to 100"):
+    with pytest.raises(ValueError, match=rf"{percent} is not a percentage; use 0 to 100"):
         native_percentile([1], percent)
 
 

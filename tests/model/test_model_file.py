@@ -98,7 +98,7 @@ def test_no_damage_raises_anything_but_a_model_error(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", "is empty"),
-        (b"short", "is no TensorFlow Lite model"),
+        (b"short", "is not a TensorFlow Lite model"),
         (b"PK\x03\x04" + bytes(100), "It looks like a zip or .keras archive. Convert it to .tflite first"),
         (b"\x89HDF\r\n\x1a\n" + bytes(100), "It looks like an HDF5 (.h5) file"),
         (b"\x1c\0\0\0TFL3" + bytes(8), "is damaged or cut short (16 bytes read)"),

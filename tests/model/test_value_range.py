@@ -24,7 +24,7 @@ def shown(folder: Path, graph: Graph, first: int, output: int) -> ValueRange | N
 
 
 def chain(steps: Steps, dtype: str = "float32", constant_first: bool = False) -> tuple[Graph, int, int]:
-    """A picture, then arithmetic with constants, then what is no arithmetic."""
+    """A picture, then arithmetic with constants, then what is not an arithmetic."""
     graph = Graph()
     first = total = graph.tensor("image", (1, 4, 4, 3), dtype)
     if dtype != "float32":

@@ -92,7 +92,7 @@ def test_a_truncated_jpeg_is_refused(tmp_path: Path) -> None:
     Image.effect_noise((64, 64), 50).save(buffer, "JPEG")
     path = tmp_path / "a.jpg"
     path.write_bytes(buffer.getvalue()[:-200])
-    with pytest.raises(ImageError, match="is no readable JPEG picture: image file is truncated"):
+    with pytest.raises(ImageError, match="is not a readable JPEG picture: image file is truncated"):
         decode_image(path)
 
 
@@ -100,7 +100,7 @@ def test_a_truncated_jpeg_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_no_picture_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.jpg"
     path.write_bytes(content)
-    with pytest.raises(ImageError, match="is no readable JPEG picture"):
+    with pytest.raises(ImageError, match="is not a readable JPEG picture"):
         decode_image(path)
 
 

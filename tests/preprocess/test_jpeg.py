@@ -48,9 +48,9 @@ def by_pillow(data: bytes) -> Pixels | str:
         with Image.open(io.BytesIO(data), formats=["JPEG"]) as picture:
             return np.asarray(picture.convert("RGB"))
     except UnidentifiedImageError:
-        return "is no readable JPEG picture: cannot identify image file"
+        return "is not a readable JPEG picture: cannot identify image file"
     except Exception as error:
-        return f"is no readable JPEG picture: {error}"
+        return f"is not a readable JPEG picture: {error}"
 
 
 def outcome(data: bytes) -> Pixels | str:

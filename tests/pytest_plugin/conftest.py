@@ -12,7 +12,7 @@ from tests.pytest_plugin.projects import sample_command
 
 @pytest.fixture(scope="session")
 def sample_result(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """XNNPACK, NNAPI, which cannot exist here, and a library that is no delegate; Top-1 is 0.95 on 20 pictures."""
+    """XNNPACK, NNAPI, which cannot exist here, and a library that is not a delegate; Top-1 is 0.95 on 20 pictures."""
     folder = tmp_path_factory.mktemp("sample_result")
     broken = folder / "broken.so"
     broken.write_text("no library")

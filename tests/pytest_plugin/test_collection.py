@@ -206,7 +206,7 @@ def test_a_file_that_is_not_there_is_refused(pytester: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[[gates]\n", "*gates.toml is no TOML: *"),
+        ("[[gates]\n", "*gates.toml is not TOML: *"),
         ("[[gates]]\nlimits = ['top1 > 0.5']\n", "*gates.toml: gate 1: 'top1 > 0.5' is no limit*"),
     ],
 )

@@ -115,7 +115,7 @@ def test_a_result_that_is_none_fails_every_limit_on_it(pytester: pytest.Pytester
     write_gates(pytester, result_run("old", Path("result.json")), gate("old", "*", "top1 >= 0.5", "top1 >= 0.6"))
     result = run_pytest(pytester)
     result.assert_outcomes(failed=2)
-    assert result.stdout.str().count("result.json is no evaltools result") >= 2
+    assert result.stdout.str().count("result.json is not an evaltools result") >= 2
 
 
 def test_without_the_option_nothing_changes(pytester: pytest.Pytester, sample_result: Path) -> None:

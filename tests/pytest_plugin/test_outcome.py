@@ -67,7 +67,7 @@ def test_a_failure_names_all_that_does_not_keep_the_limit_and_nothing_else() -> 
         "run/c: inconclusive: top1 0.5",
     ]
     assert parts[0].splitlines()[1:] == ["  limit   top1 >= 0.5", "  model   model.tflite"]
-    assert parts[2].splitlines()[-1].startswith("  reason  because of c. That is no proof")
+    assert parts[2].splitlines()[-1].startswith("  reason  because of c. That is not a proof")
 
 
 def test_a_skip_says_all_reasons_in_one_line() -> None:

@@ -60,7 +60,7 @@ def test_a_shuffled_list_is_at_chance(zoo: Path, photos: Path, tmp_path: Path, l
 
 
 def test_every_model_of_the_zoo_is_read_or_refused_as_a_runtime_does(shared: Path, zoo: Path) -> None:
-    """Only the file with a wrong identifier is no model; the others load at least as far as their operators."""
+    """Only the file with a wrong identifier is not a model; the others load at least as far as their operators."""
     refused = []
     for path in sorted(zoo.glob("*.tflite")):
         try:

@@ -22,7 +22,7 @@ TOOLS: Final[dict[str, NativeTask]] = {"imagenet": "imagenet", "coco": "coco", "
 OTHER_LINES: Final = re.compile(
     r"WARN: (?!mAP metrics).*|INFO: (?:\w+ delegate created|XNNPack FP16 inference enabled)\.|INFO: Finished: .*"
 )
-"""Lines of stdout that are no figures."""
+"""Lines of stdout that are not figures."""
 ONLY_ON_DEVICES: Final = {"hexagon", "coreml", "gpu_", "ynnpack", "stable_delegate"}
 """Flags that the recorded Linux build of the tools lacks."""
 

@@ -102,7 +102,7 @@ def test_of_merged_mappings_the_first_wins_and_own_keys_before_all(tmp_path: Pat
 
 def test_merging_what_is_no_mapping_is_refused(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("base: &base {use_gpu: true}\ntest: {<<: [*base, use_nnapi]}\n")
-    with pytest.raises(UsageError, match="line 2 merges what is no mapping"):
+    with pytest.raises(UsageError, match="line 2 merges what is not a mapping"):
         described(f"--configs={tmp_path / 'c.yaml'}")
 
 

@@ -59,7 +59,7 @@ def test_a_value_may_hold_anything() -> None:
 
 @pytest.mark.parametrize("name", ["config", "num_runs", "use_gpu"])
 def test_two_dashes_are_no_value(name: str) -> None:
-    with pytest.raises(UsageError, match=f"^--{name}=--: -- is no value; give --{name} one"):
+    with pytest.raises(UsageError, match=f"^--{name}=--: -- is not a value; give --{name} one"):
         parsed(f"--{name}=--")
 
 
@@ -124,7 +124,7 @@ def test_a_flag_of_that_name_goes_before_a_short_name() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("use_gpu=true",), "'use_gpu=true' is no flag; everything is given as --name=value"),
+        (("use_gpu=true",), "'use_gpu=true' is not a flag; everything is given as --name=value"),
         (("--image=p",), "Did you mean --images?"),
     ],
 )

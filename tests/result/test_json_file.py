@@ -70,8 +70,8 @@ def test_the_schema_says_nothing_of_the_part_of_a_task_from_outside() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is no evaltools result"),
-        (b"[]", "is no evaltools result: Expected `object`, got `array`"),
+        (b"", "is not an evaltools result"),
+        (b"[]", "is not an evaltools result: Expected `object`, got `array`"),
         (b'{"schema_version": "3"}', "missing required field `task`"),
         (b'{"schema_version": "3", "task": "imagenet"}', "missing required field `complete`"),
         (b'{"schema_version": "4", "task": "imagenet"}', "of version '4'; this evaltools reads 3"),

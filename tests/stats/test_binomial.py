@@ -42,7 +42,7 @@ def test_single_probabilities(share: float) -> None:
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("probability", [1e-13, 0.025, 0.05, 0.4321, 0.95, 0.999])
 def test_numbers_of_successes_with_a_probability(probability: float, share: float) -> None:
-    """The first that holds, by the sums themselves; SciPy's is the same, where its sum is no tie."""
+    """The first that holds, by the sums themselves; SciPy's is the same, where its sum is not a tie."""
     few = binomial.fewest_with(probability, NUMBERS, share)
     many = binomial.fewest_without(probability, NUMBERS, share)
     assert (stats.binom.cdf(few, NUMBERS, share) >= probability * (1 - 1e-9)).all()

@@ -30,7 +30,7 @@ def test_wilson_as_statsmodels(successes: int, count: int, confidence: float) ->
 
 @pytest.mark.parametrize(("successes", "count"), [(1, 0), (0, 0), (3, 2), (-1, 2)])
 def test_what_is_no_share(successes: int, count: int) -> None:
-    with pytest.raises(ValueError, match="is no share"):
+    with pytest.raises(ValueError, match="is not a share"):
         wilson_interval(successes, count)
 
 

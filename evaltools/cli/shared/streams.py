@@ -20,7 +20,7 @@ def complain(message: str) -> None:
 def say(text: str) -> bool:
     """Print to stdout, as :func:`complain` does; returns False where it cannot be written.
 
-    A reader that has closed the pipe is no error.
+    A reader that has closed the pipe is not an error.
     """
     return _write(sys.stdout, printable_lines(text))
 

@@ -37,7 +37,7 @@ def read_evaluation_proto(data: bytes) -> NativeFigures:
     try:
         message.ParseFromString(data)
     except DecodeError:
-        raise DataError(f"the result file is no EvaluationStageMetrics of {len(data)} bytes; {_ADVICE}") from None
+        raise DataError(f"the result file is not an EvaluationStageMetrics of {len(data)} bytes; {_ADVICE}") from None
     runs, metrics = message.num_runs, message.process_metrics
     if runs < 0:
         raise DataError(f"the result file is of {runs} runs; {_ADVICE}")
@@ -88,7 +88,7 @@ def _diff(runs: int, metrics: Any) -> DiffFigures:
 
 def _share(what: str, value: float) -> float:
     if not 0 <= value <= 1:
-        raise DataError(f"the result file has the {what} {value:g}, which is no share from 0 to 1; {_ADVICE}")
+        raise DataError(f"the result file has the {what} {value:g}, which is not a share from 0 to 1; {_ADVICE}")
     return value
 
 

@@ -70,7 +70,7 @@ class NativeLatency(Struct, frozen=True):
 
 
 class NativeDifference(Struct, frozen=True):
-    """Over the runs, of the mean error of an output in each run; NaN where it is no number."""
+    """Over the runs, of the mean error of an output in each run; NaN where it is not a number."""
 
     avg_error: float
     std_dev: float

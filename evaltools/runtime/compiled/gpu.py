@@ -161,7 +161,7 @@ def describe_drivers(environment: Mapping[str, str]) -> str:
     document on its interface to drivers, "Driver Discovery on Linux".
 
     >>> describe_drivers({"VK_DRIVER_FILES": "/nowhere/icd.json"})
-    'VK_DRIVER_FILES=/nowhere/icd.json is no manifest of a driver; name its .json file, or unset the variable'
+    'VK_DRIVER_FILES=/nowhere/icd.json is not a manifest of a driver; name its .json file, or unset the variable'
     """
     variable = next((name for name in _INSTEAD if environment.get(name)), "")
     found = _manifests(_paths(environment[variable]) if variable else _places(environment))
@@ -169,7 +169,7 @@ def describe_drivers(environment: Mapping[str, str]) -> str:
         return "; ".join(map(_describe, found))
     if variable:
         stated = f"{variable}={environment[variable]}"
-        return f"{stated} is no manifest of a driver; name its .json file, or unset the variable"
+        return f"{stated} is not a manifest of a driver; name its .json file, or unset the variable"
     return "none has a manifest in /usr/share/vulkan/icd.d or where else Vulkan looks; install the driver of the GPU"
 
 
@@ -200,7 +200,7 @@ def _describe(manifest: Path) -> str:
     try:
         library = str(json_values(manifest.read_bytes())["ICD"]["library_path"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        return f"{manifest} is no manifest of a driver ({type(error).__name__}: {error}); install the driver anew"
+        return f"{manifest} is not a manifest of a driver ({type(error).__name__}: {error}); install the driver anew"
     path = str(manifest.parent / library) if "/" in library else library
     try:
         ctypes.CDLL(path)

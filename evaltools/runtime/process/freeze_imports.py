@@ -1,6 +1,6 @@
 """What the server of children imports last.
 
-From then on all that it has imported is no garbage, and no child that looks for some goes through it, which would cost
+From then on all that it has imported is not garbage, and no child that looks for some goes through it, which would cost
 12 ms, and a copy of most of the memory that children share.
 
 A command that is killed while it starts a child cuts off what the server or the child reads: they say nothing.

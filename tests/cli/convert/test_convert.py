@@ -133,7 +133,7 @@ def test_a_voc_folder(coco: Path) -> None:
 def test_a_wrong_format_is_refused_with_the_nearest() -> None:
     completed = evaltools_here("convert", "coca")
     assert completed.code == 2
-    assert "'coca' is no format; use coco, yolo, voc, imagenet, ios-log. Did you mean coco?" in completed.err
+    assert "'coca' is not a format; use coco, yolo, voc, imagenet, ios-log. Did you mean coco?" in completed.err
     completed = evaltools_here("convert", "--output_folder=x", "coco")
     assert completed.code == 2
     assert "the format comes first, before --output_folder=x" in completed.err

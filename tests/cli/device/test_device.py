@@ -61,7 +61,7 @@ def test_help_and_unknown_actions(capsys: pytest.CaptureFixture[str]) -> None:
     assert "list        Which devices can be used" in capsys.readouterr().out
     assert run([]) == 2
     assert "missing: the action" in capsys.readouterr().err
-    with pytest.raises(UsageError, match="'lst' is no action of evaltools device.* Did you mean list?"):
+    with pytest.raises(UsageError, match="'lst' is not an action of evaltools device.* Did you mean list?"):
         run(["lst"])
     with pytest.raises(SystemExit) as caught:
         run(["list", "--help"])
@@ -73,7 +73,7 @@ def test_help_and_unknown_actions(capsys: pytest.CaptureFixture[str]) -> None:
     ("flag", "message"),
     [
         ("--serials=a,all", "give serial numbers with commas between"),
-        ("--adb=/no/such/adb", "is no program"),
+        ("--adb=/no/such/adb", "is not a program"),
         ("--output_file_path=found.txt", "ends in .json"),
         ("--serial=a", "Did you mean --serials"),
     ],

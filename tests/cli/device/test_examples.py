@@ -183,7 +183,7 @@ def laid_out(examples: Evaluation[Any], flag: str, pictures: Path, shard: Shard,
 def test_a_part_of_a_diff_finds_every_picture_that_it_uses(
     inputs: str, evaluation: EvaluationSet, tmp_path: Path
 ) -> None:
-    """The others have their names and sizes and are no pictures: a run that took one would fail."""
+    """The others have their names and sizes and are not pictures: a run that took one would fail."""
     shard, output = Shard(2, 3), tmp_path / "result.json"
     command = diff(evaluation, "--num_runs=40", f"--inputs={inputs}")
     examples = found([*command, f"--input_images={evaluation.images}"])

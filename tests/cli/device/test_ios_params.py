@@ -24,7 +24,7 @@ def test_nothing_is_written_for_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "no.tflite").write_bytes(b"no model")
     for words, message in (
         (["a.tflite", "--use_nnapi"], "the benchmark app for iOS does not know it"),
-        (["no.tflite"], "no.tflite is no TensorFlow Lite model"),
+        (["no.tflite"], "no.tflite is not a TensorFlow Lite model"),
         (["b.tflite"], "b.tflite"),
         ([], "--graph"),
         (["a.tflite", "--output=a.tflite"], "would overwrite an input of this run"),

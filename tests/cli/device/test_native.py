@@ -197,7 +197,7 @@ def test_a_native_benchmark_that_fell_back_is_not_measured(network: Network, dev
 
 
 def test_a_native_benchmark_that_android_logs_as_well(network: Network, devices: Devices, tmp_path: Path) -> None:
-    """Its times are read once, the log is no part of what the tool printed, and has the proof of its delegate."""
+    """Its times are read once, the log is not a part of what the tool printed, and has the proof of its delegate."""
     devices[0].add_program("logcat", _LOGCAT)
     binary = tmp_path / "benchmark_model"
     binary.write_text(_LOGGING_BENCHMARK_MODEL)

@@ -152,11 +152,11 @@ def test_the_tasks_are_listed_and_an_unknown_one_is_refused_with_the_nearest(
         listed = capsys.readouterr().out.partition("\ntasks:\n")[2].partition("\n\n")[0].splitlines()
         names = [line.split()[0] for line in listed]
         assert (names[:3], names[-1:]) == (["imagenet", "coco", "inference-diff"], ["benchmark"])
-    with pytest.raises(UsageError, match="'imagnet' is no task; give one of .* Did you mean imagenet?"):
+    with pytest.raises(UsageError, match="'imagnet' is not a task; give one of .* Did you mean imagenet?"):
         run(["imagnet", "--model_file=x"])
     with pytest.raises(UsageError, match="run evaltools locate on the board itself"):
         run(["locate", "x"])
-    with pytest.raises(UsageError, match="'--model_file=x' is no task"):
+    with pytest.raises(UsageError, match="'--model_file=x' is not a task"):
         run(["--model_file=x", "imagenet"])
 
 

@@ -34,7 +34,7 @@ def data(**changes: Any) -> EvaluationResult:
     return with_part(MADE, data=replace(MADE.part.data, **changes))
 
 
-JUNK = [FailedExample(f"{number}.jpg", None, "input", "is no picture") for number in range(37)]
+JUNK = [FailedExample(f"{number}.jpg", None, "input", "is not a picture") for number in range(37)]
 SHARD = ExecutionUsed(1, 4, "3/20", 0, None, {}, {}, None)
 ALONE: dict[str, tuple[EvaluationResult, str]] = {
     "37 of 40 pictures are none": (replace(fast(failed_examples=37, finished_examples=3), failed=JUNK), "37 of 40"),

@@ -62,7 +62,7 @@ def test_the_planted_operator_is_named_and_confirmed(
 def test_whole_numbers_that_are_all_a_step_off_are_a_fault(
     tensor: str, amount: int, tmp_path: Path, faulty_delegate: Path
 ) -> None:
-    """Elsewhere one step is no difference."""
+    """Elsewhere one step is not a difference."""
     place = locate_models.NET_TENSORS.index(tensor)
     completed, found = locate(
         written(tmp_path, "quantized net"), *planted(faulty_delegate, f"tensor:{tensor};fault:step;amount:{amount}")

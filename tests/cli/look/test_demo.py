@@ -50,8 +50,8 @@ def test_the_demo_evaluates_detectors(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--models=float64", "'float64' is no model of the sample; use some of float32,float16,dynamic_range,int8"),
-        ("--detectors=float16", "'float16' is no detector of the sample; use some of float32,int8"),
+        ("--models=float64", "'float64' is not a model of the sample; use some of float32,float16,dynamic_range,int8"),
+        ("--detectors=float16", "'float16' is not a detector of the sample; use some of float32,int8"),
         ("--where --models=int8", "nothing is evaluated with --where"),
     ],
 )

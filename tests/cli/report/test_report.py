@@ -72,8 +72,8 @@ def test_what_cannot_be_is_said_with_the_next_step(
     ("content", "said"),
     [
         ("{}", "holds no result: it has no fields; give files that"),
-        ("{", "is no JSON result of evaltools"),
-        ('{"task": "imagenet", "schema_version": "3"}', "is no evaltools result"),
+        ("{", "is not a JSON result of evaltools"),
+        ('{"task": "imagenet", "schema_version": "3"}', "is not an evaltools result"),
     ],
 )
 def test_a_file_that_is_no_result_is_refused(content: str, said: str, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[3]
     [
         ([], "missing: --run_dir=.... See evaltools capture --help"),
         (["run", "--secs=0"], "--secs=0: give a number of seconds above 0, up to 600"),
-        (["run"], "run is no run folder: it has no journal.sqlite3; give the folder of a --run_dir"),
+        (["run"], "run is not a run folder: it has no journal.sqlite3; give the folder of a --run_dir"),
     ],
 )
 def test_what_is_wrong_is_said_with_exit_code_2(arguments: list[str], message: str, tmp_path: Path) -> None:

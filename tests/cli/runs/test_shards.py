@@ -1,4 +1,4 @@
-"""The shards of a run, merged, are the run; what is no shard of it is refused."""
+"""The shards of a run, merged, are the run; what is not a shard of it is refused."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_a_shard_of_another_run_is_refused(
     (other,) = run_shards(change(imagenet(XNNPACK, pictures=PICTURES)), tmp_path, 2)
     completed = merge(shards[0], shards[1], other)
     assert (completed.code, completed.out) == (2, "")
-    assert completed.err.startswith(f"evaltools: {other} is no shard of the run in {shards[0]}: ")
+    assert completed.err.startswith(f"evaltools: {other} is not a shard of the run in {shards[0]}: ")
     assert message in completed.err
 
 

@@ -172,5 +172,5 @@ def test_a_file_that_is_cut_or_damaged_gives_figures_or_an_error_for_users(made:
         except DataError:
             refused += 1
     assert refused > len(damaged) // 4
-    with pytest.raises(DataError, match="is no EvaluationStageMetrics of 3 bytes"):
+    with pytest.raises(DataError, match="is not an EvaluationStageMetrics of 3 bytes"):
         read_evaluation_proto(b"\xff\xff\xff")

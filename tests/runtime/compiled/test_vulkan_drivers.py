@@ -77,7 +77,7 @@ def test_a_file_that_is_no_manifest(content: str, tmp_path: Path) -> None:
     manifest = tmp_path / "icd.json"
     manifest.write_text(content)
     told = describe_drivers({"VK_DRIVER_FILES": str(manifest)})
-    assert told.startswith(f"{manifest} is no manifest of a driver (")
+    assert told.startswith(f"{manifest} is not a manifest of a driver (")
 
 
 @pytest.mark.skipif(Path("/etc/vulkan/icd.d").exists(), reason="this machine has a driver in /etc")

@@ -1,4 +1,4 @@
-"""What is read from the outputs of a detector, what is no detector, and what a person is told of the data."""
+"""What is read from the outputs of a detector, what is not a detector, and what a person is told of the data."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_the_facts_of_the_data_are_recorded(made: DetectionSet) -> None:
     assert truth is not None
     assert (truth.categories, truth.objects, truth.crowd_regions, truth.pictures_without_objects) == (3, 8, 1, 1)
     assert (truth.dropped_by_native, truth.missing_pictures) == (1, 1)
-    named = ("1 files that are no pictures", "'000010.png'", "'gone.png'", "1 annotations reach beyond their picture")
+    named = ("1 files that are not pictures", "'000010.png'", "'gone.png'", "1 annotations reach beyond their picture")
     assert [said in warning for said, warning in zip(named, result.warnings, strict=True)] == [True] * 4
     assert figures_of(result, "test").detections == 18, "all scores are at least 0.4"
 
@@ -285,7 +285,7 @@ def test_without_a_ground_truth_names_that_are_numbers_are_ids(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (tiny_models.classifier(), "is no detector: it has 1 input and 1 output (scores: float32[1,12])"),
+        (tiny_models.classifier(), "is not a detector: it has 1 input and 1 output (scores: float32[1,12])"),
         (tiny_models.two_inputs(), "it has 2 inputs and 1 output"),
         (detector(("boxes", "scores")), "it has 1 input and 2 outputs"),
     ],

@@ -147,7 +147,7 @@ def test_unnamed_inputs_are_told_by_their_position(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros(1, np.float32))
     swapped = [tensor("", shape=(1,), index=1), tensor("", shape=(1,), index=0)]
     assert plan(*swapped, files=(f"1={tmp_path}/x.npy",)).described == ("Gaussian in -1..1", "files, 1 example")
-    with pytest.raises(DataError, match="is no input. Inputs: '0' float32"):
+    with pytest.raises(DataError, match="is not an input. Inputs: '0' float32"):
         plan(*swapped, files=(f"2={tmp_path}/x.npy",))
 
 

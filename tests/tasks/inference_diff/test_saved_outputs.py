@@ -204,7 +204,7 @@ def test_a_manifest_of_another_version_is_refused(folder: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b'{"schema_version": "2"}'])
 def test_damaged_manifests_are_refused(folder: Path, content: bytes) -> None:
     (folder / "manifest.json").write_bytes(content)
-    with pytest.raises(DataError, match=r"manifest\.json is no manifest of saved outputs"):
+    with pytest.raises(DataError, match=r"manifest\.json is not a manifest of saved outputs"):
         read_saved_reference(folder)
 
 

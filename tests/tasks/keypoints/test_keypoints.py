@@ -167,7 +167,7 @@ def test_outputs_without_keypoints_are_told() -> None:
             "1 keypoints; COCO",
         ),
         ({"images": []}, "lists no picture '01.jpg'"),
-        ({"annotations": 3}, "is no file of COCO person keypoints: Expected `array`"),
+        ({"annotations": 3}, "is not a file of COCO person keypoints: Expected `array`"),
     ],
 )
 def test_annotations_that_do_not_fit_are_told(change: dict[str, Any], message: str, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_a_lambda_is_known_to_this_process_alone() -> None:
         ("x = 1\n\ndef f(:\n", "a", "line 3: the file of the task cannot be loaded: SyntaxError"),
         ("def f():\n    raise RuntimeError('out of order')\n\nf()\n", "a", "line 2: the file of the task cannot be "),
         ("import sys\nsys.exit(3)\n", "a", "line 2: the file of the task cannot be loaded: SystemExit: 3"),
-        ("def f():\n    pass\n", "f", "f is no task but a function; put @evaltools.task above it"),
+        ("def f():\n    pass\n", "f", "f is not a task but a function; put @evaltools.task above it"),
         ("x = 1\n", "a", "has no task 'a'. As a task it has none; put @evaltools.task above a function"),
         (task_files.BRIGHTNESS, "brightnes", "has no task 'brightnes'. Did you mean brightness? As a task it has br"),
     ],

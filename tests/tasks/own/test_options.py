@@ -99,7 +99,7 @@ of_a_broken_type.__annotations__["size"] = "1+"
         (untyped, "the parameter images has no type; write such as images: Path"),
         (of_lists, "no option can be of the type of images, list[Path]; use bool, int, float"),
         (of_two_types, "no option can be of the type of size, int | str; use"),
-        (with_a_wrong_default, "the default of size is '3', which is no int"),
+        (with_a_wrong_default, "the default of size is '3', which is not an int"),
         (with_none, "the default of size is None; write size: int | None = None"),
         (of_any_number, "the parameter *images: 'Path' cannot be an option"),
         (of_any_name, "the parameter **images: 'Path' cannot be an option"),

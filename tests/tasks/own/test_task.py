@@ -88,7 +88,7 @@ class Unprintable(Mean):
         ({"metrics": []}, 'metrics is []; give such as [evaltools.mean("iou", better="higher")]'),
         ({"metrics": [Unprintable("a"), 3]}, "metrics is [<Unprintable instance at "),
         ({"metrics": [mean("a"), mean("a")]}, "two metrics are named 'a'"),
-        ({"metrics": [mean("a b")]}, "'a b' is no name of a metric; use letters, digits and _"),
+        ({"metrics": [mean("a b")]}, "'a b' is not a name of a metric; use letters, digits and _"),
         ({"metrics": [mean("a", better="more")]}, "better='more' of a: write 'higher' or 'lower'"),  # type: ignore[arg-type]
         ({"metrics": [mean("failed_examples")]}, "every result has a failed_examples already; give the metric another"),
         ({"metrics": [mean("a", margin=0.0)]}, "margin=0.0 of a: give a number above 0"),

@@ -127,7 +127,7 @@ def test_a_run_goes_on_only_with_what_it_ran_on(
 def test_what_a_run_did_not_come_to_is_said_with_the_next_step(run_dir: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="ended before its first example; finish it with evaltools resume"):
         fact_in(run_dir, QUIET, QuietTimes)
-    with pytest.raises(UsageError, match="is no run folder"):
+    with pytest.raises(UsageError, match="is not a run folder"):
         fact_in(tmp_path, QUIET, QuietTimes)
 
 

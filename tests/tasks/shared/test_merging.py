@@ -152,7 +152,7 @@ def test_a_configuration_that_dies_at_one_place_is_given_up_there_alone(tmp_path
 
 
 def test_a_run_in_which_every_test_was_given_up_is_stopped_whatever_its_reference_gave(tmp_path: Path) -> None:
-    """The reference of the first place is no test, under the name that it has there as well."""
+    """The reference of the first place is not a test, under the name that it has there as well."""
     run = merged([RunAtPlace((Part(6, died=(1, 2, 3)).write(tmp_path / "run"),), "R58M")], count=6)
     outcome = run.measured.outcome
     assert (outcome.stopped, outcome.examples_done) == ("every configuration was given up", 4)
@@ -211,7 +211,9 @@ def test_places_may_run_something_else_but_the_parts_of_one_may_not(tmp_path: Pa
         Part(4, Shard(0, 2)).write(tmp_path / "0"),
         Part(4, Shard(1, 2), described=other).write(tmp_path / "1"),
     ]
-    with pytest.raises(UsageError, match=r"1 is no shard of the run in .*0: configuration reference, its runtime was"):
+    with pytest.raises(
+        UsageError, match=r"1 is not a shard of the run in .*0: configuration reference, its runtime was"
+    ):
         merged([RunAtPlace((Part(4).write(tmp_path / "desk"),), "host"), RunAtPlace(tuple(parts), "R58M")])
 
 
@@ -271,5 +273,5 @@ def test_runs_that_are_none_have_no_differences_to_tell(tmp_path: Path) -> None:
     for one, other in ((run, tmp_path / "empty"), (tmp_path / "empty", run)):
         with pytest.raises(UsageError, match="ended before its first example"):
             differences_of_runs(one, other)
-    with pytest.raises(UsageError, match="is no run folder"):
+    with pytest.raises(UsageError, match="is not a run folder"):
         differences_of_runs(run, tmp_path)

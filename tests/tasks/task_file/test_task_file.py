@@ -186,10 +186,10 @@ def test_lines_are_labels_by_name_or_numbers(tmp_path: Path) -> None:
     assert targets("3\n0\n", "label") == [3, 0]
     assert targets("3\n0.5\n", "number") == [3.0, 0.5]
     for content, wanted, labels, message in (
-        ("dog\ncow\n", "label", "names.txt", "line 2: the label 'cow' is no line of --labels"),
-        ("dog\ncat\n", "label", None, "line 1: 'dog' is no number; give one, or for the names of labels the file"),
+        ("dog\ncow\n", "label", "names.txt", "line 2: the label 'cow' is not a line of --labels"),
+        ("dog\ncat\n", "label", None, "line 1: 'dog' is not a number; give one, or for the names of labels the file"),
         ("1\n-1\n", "label", None, "line 2: the label is -1; the first label is 0"),
-        ("1\nnan\n", "number", None, "line 2: 'nan' is no finite number; give one"),
+        ("1\nnan\n", "number", None, "line 2: 'nan' is not a finite number; give one"),
         ("1\n", "label", None, "has 1 lines, and there are 2 examples; line i is right for example i"),
     ):
         with pytest.raises(DataError, match=message):

@@ -101,5 +101,5 @@ def test_a_label_that_is_not_finite_is_told(tmp_path: Path) -> None:
 
 def test_an_output_of_several_numbers_is_no_regression() -> None:
     two = outputs_of(np.zeros((1, 2), np.float32))
-    with pytest.raises(TaskError, match=r"the output float32\[1, 2\] is no finite number"):
+    with pytest.raises(TaskError, match=r"the output float32\[1, 2\] is not a finite number"):
         agree(two, two, None)
