@@ -40,6 +40,15 @@ def printable_lines(text: str) -> str:
     return _BREAKS.sub(lambda between: printable(between[0]), text)
 
 
+def with_article(noun: str) -> str:
+    """A noun with its indefinite article.
+
+    >>> with_article("evaltools result"), with_article("JSON result")
+    ('an evaltools result', 'a JSON result')
+    """
+    return f"{'an' if noun[:1] in 'aeio' else 'a'} {noun}"
+
+
 def shortened(text: str, most: int) -> str:
     """The text with its middle left out where it has more than ``most`` characters, which are 5 or more.
 

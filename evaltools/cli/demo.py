@@ -83,7 +83,7 @@ def _names(flags: GivenFlags, flag: str, what: str, known: tuple[str, ...]) -> l
     names = [name for name in flags.text(flag).split(",") if name]
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise UsageError(f"--{flag}: {unknown[0]!r} is no {what} of the sample; use some of {','.join(known)}")
+        raise UsageError(f"--{flag}: {unknown[0]!r} is not a {what} of the sample; use some of {','.join(known)}")
     return names
 
 

@@ -42,7 +42,7 @@ def inspect_model(
 
     ``asked`` is a configuration whose delegates are tried as well. With ``chips`` it is compiled for them, and
     ``report`` gets a line before each. Raises :class:`~evaltools.errors.ModelError` for a file that is not a sound
-    model, and :class:`~evaltools.errors.UsageError` for chips that are not known. What cannot be tried is ``not tested`` in
+    model, and :class:`~evaltools.errors.UsageError` for unknown chips. What cannot be tried is ``not tested`` in
     the result, with the reason.
     """
     model = read_model(path)

@@ -14,6 +14,7 @@ import msgspec
 from evaltools.documents import json_as
 from evaltools.errors import DataError
 from evaltools.file_content import DATA_BYTES, Unreadable, content_of
+from evaltools.text import with_article
 
 ResultType = TypeVar("ResultType")
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -71,7 +72,7 @@ def misfit(path: Path, what: str, error: BaseException) -> DataError:
     """A file that does not fit its types, or whose values cannot be together."""
     if isinstance(error.__cause__, ValueError):
         return DataError(f"{path}: its figures contradict each other ({error}); take the file as evaltools wrote it")
-    return DataError(f"{path} is no {what}: {error}")
+    return DataError(f"{path} is not {with_article(what)}: {error}")
 
 
 def json_schema(kind: type, title: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, TypeName, Value, did_you_mean
+from evaltools.text import with_article
 
 _TYPES: Final[dict[type, TypeName]] = {bool: "bool", int: "int32", float: "float", str: "string", Path: "string"}
 _KNOWN: Final = "bool, int, float, str, Path, one of these | None, or Literal[...] of texts or numbers"
@@ -98,7 +99,7 @@ def _option(parameter: inspect.Parameter, hint: Any, place: str) -> Option:
     if default is None and not required and not may_be_none:
         raise UsageError(f"{place}: the default of {name} is None; write {name}: {_shown(wanted)} | None = None")
     if default is not None and not _is_one_of(default, wanted, choices):
-        raise UsageError(f"{place}: the default of {name} is {default!r}, which is no {_shown(hint)}")
+        raise UsageError(f"{place}: the default of {name} is {default!r}, which is not {with_article(_shown(hint))}")
     stated = "Required." if required else ""
     help_text = f"{text} {stated}".strip()
     declared = Parameter(

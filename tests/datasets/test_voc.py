@@ -205,7 +205,7 @@ def test_boxes_that_count_from_zero_are_remarked(tmp_path: Path) -> None:
         (one_object()[:-20], "a.xml is not valid XML"),
         ("", "a.xml is not valid XML"),
         ('<?xml version="1.0" encoding="nonsense"?><annotation/>', "a.xml is not valid XML"),
-        ("<html/>", "no VOC annotation: its root is <html>"),
+        ("<html/>", "not a VOC annotation: its root is <html>"),
         (one_object(head="<filename>../../etc/passwd.jpg</filename>"), "names the picture '../../etc/passwd.jpg'"),
         (one_object(head="<filename>/etc/passwd.jpg</filename>"), "names the picture '/etc/passwd.jpg'"),
         (one_object(head=r"<filename>C:\a.jpg</filename>"), "names the picture"),

@@ -44,7 +44,7 @@ def test_it_is_said_which_hardware_can_run_a_compiled_model(tmp_path: Path, oper
     if not hardware:
         assert (found["compiled_for"], found["kind"]["kind"], set(fits.values())) == ([], "mixed", {None})
         return
-    assert f"compiled    for {hardware}: {operator} x1" in done.out
+    assert f"compiled for {hardware}: {operator} x1" in done.out
     assert "which neither the CPU nor another delegate can run" in done.out
     assert found["kind"]["kind"] == "compiled"
     assert found["compiled_for"][0]["hardware"] == hardware

@@ -44,7 +44,7 @@ def test_a_sweep_over_files_is_named_after_them() -> None:
     ("text", "message"),
     [
         ("use_xnnpack=true,1", "twice"),
-        ("num_thread=1", "no flag of a configuration. Did you mean num_threads"),
+        ("num_thread=1", "not a flag of a configuration. Did you mean num_threads"),
         ("num_threads=1 num_threads=2", "given twice"),
         ("num_threads=1,,2", "empty value"),
         ("num_threads=1,1", "twice"),
