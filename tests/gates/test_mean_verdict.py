@@ -48,7 +48,7 @@ def test_an_undecided_verdict_names_the_examples_that_decide() -> None:
 def test_where_no_example_differs_that_comes_first() -> None:
     """None of 50: at most 1 - 0.05 ** (1 / 50) = 5.8 % of such examples."""
     said = score_change_in_words(mean_verdict("score", MeanChange(50, 0.0, 0.0, 0, 1.0), "higher", 0.005))
-    assert said == "unchanged: no answer of 50 changes it; at most 5.8 % of such examples can (95 %)"
+    assert said == "unchanged: no answer of 50 changed it; 95 % confident: fewer than 5.8 % of such examples do"
 
 
 def test_one_example_decides_nothing() -> None:

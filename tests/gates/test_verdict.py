@@ -95,7 +95,7 @@ def test_identical_is_a_grade_of_its_own_and_says_how_sure_it_is() -> None:
     found = judge_output(seen(RUNS), measured())
     assert (found.grade, why(found)) == (
         "identical",
-        "identical in every element of 10 runs; at most 26 % of such inputs can differ (95 %)",
+        "identical in every element of 10 runs; 95 % confident: fewer than 26 % of such inputs differ",
     )
 
 

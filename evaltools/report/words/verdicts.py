@@ -27,8 +27,9 @@ _OTHER_INPUTS: Final = "try others (--input_images, --input_files)"
 _REAL_DATA: Final = "accuracy on real data decides (imagenet, coco, a task of your own)"
 _UNCHANGED: Final = {
     IDENTICAL_ANSWERS: "identical: all {count} answers are bit for bit the reference's; "
-    "at most {most} % of such examples can differ (95 %)",
-    UNCHANGED_ANSWERS: "unchanged: no answer of {count} changes it; at most {most} % of such examples can (95 %)",
+    "95 % confident: fewer than {most} % of such examples differ",
+    UNCHANGED_ANSWERS: "unchanged: no answer of {count} changed it; 95 % confident: fewer than {most} % of such "
+    "examples do",
 }
 
 
@@ -189,7 +190,8 @@ def _identical(reason: Reason) -> str:
     if at_most is None:
         return "identical in every element"
     runs = reason.numbers["runs"]
-    return f"identical in every element of {runs} runs; at most {100 * at_most:.2g} % of such inputs can differ (95 %)"
+    share = f"{100 * at_most:.2g} %"
+    return f"identical in every element of {runs} runs; 95 % confident: fewer than {share} of such inputs differ"
 
 
 def _worst_run(reason: Reason) -> str:

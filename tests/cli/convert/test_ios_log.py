@@ -29,7 +29,7 @@ def test_the_result_is_one_of_a_benchmark(tmp_path: Path) -> None:
     found = evaltools.load(tmp_path / "r.json")
     assert isinstance(found, evaltools.Benchmark)
     assert [entry.name for entry in found] == ["gpu", "cpu"]
-    assert found["gpu"].average_ms == pytest.approx(1.8474)
+    assert found["gpu"].latency_average_ms == pytest.approx(1.8474)
     assert found.result.models[0].node_count == 19
     assert found.result.warnings[0].startswith("measured by the benchmark app for iOS, as its log says")
 

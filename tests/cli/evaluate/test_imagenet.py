@@ -41,8 +41,8 @@ def test_the_native_lines_are_all_that_stdout_holds(evaluation: EvaluationSet) -
     low, high = proportion_confint(24, 30, method="wilson")
     assert f"80.00 % ±{50 * (high - low):.2f}" in completed.err
     # Other examples can differ all the same: 1 - 0.05^(1/30) = 0.095 of them.
-    identical = "identical: all 30 answers are bit for bit the reference's; at most 9.5 % of such examples can differ"
-    assert f"test: top-1 {identical}" in completed.err
+    assert "test: top-1 identical: all 30 answers are bit for bit the reference's; 95 % confident" in completed.err
+    assert "fewer than 9.5 % of such examples differ" in completed.err
 
 
 def test_the_labels_are_those_beside_the_model(evaluation: EvaluationSet) -> None:

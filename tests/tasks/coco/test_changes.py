@@ -62,13 +62,13 @@ def test_the_same_configuration_does_not_change() -> None:
     assert {change.change for change in changes} == {0.0}
     unseen = 1 - 0.025 ** (1 / PICTURES)
     assert changes[0].interval.high == pytest.approx(unseen, rel=1e-4), "others may change, as far as so few show"
-    said = "unchanged: no answer of 60 changes it; at most 4.9 % of such examples can (95 %)"
+    said = "unchanged: no answer of 60 changed it; 95 % confident: fewer than 4.9 % of such examples do"
     assert change_in_words(verdict(changes)) == said
     (found,) = verdicts_on_map(
         [BoxComparison("a", "b", PICTURES, BoxAgreement.nothing(), changes, identical=PICTURES)], [], 0.005
     )["b"]
-    said = "identical: all 60 answers are bit for bit the reference's; at most 4.9 % of such examples can differ (95 %)"
-    assert change_in_words(found) == said
+    said = "identical: all 60 answers are bit for bit the reference's; 95 % confident: fewer than 4.9 % of such"
+    assert change_in_words(found) == f"{said} examples differ"
     assert pytest.approx(0.05, rel=0.03) == 0.951**PICTURES, "the exact bound of none of 60"
 
 

@@ -22,7 +22,9 @@ from tests.limits import limit_of
 from tests.tasks.inference_diff.fakes import SHAPE, Function, Opener, asked, three_times
 from tests.tasks.observers import Silent
 
-IDENTICAL = "identical: 3 times: identical in every element of 5 runs; at most 45 % of such inputs can differ (95 %)"
+IDENTICAL = (
+    "identical: 3 times: identical in every element of 5 runs; 95 % confident: fewer than 45 % of such inputs differ"
+)
 """The bound by hand: 1 - 0.05 ** (1 / 5) = 0.45."""
 
 

@@ -165,4 +165,6 @@ def tone_of(configuration: ConfigurationResult) -> Tone:
     verdict = configuration.verdict
     if verdict is not None and any(reason.kind == IDENTICAL_ANSWERS for reason in verdict.reasons):
         return "good"
+    if verdict is not None and any(reason.kind == UNCHANGED_ANSWERS for reason in verdict.reasons):
+        return "near" if verdict.kind == "not decided" else tone_of_verdict(verdict)
     return tone_of_verdict(verdict)
