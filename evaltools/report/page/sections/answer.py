@@ -125,8 +125,8 @@ def summary_of(results: Mapping[str, EvaluationResult]) -> Table | None:
         for row, is_on in zip(found.rows, front, strict=True)
     ]
     compared = _compared_with(results) if several else {}
-    columns = ["result", "model", "configuration", found.heading, "change", "verdict", "latency", "speed", "delegated"]
-    columns += ["MB", *(("on the front", "examples", "machine", "versions") if several else ())]
+    columns = ["result", "model", "configuration", found.heading, "change", "verdict", "latency", "vs reference"]
+    columns += ["delegated", "file MB", *(("on the front", "examples", "machine", "versions") if several else ())]
     ranks = [0, 0, 0, 1, 5, 0, 2, 3, 4, 6, 7, 8, 9, 10]
     below = sentences(
         "On the front: no other one is as good and as fast" if any(front) else "",

@@ -94,8 +94,8 @@ def _table(results: Mapping[str, BenchmarkResult], found: _Found) -> Table:
         versions = versions_in_words(result.environment.evaltools, row)
         rows.append([name if several else "", *cells, *((machine, versions) if several else ("", ""))])
     columns = (
-        "result", "model", "configuration", "median [95 %]", "speed", "accuracy", "on the front", "delegated",
-        "peak memory", "load", "first run", "p95", "runs", "average", "with reading", "steady memory", "MB",
+        "result", "model", "configuration", "median [95 %]", "vs first", "accuracy", "on the front", "delegated",
+        "peak memory", "load", "first run", "p95", "runs", "average", "with reading", "steady memory", "file MB",
         "machine", "versions",
     )  # fmt: skip
     ranks = (0, 0, 0, 0, 4, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)

@@ -55,7 +55,7 @@ def _latencies(result: EvaluationResult, timed: Sequence[tuple[int, Configuratio
                 number_cell(entry.peak_memory_mb, "{:.0f} MB".format, f"{path}/peak_memory_mb"),
             ]
         )
-    columns = ("configuration", "p50", "p90", "average", "least", "most", "speed", "runs", "peak memory")
+    columns = ("configuration", "p50", "p90", "average", "least", "most", "vs reference", "runs", "peak memory")
     return Table("Time of one run (invoke)", columns, rows, ranks=(0, 1, 3, 5, 6, 7, 2, 8, 4))
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
 from evaltools.report.page.content.page import First
 from evaltools.report.page.sections.gates import limits_table, why_notes
+from evaltools.report.words.facts import counted
 from evaltools.report.words.gates import counts
 from evaltools.report.words.load import load_in_words
 from evaltools.report.words.numbers import in_times_with_interval, milliseconds, percent
@@ -159,7 +160,7 @@ def _table(result: SuiteResult, lines: Sequence[SuiteLine]) -> Table:
         )
         for line in lines
     ]
-    columns = ("model", "job", "configuration", "verdict", "accuracy", "latency", "speed", "delegated")
+    columns = ("model", "job", "configuration", "verdict", "accuracy", "latency", "vs reference", "delegated")
     table = Table("Every model in every configuration", columns, rows, "", 3, (0, 0, 0, 0, 1, 2, 3, 4))
     has_jobs = len({line.entry.job for line in lines}) > 1
     return table.of_columns([place for place in range(len(columns)) if has_jobs or place != 1]).compact
@@ -202,7 +203,8 @@ def summary_of(result: SuiteResult) -> str:
     models = len({entry.model for entry in result.entries})
     configurations = len({row.configuration for entry in result.entries for row in entry.rows if row.role == "test"})
     verdicts = ", ".join(f"{count} {found}" for found, count in counts.most_common())
-    return f"{models} models, {configurations} configurations: {verdicts}{_why_no_times(result)}"
+    what = f"{counted(models, 'model')}, {counted(configurations, 'configuration')}"
+    return f"{what}: {verdicts}{_why_no_times(result)}"
 
 
 def _why_no_times(result: SuiteResult) -> str:
