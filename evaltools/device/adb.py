@@ -209,7 +209,7 @@ class Adb:
     def shell(
         self, serial: str, command: str, timeout_s: float = SHELL_TIMEOUT_S, stop: threading.Event | None = None
     ) -> Answer:
-        """Run a command in the device's shell, with empty stdin; an exit code other than 0 is no error here.
+        """Run a command in the device's shell, with empty stdin; an exit code other than 0 is not an error here.
 
         Raises :class:`DeviceTimeout` after ``timeout_s`` seconds, :class:`DeviceStopped` where ``stop`` is set
         meanwhile, and :class:`ConnectionLost` where the answer is not whole (the command may then still run), or the

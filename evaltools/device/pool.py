@@ -123,7 +123,7 @@ class Pool(Generic[Done]):
             self._changed.notify_all()
 
     def _work(self, serial: str) -> None:
-        """The thread of one device; an error that is no device's stops the other devices, too."""
+        """The thread of one device; an error that is not a device's stops the other devices, too."""
         try:
             self._do_jobs(serial)
         except BaseException as error:

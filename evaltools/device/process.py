@@ -108,7 +108,7 @@ def find_adb(given: str = "", environment: Mapping[str, str] | None = None) -> s
         return found
     if named:
         source = f"--adb={given}" if given else f"ADB={named}"
-        raise UsageError(f"{source} is no program; give the path of the adb binary")
+        raise UsageError(f"{source} is not a program; give the path of the adb binary")
     raise AdbMissing(f"adb is neither given nor in PATH; {_INSTALL}")
 
 

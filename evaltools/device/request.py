@@ -89,7 +89,9 @@ def _on_device(library: Parameter, path: Path) -> str:
     """The path of a library that the host does not have, so that it must be on the device already."""
     if posixpath.isabs(path):
         return str(path)
-    raise DataError(f"--{library.name}={path}: there is no such file here, and it is no absolute path on the device")
+    raise DataError(
+        f"--{library.name}={path}: there is no such file here, and it is not an absolute path on the device"
+    )
 
 
 class DeviceRequest(Struct, frozen=True):

@@ -89,7 +89,7 @@ def is_there(adb: Adb, serial: str, root: str) -> bool:
     )
     if found.code not in (0, 1):
         raise CommandFailed(
-            f"{serial}: {root} is no folder that evaltools has made, so that nothing is deleted in it; give the "
+            f"{serial}: {root} is not a folder that evaltools has made, so that nothing is deleted in it; give the "
             "--device_folder of a run",
             serial,
         )

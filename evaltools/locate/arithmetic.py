@@ -24,7 +24,7 @@ _APPROXIMATED: Final = frozenset(
         "L2_NORMALIZATION", "SIN", "COS", "ATAN2", "HARD_SWISH",
     }
 )  # fmt: skip
-"""Operators that hardware computes by tables or polynomials, so that more than rounding is no fault."""
+"""Operators that hardware computes by tables or polynomials, so that more than rounding is not a fault."""
 _GRAPHS_OF: Final = {"WHILE": 2, "IF": 2, "CALL": 1}
 """How many numbers of graphs these have, which are the first of their options."""
 

@@ -205,7 +205,7 @@ def _error_at(tensor: int, compared: _Compared, model: CuttableModel) -> float:
 
 
 def _verdict(found: Iterable[Operator], side: Side, tensors: set[int]) -> Verdict:
-    """What the figures say, which is no culprit: errors add up from layer to layer."""
+    """What the figures say, which is not a culprit: errors add up from layer to layer."""
     total = sum(operator.status != "computes from constants" for operator in found)
     counts = {
         "but for the number at its end": len(side.renumbered & tensors),

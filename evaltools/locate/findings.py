@@ -135,7 +135,7 @@ class Subject(Struct, frozen=True):
         return least_limit(runs, self.found.precision, sums)
 
     def look(self, method: str, part: Part, tensor: int, limit: Limit, noise: float = 0.0) -> list[Evidence]:
-        """What a part shows of a tensor, beside ``noise`` of what comes before; nothing where it is no evidence."""
+        """What a part shows of a tensor, beside ``noise`` of what comes before; nothing where it is not an evidence."""
         outcome = self.bench.measure(part)
         if not outcome.ran or not outcome.is_evidence:
             return []

@@ -175,7 +175,7 @@ def found_precisions(floats: Mapping[int, Sequence[TensorRuns]], needed: Mapping
     ``floats`` has the outputs of each operator that it ran, ``needed`` the lowest :func:`precision_needed` of these.
     An operator that is off and of which all values could be written in a lower precision computes in that. The others
     do where most operators are off as far as that explains, and at least two, or where all that are off can be written
-    in it: one operator that is off among others that are exact is no precision, but a fault.
+    in it: one operator that is off among others that are exact is not a precision, but a fault.
 
     >>> exact, half = TensorRuns(0, "x", "absolute"), TensorRuns(0, "y", "absolute")
     >>> found_precisions({0: [half], 1: [half], 2: [exact]}, {0: "fp16", 1: "fp16", 2: "fp32"})
@@ -203,7 +203,7 @@ def _digits(outputs: Sequence[TensorRuns]) -> str:
 def usual_share(shares: Sequence[float]) -> float:
     """By what the limits of a low precision are too strict for a delegate, 1 where they are not.
 
-    ``shares`` are errors of its operators alone, each divided by its limit. What most of them do is no fault of one:
+    ``shares`` are errors of its operators alone, each divided by its limit. What most of them do is not a fault of one:
     three times their median is allowed. Fewer than five operators say nothing.
 
     >>> usual_share([0.6, 0.7, 0.6, 0.5, 40.0]), usual_share([0.1] * 5), usual_share([9.0])

@@ -56,7 +56,7 @@ def match(own: Sequence[Candidate], others: Sequence[Candidate]) -> Matches:
 
 
 def shaped_otherwise(shape: Sequence[int]) -> str:
-    """Why a tensor of the same name is no partner."""
+    """Why a tensor of the same name is not a partner."""
     return f"the tensor of that name has the shape {list(shape)} there"
 
 

@@ -17,7 +17,7 @@ from evaltools.documents import json_values
 from evaltools.runtime.session import Array
 
 WHOLE = -1
-"""``first`` of the model as it is, which is no part."""
+"""``first`` of the model as it is, which is not a part."""
 
 
 class Part(Struct, frozen=True):

@@ -258,7 +258,7 @@ def _new_facts(journal: Journal, request: LocateRequest) -> dict[str, str]:
     if known is None and journal.fact(REQUEST) is None:
         return request_facts(to_plain(request.asked), own)
     is_search = known is not None and _OTHER_SIDE in known.inputs
-    changes = known.changes(own) if known is not None and is_search else ["it is no search"]
+    changes = known.changes(own) if known is not None and is_search else ["it is not a search"]
     if changes:
         raise UsageError(f"--run_dir={journal.folder} holds another run: {'; '.join(changes)}; give a new folder")
     return {} if has_own_request(journal) else request_facts(to_plain(request.asked), own)

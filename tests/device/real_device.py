@@ -77,7 +77,7 @@ def missing_programs() -> str | None:
         if not program:
             return f"{name} is not set: run `python {SCRIPT}`, then `. .adbd/env.sh`"
         if not os.access(program, os.X_OK):
-            return f"{name}={program} is no program: run `python {SCRIPT}` anew"
+            return f"{name}={program} is not a program: run `python {SCRIPT}` anew"
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
     if missing:
         return f"a network of its own needs {', '.join(missing)}"

@@ -37,7 +37,7 @@ def test_limits_and_results_of_files_are_on_the_page(pytester: pytest.Pytester, 
     done.assert_outcomes(passed=1, failed=1)
     done.stdout.fnmatch_lines(["report: *page.html"])
     page = page_at(pytester.path / "page.html")
-    assert "1 failed, 1 passed" in page.of_class("saying")[0].text
+    assert "1 failed, 1 passed" in page.of_class("answer")[0].text
     assert [result.get("task") for result in page.results] == [None, "imagenet"]
 
 

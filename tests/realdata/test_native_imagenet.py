@@ -105,7 +105,7 @@ def test_two_runtimes_in_one_pass_differ_on_a_quantised_model(zoo: Path, photos:
     assert [block.split("\n")[0] for block in blocks[1:]] == ["test", "litert"]
     assert "Top-1 Accuracy: 0.54\n" in blocks[1]
     assert "Top-1 Accuracy: 0.545\n" in blocks[2]
-    assert "litert against test: 8 of 200 changed: 1 lost, 2 gained, 5 wrong both ways" in completed.err
+    assert "litert: 8 of 200 answers changed: 1 lost, 2 gained, 5 wrong both ways" in completed.err
 
 
 def _recorded_checksums(tsv: Path) -> list[tuple[str, int, int]]:

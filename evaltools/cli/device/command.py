@@ -31,8 +31,8 @@ def run(arguments: list[str]) -> int:
     if name in _HELP:
         return OK if tell(_help_text()) else NOT_WRITTEN
     if name not in ACTIONS:
-        hint = did_you_mean(name, ACTIONS)
-        raise UsageError(f"{name!r} is no action of evaltools device; give one of {', '.join(ACTIONS)} first.{hint}")
+        hint, known = did_you_mean(name, ACTIONS), ", ".join(ACTIONS)
+        raise UsageError(f"{name!r} is not an action of evaltools device; give one of {known} first.{hint}")
     if name == "run":
         return run_task(rest)
     act: Callable[[list[str]], int] = importlib.import_module(ACTIONS[name][0]).run

@@ -98,7 +98,9 @@ def run(arguments: list[str]) -> int:
         raise
     limits = next((result for result in results if result.endswith(".toml")), None)
     if limits is not None:
-        raise UsageError(f"{limits} is no result, which is a .json file; a file of limits is given as --gates={limits}")
+        raise UsageError(
+            f"{limits} is not a result, which is a .json file; a file of limits is given as --gates={limits}"
+        )
     from evaltools.cli.judge.gate_run import gate
 
     return gate(flags, results)

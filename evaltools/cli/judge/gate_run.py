@@ -185,7 +185,7 @@ def _named(results: Sequence[str], file: GateFile) -> list[RunSource]:
     for word in results:
         name = runs.get(os.path.realpath(word), Path(word).stem) if word else ""
         if not name or "\0" in word:
-            raise UsageError(f"{word!r} is no name of a result file; give evaltools gate RESULT.json")
+            raise UsageError(f"{word!r} is not a name of a result file; give evaltools gate RESULT.json")
         if name in files:
             raise UsageError(
                 f"{files[name]} and {word} are both taken for the run {name!r}; name one of them in {file.path}: "

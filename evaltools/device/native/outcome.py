@@ -138,7 +138,7 @@ class WhatRan(Struct, frozen=True):
         """In words, what another device ran otherwise.
 
         Parts of one device need not be alike: the result warns of those. What the runtime adds by itself stays on the
-        CPU, and is no difference.
+        CPU, and is not a difference.
         """
         if other.serial == self.serial:
             return []

@@ -246,7 +246,7 @@ def _boxes(reason: Reason) -> str:
 def _avg_error(reason: Reason) -> str:
     average, largest = reason.numbers["avg_error"], reason.numbers["max_error"]
     if average is None:
-        return "avg_error is no number: one side has NaN or infinite values, or the output has no elements"
+        return "avg_error is not a number: one side has NaN or infinite values, or the output has no elements"
     return (
         f"avg_error {average:g} in raw numbers, at most {largest:g} in a run; the native tool gives nothing to hold "
         "that against"

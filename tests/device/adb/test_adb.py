@@ -194,7 +194,7 @@ def test_the_binary_is_the_one_named(tmp_path: Path) -> None:
     assert find_adb("", paths) == str(tmp_path / "adb")
     assert find_adb("", paths | {"ADB": str(tmp_path / "other")}) == str(tmp_path / "other")
     assert find_adb(str(tmp_path / "adb"), paths | {"ADB": str(tmp_path / "other")}) == str(tmp_path / "adb")
-    with pytest.raises(UsageError, match="ADB=/none is no program"):
+    with pytest.raises(UsageError, match="ADB=/none is not a program"):
         find_adb("", paths | {"ADB": "/none"})
     with pytest.raises(AdbMissing, match="apt install adb"):
         find_adb("", {"PATH": "/none"})

@@ -156,7 +156,7 @@ def test_coco_gets_the_ground_truth_in_the_native_form_and_room_for_every_class(
 
 
 def test_a_classifier_is_no_detector() -> None:
-    with pytest.raises(ModelError, match="is no detector"):
+    with pytest.raises(ModelError, match="is not a detector"):
         prepare_coco(coco_request(model_file=sample.model_file("int8")))
 
 

@@ -70,7 +70,7 @@ def test_a_classification_has_right_answers_failures_and_times(tmp_path: Path) -
         Failure("inference", "died", crashed=True),
         ((300,), ranked(None)),
         ((400,), ranked(0)),
-        Failure("input", "is no picture"),
+        Failure("input", "is not a picture"),
     )
     folder = run_with(tmp_path, [configuration("test")], TopKObservation, *records)
     assert part_figures(folder) == (PartFigures("test", 6, 2, (100, 101, 200, 300, 400), 2),)

@@ -219,7 +219,7 @@ def test_a_library_lies_here_or_there(name: str, model: Path, remote: str) -> No
     made = sent(tests=[Configuration.from_text("test", f"{name}='{model}'")])
     assert (flags_there("", made), made.files) == ([f"--{name}={remote}"], {model: remote})
     assert flags_there(f"{name}=/vendor/lib64/libexternal.so") == [f"--{name}=/vendor/lib64/libexternal.so"]
-    with pytest.raises(DataError, match=f"--{name}=a/lib.so: there is no such file here, and it is no absolute path"):
+    with pytest.raises(DataError, match=f"--{name}=a/lib.so: there is no such file here, and it is not an absolute"):
         flags_there(f"{name}=a/lib.so")
 
 

@@ -38,7 +38,7 @@ def violations(events: list[dict[str, Any]]) -> list[str]:
         if phase == "M" and METADATA[event["name"]] not in event["args"]:
             found.append(f"{event} says nothing")
         if phase == "C" and not all(type(value) in (int, float) for value in event["args"].values()):
-            found.append(f"{event} is no number")
+            found.append(f"{event} is not a number")
         if phase != "M" and not (type(event["ts"]) in (int, float) and event["ts"] >= 0):
             found.append(f"{event} begins before the beginning")
         if phase == "X":

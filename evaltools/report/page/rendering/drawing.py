@@ -48,7 +48,7 @@ def picture_of(chart: Chart, title: str, remarks: Sequence[str], kind: str) -> b
 
 
 def drawable(value: Any) -> Any:
-    r"""A specification without what is no XML, of which vl-convert dies, and no JSON: such characters and numbers.
+    r"""A specification without what is not XML, of which vl-convert dies, and no JSON: such characters and numbers.
 
     >>> drawable({"name": "a\x1b[2J", "value": float("nan")})
     {'name': 'a\\x1b[2J', 'value': None}

@@ -148,7 +148,7 @@ def thumbnail(picture: Picture, folders: Sequence[Path]) -> Thumbnail:
 
 
 def _drawn(panel: Panel) -> Drawn | None:
-    """A panel, None for one that is no small PNG."""
+    """A panel, None for one that is not a small PNG."""
     try:
         with Image.open(io.BytesIO(panel.png), formats=["PNG"]) as opened:
             width, height = opened.size

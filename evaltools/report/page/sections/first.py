@@ -72,7 +72,7 @@ def _fit(section: Section) -> Section:
 
 def _known(block: Any) -> Block:
     if not isinstance(block, get_args(Block)):
-        raise TypeError(f"{type(block).__name__} is no block of a section")
+        raise TypeError(f"{type(block).__name__} is not a block of a section")
     found: Block = block
     return found
 
