@@ -1,7 +1,7 @@
 """How much the inference diff costs beyond the work itself.
 
 The work is: generating the inputs of all runs, and a bare ``invoke()`` of reference and test for each, in one process.
-It is held against the pass of ``evaltools inference-diff`` over the same inputs and configurations (sessions in
+It is compared with the pass of ``evaltools inference-diff`` over the same inputs and configurations (sessions in
 processes of their own, outputs read and compared), without loading and noise_floor.
 
     python -m benchmarks inference_diff_overhead [MODEL.tflite ...]

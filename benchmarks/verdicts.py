@@ -3,7 +3,7 @@
 ``python -m benchmarks verdicts --models=FOLDER [--inputs=noise] [--input_images=FOLDER] [--delegate=FAULTY.so]``
 
 With ``--delegate`` the faults are those of ``examples/external_delegate/faulty_delegate.so``. Else a model's outputs
-are saved (``--save_outputs``); then each fault is put into a copy of them, and the same configuration is held against
+are saved (``--save_outputs``); then each fault is put into a copy of them, and the same configuration is compared with
 that copy (``--load_reference``). A row per fault says for how many models the verdict was ``diverged``, what it was
 where it was not, and for how many the fault changes nothing.
 """

@@ -226,7 +226,7 @@ LIMITS = '[[gates]]\ntask = "firsts_of"\nlimits = ["firsts {limit} at 95 %", "fa
 
 
 def require_whole_task(environment: dict[str, str], folder: Path, model: Path) -> None:
-    """It is run, divided and merged, held against limits, and read again, as those of evaltools are."""
+    """It is run, divided and merged, compared with limits, and read again, as those of evaltools are."""
     flags = (str(model), f"--count={COUNT}", "--use_xnnpack=true")
 
     def result_of(name: str, *words: str) -> Any:

@@ -1,4 +1,4 @@
-"""Limits held against results from Python."""
+"""Limits compared with results from Python."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION: Final = (
     "Which runtimes, delegates and tools are usable here. Each runtime and delegate runs a small model in a process of "
-    "its own, and its numbers are held against plain kernels. What is missing is named with the next step."
+    "its own, and its numbers are compared with plain kernels. What is missing is named with the next step."
 )
 PARAMETERS: Final = (
     Parameter("output_file_path", "JSON file for what was found.", role="output_file", about="result", short="output"),

@@ -131,6 +131,6 @@ def _impossible_limits(file: GateFile, run: Run) -> Iterator[str]:
     for criterion in (criterion for gate in file.gates if run.places(gate) for criterion in gate.criteria):
         if criterion.figure in of_others:
             yield (
-                f"{criterion.text!r} is held against run {run.source.name}, which is of {task} and has no "
+                f"{criterion.text!r} is compared with run {run.source.name}, which is of {task} and has no "
                 f"{criterion.figure} ({criterion.metric.meaning}); say which task or run it is about"
             )

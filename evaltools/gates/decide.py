@@ -29,7 +29,7 @@ _OF_OLD_TIMES: Final = 0.95
 
 
 class Found(Struct, frozen=True):
-    """What a limit was held against: ``figure`` in the words of limits, such as ``top1 drop``, and its ``value``.
+    """What a limit was compared with: ``figure`` in the words of limits, such as ``top1 drop``, and its ``value``.
 
     ``value`` is None, or NaN, where there is no number. ``low`` and ``high`` are the one-sided bounds at the confidence
     of a limit that has one. ``output`` names the output that decides, ``processes`` counts those behind a latency ratio
@@ -53,7 +53,7 @@ class Found(Struct, frozen=True):
 class Decision(Struct, frozen=True):
     """The verdict on one limit for one configuration.
 
-    ``found`` is what the limit was held against, None where there is nothing; ``reason`` why it did not pass, None
+    ``found`` is what the limit was compared with, None where there is nothing; ``reason`` why it did not pass, None
     where ``found`` says it all. ``examples`` counts those that the figures are of. ``examples_needed`` would decide an
     inconclusive one in 80 % of cases, None where no number would, or none is known. ``cannot_exist``: no Python runtime
     can create what was asked for, or its package is not installed here.
@@ -70,7 +70,7 @@ class Decision(Struct, frozen=True):
 
 
 def decide(criterion: Criterion, evidence: Evidence, limits_together: int = 1) -> Decision:
-    """Hold one limit against one configuration.
+    """Compare one limit with one configuration.
 
     A configuration that was not measured, or measured on something else than it asked for, keeps no limit. With a
     confidence a limit is kept where the one-sided bound is on its right side, broken where the other bound is on its

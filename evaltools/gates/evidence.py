@@ -44,7 +44,7 @@ class Evidence(Struct, frozen=True):
 
     ``not_measured`` says why it has no figures that count: not measured, fell back, ended early, or lost examples;
     ``cannot_exist`` that this machine cannot have what it asks for. ``examples`` counts those with an answer.
-    ``reference_not_measured`` says why there is nothing to hold it against. ``figures`` has single numbers by name,
+    ``reference_not_measured`` says why there is nothing to compare it with. ``figures`` has single numbers by name,
     None where there is none; ``outputs`` those of each output, with the names that it goes by. ``shares`` are the
     counts behind figures that are shares, ``means`` the figures that are means of scores. ``ratio`` is the latency
     ratio. ``load`` is what else the machine did while it was timed, ``most_load`` how many other processes may run for

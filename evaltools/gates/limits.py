@@ -18,7 +18,7 @@ Figures = Mapping[str, float | None]
 
 
 class LimitCheck(Struct, frozen=True):
-    """A limit held against a figure of an output; ``found`` is null where the figure is not a number."""
+    """A limit compared with a figure of an output; ``found`` is null where the figure is not a number."""
 
     limit: str
     output: str
@@ -55,7 +55,7 @@ def parse_limit(parameter: Parameter, text: str) -> Criterion:
 
 
 def check_limits(limits: Sequence[Criterion], outputs: Sequence[tuple[Sequence[str], Figures]]) -> list[LimitCheck]:
-    """Hold limits against the figures of each output, given with the names that it goes by.
+    """Compare limits with the figures of each output, given with the names that it goes by.
 
     A limit for all outputs skips those without such a figure (quanta of an output that is not quantised); where none
     has it, the limit is broken.

@@ -32,7 +32,7 @@ _KB_PER_MB: Final = 1024
 class OtherResult(Struct, frozen=True):
     """What gates need of a run that gave no result of an evaluation.
 
-    ``task``, what that is called, and ``model`` are what patterns are held against; all are empty where they are not
+    ``task``, what that is called, and ``model`` are what patterns are compared with; all are empty where they are not
     known. ``found`` has the evidence on each configuration; ``failure`` says why there is none, also where the names
     of the configurations are not known.
     """

@@ -1,4 +1,4 @@
-"""The result of a suite: every model in every configuration, small enough to be held against a later one."""
+"""The result of a suite: every model in every configuration, small enough to be compared with a later one."""
 
 from __future__ import annotations
 

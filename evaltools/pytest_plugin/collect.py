@@ -90,7 +90,7 @@ class Limit(pytest.Item):
         self.add_marker("accuracy_gate")
 
     def runtest(self) -> None:
-        """Have the run carried out, unless it was, and hold the limit against its result."""
+        """Have the run carried out, unless it was, and compare the limit with its result."""
         from evaltools.pytest_plugin.outcome import judge, properties
 
         runs, folder = session_runs(self.config), self.path.parent

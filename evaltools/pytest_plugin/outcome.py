@@ -26,7 +26,7 @@ class Outcome(Struct, frozen=True):
 
 
 def judge(reports: Sequence[GateDecisions], settings: Settings) -> Outcome:
-    """The outcome of one limit over everything that it is held against, mostly one configuration.
+    """The outcome of one limit over everything that it is compared with, mostly one configuration.
 
     A configuration that cannot exist here is left out, unless ``strict``; where nothing else is left, nothing was
     shown, and the test is skipped.

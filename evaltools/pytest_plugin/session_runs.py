@@ -46,7 +46,7 @@ class SessionRuns:
         return self._found(source, folder)[0]
 
     def parts(self, source: RunSource, folder: Path) -> dict[str, AnyResult]:
-        """What gates are held against, as of :meth:`result`."""
+        """What gates are compared with, as of :meth:`result`."""
         return self._found(source, folder)[1]
 
     def parts_so_far(self, source: RunSource, folder: Path) -> dict[str, AnyResult]:
@@ -87,7 +87,7 @@ class SessionRuns:
     def places(self, gate: Gate, source: RunSource, folder: Path) -> list[tuple[str, str]]:
         """The runs and configurations that a gate is about in a run, as far as its file or its request knows them.
 
-        The file is read again where limits are held against it: a test of the session may write it anew.
+        The file is read again where limits are compared with it: a test of the session may write it anew.
         """
         try:
             if source.result is None:

@@ -40,8 +40,8 @@ OperatorStatus = Literal[
 
 right: within its tolerance. wrong: beyond it. precision: as far off as rounding to a lower precision explains. crashes
 alone, refused alone: the delegate died of it, or did not open it. stays on the CPU: the delegate does not take it
-alone. no evidence: the part differs from the model already on the CPU, so that it shows nothing. compared: held
-against the tensor of that name elsewhere, which says nothing of the operator alone.
+alone. no evidence: the part differs from the model already on the CPU, so that it shows nothing. compared: compared
+with the tensor of that name elsewhere, which says nothing of the operator alone.
 """
 CulpritStatus = Literal[
     "confirmed",

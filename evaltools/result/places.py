@@ -21,7 +21,7 @@ def machine_of(environment: Environment, run: DeviceRun | None, place: str = "")
 def reference_of(
     configuration: ConfigurationResult, configurations: Sequence[ConfigurationResult]
 ) -> ConfigurationResult | None:
-    """The reference that a configuration is held against: that of its own place, else the first one."""
+    """The reference that a configuration is compared with: that of its own place, else the first one."""
     references = [entry for entry in configurations if entry.role == "reference"]
     own = [entry for entry in references if entry.place == configuration.place]
     return next(iter(own + references), None)
@@ -32,11 +32,11 @@ class Pair(Protocol):
 
     @property
     def baseline(self) -> str:
-        """What it is held against."""
+        """What it is compared with."""
 
     @property
     def other(self) -> str:
-        """What is held against it."""
+        """What is compared with it."""
 
 
 Compared = TypeVar("Compared", bound=Pair)

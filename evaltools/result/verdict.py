@@ -66,7 +66,7 @@ class Verdict(Struct, frozen=True):
     ``metric`` is the figure that was judged, or ``outputs``; then ``output`` is the one that decides, ``boxes`` where
     those of a detector do. Of a figure, ``change`` is how far it is from the other's, from ``low`` to ``high`` with
     95 % confidence; a change within ``margin`` counts as none; ``p_value`` is that of the test, corrected where several
-    are held against one; and ``examples_needed`` would decide what is not decided, in 80 % of cases. Shares are 0..1.
+    are compared with one; and ``examples_needed`` would decide what is not decided, in 80 % of cases. Shares are 0..1.
     """
 
     kind: VerdictKind

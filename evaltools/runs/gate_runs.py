@@ -90,7 +90,7 @@ class Run(Struct, frozen=True):
         return str(error).partition("\n")[0].removeprefix(f"run {self.source.name}: ")
 
     def failed(self, error: EvaltoolsError) -> dict[str, OtherResult]:
-        """What gates are held against where it gave no result."""
+        """What gates are compared with where it gave no result."""
         failure = self.why(error)
         found = tuple(Evidence(name, Reason.of_text(failure)) for name in self.configurations)
         if not self.models:
@@ -185,7 +185,7 @@ def read_any_result(path: Path) -> Result:
 
 
 def parts_of(name: str, result: Result) -> dict[str, AnyResult]:
-    """What gates are held against, by the name of the run or a part of it."""
+    """What gates are compared with, by the name of the run or a part of it."""
     if isinstance(result, EvaluationResult):
         return {name: result}
     if isinstance(result, BenchmarkResult):

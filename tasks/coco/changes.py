@@ -157,7 +157,7 @@ def verdicts_on_map(
 
 
 def is_clear(change: StatChange | CategoryChange) -> bool:
-    """Whether a change is more than chance explains, beside all others that are held against the same baseline."""
+    """Whether a change is more than chance explains, beside all others that are compared with the same baseline."""
     return change.p_value_holm <= LEVEL
 
 

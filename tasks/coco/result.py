@@ -184,7 +184,7 @@ class StatChange(Struct, frozen=True):
     """A figure of COCO of ``other`` minus that of ``baseline``, with its 95 % interval (paired bootstrap).
 
     ``p_value`` is that of the interval: the error with which it would just exclude no change. ``p_value_holm`` is the
-    same, of mAP corrected for all configurations that are held against one baseline, of the other figures for all of
+    same, of mAP corrected for all configurations that are compared with one baseline, of the other figures for all of
     these figures and configurations. About ``differing`` pictures make the difference, as far as a thousand draws tell.
     """
 
@@ -200,7 +200,7 @@ class CategoryChange(Struct, frozen=True):
     """AP of a category, ``before`` in the baseline and ``after``, with ``objects`` in ``pictures`` that count.
 
     ``p_value`` as that of a :class:`StatChange`, and never below what a sign test of so many pictures could show;
-    ``p_value_holm`` the same corrected for all categories and all configurations held against the baseline.
+    ``p_value_holm`` the same corrected for all categories and all configurations compared with the baseline.
     """
 
     name: str
@@ -213,7 +213,7 @@ class CategoryChange(Struct, frozen=True):
 
 
 class BoxComparison(Struct, frozen=True):
-    """Boxes of ``other`` held against those of ``baseline`` on the ``example_count`` pictures that both finished.
+    """Boxes of ``other`` compared with those of ``baseline`` on the ``example_count`` pictures that both finished.
 
     In ``identical`` of them all classes, boxes and scores are bit for bit the same. ``changes`` has the figures of COCO
     that both have, ``categories`` those categories whose AP differs, where both finished the same pictures.

@@ -155,7 +155,7 @@ def classified(metrics: ClassificationMetrics) -> Classified:
 def topk_comparisons(compared: Mapping[tuple[str, str], ComparedAnswers]) -> list[Comparison]:
     """Comparisons of ``(baseline, other)`` with tests and intervals.
 
-    Holm's correction is over all others that are held against the same baseline.
+    Holm's correction is over all others that are compared with the same baseline.
     """
     comparisons = [
         Comparison(

@@ -125,7 +125,7 @@ def clearly_better(hits: int, as_given: int, truths: Sequence[str]) -> bool:
     """Whether a reading explains so much more than the list as given that chance cannot be the reason.
 
     Answers that know nothing of the pictures are right at most as often as the most frequent label occurs; so the hits
-    are held against a binomial distribution with that share.
+    are compared with a binomial distribution with that share.
     """
     if not truths or hits <= 3 * as_given:
         return False

@@ -45,7 +45,7 @@ class TopKChange(Struct, frozen=True):
     """Top-k accuracy of ``other`` minus that of ``baseline``, with its 95 % interval (Tango's score).
 
     ``lost``: only the baseline has the right label among its k best; ``gained``: only the other has. ``p_value`` is
-    that of McNemar's exact test, ``p_value_holm`` the same where several configurations are held against one baseline.
+    that of McNemar's exact test, ``p_value_holm`` the same where several configurations are compared with one baseline.
     """
 
     k: int
@@ -112,7 +112,7 @@ class ChangedAnswer(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """``other`` held against ``baseline`` on the same examples; ``topk`` has Top-1 first.
+    """``other`` compared with ``baseline`` on the same examples; ``topk`` has Top-1 first.
 
     ``identical`` examples have the same best classes with bit for bit the same scores. ``ties`` have another first
     class, but one that has the best score as well on one of the sides. ``changed`` are examples with another first

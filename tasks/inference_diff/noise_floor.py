@@ -342,7 +342,7 @@ def lower_precisions(model: ModelFile, with_int8: bool) -> list[tuple[str, Model
     """The model with its constants rounded to fp16, bf16 and int8.
 
     fp16 and bf16 say nothing about a model without floats, int8 nothing about one without 8 bit constants, unless it is
-    held against another one that may have them.
+    compared with another one that may have them.
     """
     content = model.read()
     found = []

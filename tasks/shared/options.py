@@ -57,7 +57,7 @@ CONFIGURATIONS: Final = (
     *CANDIDATES,
     Parameter(
         "reference",
-        "Flags of the configuration that the others are held against; builtin kernels and one thread unless stated. "
+        "Flags of the configuration that the others are compared with; builtin kernels and one thread unless stated. "
         "none: no reference.",
         only_with=("load_reference=",),
     ),

@@ -1,4 +1,4 @@
-"""What the output of a model means: what it is held against, and its metrics."""
+"""What the output of a model means: what it is compared with, and its metrics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Scores = Mapping[str, Any]
 
 
 class Answer(Struct, frozen=True):
-    """A meaning of the output: ``score`` holds it against what is ``wanted``, ``agree`` against the reference's.
+    """A meaning of the output: ``score`` compares it with what is ``wanted``, ``agree`` with the reference's.
 
     ``metrics`` gives those with a truth or without one.
     """
@@ -59,7 +59,7 @@ def metric_names(answer: Answer, has_truth: bool) -> list[str]:
 
 
 class Scoring:
-    """Holds one output of the model against its truth, or against the reference's, for the chosen metrics."""
+    """Compares one output of the model with its truth, or against the reference's, for the chosen metrics."""
 
     def __init__(self, answer: Answer, index: int, chosen: list[str]) -> None:
         self._answer = answer

@@ -28,7 +28,7 @@ from evaltools.tasks.task_file import schema
 from evaltools.tasks.text import rows
 
 Wanted = Literal["label", "number", "file", "array"]
-"""What an output is held against: the number of a label, a number, a file as it is, or an array."""
+"""What an output is compared with: the number of a label, a number, a file as it is, or an array."""
 _ENDINGS = (".npz", ".npy")
 
 

@@ -27,7 +27,7 @@ def result() -> et.Result:
 
 @pytest.fixture(scope="module")
 def two_models() -> et.Models:
-    """The int8 model is held against the float one, which gives other answers to two of the pictures."""
+    """The int8 model is compared with the float one, which gives other answers to two of the pictures."""
     models = [sample.model_file("float32"), sample.model_file("int8")]
     return et.imagenet(models, **DATA, label_check=False, tests=ONE)
 

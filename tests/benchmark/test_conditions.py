@@ -1,4 +1,4 @@
-"""Conditions, held against the kernel's own words and a /sys made by hand."""
+"""Conditions, compared with the kernel's own words and a /sys made by hand."""
 
 from __future__ import annotations
 

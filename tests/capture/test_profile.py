@@ -1,4 +1,4 @@
-"""Profiles of models that a program runs itself, held against what the program knows of its own calls."""
+"""Profiles of models that a program runs itself, compared with what the program knows of its own calls."""
 
 from __future__ import annotations
 

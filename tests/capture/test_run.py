@@ -1,4 +1,4 @@
-"""Captures of a program that does what a run does, held against what it knows of itself."""
+"""Captures of a program that does what a run does, compared with what it knows of itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory of processes over time, held against what they allocate."""
+"""The memory of processes over time, compared with what they allocate."""
 
 from __future__ import annotations
 

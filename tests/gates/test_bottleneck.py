@@ -1,4 +1,4 @@
-"""What bounds a pass, held against shares worked out by hand."""
+"""What bounds a pass, compared with shares worked out by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gates held against results made by hand: which result and configuration they are about, and what is taken of them."""
+"""Gates compared with results made by hand: which result and configuration they are about, what is taken of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of operators, held against NumPy and values worked out by hand."""
+"""Figures of operators, compared with NumPy and values worked out by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One evaluation for all tests that only hold limits against a result."""
+"""One evaluation for all tests that only compare limits with a result."""
 
 from __future__ import annotations
 

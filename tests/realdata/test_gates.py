@@ -1,4 +1,4 @@
-"""Statistics and gates on photos: XNNPACK of ai-edge-litert held against the kernels of tflite-runtime."""
+"""Statistics and gates on photos: XNNPACK of ai-edge-litert compared with the kernels of tflite-runtime."""
 
 from __future__ import annotations
 

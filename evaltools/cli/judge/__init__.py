@@ -1,1 +1,1 @@
-"""``evaltools gate`` and ``power``: what results are held against."""
+"""``evaltools gate`` and ``power``: what results are compared with."""

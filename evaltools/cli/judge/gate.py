@@ -1,4 +1,4 @@
-"""``evaltools gate``: holds results against the limits of a file, for CI."""
+"""``evaltools gate``: compares results with the limits of a file, for CI."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evaltools.request.flags import parse_flags
 from evaltools.tasks.shared.options import MARGIN
 
 DESCRIPTION: Final = """\
-Holds results against limits, and says of each whether it is kept, broken, not decided by so few examples, or not
+Compares results with limits, and says of each whether it is kept, broken, not decided by so few examples, or not
 measured. The results are the words before or between the flags; without any they are those of the [runs.NAME] in the
 file of gates: a result file is read, a command is run, so take the file from those alone whose programs you would run.
 With --against=OLD.json a result is compared with an earlier one: what was set up in another way, and whether anything

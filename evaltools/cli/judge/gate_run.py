@@ -45,7 +45,7 @@ _DEFAULTS: Final = ("gates.toml", "pyproject.toml")
 
 
 class _Carried(Struct):
-    """What came of the runs, by their names; ``parts`` are what gates are held against, by those of runs and parts.
+    """What came of the runs, by their names; ``parts`` are what gates are compared with, by those of runs and parts.
 
     ``seconds`` is how long each command took, ``failures`` why some gave no result.
     """

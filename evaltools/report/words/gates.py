@@ -149,7 +149,7 @@ _REASONS: Final = {
     TEXT: "{text}",
     "fallback": f"it was {_MEASURED_ON_THE_CPU}",
     "ended_early": "the run ended early ({why}); its figures are those of a part of the examples",
-    "no_reference": "this result has no reference to hold it against; run with one",
+    "no_reference": "this result has no reference to compare it with; run with one",
     "shard": "it is shard {shard} alone; put all of them together: evaltools merge",
     "failed": "{failed} of {tried} examples failed{why}; a gate with allow_failed_examples = {failed} allows it",
     "nan": "{nan_outputs} of its outputs are NaN or infinite; a gate with allow_nan_outputs = {nan_outputs} allows it",

@@ -129,7 +129,7 @@ def test_each_device_and_this_computer_are_compared_example_by_example(
     assert [entry["role"] for entry in result["configurations"]] == ["reference", *["test"] * 5]
     pairs = {(entry["baseline"], entry["other"]) for entry in result["part"]["comparisons"]}
     assert {(f"test@{places[0]}", f"test@{places[1]}"), (f"reference@{places[0]}", f"test@{places[2]}")} <= pairs
-    assert len(pairs) == 7, "no reference of another place is held against another one"
+    assert len(pairs) == 7, "no reference of another place is compared with another one"
     assert all(entry["agreement"]["same_top1"] == 12 for entry in result["part"]["comparisons"])
     preprocessing = {entry["place"]: entry["preprocessing_latency"]["avg_us"] for entry in result["configurations"]}
     printed = [line for line in done.out.splitlines() if "Preprocessing latency" in line]

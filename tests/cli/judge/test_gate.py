@@ -1,4 +1,4 @@
-"""``evaltools gate`` as a user types it: real results held against limits, the files it writes, what it refuses."""
+"""``evaltools gate`` as a user types it: real results compared with limits, the files it writes, what it refuses."""
 
 from __future__ import annotations
 
@@ -359,7 +359,7 @@ def test_a_limit_on_what_benchmarks_never_have_is_refused(limit: str, folder: Pa
     write_gates(folder, limit, configuration="*", more=live)
     completed = gate(folder)
     assert completed.code == 2
-    assert f"{limit!r} is held against run live, which is of benchmark" in completed.err
+    assert f"{limit!r} is compared with run live, which is of benchmark" in completed.err
 
 
 def test_a_limit_on_what_the_task_of_a_run_never_has_is_refused_before_anything_runs(folder: Path) -> None:
@@ -368,7 +368,7 @@ def test_a_limit_on_what_the_task_of_a_run_never_has_is_refused_before_anything_
     completed = gate(folder)
     assert (completed.code, completed.out) == (2, "")
     assert (
-        "'top1 >= 0.5' is held against run live, which is of inference_diff and has no top1 (Top-1 accuracy, 0..1); "
+        "'top1 >= 0.5' is compared with run live, which is of inference_diff and has no top1 (Top-1 accuracy, 0..1); "
         "say which task or run it is about"
     ) in completed.err
     assert "run 1 of 1" not in completed.err

@@ -1,4 +1,4 @@
-"""Operator profiles in the native layout, held against tables worked out by hand."""
+"""Operator profiles in the native layout, compared with tables worked out by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trace, held against the rules of the Trace Event Format."""
+"""The trace, compared with the rules of the Trace Event Format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions over CompiledModel, held against the interpreter of the same package."""
+"""Sessions over CompiledModel, compared with the interpreter of the same package."""
 
 from __future__ import annotations
 

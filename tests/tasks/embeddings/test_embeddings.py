@@ -1,4 +1,4 @@
-"""Embeddings: recall held against SciPy's distances, and what cannot be read."""
+"""Embeddings: recall compared with SciPy's distances, and what cannot be read."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_every_k_has_its_interval() -> None:
 
 
 def test_verdicts_are_on_top_1_by_the_corrected_p() -> None:
-    """p 0.021, and 0.064 where two others are held against the same baseline."""
+    """p 0.021, and 0.064 where two others are compared with the same baseline."""
     pairs = {("reference", name): compared(1000, 13, 3) for name in "abc"}
     found = topk_verdicts(topk_comparisons(pairs), 0.005)
     alone = topk_verdicts(topk_comparisons({("reference", "a"): compared(1000, 13, 3)}), 0.005)

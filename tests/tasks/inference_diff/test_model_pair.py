@@ -1,4 +1,4 @@
-"""Two models held against each other: which tensors belong together, numbers in other units, and whole diffs."""
+"""Two models compared with each other: which tensors belong together, numbers in other units, and whole diffs."""
 
 from __future__ import annotations
 

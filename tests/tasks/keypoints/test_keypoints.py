@@ -1,4 +1,4 @@
-"""Keypoints: figures held against pycocotools on files, and both kinds of outputs."""
+"""Keypoints: figures compared with pycocotools on files, and both kinds of outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Segmentation: figures held against a confusion matrix, kinds of masks and of outputs."""
+"""Segmentation: figures compared with a confusion matrix, kinds of masks and of outputs."""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from evaltools.errors import UsageError
 from evaltools.report.page.content.page import First
 from evaltools.report.page.sections.answer import first_screen, of_result
+from evaltools.report.words.facts import counted
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.section import Block, Cell, Lines, Number, Place, Section, Table, Word
+from evaltools.result.section import Block, Cell, Lines, Note, Number, Place, Section, Sentence, Table, Word
 from evaltools.task_kind import TaskKind, kind_of, tree_kinds
 
 if TYPE_CHECKING:
@@ -22,9 +23,11 @@ def first_of_task(results: Mapping[str, EvaluationResult], located: Mapping[str,
     """The answer to all results of a task, with what the task itself has on the first screen, and faulty operators."""
     found = first_screen(results, [name for name in results if located.get(name)])
     blocks, notes = list(found.blocks), list(found.notes)
+    broken = 0
     for name, result in results.items():
         own = at(own_sections(kind_of(result.task), result), "first")
         for block in (block for section in own for block in section.blocks):
+            broken += _bad_notes(block)
             if isinstance(block, Lines) and len(results) > 1:
                 block = Lines([of_result(name, line) for line in block.lines])
             blocks.append(block)
@@ -32,7 +35,15 @@ def first_of_task(results: Mapping[str, EvaluationResult], located: Mapping[str,
             from evaltools.report.page.sections.layers import faults
 
             notes += faults(located[name])
+    if broken and blocks and isinstance(blocks[0], Sentence):
+        blocks[0] = Sentence(f"{blocks[0].text} {counted(broken, 'limit')} broken.")
     return replace(found, blocks=tuple(blocks), notes=tuple(notes))
+
+
+def _bad_notes(block: Block) -> int:
+    """How many remarks of the task say that something is wrong, which are limits that are broken."""
+    lines = block.lines if isinstance(block, Lines) else ()
+    return sum(isinstance(line, Note) and line.tone == "bad" for line in lines)
 
 
 def warnings_of(result: EvaluationResult) -> tuple[str, ...]:
