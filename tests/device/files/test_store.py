@@ -93,7 +93,7 @@ def test_a_folder_with_a_file_of_others_is_refused(client: Adb, devices: Devices
     path.write_text("mine")
     with pytest.raises(CommandFailed, match="holds files that are not evaltools'"):
         DeviceLock(client, serial, SHARED_ROOT).take()
-    with pytest.raises(CommandFailed, match="no folder that evaltools has made"):
+    with pytest.raises(CommandFailed, match="not a folder that evaltools has made"):
         is_there(client, serial, SHARED_ROOT)
     assert [each for each in shared.rglob("*") if each.is_file()] == [path]
 

@@ -64,7 +64,7 @@ def test_answers_that_are_the_same_bit_for_bit_are_said_first() -> None:
         change_in_words(topk_verdicts([replace(same, identical=identical)], 0.005)["a"][0]) for identical in (200, 199)
     ]
     assert [sentence.partition(":")[0] for sentence in words] == ["identical", "unchanged"]
-    assert all("at most 1.5 % of such examples" in sentence for sentence in words)
+    assert all("95 % confident: fewer than 1.5 % of such examples" in sentence for sentence in words)
     (many,) = topk_comparisons({("reference", "a"): compared(5000, 0, 0)})
     assert change_in_words(topk_verdicts([many], 0.005)["a"][0]).startswith("equivalent within 0.5 points")
 
