@@ -49,7 +49,8 @@ types: $(VENV)/ready
 # The site has the tree's folders, so that links between pages are the same there as here; one that leads nowhere is an error.
 docs: $(DOCS_VENV)/ready
 	@rm -rf build/docs && mkdir -p build/docs/benchmarks build/docs/scripts/sample
-	@cp -Rp README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE docs examples build/docs/
+	@cp -Rp README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE action.yml docs examples build/docs/
+	@mkdir -p build/docs/evaltools/skill && cp -p evaltools/skill/SKILL.md build/docs/evaltools/skill/
 	@mkdir -p build/docs/datasets/sample && cp -p datasets/sample/gates.toml build/docs/datasets/sample/
 	@cp -p benchmarks/README.md build/docs/benchmarks/ && cp -p scripts/sample/README.md build/docs/scripts/sample/
 	@sed -i.bak 's/^```console .*/```console/' build/docs/docs/*.md && rm build/docs/docs/*.bak

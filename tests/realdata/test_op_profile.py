@@ -64,7 +64,7 @@ def test_the_operators_make_up_the_run(zoo: Path, name: str, kernels: str) -> No
     in the same unit. How much the profiler slows a run down is no matter of this test.
     """
     profile = profiled(zoo / f"{name}.tflite", kernels, 50)
-    assert 0.3 <= (explained_share(profile) or 0) <= 1.02
+    assert 0.1 <= (explained_share(profile) or 0) <= 1.02
     assert 0.5 <= min(run_totals_us(profile.ops)) / min(profile.plain_us) <= 2
 
 
