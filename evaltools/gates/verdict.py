@@ -2,26 +2,29 @@
 
 A test is compared with the reference. So are, on the same inputs, the **noise floor**: CPU variants of the reference
 (other kernels, other threads, all tensors kept, constants and inputs moved by a few float32 roundings; none with the
-test's own kernels), and the **precisions**: copies of the model with constants and inputs in fp16, bf16 and int8.
+test's own kernels, in whatever runtime), and the **precisions**: copies of the model with constants and inputs in
+fp16, bf16 and int8.
 
-1. **Broken**: NaN or infinity on one side, another shape, memory that was never written, one number everywhere (in
-   a run is enough) or an earlier output again while the other side moves, other outputs a second time, or in the first
-   inference after loading: `diverged`.
+1. **Broken**: NaN or infinity on one side; another shape; memory that was never written; one number everywhere (one
+   run is enough) or an earlier output again while the other side moves; outputs that differ when the same input comes
+   a second time, or in the first inference after loading: `diverged`.
 2. **Identical** in every element of every run: `identical`.
 3. **Size** of the worst run: root mean square of the difference over that of the reference; of whole numbers the
    share that differs; of keypoints and boxes how far they move. Up to twice the worst run of the noise floor, or one
    quantum: `equivalent`. Up to twice the worst run of a precision: `within` it. Of floats, the worst channel of the
-   last axis must keep the same limits. What only int8 explains is `not decided` where the model is int8 already. A
-   limit above 0.1 shows nothing for a difference above 0.02: that is `not decided`, too.
-4. **Answers** that are others, ties apart: best classes, pixels, keypoints, boxes from a score of 0.3 on. What explains
-   the size must explain them as well: a larger share that changed needs the next precision. Beyond the last one it
-   is `not decided` up to twice the largest share in any of them and a twentieth, or one answer, on top (beside
-   another model: half of all).
+   last axis must also be within limits, which are twice the worst channels of the same variants. What only int8
+   explains is `not decided` where the model is int8 already; so is a size above 0.02 that only a limit above 0.1
+   explains.
+4. **Answers** that changed, ties apart: best classes, pixels, keypoints, boxes from a score of 0.3 on. What explains
+   the size must explain them as well: a larger share that changed needs the next precision. Beyond the last
+   precision it is `not decided` up to this share: twice the largest of any precision, plus a twentieth or one answer.
+   Beside another model: up to half of all.
 5. **Beyond all of these**: `diverged`. But `not decided` where all differences lie within one rounding of the largest
-   value inside of the model, where both sides give fewer than 4 different outputs of at most two numbers, or 0 alone,
-   and where it was ended early, or nothing measured to compare with.
-6. **The reference is the odd one out**, before 3 to 5, where its kernels with all tensors kept are far from it (above
-   0.1, and above three times what the precisions move), and the test agrees with these.
+   value inside of the model; where both sides give fewer than 4 different outputs, of two numbers at most or all 0;
+   where the run was ended early; and where nothing could be measured to compare with.
+6. **The reference is the odd one out** where its own kernels with all tensors kept are far from it (above 0.1, and
+   above three times what the precisions move), and the test, which does not pass by 3 to 5, passes when it is compared
+   with these instead.
 """
 
 from __future__ import annotations
